@@ -91,6 +91,127 @@ def test_each_preset_has_a_page_that_says_what_it_is_who_wrote_what_and_what_is_
     assert Page(site / "index.html").text.index("broken") < Page(site / "index.html").text.index("base/training")
 
 
+TOLD = {  # what stands in the store, and what the page of "job" says of it
+    "each place of a table has its own author": (
+        {
+            "mix": '[options.modify_mixlist.black-list]\nto-add = ["SoftmaxV2"]\nto-remove = ["Add"]\n',
+            "job": 'profile.extends = ["mix"]\n[append.options.modify_mixlist.black-list]\nto-add = ["LayerNorm", "MatMul"]\n',
+        },
+        [
+            'modify_mixlist.black-list.to-add ["SoftmaxV2", "LayerNorm", "MatMul"]',
+            "mix profiles/mix.toml:2 [0] job profiles/job.toml:3 [1] to [2]",
+            'modify_mixlist.black-list.to-remove ["Add"] mix profiles/mix.toml:3',
+        ],
+    ),
+    "what holds for some only stands apart": (
+        {
+            "base": '[options]\nhccl_timeout = 1836\n[[override]]\nmatch = { product = ["atlas-a3"] }\noptions = { hccl_timeout = 1904 }\n',
+            "job": 'profile.extends = ["base"]\n',
+        },
+        ["Only for some product atlas-a3", "hccl_timeout 1836 1904 base profiles/base.toml:5"],
+    ),
+    "an override that changes nothing is not told": (
+        {"job": '[options]\nhccl_timeout = 1836\n[[override]]\nmatch = { product = ["atlas-a3"] }\noptions = { hccl_timeout = 1836 }\n'},
+        ["Written as", "!Only for some"],
+    ),
+    "exports stand there for each shell": (
+        {"job": "[env]\nX = \"it's\"\n"},
+        [
+            "exports for bash, zsh, sh", "export X='it'\\''s'", "exports for fish", "set -gx X 'it\\'s';",
+            "exports for tcsh", "exports for pwsh", "${env:X} = 'it''s'",
+        ],
+    ),
+    "a shell that cannot take a value says so": (
+        {"job": '[env]\nX = "a\\nb"\n'},
+        ["exports for tcsh (cannot be written) X: tcsh cannot take a line end through eval", "export X='a b'"],
+    ),
+    "a backslash in a text stays one": ({"job": "[env]\nX = 'C:\\new'\n"}, ['"C:\\\\new"', "export X='C:\\new'"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("title", TOLD)
+def test_the_page_of_a_preset_tells(title: str, store: Callable[..., Path], run: Run, tmp_path: Path) -> None:
+    presets, told = TOLD[title]
+    store(presets)
+    assert run("site", "public").code == 0
+    text = Page(tmp_path / "public/presets/job.html").text
+    for said in told:
+        assert (said[1:] not in text) if said.startswith("!") else (said in text), (said, text)
+
+
+@pytest.mark.parametrize("stop", ["first file", "middle", "removal"])
+def test_a_run_that_was_stopped_halfway_is_finished_by_the_next(
+    store: Callable[..., Path], run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: str
+) -> None:
+    from npuprof.site import folder
+
+    store(PRESETS)
+    if stop == "removal":
+        (tmp_path / "profiles/old.toml").write_text("[options]\ndeterministic = 1\n")
+        assert run("site", "public").code == 0
+        (tmp_path / "profiles/old.toml").unlink()
+    written = folder.write_wanted_files
+
+    def write_some(files: list[Any]) -> None:
+        is_mark = files and files[0].path.endswith(folder.MARK)
+        if is_mark or stop == "removal":
+            written(files)
+        else:
+            (tmp_path / "public/data").mkdir(exist_ok=True)
+            (tmp_path / "public/data/.half").write_text("begun")
+            written(files[: 0 if stop == "first file" else len(files) // 2])
+            raise KeyboardInterrupt
+
+    def refuse(path: str) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as changed:
+        changed.setattr(folder, "write_wanted_files", write_some)
+        changed.setattr(folder.os, "unlink", refuse if stop == "removal" else os.unlink)
+        with pytest.raises(KeyboardInterrupt):
+            folder.write_site(str(tmp_path / "public"), {"index.html": b"x", "presets/a.html": b"y", "data/a.js": b"z"})
+    assert run("site", "public").code == 0
+    assert run("site", "fresh").code == 0
+    left = read_files(tmp_path / "public")
+    left.pop("data/.half", None)
+    assert left == read_files(tmp_path / "fresh")
+
+
+def test_a_folder_may_be_reached_through_a_link_and_no_page_is_written_through_one_that_leads_out(
+    store: Callable[..., Path], run: Run, tmp_path: Path
+) -> None:
+    store(PRESETS)
+    (tmp_path / "there").mkdir()
+    (tmp_path / "public").symlink_to("there")
+    assert run("site", "public").code == 0
+    assert (tmp_path / "there/index.html").is_file()
+    (tmp_path / "mine").write_text("mine")
+    (tmp_path / "there/index.html").unlink()
+    (tmp_path / "there/index.html").symlink_to(tmp_path / "mine")
+    result = run("site", "public")
+    assert "NP941" in result.err
+    assert (tmp_path / "mine").read_text() == "mine"
+
+
+OWNERS = [
+    (None, "", "!owner"),
+    ("* @org/all\n", "", "owner @org/all"),
+    ("* @org/all\n/profiles/job.toml @nlp @me\n", "", "owner @nlp, @me"),
+    ("/profiles/ @nlp\n", 'profile.owner = "team-a"\n', "owner team-a, @nlp"),
+    ("/elsewhere/ @nlp\n", 'profile.owner = "team-a"\n', "owner team-a file"),
+]
+
+
+@pytest.mark.parametrize(("rules", "preset", "said"), OWNERS)
+def test_owners_are_those_of_the_preset_and_of_codeowners(repo: Repo, run: Run, rules: str | None, preset: str, said: str) -> None:
+    if rules is not None:
+        (repo.folder / "CODEOWNERS").write_text(rules)
+    repo.commit({"job": f"{preset}[options]\nhccl_timeout = 1836\n"})
+    assert run("site", "public").code == 0
+    text = Page(repo.folder / "public/presets/job.html").text
+    assert (said[1:] not in text) if said.startswith("!") else (said in text), text
+
+
 def test_every_link_of_every_page_leads_to_a_file_and_a_place_in_it(site: Path) -> None:
     pages = {path: Page(path) for path in site.rglob("*.html")}
     for path, page in pages.items():

@@ -49,7 +49,7 @@ class Site(Verb):
         from npuprof.site.boards import build_board, build_upgrades
         from npuprof.site.pages import Content
         from npuprof.site.past import read_past
-        from npuprof.site.presets import read_preset_pages
+        from npuprof.site.presets import read_presets
 
         release = spec.build_context(self.release).cann if self.release else releases.load_releases()[-1]
         workspace = spec.Workspace(self.store)
@@ -57,9 +57,11 @@ class Site(Verb):
         names = store.names()
         if not names:
             raise NpuprofError([Finding("NP010", f"there is no preset in {store.label}", "", "npuprof init lays out a store with some")])
-        pages = read_preset_pages(workspace, names)
-        upgrades = build_upgrades(self.store, names, str(release))
-        past, board = read_past(store, pages), build_board(self.store, names)
+        pages, configs = [], {}
+        for page, configs[page.name] in read_presets(workspace, names):
+            pages.append(page)
+        upgrades = build_upgrades(configs, str(release))
+        past, board = read_past(store, pages), build_board(configs)
         scripts = tuple(_list_touched(self.scripts, str(release), self.store))
         return Content(
             os.path.basename(store.label) or store.label,
@@ -74,11 +76,13 @@ class Site(Verb):
 
     def _list_sides(self, workspace: spec.Workspace) -> Iterable[Side]:
         from npuprof.site.pages import Side
-        from npuprof.site.presets import build_setting_row
+        from npuprof.site.presets import drop_folder
+        from npuprof.site.settings import build_setting_rows
 
+        top = f"{os.path.dirname(workspace.listed_store.label)}/"
         for one in self.also:
-            config = workspace.resolve_spec(one)
-            yield Side(one, tuple(build_setting_row(config, key) for key in config.ordered_settings()))
+            rows = build_setting_rows(workspace.resolve_spec(one))
+            yield Side(one, drop_folder(rows, top if os.path.isabs(top) else ""))
 
 
 def _list_touched(paths: list[str], release: str, store: str | None) -> Iterable[tuple[str, tuple[Touched, ...]]]:

@@ -20,7 +20,7 @@ _LINE = re.compile(r"((?:\\.|[^\s\\])+)\s*(.*)")
 
 def find_owners(survey: Survey, at: Revision) -> dict[str, tuple[str, ...]]:
     """Return the owners of the presets that differ, by name, CODEOWNERS as it is at a revision. Raises NpuprofError."""
-    rules = _read_rules(at.repository, at.commit)
+    rules = read_owner_rules(at.repository, at.commit)
     found = {}
     for pair in survey.different_pairs:
         config = pair.after or pair.before
@@ -31,8 +31,8 @@ def find_owners(survey: Survey, at: Revision) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _read_rules(repository: Repository, commit: str) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the patterns of the first file there is, and the owners of each."""
+def read_owner_rules(repository: Repository, commit: str) -> list[tuple[str, tuple[str, ...]]]:
+    """Return the patterns of the first file there is at a commit, and the owners of each. Raises NpuprofError."""
     for found in repository.git.read_objects([f"{commit}:{place}" for place in PLACES]):
         if found is not None and found.type == "blob":
             return parse_owners(found.content.decode(errors="replace"))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 from npuprof import catalog, checks
 from npuprof.catalog import products, releases
 from npuprof.edit.migration import list_changed_defaults
-from npuprof.model import Context, NpuprofError, Record
+from npuprof.model import Context, Record
+from npuprof.resolve import contexts
 from npuprof.resolve.config import Config
-from npuprof.store import spec
 
 #: What a preset says of itself, not of whether it would work.
 _MEANT = ("NP406", "NP407")
@@ -54,30 +54,19 @@ class Upgrade(Record):
     deprecated: tuple[str, ...]
 
 
-def build_board(store: str | None, names: Sequence[str]) -> Board:
-    """Return what the checks find of presets on the newest releases, and on each product."""
+def build_board(configs: Mapping[str, Config | None]) -> Board:
+    """Return what the checks find of presets on the newest releases, and on each product; None is one that cannot be resolved."""
     shown = releases.load_releases()[-_RELEASES:]
     families = list(dict.fromkeys(products.find_product_family(name) for name in products.product_names()))
-    contexts = {f"CANN {release}": Context(cann=release) for release in shown} | {name: Context(product=name) for name in families}
-    columns = [_judge_all(store, context, names) for context in contexts.values()]
-    return Board(tuple(contexts), {name: tuple(column[name] for column in columns) for name in names})
+    columns = {f"CANN {release}": Context(cann=release) for release in shown} | {name: Context(product=name) for name in families}
+    rows = {name: tuple(_judge_there(config, context) for context in columns.values()) for name, config in configs.items()}
+    return Board(tuple(columns), rows)
 
 
-def _judge_all(store: str | None, context: Context, names: Sequence[str]) -> dict[str, Cell | None]:
-    """Return a cell for each preset, None where it cannot be resolved or is only there to be extended."""
-    workspace = spec.Workspace(store, context)
-    found: dict[str, Cell | None] = {}
-    for name in names:
-        config = _resolve(workspace, name)
-        found[name] = _judge(config) if config is not None and not config.abstract else None
-    return found
-
-
-def _resolve(workspace: spec.Workspace, name: str) -> Config | None:
-    try:
-        return workspace.resolve_spec(name)
-    except NpuprofError:
-        return None
+def _judge_there(config: Config | None, context: Context) -> Cell | None:
+    """Return the cell of a preset, None where it cannot be resolved or is only there to be extended."""
+    there = contexts.resolve_elsewhere(config, context) if config is not None and not config.abstract else None
+    return _judge(there) if there is not None else None
 
 
 def _judge(config: Config) -> Cell:
@@ -88,13 +77,12 @@ def _judge(config: Config) -> Cell:
     return Cell(len(errors), len(warnings), codes, all(finding.code not in _MEANT for finding in findings))
 
 
-def build_upgrades(store: str | None, names: Sequence[str], release: str) -> list[Upgrade]:
+def build_upgrades(configs: Mapping[str, Config | None], release: str) -> list[Upgrade]:
     """Return what a release would do to presets, those that break first; presets it does nothing to are left out."""
-    here, there = spec.Workspace(store), spec.Workspace(store, Context(cann=release))
     found = []
-    for name in names:
-        now, then = _resolve(here, name), _resolve(there, name)
-        if now is None or then is None or now.abstract:
+    for name, now in configs.items():
+        then = contexts.resolve_elsewhere(now, Context(cann=release)) if now is not None and not now.abstract else None
+        if now is None or then is None:
             continue
         before = {checks.identify_finding(finding)[::2] for finding in checks.check_config(now, notes=False)}
         after = [finding for finding in checks.check_config(then, notes=False) if finding.code not in _MEANT]

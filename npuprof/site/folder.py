@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.report import output
@@ -28,10 +28,10 @@ def write_site(folder: str, files: Mapping[str, bytes]) -> Written:
     """Write the files of a site below a folder, by their paths in it. Raises NpuprofError (NP980) where it holds something else."""
     known = _read_mark(folder)
     output.make_folder(folder)
-    wanted = dict(files)
-    wanted[MARK] = (json.dumps({"schema": _SCHEMA, "files": sorted(files)}, indent=1) + "\n").encode()
-    changed = {name: content for name, content in wanted.items() if not _holds(os.path.join(folder, name), content)}
+    changed = {name: content for name, content in files.items() if not _holds(os.path.join(folder, name), content)}
     gone = [name for name in known if name not in files and os.path.isfile(os.path.join(folder, name))]
+    if changed or gone:
+        _write_mark(folder, {*known, *files})  # who dies on the way leaves a folder that the next run knows for its own
     for name in changed:
         make_folder_below(os.path.dirname(os.path.join(folder, name)), folder)
     write_wanted_files([Wanted(os.path.join(folder, name), content, below=folder) for name, content in sorted(changed.items())])
@@ -39,7 +39,13 @@ def write_site(folder: str, files: Mapping[str, bytes]) -> Written:
         path = os.path.join(folder, name)
         os.unlink(path)
         remove_empty_folders(path, folder)
-    return Written(len(changed) - (MARK in changed), len(gone), len(files) - len(changed) + (MARK in changed))
+    _write_mark(folder, files)
+    return Written(len(changed), len(gone), len(files) - len(changed))
+
+
+def _write_mark(folder: str, names: Iterable[str]) -> None:
+    content = (json.dumps({"schema": _SCHEMA, "files": sorted(names)}, indent=1) + "\n").encode()
+    write_wanted_files([Wanted(os.path.join(folder, MARK), content, below=folder)])
 
 
 def _read_mark(folder: str) -> list[str]:

@@ -5,19 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
-from importlib import metadata, resources
+from importlib import resources
 from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import products, releases
-from npuprof.model import SCENARIOS, Finding, NpuprofError, Record
+from npuprof.model import SCENARIOS, Finding, NpuprofError, Record, __version__
 from npuprof.report.html import read_style
-from npuprof.report.text import escape_controls, format_count
+from npuprof.report.text import escape_controls, escape_lines, format_count
 from npuprof.site.boards import Board, Upgrade
 from npuprof.site.catalogue import KINDS, CatalogueRow, list_catalogue_rows, list_release_rows, list_rule_rows
 from npuprof.site.family import LONGEST_NAME, draw_family
 from npuprof.site.past import Past
-from npuprof.site.presets import PresetPage, SettingRow, list_parent_names
+from npuprof.site.presets import PresetPage, list_parent_names
+from npuprof.site.settings import SettingRow
 
 #: What pages may load: their own style and script, also where they are opened as files. Nothing else, and nothing written into them.
 POLICY = (
@@ -62,6 +63,7 @@ class _Row(Record):
     path: str
     preset: PresetPage
     purpose: str
+    owner: str
     found: str
 
 
@@ -94,7 +96,7 @@ class _Writer:
         """Return a page: a template, its path, what it is called, and what it shows."""
         base = {
             "policy": POLICY, "title": title, "here": here, "up": "../" * here.count("/"), "menu": _MENU, "store": self.content.store,
-            "version": metadata.version("npuprof"), "head": self.content.past.head, "paths": self.paths,
+            "version": __version__, "head": self.content.past.head, "paths": self.paths,
         }  # fmt: skip
         return self.jinja.get_template(template).render({**base, **values})
 
@@ -125,7 +127,8 @@ class _Writer:
         purpose = ", ".join(filter(None, ("abstract" if page.abstract else "", page.scenario, page.cann and f"CANN {page.cann}")))
         counts = [(severity, sum(one.severity == severity for one in page.findings)) for severity in ("error", "warning")]
         found = ", ".join(format_count(number, severity) for severity, number in counts if number)
-        return _Row(self.paths[page.name], page, purpose, found if page.is_resolved else f"broken: {found}")
+        owner = ", ".join(list_owners(page, self.content.past))
+        return _Row(self.paths[page.name], page, purpose, owner, found if page.is_resolved else f"broken: {found}")
 
     def build_presets(self) -> Iterable[tuple[str, str]]:
         """Yield the page of each preset, with its path."""
@@ -138,13 +141,18 @@ class _Writer:
             path = self.paths[page.name]
             yield path, self.fill(
                 "preset.html", path, page.name, preset=page, children=children.get(page.name, []),
-                versions=past.versions.get(page.name, []), commits=past.commits.get(page.name, []),
+                owners=list_owners(page, past), versions=past.versions.get(page.name, []), commits=past.commits.get(page.name, []),
             )  # fmt: skip
+
+
+def list_owners(page: PresetPage, past: Past) -> list[str]:
+    """Return who looks after a preset: as it says itself, then by CODEOWNERS."""
+    return list(dict.fromkeys([*([page.owner] if page.owner else []), *past.owners.get(page.name, ())]))
 
 
 def _show(value: Any) -> Any:
     """Return what a template shows of a value: no character that shows nothing by itself. What is markup already stays so."""
-    return escape_controls(value).replace("\\n", "\n") if type(value) is str else value
+    return escape_lines(value) if type(value) is str else value
 
 
 def name_pages(names: Sequence[str]) -> dict[str, str]:
@@ -182,8 +190,8 @@ def _build_data(content: Content) -> dict[str, bytes]:
 
 
 def _build_fields(row: SettingRow) -> list[Any]:
-    author = f"{row.author.profile} ({row.author.place})" if row.author else ""
-    return [row.key, escape_controls(row.value), escape_controls(author), list(row.risk), row.meaning]
+    authors = ", ".join(f"{author.part} {author.profile} ({author.place})".lstrip() for author in row.authors)
+    return [row.key, escape_controls(row.value), escape_controls(authors), list(row.risk), row.meaning]
 
 
 def _write_call(function: str, *values: Any) -> bytes:

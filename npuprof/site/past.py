@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
+from npuprof.compare.owners import match_owners, read_owner_rules
 from npuprof.model import NpuprofError, Record
 from npuprof.site.presets import PresetPage
 from npuprof.store import ReadOnceStore, revisions
@@ -24,14 +25,15 @@ class CommitRow(Record):
 
 
 class Past(Record):
-    """The commits and the versions of each preset, by its name, newest first; the commit that is checked out."""
+    """The commits and the versions of each preset, by its name, newest first, and its owners; the commit that is checked out."""
 
     head: str = ""
     commits: dict[str, list[CommitRow]] = {}
     versions: dict[str, list[str]] = {}
+    owners: dict[str, tuple[str, ...]] = {}
 
 
-def read_past(store: ReadOnceStore, pages: Iterable[PresetPage]) -> Past:
+def read_past(store: ReadOnceStore, pages: Sequence[PresetPage]) -> Past:
     """Return what git knows of presets: nothing where the store is in no repository, or has no commit yet."""
     try:
         repository = revisions.find_repository(store)
@@ -42,6 +44,8 @@ def read_past(store: ReadOnceStore, pages: Iterable[PresetPage]) -> Past:
             for name in names:
                 touching.setdefault(name, []).append(commit)
         refs = repository.list_tag_refs()
+        rules, at = read_owner_rules(repository, head), revisions.load_revision(store, head)
+        owners = {page.name: match_owners(rules, at.source_path(page.name)) for page in pages} if rules else {}
     except NpuprofError:
         return Past()
     order = {id(commit): place for place, commit in enumerate(dict.fromkeys(one for found in touching.values() for one in found))}
@@ -50,7 +54,7 @@ def read_past(store: ReadOnceStore, pages: Iterable[PresetPage]) -> Past:
     versions: dict[str, list[str]] = {}
     for ref in reversed(refs):
         versions.setdefault(ref.name, []).append(str(ref.text))
-    return Past(head, {name: [_build_row(commit, through) for commit, through in rows] for name, rows in wanted.items()}, versions)
+    return Past(head, {name: [_build_row(commit, through) for commit, through in rows] for name, rows in wanted.items()}, versions, owners)
 
 
 def _list_touching(page: PresetPage, touching: dict[str, list[Commit]], order: dict[int, int]) -> list[tuple[Commit, tuple[str, ...]]]:

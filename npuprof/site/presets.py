@@ -3,42 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from npuprof import catalog, checks, renderers
-from npuprof.compare.changes import find_unit_and_risk
-from npuprof.document import keys
+from npuprof import checks, renderers
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Record
-from npuprof.resolve import origins
 from npuprof.resolve.config import Config
+from npuprof.site.settings import Scope, SettingRow, build_setting_rows, list_scopes
 from npuprof.store import spec
 from npuprof.store.parents import is_source_reference
-
-#: How long a value may be on a page; the whole is in the file.
-_LONGEST_VALUE = 2000
-
-
-class Author(Record):
-    """Who wrote a value: the preset, and the place of its file."""
-
-    profile: str
-    place: str
-
-
-class SettingRow(Record):
-    """One setting in force. ``losers`` are the values that it overruled, with who wrote them."""
-
-    key: str
-    section: str
-    value: str
-    unit: str = ""
-    meaning: str = ""
-    risk: tuple[str, ...] = ()
-    author: Author | None = None
-    losers: tuple[tuple[str, Author], ...] = ()
 
 
 class FindingRow(Record):
@@ -80,6 +54,7 @@ class PresetPage(Record):
     settings: tuple[SettingRow, ...] = ()
     findings: tuple[FindingRow, ...] = ()
     texts: tuple[RenderedText, ...] = ()
+    scopes: tuple[Scope, ...] = ()
 
     @property
     def worst(self) -> str:
@@ -88,13 +63,15 @@ class PresetPage(Record):
         return next((severity for severity in ("error", "warning", "info") if severity in found), "")
 
 
-def read_preset_pages(workspace: spec.Workspace, names: Iterable[str]) -> list[PresetPage]:
-    """Return the pages of presets, also of those that cannot be read or resolved.
+def read_presets(workspace: spec.Workspace, names: Iterable[str]) -> Iterator[tuple[PresetPage, Config | None]]:
+    """Yield the pages of presets, and these resolved: None where one cannot be.
 
     Files are cited from the folder that the store lies in, so that the pages are the same on every machine.
     """
     top = f"{os.path.dirname(workspace.listed_store.label)}/"
-    return [drop_folder(_read_preset_page(workspace, name), top if os.path.isabs(top) else "") for name in names]
+    for name in names:
+        page, config = _read_preset(workspace, name)
+        yield drop_folder(page, top if os.path.isabs(top) else ""), config
 
 
 def drop_folder(value: Any, folder: str) -> Any:
@@ -112,14 +89,14 @@ def drop_folder(value: Any, folder: str) -> Any:
     )
 
 
-def _read_preset_page(workspace: spec.Workspace, name: str) -> PresetPage:
+def _read_preset(workspace: spec.Workspace, name: str) -> tuple[PresetPage, Config | None]:
     profile: Profile | None = None
     try:
         profile = workspace.profile(name)
         config = workspace.resolver.resolve_profile(profile)
     except NpuprofError as error:
-        return _build_broken_page(name, profile, error.findings)
-    return build_config_page(name, config, profile)
+        return _build_broken_page(name, profile, error.findings), None
+    return build_config_page(name, config, profile), config
 
 
 def _build_broken_page(name: str, profile: Profile | None, findings: Iterable[Finding]) -> PresetPage:
@@ -148,26 +125,11 @@ def build_config_page(name: str, config: Config, profile: Profile) -> PresetPage
         config.digest,
         profile.extends,
         tuple(member.name for member in config.lineage[:-1]),
-        tuple(build_setting_row(config, key) for key in config.ordered_settings()),
+        build_setting_rows(config),
         tuple(_build_finding_row(finding) for finding in checks.fold_findings(verdict.findings)),
         tuple(_render_all(config)),
+        tuple(list_scopes(config)),
     )
-
-
-def build_setting_row(config: Config, key: str) -> SettingRow:
-    """Return one setting of a preset, with who wrote it and whom that overruled."""
-    section, name = keys.split_section_and_name(key)
-    unit, risk = find_unit_and_risk(key)
-    meaning = str(catalog.find_record_texts(section, name).get("summary", ""))
-    origin = config.origin(key)
-    author = Author(origin.profile, str(origin)) if origin else None
-    losers = tuple((_format_value(value), Author(by.profile, str(by))) for value, by in origins.find_overruled(config, key, ()))
-    return SettingRow(key, section, _format_value(config.settings[key]), unit, meaning, risk, author, losers)
-
-
-def _format_value(value: object) -> str:
-    text = keys.format_toml_value(value)
-    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}… ({len(text):,} characters)"
 
 
 def _build_finding_row(finding: Finding) -> FindingRow:
@@ -184,12 +146,25 @@ def _render_all(config: Config) -> Iterable[RenderedText]:
             yield RenderedText(name, renderers.load_target(name).render(config).text)
         except NpuprofError as error:
             yield RenderedText(name, "", "; ".join(finding.message for finding in error.findings))
-    with suppress(NpuprofError):
-        from npuprof.renderers.environment import collect_env_variables
-        from npuprof.renderers.shell import SHELLS, format_export_lines
+    yield from _export_to_all(config)
 
+
+def _export_to_all(config: Config) -> Iterable[RenderedText]:
+    """Yield the exports for the shells; those that are told the same share a text."""
+    from npuprof.renderers.environment import collect_env_variables
+    from npuprof.renderers.shell import SHELLS, format_export_lines
+
+    try:
         found, _ = collect_env_variables(config, None, "./npuprof-files", False)
-        yield RenderedText("environment (bash)", format_export_lines(SHELLS["bash"], found))
+    except NpuprofError as error:
+        yield RenderedText("exports", "", "; ".join(finding.message for finding in error.findings))
+        return
+    shells: dict[tuple[str, str], list[str]] = {}
+    for name, shell in SHELLS.items():
+        refused = [f"{variable}: {why}" for variable, text in found.items() if (why := shell.refuses(text))]
+        shells.setdefault(("", "; ".join(refused)) if refused else (format_export_lines(shell, found), ""), []).append(name)
+    for (text, reason), names in shells.items():
+        yield RenderedText(f"exports for {', '.join(names)}", text, reason)
 
 
 def list_parent_names(page: PresetPage) -> list[str]:

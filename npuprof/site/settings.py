@@ -1,0 +1,132 @@
+"""The settings of a preset as the pages show them: a row for each place of a table, with who wrote it and whom that overruled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import Any
+
+from npuprof import catalog
+from npuprof.catalog import values
+from npuprof.compare.changes import compare_configs, find_unit_and_risk
+from npuprof.compare.scopes import list_override_scopes
+from npuprof.document import keys
+from npuprof.model import Origin, Path, Record
+from npuprof.resolve import contexts, origins
+from npuprof.resolve.config import Config
+
+#: How long a value may be on a page; the whole is in the file.
+_LONGEST_VALUE = 2000
+
+
+class Author(Record):
+    """Who wrote a value: the preset, and the place of its file. ``part`` says which elements, where several wrote one list."""
+
+    profile: str
+    place: str
+    part: str = ""
+
+
+class SettingRow(Record):
+    """One place of a setting in force, lists whole. ``losers`` are the values that it overruled, with who wrote them."""
+
+    key: str
+    setting: str
+    value: str
+    unit: str = ""
+    meaning: str = ""
+    risk: tuple[str, ...] = ()
+    authors: tuple[Author, ...] = ()
+    losers: tuple[tuple[str, Author], ...] = ()
+
+
+class ScopedRow(Record):
+    """What an override changes: the key, its value without and with it, and who wrote the latter. An empty text: not set."""
+
+    key: str
+    before: str
+    after: str
+    author: Author | None = None
+
+
+class Scope(Record):
+    """For what a preset differs from itself, as ``product atlas-a3``, and in what."""
+
+    words: str
+    rows: tuple[ScopedRow, ...]
+
+
+def build_setting_rows(config: Config) -> tuple[SettingRow, ...]:
+    """Return all settings of a preset, in the catalogue's order, tables place by place."""
+    return tuple(row for key in config.ordered_settings() for row in _build_rows(config, key))
+
+
+def _build_rows(config: Config, key: str) -> Iterator[SettingRow]:
+    section, name = keys.split_section_and_name(key)
+    unit, risk = find_unit_and_risk(key)
+    meaning = str(catalog.find_record_texts(section, name).get("summary", ""))
+    for place, (tail, traced) in enumerate(_list_places(config.traced_value(key), ())):
+        losers = tuple((format_value(value), build_author(by)) for value, by in origins.find_overruled(config, key, tail))
+        authors = tuple(_list_authors(traced))
+        if not authors and (origin := config.origin(key, tail)):
+            authors = (build_author(origin),)
+        _, value = values.find_value(key, config.settings[key], tail)
+        yield SettingRow(
+            keys.format_key_path(key, tail),
+            key,
+            format_value(value),
+            unit,
+            "" if place else meaning,
+            () if place else risk,
+            authors,
+            losers,
+        )
+
+
+def _list_places(traced: Any, tail: Path) -> list[tuple[Path, Any]]:
+    """Return the places of a value that are no tables with something in them, and what stands there."""
+    if isinstance(traced, dict) and traced:
+        return [found for name, item in traced.items() for found in _list_places(item, (*tail, name))]
+    return [(tail, traced)]
+
+
+def _list_authors(traced: Any) -> Iterator[Author]:
+    """Yield who wrote a value; of a list, each preset that wrote elements side by side."""
+    if isinstance(traced, values.Leaf):
+        yield build_author(traced.origin)
+        return
+    found = [(place, origin) for place, item in enumerate(traced) for origin in origins.collect_authors(item)[:1]]
+    runs = [list(run) for _, run in groupby(found, lambda one: (one[1].file, one[1].revision, one[1].layer))]
+    for run in runs:
+        first, last = run[0][0], run[-1][0]
+        part = "" if len(runs) == 1 else f"[{first}]" if first == last else f"[{first}] to [{last}]"
+        yield build_author(run[0][1], part)
+
+
+def build_author(origin: Origin, part: str = "") -> Author:
+    """Return who wrote a value, as a page names them."""
+    return Author(origin.profile, str(origin), part)
+
+
+def format_value(value: object) -> str:
+    """Return a value as a page shows it."""
+    text = keys.format_toml_value(value)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}… ({len(text):,} characters)"
+
+
+def list_scopes(config: Config) -> Iterable[Scope]:
+    """Yield what the overrides of a preset, and of those that it extends, change for a product, a release or a target."""
+    for context, words in list_override_scopes((config,)).items():
+        there = contexts.resolve_elsewhere(config, context)
+        changes = compare_configs(config, there) if there is not None else []
+        rows = [
+            ScopedRow(
+                change.key,
+                "" if change.kind == "added" else format_value(change.before),
+                "" if change.kind == "removed" else format_value(change.after),
+                build_author(change.origins[1]) if change.origins[1] else None,
+            )
+            for change in changes
+        ]
+        if rows:
+            yield Scope(words, tuple(rows))
