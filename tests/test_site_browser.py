@@ -175,6 +175,23 @@ def test_all_is_reached_by_keyboard(page: Any, site: Path) -> None:
     assert {"Family", "Catalogue", "search", "base/one"} <= seen
 
 
+def test_the_family_is_walked_and_a_preset_opened_by_keyboard_alone(page: Any, site: Path) -> None:
+    open_page(page, site, "family.html")
+    page.get_by_label("Search").focus()
+    page.keyboard.type("leaf3")
+    assert page.locator("#count").inner_text() == "2 above, 0 below"
+    reached = set()
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        name = page.evaluate("document.activeElement.dataset.name || ''")
+        reached.add(name)
+        if name == "leaf3":
+            break
+    assert {"base/one", "base/two", "leaf3"} <= reached
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/presets/leaf3.html")
+
+
 @pytest.mark.parametrize("path", ["presets/hostile.html", "index.html", "compare.html#hostile&base%2Fone", "family.html"])
 def test_what_somebody_wrote_is_shown_and_never_run(page: Any, site: Path, path: str) -> None:
     open_page(page, site, path)
