@@ -223,3 +223,21 @@ def test_a_page_prints(browser: Any, site: Path) -> None:
     page.emulate_media(media="print")
     assert not page.locator("nav").is_visible()
     page.close()
+
+
+@pytest.mark.accepted
+def test_the_picture_of_the_readme_is_that_of_a_page(browser: Any, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    from npuprof.__main__ import main
+
+    picture = REPOSITORY / "npuprof/docs/site.png"
+    assert main(["site", str(tmp_path / "public"), "--store", str(REPOSITORY / "profiles")]) == 0
+    page = browser.new_page(viewport={"width": 1100, "height": 640})
+    open_page(page, tmp_path / "public", "presets/bert-large-cluster-training.html")
+    page.locator("#settings").evaluate("(heading) => heading.scrollIntoView()")
+    taken = page.screenshot()
+    page.close()
+    if request.config.getoption("--update-golden"):
+        picture.write_bytes(taken)
+    # Letters are drawn differently by each machine: held are the format and the size, width and height in the head of the file.
+    assert picture.read_bytes()[:24] == taken[:24]
+    assert "](npuprof/docs/site.png)" in (REPOSITORY / "README.md").read_text(encoding="utf-8")
