@@ -207,6 +207,19 @@ def test_a_lock_that_was_edited_or_merged_wrongly_is_told_with_the_repair(
     assert run("show", "job").code == 0
 
 
+@pytest.mark.parametrize(
+    "change",
+    [lambda text: "<<<<<<< HEAD\n" + text, lambda text: "", lambda text: None],
+    ids=["with the marks of a merge", "empty", "not there"],
+)
+def test_an_update_does_not_deny_a_source_that_no_lock_names(change: Callable[[str], str | None], app: Repo, run: Run) -> None:
+    lock = app.folder / "npuprof.lock"
+    told = change(lock.read_text())
+    lock.unlink() if told is None else lock.write_text(told)
+    result = run("source", "update", "--yes")
+    assert (result.code, "no longer NP044" in result.out, "NP042" in result.out) == (0, True, False), result.out
+
+
 def test_a_lock_comes_back_from_its_text() -> None:
     made = {
         "b": LockedSource("b", "file:///b", "", "HEAD", "a" * 40, f"sha256:{'0' * 64}"),

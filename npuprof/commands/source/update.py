@@ -221,7 +221,8 @@ def _compare(place: ProjectPlace, new: dict[str, LockedSource]) -> Survey:
     from npuprof.store import Folder
 
     sides: list[Folder] = []
-    before = {name: _restore_source(place, known) for name, known in place.lock.sources.items()}
+    # What no lock that can be read names is not locked; there is such a source all the same.
+    before = {**place.project.sources, **{name: _restore_source(place, known) for name, known in place.lock.sources.items()}}
     unproved = {
         name: known._replace(digest="", doubt="", is_unsealed=False) for name, known in place.lock.sources.items()
     }  # a wrong one is what is mended here
