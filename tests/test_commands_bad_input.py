@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -645,3 +646,18 @@ def test_what_somebody_wrote_is_shortened_in_messages(words: list[str], store: A
     result = run(*words)
     assert result.code in (1, 2)
     assert 0 < len(result.out + result.err) < 10_000
+
+
+INNER = [
+    ({"a": "", "sub/profiles/b": ""}, ["profiles/sub/profiles is a store inside a store"]),
+    ({"a": "", "profiles/b": "", "profiles/c": ""}, ["profiles/profiles is a store inside a store"]),
+    ({"a": "", "sub/npuprof": "", "sub/b": ""}, ["profiles/sub is a store inside a store"]),
+    ({"a": "", "sub/profile/b": "", "npuprof": "", "x/profiles-old/c": ""}, []),
+]
+
+
+@pytest.mark.parametrize(("presets", "told"), INNER)
+def test_a_store_inside_a_store_is_told_once(presets: dict[str, str], told: list[str], store: Any, run: Any) -> None:
+    store(presets)
+    found = json.loads(run("check", "--format", "json").out)["findings"]
+    assert [finding["message"] for finding in found if finding["code"] == "NP017"] == told

@@ -65,7 +65,7 @@ class Check(JudgingVerb):
         unresolved = len(found)
         edited = list(_find_edited_copies(judged.home)) if not self.specs else []
         unresolved += len(edited)  # whoever reads what was edited, and if nobody does
-        found += [*_find_doubles(judged.home), *edited] if not self.specs else []
+        found += [*_find_doubles(judged.home), *_find_inner_stores(judged.home), *edited] if not self.specs else []
         if not names and not found:
             raise NpuprofError([_build_empty_finding(judged.home)])
         if not self.specs:
@@ -194,6 +194,24 @@ def _find_strays(home: ReadOnceStore) -> Iterator[Finding]:
 
     for stray in home.stray_files():
         yield build_bad_name_finding(stray)._replace(hint="rename the file", where=Place(home.cite_file(stray)))
+
+
+def _find_inner_stores(home: ReadOnceStore) -> Iterator[Finding]:
+    """Yield a finding for each folder below the store that is a store by itself: what lies in it has two names."""
+    told: set[str] = set()
+    is_outside = getattr(home, "is_outside", None)  # what npuprof.toml names stands where its team wants it
+    for name in home.names():
+        *folders, last = name.split("/")
+        inner = (
+            "/".join(folders[: folders.index("profiles") + 1]) if "profiles" in folders else "/".join(folders) if last == "npuprof" else ""
+        )
+        if not inner or inner in told or (is_outside is not None and is_outside(name)):
+            continue
+        told.add(inner)
+        what = f"{home.cite_file(inner)} is a store inside a store"
+        why = "Its presets have one name from here and another one from within, and both stores resolve, check and release them."
+        hint = "move it out of this store, or its presets up into a folder of another name; presets of another team are taken by a source"
+        yield Finding("NP017", what, why, hint, where=Place(home.cite_file(f"{name}.toml")))
 
 
 def _find_edited_copies(home: ReadOnceStore) -> Iterator[Finding]:
