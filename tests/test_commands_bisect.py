@@ -108,6 +108,13 @@ def test_the_answer_in_words(run: Run, store: Run) -> None:
     )
 
 
+@pytest.mark.parametrize("causes", ["A+C|A+M", "A+B|B+C|C+D", "A+C|M"])
+def test_each_member_of_causes_that_share_one_is_told_by_what_its_own_cause_is_without_it(run: Run, ends: Path, causes: str) -> None:
+    result = run("bisect", "good", "bad", "--", *judge(causes))
+    told = re.findall(r"^    without (.*)$", result.out, re.MULTILINE)
+    assert told == ["it: good, exit code 0"] * len(causes.replace("|", "+").split("+"))
+
+
 def test_the_answer_as_a_preset_is_bad_and_differs_from_the_good_one_in_the_cause(run: Run, ends: Path, tmp_path: Path) -> None:
     words = ["bisect", "good", "bad", "--format"]
     result = run(*words, "toml", "--", *judge("C+D"))

@@ -73,7 +73,7 @@ def _list_lines(bisection: Bisection) -> Iterator[str]:
             yield f"{_describe_size(members).capitalize()} ({made}):"
         for member in members:
             yield ""
-            yield from _list_member_lines(bisection, member, alone=len(members) == 1)
+            yield from _list_member_lines(bisection, cause, member, alone=len(members) == 1)
     yield from _list_cure_lines(bisection)
     yield from list_doubts(bisection)
 
@@ -86,7 +86,7 @@ def _describe_size(members: list[Member]) -> str:
     return f"{count} changes make the difference, {only}"
 
 
-def _list_member_lines(bisection: Bisection, member: Member, alone: bool) -> Iterator[str]:
+def _list_member_lines(bisection: Bisection, cause: Cause, member: Member, alone: bool) -> Iterator[str]:
     for change in bisection.difference.select(member.changes):
         yield f"  {change.sign} {escape_controls(format_change_sentence(change))}"
         beside = [f"[{', '.join(change.risk)}]"] if change.risk else []
@@ -98,15 +98,14 @@ def _list_member_lines(bisection: Bisection, member: Member, alone: bool) -> Ite
     elif member.tied and not alone:
         yield "    tied by rules: the checks do not allow the one without the other"
     if not member.needed_by or bisection.list_results(member.without):
-        yield f"    without {_name_removed(bisection, member)}: {describe_without(bisection, member)}"
+        yield f"    without {_name_removed(bisection, cause, member)}: {describe_without(bisection, member)}"
 
 
-def _name_removed(bisection: Bisection, member: Member) -> str:
+def _name_removed(bisection: Bisection, cause: Cause, member: Member) -> str:
     """Return what was taken away: where rules tie changes, the one that can be by itself."""
-    assert bisection.outcome is not None
     if member.needed_by:
         return "it and them"
-    gone = next(cause.units & ~member.without for cause in bisection.outcome.causes if member.without & ~cause.units == 0)
+    gone = cause.units & ~member.without
     return "it" if gone == member.changes else _name_changes(bisection, gone & member.changes)
 
 
