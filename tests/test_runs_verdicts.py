@@ -18,6 +18,7 @@ from logged import (
     write_tf2_line,
 )
 
+from npuprof.catalog.wire import load_wires
 from npuprof.runs.evidence.reading import read_evidence
 from npuprof.runs.found import Verdict
 from npuprof.runs.verdicts import judge_process
@@ -311,7 +312,11 @@ ATTRIBUTES = {
         ("no_such_option", 1, "absent"),
         # what the adapter read is not what the engine was started with
         ("precision_mode", "force_fp16", "cannot tell"),
-        ("precision_mode", "force_fp32", "changed"),
+        ("precision_mode", "force_fp32", "cannot tell"),
+        ("precision_mode_v2", "fp16", "cannot tell"),
+        # as well where the map has it in the field of another type
+        ("export_compile_stat", 1, "cannot tell"),
+        ("graph_memory_max_size", "1", "changed"),
     ],
 )
 def test_a_graph_dump_proves_what_the_adapter_read(tmp_path: Path, setting: str, value: Any, state: str) -> None:
@@ -340,3 +345,68 @@ def test_log_and_dump_of_one_process_show_what_was_lost_on_the_way(tmp_path: Pat
     (process,) = read_evidence([str(tmp_path / "log")]).processes
     (found,) = judge_process({"precision_mode": "force_fp16"}, process)
     assert (found.state, found.found) == ("too late", ("force_fp32",))
+
+
+def test_a_dump_and_a_log_in_other_folders_are_of_one_process(tmp_path: Path) -> None:
+    for host, pid in (("a", 100), ("b", 100), ("b", 101)):
+        folder = tmp_path / host / "extra-info" / "graph" / f"{pid}_0"
+        folder.mkdir(parents=True)
+        (folder / "BeforeSubGraph_0.pbtxt").write_text(write_dump(ATTRIBUTES))
+        logs = tmp_path / host / "ascend" / "log" / "debug" / "plog"
+        logs.mkdir(parents=True, exist_ok=True)
+        (logs / f"plog-{pid}_20260304050607008.log").write_text(write_run(MODES, pid=pid))
+    found = read_evidence([str(tmp_path)]).processes
+    assert [(one.pid, len(one.dumps)) for one in found] == [(100, 1), (100, 1), (101, 1)]
+    assert {judge_process({"precision_mode": "force_fp16"}, one)[0].state for one in found} == {"in force"}
+
+
+def judge_states(folder: Path, text: str, **options: Any) -> list[list[str]]:
+    (folder / "run.log").write_text(text)
+    return [[one.state for one in judge_process(options, process)] for process in read_evidence([str(folder / "run.log")]).processes]
+
+
+def test_a_block_of_tensorflow_2_without_its_end_proves_no_absence(tmp_path: Path) -> None:
+    text = write_tf2_block({**TF2, "ge.hcomParallel": "1"})
+    end = write_tf2_line("Start graph engine succeed")
+    for cut in (text.removesuffix(end), text.removesuffix(end) + write_tf2_line("another"), text.removesuffix(end) + end[:-9]):
+        assert judge_states(tmp_path, cut, op_debug_config="/a", deterministic=1) == [["cannot tell", "changed"]]
+
+
+def test_a_block_of_tensorflow_2_that_seems_to_end_before_its_last_line_proves_nothing(tmp_path: Path) -> None:
+    lines = write_tf2_block(TF2).splitlines(True)
+    warned = write_tf2_line("Unrecognized graph engine option hcom_parallel:0", "W")
+    text = "".join([*lines[:3], warned, *lines[3:-1], *lines])
+    assert {state for states in judge_states(tmp_path, text, deterministic=1, op_debug_level=1) for state in states} == {"cannot tell"}
+
+
+def test_warnings_of_runs_one_after_the_other_are_each_of_its_own(tmp_path: Path) -> None:
+    always = {wire.tf2["leaf"] for wire in load_wires().values() if {"session", "unset"} <= set(wire.tf2) and "global" not in wire.tf2}
+
+    def write(**more: str) -> str:
+        sent = {**dict.fromkeys(always, "0"), **more}
+        return "".join(write_tf2_line(f"Unrecognized graph engine option {leaf}:{sent[leaf]}", "W") for leaf in sorted(sent))
+
+    one, two = write(dump_layer="a") + write_tf2_block(TF2), write() + write_tf2_block(TF2)
+    assert judge_states(tmp_path, one + two, dump_layer="a") == [["in force"], ["absent"]]
+    assert judge_states(tmp_path, two + one, dump_layer="a") == [["absent"], ["in force"]]
+    assert "in force" not in judge_states(tmp_path, write(dump_layer="a") + two + write_tf2_block(TF2), dump_layer="a")[0]
+
+
+@pytest.mark.parametrize(("value", "state"), [(0, "changed"), (1, "default or set")])
+def test_tensorflow_2_forces_small_channels_for_inference(tmp_path: Path, value: int, state: str) -> None:
+    always = write_tf2_line(f"Unrecognized graph engine option enable_small_channel:{value}", "W")
+    text = always + write_tf2_block({**TF2, "ge.graphRunMode": "0"})
+    assert judge_one(tmp_path, text, "enable_small_channel", value) == state
+
+
+def test_the_engine_alone_does_not_say_which_adapter_spoke(tmp_path: Path) -> None:
+    texts = {"ge.externalWeight": "0", "ge.oo.constantFolding": "true", "ge.oo.level": "O1"}
+    given = "".join(write_engine_line(f"GE option: {key}, value: {text}.", "CreateSession") for key, text in texts.items())
+    given += "".join(write_engine_line(f"GE option: {key}, value: {text}.", "GEInitializeImpl") for key, text in texts.items())
+    found = judge(tmp_path, given, external_weight=False, oo_constant_folding=True)
+    assert "in force" not in {one.state for one in found.values()}
+
+
+def test_a_line_of_an_operator_that_is_cut_before_its_fields_is_passed_over(tmp_path: Path) -> None:
+    text = write_run() + write_line("OMPartition subgraph_0 begin. ", "om_partition_subgraphs_pass.cc")
+    assert judge_one(tmp_path, text, "mix_compile_mode", True) == "cannot tell"

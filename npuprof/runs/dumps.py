@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from npuprof.catalog.wire import NO_KEY, STAGES
 from npuprof.runs.evidence import Process, Text
 from npuprof.runs.found import ABSENT, CANNOT_TELL, CHANGED, DEFAULT_OR_SET, IN_FORCE, TOO_LATE, Outcome, Verdict, merge
 from npuprof.runs.wiretexts import OTHER, SAME, UNSURE, Wanted
+
+#: What shows with what the engine was started: a dump has only what this session asked for.
+_BLOCKS = "ASCEND_MODULE_LOG_LEVEL=FMK=1"
+_NOT_ASKED = "this session did not ask for it; only the log tells what the engine was started with"
 
 
 def judge_unknown(name: str, process: Process) -> Verdict:
@@ -25,15 +30,21 @@ def complete(found: Verdict, wanted: Wanted, process: Process) -> Verdict:
     if said is None:
         kinds = [(kind, one) for kind, one in process.dumps if one.whole and (wire.node if kind == "node" else wire.operator)]
         if kinds and (wire.node or wire.operator):
+            if wire.init and not wire.session:  # another session, or init_resource, may have started the engine with it
+                return found._replace(note=_NOT_ASKED, tell=_BLOCKS)
+            if any(NO_KEY in wire.keys(stage).values() for stage in STAGES):  # as well where it is in another field of the map
+                return Verdict(found.setting, CHANGED, (), "the graph dump has no attribute of it, as where nobody set it")
             return Verdict(found.setting, ABSENT, (), "the graph dump has no attribute of it")
         return found
     if said.says == UNSURE:
         return found
     if said.says == OTHER:
+        if wire.init and not wire.session:
+            return found._replace(note=_NOT_ASKED, tell=_BLOCKS)
         return Verdict(found.setting, CHANGED, said.texts, "by the graph dump")
     if wire.init:
         note = "the adapter read it; only the log tells what the engine was started with"
-        return found._replace(note=note, tell="ASCEND_MODULE_LOG_LEVEL=FMK=1")
+        return found._replace(note=note, tell=_BLOCKS)
     return Verdict(found.setting, DEFAULT_OR_SET if wanted.is_default(()) else IN_FORCE, (), "by the graph dump")
 
 

@@ -12,6 +12,22 @@ SHOWN = "TF_CPP_MIN_LOG_LEVEL=0"
 
 
 def judge(wanted: Wanted, process: Process) -> Verdict:
+    """Return the verdict on a setting, also where another option forces it to a value."""
+    found = _judge_alone(wanted, process)
+    wire = wanted.wire
+    block = _find_block(process)
+    if not wire.forced or block is None or found.state not in (IN_FORCE, DEFAULT_OR_SET):
+        return found
+    by = next((key for key, text in wire.forced_by.items() if key in block.values and block.values[key].text == text), "")
+    if not by:
+        return found
+    if wanted.plain == wire.forced:
+        return found._replace(state=DEFAULT_OR_SET)
+    state = CANNOT_TELL if wire.lines else CHANGED  # what has a line of its own is told to each graph, whatever its session has
+    return Verdict(wire.name, state, (wire.forced,), f"{by} = {wire.forced_by[by]} forces it")
+
+
+def _judge_alone(wanted: Wanted, process: Process) -> Verdict:
     """Return the verdict on a setting: by the block, else by the warnings of what goes another way."""
     wire = wanted.wire
     name = wire.name
@@ -44,6 +60,8 @@ def judge(wanted: Wanted, process: Process) -> Verdict:
         return Verdict(name, CANNOT_TELL, (), "the adapter gives it to nobody")
     if block is None and warned:
         return Verdict(name, CANNOT_TELL, (), "the block of options is not there, which tells what a warning means", SHOWN)
+    if process.warnings_mixed:
+        return Verdict(name, CANNOT_TELL, (), "the warnings of several processes stand among each other", SHOWN)
     if len(warned) > 1:
         return Verdict(name, CANNOT_TELL, tuple(text.text for text in warned), "several processes warn of several values")
     if warned:

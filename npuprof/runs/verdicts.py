@@ -85,7 +85,7 @@ def _judge_epoch(wanted: Wanted, epoch: Epoch, process: Process, generation: Gen
     names = (generation.name, *generation.also) if generation is not None and generation.per == "operator" else ()
     if not names and epoch.has("single init", "single session") and not epoch.has("init", "session"):
         names = tuple(one.name for one in load_generations() if one.single)
-    state = DEFAULT_OR_SET if wanted.is_default(names) or _is_forced(wanted, epoch) else IN_FORCE
+    state = DEFAULT_OR_SET if wanted.is_default(names) or _is_forced(wanted, epoch) or _is_tf2_default(wanted, process) else IN_FORCE
     return Verdict(name, state, others, note)
 
 
@@ -96,6 +96,17 @@ def _is_forced(wanted: Wanted, epoch: Epoch) -> bool:
         return False
     maps = [one.values for stage in ("session", "graph", "operator") for one in epoch.maps.get(stage, ())]
     return any(key in values and values[key].text == text for values in maps for key, text in wire.forced_by.items())
+
+
+def _is_tf2_default(wanted: Wanted, process: Process) -> bool:
+    """Return whether the adapter for TensorFlow 2 may have spoken: the engine names no adapter, and its defaults are others."""
+    unset = wanted.wire.tf2.get("unset")
+    if unset is None or process.generation:
+        return False
+    if not any(one.engine for epoch in process.epochs for maps in epoch.maps.values() for one in maps):
+        return False
+    other = Wanted(wanted.wire, wanted.value, tf2=True)
+    return unset in (wanted.plain, other.plain) or other.is_default(())
 
 
 def _judge_init(wanted: Wanted, epoch: Epoch) -> Outcome | None:

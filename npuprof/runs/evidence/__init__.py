@@ -86,6 +86,7 @@ class Process:
         self.pending: list[tuple[str, Map]] = []
         self.dumps: list[tuple[str, Map]] = []
         self.warned: dict[str, list[Text]] = {}
+        self.warnings_mixed = False
         self.crowded = False
 
     @property

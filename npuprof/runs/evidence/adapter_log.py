@@ -124,7 +124,7 @@ class AdapterLog:
         """Return the fields of a line that options have: their texts may hold blanks and commas; only the last of a line can be cut."""
         places = list(_FIELD.finditer(text))
         found: Values = {}
-        for place, following in zip(places, [*places[1:], None], strict=True):
+        for place, following in zip(places, [*places[1:], None], strict=False):
             name = place[1]
             if any(name == field or name.endswith(f"_{field}") for field in self._fields[stage]):
                 last = following is None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 
 from npuprof.runs.evidence import MOST_PROCESSES, Evidence, Process
 from npuprof.runs.evidence.adapter_log import AdapterLog
@@ -31,6 +33,22 @@ class _Processes:
                 return None
             process = self.found[key] = Process(place, pid)
         return process
+
+    def find_logged(self, place: str, pid: int | None) -> Process | None:
+        """Return the process that a dump is of: the one of its number that left a log, the nearest where there are several."""
+        if pid is None or (place, "", pid) in self.found:
+            return None
+        near: dict[int, list[Process]] = {}
+        for process in self.found.values():
+            if process.pid == pid and (process.epochs or process.pending):
+                near.setdefault(_count_common(process.place, place), []).append(process)
+        nearest = near[max(near)] if near else []
+        return nearest[0] if len(nearest) == 1 else None
+
+
+def _count_common(one: str, other: str) -> int:
+    """Return how many folders two places share."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one.split(os.sep), other.split(os.sep), strict=False)))
 
 
 class _LogReader:
@@ -127,7 +145,7 @@ def _says_anything(process: Process) -> bool:
 
 def _read_dump(source: Source, processes: _Processes, progress: _Progress) -> None:
     place = source.place if source.pid is not None else source.path
-    process = processes.get(place, "", source.pid)
+    process = processes.find_logged(place, source.pid) or processes.get(place, "", source.pid)
     if process is None:
         return
     with open_source(source.path) as (stream, most):

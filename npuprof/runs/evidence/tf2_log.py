@@ -12,6 +12,8 @@ from npuprof.runs.evidence.lines import Line
 _PAIR = re.compile(r"  ([\w.]+):(.*)", re.ASCII | re.DOTALL)
 _GRAPH = re.compile(r"Add ge graph \S+ with options:")
 _WARNED = re.compile(r"Unrecognized graph engine option ([\w.]+):(.*)", re.ASCII | re.DOTALL)
+#: What ends a block.
+_SUCCEED = "Start graph engine succeed"
 #: How many different texts of one attribute are kept: more than one cannot be told apart.
 _MOST_TEXTS = 4
 
@@ -26,50 +28,88 @@ class Tf2Log:
         self._tail = tail
         self.found: list[Process] = []
         self.warned: dict[str, list[Text]] = {}
+        only = [wire.tf2 for wire in load_wires().values() if "session" in wire.tf2 and "global" not in wire.tf2]
+        self._before = {names["leaf"] for names in only}
+        self._always = {names["leaf"] for names in only if "unset" in names}
+        self._ahead = self._mixed = False
+        self._last = ""
+        self._torn = False  # the last block ended before its end: the rest of it may still come
+        self._begun = 0  # how many blocks have a title and no end
 
     @property
     def is_open(self) -> bool:
         """Whether a block may go on."""
-        return self._block is not None
+        return self._block is not None or self._torn
 
     def take(self, place: str, line: Line, ended: bool) -> None:
         """Take a line; ``found`` holds the processes that there are so far."""
+        pair = _PAIR.fullmatch(line.text)
+        title = line.text.rstrip()
         if self._block is not None:
-            pair = _PAIR.fullmatch(line.text)
             if pair is not None:
                 if not self._block.takes(pair[1]):
                     self._block.mixed = True  # the blocks of two processes on one screen
                 self._block.add(pair[1], make_text(pair[2], 0, ended))
                 self._tail.set(self._block.values, pair[1], 0)
                 return
-            mixing = line.text.rstrip() in self._titles and self._block.stage == "init"
+            mixing = title in self._titles and self._block.stage == "init"
             self._block.mixed = self._block.mixed or mixing
-            self._close(whole=True)
+            self._close(whole=ended and title == _SUCCEED if self._block.stage == "init" else True)
+            self._torn = self._begun > (1 if title == _SUCCEED else 0)
             if mixing:
                 self._start(place).epoch.doubtful = True
                 self._block = Block("init", "")
                 self._block.mixed = True
+                self._begun += 1
                 return
-        if line.text.rstrip() in self._titles:
+        elif pair is not None and self._begun:
+            for process in self.found:  # what belongs to a block that another process seemed to end
+                process.epoch.doubtful = True
+        if title in self._titles:
             self._start(place)
             self._block = Block("init", "")
-        elif _GRAPH.fullmatch(line.text.rstrip()):
+            self._block.mixed = self._begun > 0  # one before it has not ended: the rest of it may still come
+            self._begun += 1
+        elif title == _SUCCEED:
+            self._begun = max(self._begun - 1, 0)
+            self._torn = self._torn and self._begun > 0
+        elif _GRAPH.fullmatch(title):
             if self._process is None:
                 self._start(place)
             self._block = Block("graph", "")
         elif match := _WARNED.fullmatch(line.text):
-            known = self.warned.setdefault(match[1], [])
-            text = make_text(match[2], 0, ended)
-            if text not in known and len(known) < _MOST_TEXTS:
-                known.append(text)
-            if not self.found:
-                self._start(place)
-                self._process = None
+            self._warn(place, match[1], make_text(match[2], 0, ended))
+
+    def _warn(self, place: str, leaf: str, text: Text) -> None:
+        """Keep a warning: of what only sessions have it comes before the block of its process, of what they do not have after it."""
+        before = leaf in self._before
+        if before and self._process is not None and not self._ahead:
+            self._ahead, self.warned = True, {}  # the next process begins
+            self._mixed, self._last = False, ""
+        if before:
+            if leaf in self.warned or leaf <= self._last:
+                self._mixed = True
+            self._last = leaf
+        elif self._ahead and self.found:
+            self._mixed = True
+        known = self.warned.setdefault(leaf, [])
+        if text not in known and len(known) < _MOST_TEXTS:
+            known.append(text)
+        if not self.found:
+            self._start(place)
+            self._process = None
 
     def finish(self) -> None:
         """End what is open: there is nothing more to read."""
+        self._torn = False
         if self._block is not None:
             self._close(whole=False)
+        if self._ahead and self._process is not None and self.found:  # somebody warned whose block is not there
+            self._process = None
+            process = Process(self.found[0].place, None)
+            process.tf2, process.warned, process.number = True, self.warned, len(self.found) + 1
+            self.found.append(process)
+            self._ahead = False
 
     def _start(self, place: str) -> Process:
         """Begin a process, or the one that only warned so far."""
@@ -78,9 +118,15 @@ class Tf2Log:
         else:
             process = Process(place, None)
             process.tf2 = True
-            process.warned = self.warned
+            if self.found and not self._ahead:
+                self.warned = {}
             process.number = len(self.found) + 1
             self.found.append(process)
+        process.warned = self.warned
+        process.warnings_mixed = self._mixed or (
+            bool(self.found[1:]) and not all(len(self.warned.get(leaf, ())) == 1 for leaf in self._always)
+        )
+        self._ahead = False
         self._process = process
         return process
 
