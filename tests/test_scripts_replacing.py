@@ -507,6 +507,9 @@ ATC_REPLACED = {
 }
 ATC_REFUSED = {
     "a shell without arrays": ("#!/bin/sh\natc --model=./m.pb --framework=3 --output=./o\n", "atc.ksh", "sh has none"),
+    "a first line of sh": ("#!/bin/sh -e\natc --model=./m.pb --framework=3 --output=./o\n", "run.sh", "sh has none"),
+    "a first line of dash": ("#!/usr/bin/env dash\natc --model=./m.pb --framework=3 --output=./o\n", "run.sh", "dash has none"),
+    "a first line of sh, and no ending": ("#! /bin/sh\natc --model=./m.pb --framework=3 --output=./o\n", "convert", "sh has none"),
     "behind another command": ("#!/bin/bash\ncd /; atc --model=./m.pb --framework=3 --output=./o\n", "run.sh", "Other code stands before"),
     "a line that goes on": (
         "#!/bin/bash\ntrue &&\natc --model=./m.pb --framework=3 --output=./o\n",

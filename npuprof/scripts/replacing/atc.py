@@ -12,6 +12,8 @@ from npuprof.scripts.replacing.python import list_left
 
 _ARRAY = "ATC_FLAGS"
 _WITH_ARRAYS = ("bash", "zsh")
+#: A first line that runs the script by a shell without arrays, whatever the ending of its name says.
+_WITHOUT_ARRAYS = re.compile(rb"#![^\n]*[/ \t](sh|dash|ash)(?=\s|$)")
 #: What may stand before the command in its line, for a block to go before that line.
 _PREFIX = re.compile(r"[ \t]*(?:(?:nohup|time|sudo|command|exec|if|!|[A-Za-z_]\w*=\S*)[ \t]+)*(?:[\w./$\"{}-]*/)?")
 _CONTINUED = re.compile(rb"(?:\\|&&|\|\|?)[ \t]*\r?$")
@@ -20,6 +22,9 @@ _CONTINUED = re.compile(rb"(?:\\|&&|\|\|?)[ \t]*\r?$")
 def plan_flags(path: str, data: bytes, draft: Draft, site: Site, shell: str) -> Stand:
     """Return the block for the flags of one command line. Raises NpuprofError (NP830) where that cannot be proven right."""
     what = "the flags of atc cannot be taken out"
+    named = _WITHOUT_ARRAYS.match(data)
+    if named:
+        shell = named[1].decode()
     if shell not in _WITH_ARRAYS:
         raise build_refusal(
             path, what, f"A block hands them on in an array, and {shell or 'no shell'} has none.", site.line, "use bash: #!/bin/bash"
