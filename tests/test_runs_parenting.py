@@ -277,8 +277,15 @@ def test_under_slurm_each_task_has_a_record_and_gets_a_signal_once() -> None:
                 job.kill()
                 assert job.stderr is not None
                 pytest.skip(f"Slurm does not run here: {job.stderr.read()[-300:]}")
-            listed = subprocess.run(["squeue", "-h", "-o", "%i"], env=environ, capture_output=True, text=True, check=True)
-            subprocess.run(["scancel", "-s", "TERM", listed.stdout.split()[0]], env=environ, check=True, capture_output=True)
+            listed: list[str] = []
+            for _ in range(100):  # the controller tells of a job a little later than it starts
+                listed = subprocess.run(
+                    ["squeue", "-h", "-o", "%i"], env=environ, capture_output=True, text=True, check=True
+                ).stdout.split()
+                if listed:
+                    break
+                time.sleep(0.1)
+            subprocess.run(["scancel", "-s", "TERM", listed[0]], env=environ, check=True, capture_output=True)
             job.wait(60)
     assert sorted(os.listdir("out")) == ["leaf.0.run.json", "leaf.1.run.json"]
     for rank in range(2):
