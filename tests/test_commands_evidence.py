@@ -189,3 +189,18 @@ def test_evidence_is_a_spec_for_verbs_that_read(logs: Path, run: Any) -> None:
     refused = run("set", "./good.log", "deterministic=0")
     assert refused.code == 2
     assert "Traceback" not in refused.err
+
+
+@pytest.mark.parametrize(("more", "kept"), [("", True), ("\nprecision_mode: force_fp16", False), ("\n[INFO] of another program", False)])
+def test_an_import_takes_no_line_of_a_stranger_for_the_rest_of_a_text(logs: Path, run: Any, more: str, kept: bool) -> None:
+    text = {"dump_layer": f"a{more}", "ge.exec.dumpLayer": f"a{more}"}
+    (logs / "one.log").write_text(write_run({}, text, pid=7))
+    shown = run("import", "one.log").out
+    assert ("dump_layer = " in shown) is kept
+
+
+def test_an_import_keeps_what_is_known_of_some_processes_apart(logs: Path, run: Any) -> None:
+    (logs / "one.log").write_text(write_run({"ge.exec.op_precision_mode": "/a"}, {"ge.session_device_id": "3"}, pid=7) + write_run(pid=8))
+    shown = run("import", "one.log").out
+    assert "session_device_id = " not in shown
+    assert "#   session_device_id: 3, not known of all processes" in shown

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -46,11 +47,13 @@ def import_evidence(evidence: Evidence) -> ImportedRun:
                 if value is not None:
                     candidates.setdefault(keys.format_toml_value(value), value)
         states = {shown: _judge(name, value, evidence.processes) for shown, value in candidates.items()}
-        proven = [shown for shown, found in states.items() if IN_FORCE in found and found <= {IN_FORCE, CANNOT_TELL}]
+        proven = [shown for shown, found in states.items() if found == {IN_FORCE}]
         if len(proven) == 1:
             settings[name] = candidates[proven[0]]
         elif partly := [shown for shown, found in states.items() if IN_FORCE in found]:
             differing[name] = "not the same everywhere: " + ", ".join(partly)
+            if all(states[shown] <= {IN_FORCE, CANNOT_TELL} for shown in partly):  # the others may have it, or not
+                differing[name] += ", not known of all processes"
         elif not any(DEFAULT_OR_SET in found for found in states.values()) and not _is_unset(wire, evidence.processes):
             unknown[name] = _explain(wire, candidates, seen, evidence.processes)
     return ImportedRun(settings, differing, unknown, _find_scenario(evidence.processes))
@@ -102,7 +105,11 @@ def _read_value(wire: Wire, key: str, text: Text) -> Any:
         return None
     form = wire.key_forms.get(key, wire.form)
     option = catalog.find_option(wire.name)
-    said = text.text if form not in ("text", "folder", "closed") else text.text + text.more
+    said = text.text
+    if text.more and form in ("text", "folder", "closed", "split"):
+        said += text.more
+        if not _closes(said):  # the talk of another program looks no different from the rest of a text
+            return None
     if said in ("", "None"):
         return None
     if form == "closed":
@@ -123,6 +130,14 @@ def _read_value(wire: Wire, key: str, text: Text) -> Any:
         known = {str(written): plain for plain, written in option.surface_values["global_options"].items()}
         return known.get(said, said)
     return said
+
+
+def _closes(text: str) -> bool:
+    """Return whether a text of several lines is one value that ends where the last of them does."""
+    try:
+        return isinstance(json.loads(text), (dict, list)) and not text.endswith("\n")
+    except (ValueError, RecursionError):
+        return False
 
 
 def _judge(name: str, value: Any, processes: Sequence[Process]) -> set[str]:
