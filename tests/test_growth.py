@@ -97,6 +97,10 @@ INPUTS: dict[str, tuple[list[str], Callable[[int], dict[str, str]]]] = {
     ),
     "accepted findings": (["check", "x"], lambda n: {"x": f"{HEAD}ignore = [{', '.join(IGNORE * n)}]\n[options]\n{list_unknown(n)}"}),
     "a parent that is named again": (["check", "x"], lambda n: {"b": HEAD, "x": f"profile.extends = {['b'] * n}\n"}),
+    "a chain with values": (
+        ["list", "--format", "json"],
+        lambda n: {f"p{i}": (f'profile.extends = ["p{i - 1}"]\n' if i else "") + f"options.hccl_timeout = {i}\n" for i in range(n)},
+    ),
     "a chain in a tree": (["list", "--tree"], lambda n: {"p0": HEAD} | {f"p{i}": f'profile.extends = ["p{i - 1}"]\n' for i in range(1, n)}),
 }  # fmt: skip
 

@@ -100,13 +100,14 @@ class Profile:
     extends and nobody should use any more, by the references to them; they are known once its parents were looked up.
     """
 
-    __slots__ = ("document", "home", "key", "name", "overrides", "problems", "stacked", "steps", "table", "touched", "yanked")
+    __slots__ = ("document", "home", "key", "layer", "name", "overrides", "problems", "stacked", "steps", "table", "touched", "yanked")
 
     def __init__(self, document: Document, key: str | None = None, home: ProfileSource | None = None) -> None:
         self.document = document
         self.name = document.name
         self.key = key or document.name
         self.home = home
+        self.layer: str | None = None  #: what it says, as digests are made of it, once somebody asked
         self.stacked = False  # put together on a command line: what is named last wins, whatever extends it
         self.yanked: dict[str, Yank] = {}
         self.problems: list[Finding] = []

@@ -31,8 +31,17 @@ def compute_preset_digest(lineage: Sequence[Profile]) -> str:
     Names, descriptions, comments and the order of keys do not count, nor a profile that says nothing else. Values do as
     they are written: what the catalogue knows of an option changes with its releases, and the digest does not.
     """
-    layers = [layer for profile in lineage if (layer := _describe_layer(profile))]
-    return _hash_canonical_json({"form": FORM, "layers": layers, "abstract": bool(lineage) and lineage[-1].abstract})
+    layers = ",".join([text for profile in lineage if (text := _write_layer(profile))])
+    abstract = "true" if lineage and lineage[-1].abstract else "false"
+    return _hash_text(f'{{"abstract":{abstract},"form":{FORM},"layers":[{layers}]}}')
+
+
+def _write_layer(profile: Profile) -> str:
+    """Return what a profile says as canonical JSON, an empty text where it says nothing: written once for all that it is a layer of."""
+    if profile.layer is None:
+        said = _describe_layer(profile)
+        profile.layer = _format_canonical_json(said) if said else ""
+    return profile.layer
 
 
 def _describe_layer(profile: Profile) -> dict[str, Any]:
@@ -62,7 +71,11 @@ def _sort_texts(value: Any) -> Any:
 
 
 def _hash_canonical_json(value: Any) -> str:
-    return str(load_sha256()(_format_canonical_json(value).encode()).hexdigest())
+    return _hash_text(_format_canonical_json(value))
+
+
+def _hash_text(text: str) -> str:
+    return str(load_sha256()(text.encode()).hexdigest())
 
 
 def _format_canonical_json(value: Any) -> str:
