@@ -140,6 +140,22 @@ def test_what_is_rendered_or_exported_says_what_it_was_made_of(words: str, repo:
     assert {match["name"] for match in found(run, str(made))} == {"bert"}
 
 
+def edit_record(path: Path) -> None:
+    fields = json.loads(path.read_text())
+    next(one for one in fields["settings"] if one["key"] == "hccl_timeout")["value"] = 999
+    path.write_text(json.dumps(fields))
+
+
+def test_what_was_edited_since_is_told_beside_what_it_was_made_of(repo: Repo, run: Any) -> None:
+    repo.commit({"base": BASE.format(600), "bert": HEIR})
+    assert run("render", "bert", "-o", "x.py").code == 0
+    for path, edit in ((Path("x.py"), lambda path: path.write_text(path.read_text() + "# mine\n")), (Path(record()), edit_record)):
+        assert "edited it" not in run("whatran", path).err
+        edit(path)
+        result = run("whatran", path)
+        assert (result.code, "bert" in result.out, "somebody edited it" in result.err) == (0, True, True), path
+
+
 def test_a_block_in_a_script_says_what_it_was_made_of(repo: Repo, run: Any) -> None:
     repo.commit({"base": BASE.format(600), "bert": HEIR})
     Path("train.py").write_text("import tensorflow as tf\nconfig = tf.compat.v1.ConfigProto()\n")

@@ -9,9 +9,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from npuprof.model import Finding, NpuprofError, Place, Record
+from npuprof.renderers.stamp import judge_found_text
 from npuprof.report.output import describe_os_error, is_handed_over, read_file_content, read_plain_file, read_standard_input
+from npuprof.resolve.digests import compute_digest
 from npuprof.runs.kinds import EVIDENCE, find_kind
-from npuprof.runs.records import SCHEMA, SUFFIX, parse_record
+from npuprof.runs.records import SCHEMA, SUFFIX, decode_value, parse_record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,7 +53,8 @@ _VARIABLES = {
 class Clue(Record):
     """What is known of the preset behind a thing: its digests, whole or as they begin, its name and what it was resolved for.
 
-    ``found`` says where that stood; ``record`` are the fields of the record, where it is one, ``evidence`` what a log says.
+    ``found`` says where that stood; ``record`` are the fields of the record, where it is one, ``evidence`` what a log says. Where it is
+    not what was written any more, ``edited`` says so.
     """
 
     found: str
@@ -61,6 +64,7 @@ class Clue(Record):
     context: str = ""
     record: dict[str, Any] = {}
     evidence: Evidence | None = None
+    edited: str = ""
 
     @property
     def digests(self) -> tuple[str, ...]:
@@ -151,7 +155,8 @@ def _read_text(path: str, raw: bytes) -> list[Clue]:
         fields = parse_record(path, raw)
         preset = fields["preset"]
         digests: dict[str, Any] = {name: str(preset.get(name) or "") for name in ("digest", "preset_digest")}
-        return [Clue(path, **digests, name=preset["name"], context=_describe_context(fields), record=fields)]
+        edited = "its settings do not give its digest: somebody edited it" if _is_record_edited(fields) else ""
+        return [Clue(path, **digests, name=preset["name"], context=_describe_context(fields), record=fields, edited=edited)]
     if b"\0" in raw and b"NPUPROF_" in raw:
         return _read_variables(path, raw)
     text = _join_notebook(raw.decode(errors="replace").replace("\r\n", "\n"))
@@ -160,7 +165,18 @@ def _read_text(path: str, raw: bytes) -> list[Clue]:
         what, why = f"{path} says no digest", "What npuprof renders, exports and records says of which preset it was made."
         hint = "npuprof import reads the settings of a file that npuprof has not written, and diff compares them with a preset"
         raise NpuprofError([Finding("NP962", what, why, hint, where=Place(path))])
+    if judge_found_text(text).edited:
+        clues = [clue._replace(edited="somebody edited it since it was rendered") for clue in clues]
     return clues
+
+
+def _is_record_edited(fields: dict[str, Any]) -> bool:
+    """Return whether the values of a record are not those that its digest was made of; what is hidden in it cannot be told."""
+    said = fields["preset"].get("digest")
+    if not said or fields.get("hidden"):
+        return False
+    settings = {one["key"]: decode_value(one["value"]) for one in fields["settings"]}
+    return said not in (compute_digest(settings), compute_digest(settings, 1))
 
 
 def _join_notebook(text: str) -> str:

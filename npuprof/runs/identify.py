@@ -93,7 +93,11 @@ class Identifier:
             if matches:
                 break  # the digest of what was resolved says more than that of the layers
         found = sorted(matches.values(), key=lambda match: (match.name != clue.name, not match.in_work_tree, match.name))
-        return Identified(clue, tuple(self._compare(match) for match in found), tuple(self._list_doubts(bool(matches))))
+        return Identified(
+            clue,
+            tuple(self._compare(match) for match in found),
+            (*([f"{clue.found}: {clue.edited}"] if clue.edited else []), *self._list_doubts(bool(matches))),
+        )
 
     def _list_doubts(self, found: bool) -> Iterable[str]:
         if self._repository is None:
