@@ -275,3 +275,15 @@ def test_a_log_that_is_longer_costs_no_more_for_each_line(make: Callable[[int], 
 
     small, large = count_calls(read(10)), count_calls(read(40))
     assert large <= 10 * small
+
+
+def test_lines_of_the_engine_behind_a_block_that_never_ends_cost_little(tmp_path: Path) -> None:
+    head = "[INFO] FMK(42,python3.7):2026-07-24-10:11:12.346.500 [adapter_logger.cc:28][TF_ADAPTER] [ge_plugin.cc:160]42 Init options: \n"
+    step = "[INFO] GE(42,python3.7):2026-07-24-10:11:50.345.952 [model.cc:250]42 Run:step done, cost 12 us\n"
+
+    def build_reading(number: int) -> Callable[[], object]:
+        path = tmp_path / f"{number}.log"
+        path.write_text(head + step * number)
+        return lambda: read_evidence([str(path)])
+
+    assert count_calls(build_reading(160_000)) < 1.5 * count_calls(build_reading(40_000))

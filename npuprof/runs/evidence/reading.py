@@ -82,7 +82,7 @@ class _LogReader:
             self._tail.clear()
             process = self._processes.get(self.place, line.before, line.pid)
             if process is not None:
-                self._idle = 0
+                self._idle = 0 if line.writer == "adapter" else self._idle + 1  # lines of the engine end no block, and are by far the most
                 (self.engine if line.writer == "engine" else self.adapter).take(process, line, ended)
         is_open = self.adapter.is_open or any(log.is_open for log in self.tf2.values())
         if is_open and self._idle > 20_000:  # whoever wrote it is gone
