@@ -21,7 +21,7 @@ Run = Callable[..., Any]
 #: Seeds of the quick lane, a test for each dozen; NPUPROF_SEEDS judges as many more, from another end.
 DOZENS = 4
 MORE = int(os.environ.get("NPUPROF_SEEDS", "100"))
-#: How much of what the evidence proves has to be told: blocks that go on in another file are not joined, and where in doubt nothing is said.
+#: How much of what the evidence proves has to be told: blocks that go on in another file are not joined, what is doubtful is not told.
 FLOOR = 0.85
 
 
