@@ -126,6 +126,7 @@ def test_a_sweep_that_is_killed_goes_on_and_runs_nothing_twice(run: Run, base: N
     words = ["--vary", f"hccl_timeout={','.join(map(str, range(600, 616)))}", "-j", "2", "--", "sh", "-c", f"sleep 0.05; {SAY}"]
     (tmp_path / "ran").touch()
     for _ in range(3):
+        time.sleep(0.3)  # what the last one left running may write still
         before = (tmp_path / "ran").stat().st_size
         command = [sys.executable, "-m", "npuprof", "sweep", "base", *words]
         with subprocess.Popen(command, stderr=subprocess.PIPE, preexec_fn=_heed_interrupts) as process:
