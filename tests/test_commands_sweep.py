@@ -116,10 +116,6 @@ def test_a_sweep_that_is_cut_short_goes_on(run: Run, base: None, tmp_path: Path)
     assert run("sweep", "base", "--results", *words).code == 0
 
 
-def _heed_interrupts() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # ignored where the tests run in the background of a shell
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_a_sweep_that_is_killed_goes_on_and_runs_nothing_twice(run: Run, base: None, tmp_path: Path, number: int) -> None:
@@ -129,7 +125,7 @@ def test_a_sweep_that_is_killed_goes_on_and_runs_nothing_twice(run: Run, base: N
         time.sleep(0.3)  # what the last one left running may write still
         before = (tmp_path / "ran").stat().st_size
         command = [sys.executable, "-m", "npuprof", "sweep", "base", *words]
-        with subprocess.Popen(command, stderr=subprocess.PIPE, preexec_fn=_heed_interrupts) as process:
+        with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
             while (tmp_path / "ran").stat().st_size == before and process.poll() is None:
                 time.sleep(0.01)
             process.send_signal(number)

@@ -14,6 +14,9 @@ from npuprof.document import keys
 from npuprof.document.keys import format_short_value
 from npuprof.model import Finding, Path, did_you_mean
 
+#: The findings that tell what a preset says it is for, not whether it would work there.
+MEANT_CODES = ("NP406", "NP407")
+
 
 def check_late_options(view: View) -> Iterator[Finding]:
     """Yield, as one note, the options that only the first session of a process can set."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from npuprof.checks.scope import MEANT_CODES
 from npuprof.model import Context, Finding, NpuprofError, Record
 from npuprof.report.findings import build_finding_dict
 from npuprof.report.tables import Table
@@ -14,9 +15,6 @@ from npuprof.store import spec
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.commands.judged import JudgedStore
-
-#: What a preset says of itself, not of whether it would work: shown apart.
-_MEANT = ("NP406", "NP407")
 
 
 class Cell(Record):
@@ -33,12 +31,12 @@ class Cell(Record):
     @property
     def warnings(self) -> list[Finding]:
         """The findings that do not."""
-        return [finding for finding in self.findings if finding.severity == "warning" and finding.code not in _MEANT]
+        return [finding for finding in self.findings if finding.severity == "warning" and finding.code not in MEANT_CODES]
 
     @property
     def meant(self) -> bool:
         """Whether the preset names the release and the product."""
-        return all(finding.code not in _MEANT for finding in self.findings)
+        return all(finding.code not in MEANT_CODES for finding in self.findings)
 
     @property
     def text(self) -> str:
@@ -64,7 +62,7 @@ class SupportMatrix(Record):
         marks = set(map(identify_finding, kept))
         cells = {
             name: [
-                cell._replace(findings=tuple(one for one in cell.findings if one.code in _MEANT or identify_finding(one) in marks))
+                cell._replace(findings=tuple(one for one in cell.findings if one.code in MEANT_CODES or identify_finding(one) in marks))
                 for cell in row
             ]
             for name, row in self.cells.items()

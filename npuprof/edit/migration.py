@@ -97,7 +97,7 @@ def migrate_profile(profile: Profile, config: Config, release: str, since: str =
     carried, renamed = _carry_names(profile, steps, {option for option, hindrance in hindrances.items() if not hindrance})
     changes += renamed
     findings += _check_unset_and_locked(profile, made, {one.path for one in carried})
-    findings += _check_changed_defaults(config, release, since)
+    findings += check_changed_defaults(config, release, since)
     changes += _find_range_change(profile, config, release, made)
     return Migration(edit.apply_changes(profile.document.text, changes), tuple(made), tuple(findings), tuple(carried))
 
@@ -215,7 +215,7 @@ def list_changed_defaults(before: str, release: str) -> list[ChangedDefault]:
     return [row for row in rows if first < releases.release_index(row.since) <= now]
 
 
-def _check_changed_defaults(config: Config, release: str, since: str) -> list[Finding]:
+def check_changed_defaults(config: Config, release: str, since: str = "") -> list[Finding]:
     """Return the defaults that changed between the oldest release a preset is meant for and the one asked for."""
     within = releases.find_releases_in_range(config.cann) if config.cann else (since,) if since else None
     if not within:

@@ -6,13 +6,12 @@ from collections.abc import Mapping
 
 from npuprof import catalog, checks
 from npuprof.catalog import products, releases
-from npuprof.edit.migration import list_changed_defaults
+from npuprof.checks.scope import MEANT_CODES
+from npuprof.edit.migration import check_changed_defaults
 from npuprof.model import Context, Record
 from npuprof.resolve import contexts
 from npuprof.resolve.config import Config
 
-#: What a preset says of itself, not of whether it would work.
-_MEANT = ("NP406", "NP407")
 #: How many releases the board shows, the newest.
 _RELEASES = 8
 
@@ -71,10 +70,10 @@ def _judge_there(config: Config | None, context: Context) -> Cell | None:
 
 def _judge(config: Config) -> Cell:
     findings = checks.check_config(config, notes=False)
-    errors = [finding for finding in findings if finding.severity == "error" and finding.code not in _MEANT]
-    warnings = [finding for finding in findings if finding.severity == "warning" and finding.code not in _MEANT]
+    errors = [finding for finding in findings if finding.severity == "error" and finding.code not in MEANT_CODES]
+    warnings = [finding for finding in findings if finding.severity == "warning" and finding.code not in MEANT_CODES]
     codes = tuple(dict.fromkeys(finding.code for finding in (*errors, *warnings)))
-    return Cell(len(errors), len(warnings), codes, all(finding.code not in _MEANT for finding in findings))
+    return Cell(len(errors), len(warnings), codes, all(finding.code not in MEANT_CODES for finding in findings))
 
 
 def build_upgrades(configs: Mapping[str, Config | None], release: str) -> list[Upgrade]:
@@ -85,10 +84,10 @@ def build_upgrades(configs: Mapping[str, Config | None], release: str) -> list[U
         if now is None or then is None:
             continue
         before = {checks.identify_finding(finding)[::2] for finding in checks.check_config(now, notes=False)}
-        after = [finding for finding in checks.check_config(then, notes=False) if finding.code not in _MEANT]
+        after = [finding for finding in checks.check_config(then, notes=False) if finding.code not in MEANT_CODES]
         breaks = tuple(f"{one.code} {one.message}" for one in after if one.severity == "error" and (one.code, one.message) not in before)
         stale = tuple(sorted(key for key in then.settings if _is_past(key)))
-        upgrade = Upgrade(name, breaks, tuple(_list_defaults(now, release)), stale)
+        upgrade = Upgrade(name, breaks, tuple(one.message for one in check_changed_defaults(now, release)), stale)
         if upgrade.breaks or upgrade.defaults or upgrade.deprecated:
             found.append(upgrade)
     return sorted(found, key=lambda one: (not one.breaks, one.name))
@@ -97,11 +96,3 @@ def build_upgrades(configs: Mapping[str, Config | None], release: str) -> list[U
 def _is_past(key: str) -> bool:
     record = catalog.find_option(key)
     return record is not None and (record.deprecated or record.no_effect)
-
-
-def _list_defaults(config: Config, release: str) -> list[str]:
-    within = releases.find_releases_in_range(config.cann) if config.cann else None
-    if not within or releases.release_index(within[0]) >= releases.release_index(release):
-        return []
-    rows = list_changed_defaults(within[0], release)
-    return [row.build_finding().message for row in rows if row.option not in config.settings and row.unless not in config.settings]

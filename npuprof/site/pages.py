@@ -10,6 +10,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import products, releases
+from npuprof.compare.pagehead import RISKS
 from npuprof.model import SCENARIOS, Finding, NpuprofError, Record, __version__
 from npuprof.report.html import read_style
 from npuprof.report.text import escape_controls, escape_lines, format_count
@@ -32,8 +33,6 @@ _MENU = (
     ("catalogue.html", "Catalogue"),
     ("rules.html", "Rules"),
 )
-#: What a change may put at risk, the gravest first: in this order differences are shown.
-_RISKS = ("numerics", "distributed", "memory", "performance")
 _WORST = {"error": 0, "warning": 1, "info": 2, "": 3}
 
 
@@ -106,7 +105,7 @@ class _Writer:
         parents = {page.name: list_parent_names(page) for page in content.presets}
         marks = {page.name: f"f-{page.worst} s-{page.scenario if page.scenario in SCENARIOS else ''}" for page in content.presets}
         rows = sorted((self._build_row(page) for page in content.presets), key=lambda row: (_WORST[row.preset.worst], row.preset.name))
-        names = [(side, path) for side, path in name_data(content).items()]
+        names = list(name_data(content).items())
         catalogue = list_catalogue_rows()
         texts = {
             "index.html": self.fill("index.html", "index.html", "Presets", pages=rows, summary=_summarise(content.presets)),
@@ -185,7 +184,7 @@ def _build_data(content: Content) -> dict[str, bytes]:
     sides = {page.name: page.settings for page in content.presets if page.is_resolved}
     sides |= {side.name: side.settings for side in content.also}
     files = {path: _write_call("settings", name, [_build_fields(row) for row in sides[name]]) for name, path in paths.items()}
-    files["data/index.js"] = _write_call("index", [[name, path] for name, path in paths.items()], list(_RISKS))
+    files["data/index.js"] = _write_call("index", [[name, path] for name, path in paths.items()], list(RISKS))
     return files
 
 
