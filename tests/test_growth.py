@@ -60,6 +60,12 @@ def chain(count: int, root: dict[str, str]) -> dict[str, str]:
     return {f"p{i}": f'profile.extends = ["p{i - 1}"]\n' for i in range(1, count)} | root
 
 
+def lattice(count: int) -> dict[str, str]:
+    """Return pairs of presets that each build on both of the pair below."""
+    layers = {f"l{i}{side}": f'profile.extends = ["l{i - 1}a", "l{i - 1}b"]\n' for i in range(1, count // 2) for side in "ab"}
+    return {f"l0{side}": HEAD for side in "ab"} | {name: f"{text}options.hccl_timeout = 9{name[1:-1]}\n" for name, text in layers.items()}
+
+
 #: What is asked, and the presets and scripts of a size.
 INPUTS: dict[str, tuple[list[str], Callable[[int], dict[str, str]]]] = {
     "a dotted key": (["check", "x"], lambda n: {"x": f"{'.'.join('a' * n)} = 1\n"}),
@@ -101,6 +107,10 @@ INPUTS: dict[str, tuple[list[str], Callable[[int], dict[str, str]]]] = {
         ["list", "--format", "json"],
         lambda n: {f"p{i}": (f'profile.extends = ["p{i - 1}"]\n' if i else "") + f"options.hccl_timeout = {i}\n" for i in range(n)},
     ),
+    "a lattice": (["check"], lattice),
+    "a lattice in a list": (["list"], lattice),
+    "a lattice in a tree": (["list", "--tree"], lattice),
+    "a lattice as json": (["list", "--format", "json"], lattice),
     "a chain in a tree": (["list", "--tree"], lambda n: {"p0": HEAD} | {f"p{i}": f'profile.extends = ["p{i - 1}"]\n' for i in range(1, n)}),
 }  # fmt: skip
 

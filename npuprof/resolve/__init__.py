@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
+from operator import is_
 from typing import Any
 
 from npuprof.catalog import products, releases, values
@@ -309,7 +310,8 @@ class Resolver:
         """Return one order of all members that contradicts none of the given ones. Raises NpuprofError."""
         from heapq import heappop, heappush  # most presets have one parent
 
-        queues = [list(line) for line in lines]
+        common = _count_common(lines[:-1])
+        queues = [list(line[common:]) for line in lines[:-1]] + [list(lines[-1])]
         inside: dict[str, int] = {}  # how often a member is waited for: it stands in a queue and not at its end
         ends: dict[str, list[int]] = {}  # the queues that a member is the last of
         for place, queue in enumerate(queues):
@@ -336,7 +338,17 @@ class Resolver:
                             heappush(free, ready)
         if any(queues):
             raise NpuprofError([_build_order_finding(profile, [queue for queue in queues if queue])])
-        return tuple(reversed(order))
+        return (*lines[0][:common], *reversed(order))
+
+
+def _count_common(lines: list[tuple[Profile, ...]]) -> int:
+    """Return with how many members all lines begin alike, none of them the last of its line: they come first in every order."""
+    first, *others = lines
+    shortest = min(map(len, lines)) - 1
+    for other in others:
+        same = list(map(is_, first[:shortest], other))
+        shortest = same.index(False) if False in same else len(same)
+    return shortest
 
 
 def is_of_source(profile: Profile) -> bool:
