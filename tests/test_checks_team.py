@@ -129,6 +129,13 @@ def test_what_is_required_must_be_true(
     assert told(npuprof.open_store().resolve("a")) == ([message] if message else [])
 
 
+def test_a_sentence_of_the_team_goes_on_where_a_reason_follows(project: Callable[..., Path], run: Run) -> None:
+    project(f"[[rule]]\n{rule('deterministic == 1', message='Runs repeat.')}", a="", b="options.deterministic = 0\n")
+    store = npuprof.open_store()
+    assert told(store.resolve("a")) == ["Runs repeat: deterministic is not set"]
+    assert told(store.resolve("b")) == ["Runs repeat"]
+
+
 def test_a_rule_binds_the_presets_that_its_globs_mean(project: Callable[..., Path], run: Run) -> None:
     bad = f"{TRAINING}options.deterministic = 0\n".replace("options.", "[options]\n")
     folder = project(REPEATABLE, production__bert=bad, production__nlp__bert=bad, bert=bad, test__production__x=bad)

@@ -507,7 +507,7 @@ def test_the_installed_command_is_the_same_as_the_module() -> None:
         (" ", "is not a condition", "precision_mode_v2"),
         ("a.b.c", "a.b.c stands alone", "a.b.c is set"),
         ("hccl_timeout == 1 or a.b", "a.b stands alone", "a.b is set"),
-        ("not product.y", "product.y stands alone", "product.y is set"),
+        ("not product.y", "product.y stands alone", "product.y is unset"),
     ],
 )
 def test_what_is_no_question_is_said_with_what_to_write(run: Any, where: str, what: str, hint: str) -> None:

@@ -67,7 +67,7 @@ def build_parts() -> dict[str, Any]:
     parts["classes"] = {name: _freeze_lists(record) for name, record in _read_toml_file("classes.toml").items()}
     parts["wire"] = _freeze_lists(_read_toml_file("wire.toml"))
     parts["attributes"] = _freeze_lists(_read_toml_file("attributes.toml"))
-    parts["targets"] = _collect_targets()
+    parts["targets"] = _index_targets(_collect_targets(), parts["options"])
     parts["names"] = _read_toml_file("names.toml")
     parts["releases"] = {release["name"]: parse_release_version(release["name"]) for release in releases}
     parts["products"] = _read_toml_file("products.toml")
@@ -114,6 +114,24 @@ def _collect_targets() -> dict[str, tuple[str, str]]:
                 rows = zip(node.value.keys, node.value.values, strict=True)
                 found += [(row.args[0].value, name.value, path.stem, _read_surface(row)) for name, row in rows]  # type: ignore[union-attr, attr-defined]
     return {name: (module, surface) for _, name, module, surface in sorted(found)}
+
+
+def _index_targets(targets: dict[str, tuple[str, str]], options: dict[str, Any]) -> dict[str, Any]:
+    """Return the targets, and what every check asks of their surfaces: since when there is one, and where an option is narrower.
+
+    ``first`` are the places of the first releases in which an option may be read on a surface that has states of its own; ``narrow``
+    the targets that take other values of an option than a session does.
+    """
+    first: dict[str, int] = {}
+    narrow: dict[str, tuple[str, ...]] = {}
+    for name, record in options.items():
+        apart = [record.get(field, {}) for field in ("surface_values", "surface_range", "surface_states")]
+        if found := tuple(target for target, (_, surface) in targets.items() if any(surface in table for table in apart)):
+            narrow[name] = found
+        for surface, states in apart[2].items():
+            age = len(states) - len(states.lstrip("."))
+            first[surface] = min(first.get(surface, age), age)
+    return {"rows": targets, "first": first, "narrow": narrow}
 
 
 def _read_surface(row: ast.expr) -> str:

@@ -110,10 +110,16 @@ def _find_size_profiles_faults(value: Any) -> list[Fault]:
     return find_part_faults(value, _SIZE_PROFILES, whole, ("a size profile is a list of whole numbers", "write [20, 20]"))
 
 
+def _is_whole(text: str) -> bool:
+    """Return whether a text is a whole number of at most 18 digits; without a pattern, which would be compiled for it in most commands."""
+    return 0 < len(text) <= 18 and text.isascii() and text.isdigit()
+
+
 def _parse_steps(text: str) -> Any:
-    if not re.fullmatch(r"\d{1,18}(-\d{1,18})?(\|\d{1,18}(-\d{1,18})?)*", text, re.ASCII):
+    parts = text.split("|")
+    if not all(len(ends := part.split("-")) <= 2 and all(map(_is_whole, ends)) for part in parts):
         return None
-    return [part if "-" in part else int(part) for part in text.split("|")]
+    return [part if "-" in part else int(part) for part in parts]
 
 
 def _find_steps_faults(value: Any) -> list[Fault]:
@@ -131,7 +137,9 @@ def _find_steps_faults(value: Any) -> list[Fault]:
 
 def _parse_counts(text: str) -> Any:
     pairs = [part.split(":") for part in text.split(",")]
-    if any(len(pair) != 2 or not re.fullmatch(_ENGINE, pair[0]) or not re.fullmatch(r"[1-9]\d{0,17}", pair[1], re.ASCII) for pair in pairs):
+    if not all(
+        len(pair) == 2 and pair[0].isascii() and pair[0].isidentifier() and _is_whole(pair[1]) and pair[1][0] != "0" for pair in pairs
+    ):
         return None
     counts = {name: int(count) for name, count in pairs}
     return counts if len(counts) == len(pairs) else None

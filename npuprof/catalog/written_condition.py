@@ -51,7 +51,8 @@ def read_condition(text: str, guess: Guess | None = None) -> Any:
         raise ConditionError(f"{text!r} is not a condition", hint) from None
     if odd is not None and odd[0] == "value":
         key = ".".join(odd[1])
-        hint = f"write '{key} is set', or compare it: '{key} == {_give_example(key)}'"
+        state = "unset" if re.search(rf"\bnot\s+{re.escape(key)}\b", text) else "set"
+        hint = f"write '{key} is {state}', or compare it: '{key} == {_give_example(key)}'"
         raise ConditionError(f"{key} stands alone in {text!r}, and is neither true nor false", hint)
     if odd is not None:
         raise ConditionError(f"{text!r} is true or false whatever a preset says", "compare an option: 'hccl_timeout > 600'")

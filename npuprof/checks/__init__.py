@@ -7,11 +7,10 @@ Rules between options are data (``catalog/rules.toml``), the pages of all other 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from npuprof.checks import judgement, scope, sharing
 from npuprof.checks.view import View
-from npuprof.model import Finding, renew_hints
+from npuprof.model import Finding, Record, renew_hints
 from npuprof.resolve import members
 from npuprof.resolve.config import Config
 from npuprof.wording import say_option
@@ -27,7 +26,7 @@ _PROFILE_CHECKS = (
 )  # fmt: skip
 
 
-class Verdict(NamedTuple):
+class Verdict(Record):
     """What is wrong with a config, and what would be, had nobody accepted it."""
 
     findings: list[Finding]

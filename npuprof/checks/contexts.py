@@ -9,7 +9,7 @@ from npuprof.catalog import targets
 from npuprof.checks import rules, sharing
 from npuprof.checks.flags import list_flag_reads
 from npuprof.checks.judgement import judge_unasked, judge_value_alone, judge_view, list_value_reads, say_where
-from npuprof.checks.surfaces import list_narrow_targets, may_bar
+from npuprof.checks.surfaces import may_bar
 from npuprof.checks.view import View, list_chip_settings
 from npuprof.model import Finding
 from npuprof.resolve.points import ContextMap
@@ -64,7 +64,7 @@ def _judge_unasked_targets(
 ) -> Iterator[Told]:
     """Yield what targets cannot write where nobody asks for one, each with the values that it has."""
     held = here.touched.union(view.settings)
-    narrow = {name for key in held for name in list_narrow_targets().get(key, ())}
+    narrow = {name for key in held for name in targets.NARROW.get(key, ())}
     alike: dict[tuple[frozenset[str], str], list[str]] = {}  # targets for which the same decides
     for name in targets.SURFACES:
         if name in narrow or (name == "atc" and not view.config.scenario):

@@ -56,21 +56,13 @@ def find_surface_faults(scope: Scope, option: Option, value: Any) -> Iterator[Fa
 
 def list_surface_releases(scope: Scope, surface: str) -> tuple[str, ...]:
     """Return the releases in question in which there is a surface; all of them where it is in none, since then it was asked for there."""
-    first = _find_first_release(surface) if surface else 0
+    first = targets.FIRST_RELEASES.get(surface, 0)
     return tuple(name for name in scope.releases if releases.release_index(name) >= first) or scope.releases
-
-
-@cache
-def _find_first_release(surface: str) -> int:
-    """Return the place of the first release in which an option may be read on a surface, 0 where nothing is known of it."""
-    options = [option for name in catalog.record_names() if (option := catalog.find_option(name))]
-    ages = [len(states) - len(states.lstrip(".")) for option in options if (states := option.surface_states.get(surface))]
-    return min(ages, default=0)
 
 
 def find_unwritable_faults(scope: Scope, key: str, value: Any) -> Iterator[tuple[str, Fault]]:
     """Yield the targets that cannot write a value although a session takes it, each with a fault that says so."""
-    for target in list_narrow_targets().get(key, ()):
+    for target in targets.NARROW.get(key, ()):
         option = catalog.find_option(key)
         assert option is not None
         if fault := _find_late_fault(scope, option, target):
@@ -85,7 +77,7 @@ def _find_late_fault(scope: Scope, option: Option, target: str) -> Fault | None:
     surface = targets.SURFACES[target]
     states = option.surface_states.get(surface, option.states)
     places = [(name, releases.release_index(name)) for name in list_surface_releases(scope, surface)]
-    first = _find_first_release(surface)  # a release without the surface is no matter of the preset
+    first = targets.FIRST_RELEASES.get(surface, 0)  # a release without the surface is no matter of the preset
     late = [name for name, place in places if place >= first and states[place] == "." != option.states[place]]
     if not late:
         return None
@@ -110,21 +102,6 @@ def build_conversion_finding(refused: Finding) -> Finding:
     what = f"{refused.key.split('.')[0]} cannot be written for the target atc: {refused.message}"
     hint = f"name a scenario in [profile] where it is not for ATC; else {refused.hint}"
     return Finding("NP413", what, refused.why, hint, refused.origin, refused.key, refused.profiles)
-
-
-@cache
-def list_narrow_targets() -> dict[str, tuple[str, ...]]:
-    """Return the targets that take other values of an option than a session does, by the names of such options."""
-    options = [option for name in catalog.record_names() if (option := catalog.find_option(name))]
-    found = {
-        option.name: tuple(
-            name
-            for name, surface in targets.SURFACES.items()
-            if surface in {**option.surface_values, **option.surface_range, **option.surface_states}
-        )
-        for option in options
-    }
-    return {name: narrow for name, narrow in found.items() if narrow}
 
 
 def has_place(view: View, target: str) -> bool:

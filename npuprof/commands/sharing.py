@@ -91,5 +91,5 @@ def write_push_command(repository: Repository, tags: Sequence[str]) -> str:
     try:
         remote = pushing.find_remote(repository)
     except NpuprofError:
-        remote = "origin"
+        return f"{pushing.format_push_command('origin', tags)}, once there is a remote: git remote add origin URL"
     return pushing.format_push_command(remote, tags)

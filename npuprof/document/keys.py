@@ -9,7 +9,7 @@ from npuprof.model import SECTIONS
 
 #: How many parts a key may have that somebody writes on a command line.
 DEEPEST_KEY = 32
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_BARE = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
 _SEGMENT = r"""\s*(?:([A-Za-z0-9_-]+)|'([^'\n]*)'|"((?:[^"\\\n]|\\.)*)")\s*"""
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r", "\b": "\\b", "\f": "\\f"}
 
@@ -38,12 +38,12 @@ def _escape_code_point(code: int) -> str:
 
 def format_key_segment(name: str) -> str:
     """Return one key segment as TOML writes it: bare where that is allowed, quoted otherwise."""
-    return name if _BARE.fullmatch(name) else quote_basic_string(name)
+    return name if name and _BARE.issuperset(name) else quote_basic_string(name)
 
 
 def split_dotted_key(text: str) -> tuple[str, ...] | None:
     """Return the segments of a dotted TOML key, or None if ``text`` is not one."""
-    if all(map(_BARE.fullmatch, text.split("."))):
+    if all(name and _BARE.issuperset(name) for name in text.split(".")):
         return tuple(text.split("."))
     segments: list[str] = []
     position = 0

@@ -27,7 +27,7 @@ class TeamRule(Record):
     @property
     def title(self) -> str:
         """What the rule says, in a line: in the words of the team, else what it requires."""
-        return self.message or f"{self.require[0]} is required"
+        return self.message.rstrip(".。") or f"{self.require[0]} is required"
 
     def describe(self) -> str:
         """Return what the rule requires, and where it stands."""

@@ -273,7 +273,7 @@ def _parse_raw_changes(
         place += 2
         if status == "M" and before != SUBMODULE != after:
             if was is not None:
-                found.append(FileChange(was[0], TreeFile(before, left, was[1]), was[0], TreeFile(after, right, was[1])))
+                found.append(FileChange(was.name, TreeFile(before, left, was.outside), was.name, TreeFile(after, right, was.outside)))
             continue
         if status[0] == "R":
             now = layout.locate(os.fsdecode(files[place]))

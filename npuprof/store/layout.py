@@ -8,9 +8,9 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterable, Iterator
 from functools import cached_property, lru_cache
-from typing import NamedTuple
 
 from npuprof.document import parse_toml_text
+from npuprof.model import Record
 
 #: The file that names the presets outside a store, in the folder in which the store's folder is.
 FILE = "npuprof.toml"
@@ -64,23 +64,21 @@ class _Step:
 GlobState = frozenset[_Step]
 
 
-class Located(NamedTuple):
+class Located(Record):
     """What a file is called as a preset, and whether it lies outside the store's folder."""
 
     name: str
     outside: bool
 
 
-class _Fields(NamedTuple):
-    prefix: str
-    globs: tuple[str, ...] = ()
-
-
-class Layout(_Fields):
+class Layout(Record):
     """Where the presets of a repository lie. ``prefix`` is the store's folder from the top, ending in ``/``, or empty.
 
     ``globs`` name files outside of it, from the folder of ``npuprof.toml``; such a preset is called by its path from there.
     """
+
+    prefix: str
+    globs: tuple[str, ...] = ()
 
     @property
     def base(self) -> str:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from npuprof.document.profile import Profile, Yank
-from npuprof.model import Finding, NpuprofError, Origin
+from npuprof.model import Finding, NpuprofError, Origin, Record
 from npuprof.resolve import Resolver
 from npuprof.resolve.digests import FORM, compute_preset_digest
-from npuprof.store.versions import parse_version_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +18,7 @@ if TYPE_CHECKING:
 _JOINTS = {ord(char): None for char in "-_/"}
 
 
-class PinnedProfile(NamedTuple):
+class PinnedProfile(Record):
     """A profile at a revision, the name to show, ``bert@1.2.0`` or ``bert@abc1234``, and that the version was yanked, if it was."""
 
     profile: Profile
@@ -103,6 +100,8 @@ def load_profile_at_revision(home: ProfileSource, reference: str, asked: Origin 
 
 def _find_yank(pin: Pin, revision: str) -> Yank | None:
     """Return that the version that a reference names was yanked, of the preset or of the whole store; None where it was not."""
+    from npuprof.store.versions import parse_version_text
+
     tags = pin.home.repository
     if not pin.version and not (revision.startswith("v") and parse_version_text(revision)):
         return None

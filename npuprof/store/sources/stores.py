@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin
 from npuprof.store import is_profile_name
-from npuprof.store.sources.lock import LockedSource, LockedVersion, LockedVersions
+from npuprof.store.sources.lock import LockedVersion, LockedVersions
 from npuprof.store.sources.mirror import build_later_finding, find_mirror_folder, open_mirror, require_commit
 from npuprof.store.sources.ranges import parse_version_range
 from npuprof.store.sources.released import (
@@ -21,7 +21,6 @@ from npuprof.store.sources.released import (
     load_released_tags,
 )
 from npuprof.store.sources.texts import SourceTexts
-from npuprof.store.sources.vendored import CopyPlace
 from npuprof.store.sources.wording import name_source_in_error, place_finding
 from npuprof.store.versions import YANKED, parse_version_text
 
@@ -29,31 +28,23 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.store.repository import Repository
     from npuprof.store.revision import Pin, Revision
-    from npuprof.store.sources.texts import VersionOpener
     from npuprof.store.versions import Version
 
 
 class SourceStore(SourceTexts):
     """The store of a source at a commit, and those at the versions of its presets: each is such a store as well."""
 
-    def __init__(
-        self,
-        locked: LockedSource,
-        label: str,
-        revision: Revision | None = None,
-        shown: str = "",
-        released: Version | None = None,
-        copy: CopyPlace | None = None,
-        commit: str = "",
-        yanked: str = "",
-        find_version: VersionOpener | None = None,
-        is_own: bool = False,
-    ) -> None:
-        super().__init__(locked, label, revision, shown, released, copy, commit, yanked, find_version, is_own)
-        self._locked_versions = LockedVersions(locked.versions)
-        self._versions: dict[tuple[str, bool], SourceStore] = {}
-        self._keyed: set[str] = set()
-        self._released_tags: list[ReleasedTag] | None = None
+    @cached_property
+    def _locked_versions(self) -> LockedVersions:
+        return LockedVersions(self.locked.versions)
+
+    @cached_property
+    def _versions(self) -> dict[tuple[str, bool], SourceStore]:
+        return {}
+
+    @cached_property
+    def _keyed(self) -> set[str]:
+        return set()
 
     def profile(self, name: str, asked: Origin | None = None) -> Profile:
         """Return one profile. What the lock says of its own ancestors with an @ is part of its key: another lock may say otherwise.
@@ -128,7 +119,7 @@ class SourceStore(SourceTexts):
         try:
             if commit := find_named_commit(self.revision.repository, self.commit, wanted) if not _is_number(wanted) else "":
                 return LockedVersion("-", commit)
-            tags = self._load_released_tags()
+            tags = self._released_tags
         except NpuprofError as error:
             raise NpuprofError([place_finding(finding, asked) for finding in error.findings]) from None
         found = find_released_version(tags, name, wanted)
@@ -138,10 +129,9 @@ class SourceStore(SourceTexts):
         is_yanked = any(one.tag == f"{tag}{YANKED}" for one in tags)
         return found._replace(yanked=self.revision.repository.find_yank(tag) or "no reason is given") if is_yanked else found
 
-    def _load_released_tags(self) -> list[ReleasedTag]:
-        if self._released_tags is None:
-            self._released_tags = load_released_tags(self.locked, lambda: self.revision.repository)
-        return self._released_tags
+    @cached_property
+    def _released_tags(self) -> list[ReleasedTag]:
+        return load_released_tags(self.locked, lambda: self.revision.repository)
 
     def _build_uncopied_finding(self, reference: str, there: dict[str, LockedVersion], asked: Origin | None) -> Finding:
         """Return that a version is not in the copy; without a preset that refers to it no update brings it."""
