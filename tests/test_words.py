@@ -393,6 +393,8 @@ WRITTEN = [
     ("[options]\na\n", 2, 2, "write key = value"),
     ("[options]\na = 1 b = 2\n", 2, 7, '"b = 2" stands behind the value', "one key = value on a line"),
     ("[options]\na = [1, 2\nb = 3\n", 3, 1, "a list is not closed, or lacks a comma"),
+    ("[options]\na = [1, 2,\n\nb = 3\n", 2, 5, "a list is not closed, or lacks a comma"),
+    ("[options]\na = [", 2, 6, "a list is not closed, or lacks a comma"),
     ("[options]\na = [1 2]\n", 2, 8, "separate the elements with commas"),
     ("[options]\na = { b = 1\n", 2, 12, "a table in braces is not closed on its line"),
     ("[options]\na = {\n b = 1 }\n", 2, 6, "a table in braces is not closed on its line"),

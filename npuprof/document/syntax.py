@@ -65,8 +65,11 @@ def _find_fault(lines: list[str], message: str, line: int, column: int, ended: b
     if message.startswith("Cannot declare"):
         return _find_repeated_table(lines, line) or Fault(told, line, column, "write each [table] once, with all its keys below it")
     if message.startswith("Invalid value"):
-        if ended and "=" not in lines[line - 1].partition("#")[0]:
+        before, said = lines[line - 1][: column - 1], lines[line - 1].partition("#")[0]
+        if ended and ("=" not in said or before.count("[") > before.count("]")):
             return Fault(*_place_saying("Unclosed array", line, column))
+        if not before.strip() and _STATEMENT.match(said):
+            return Fault(*_place_saying("Unclosed array", *_find_open_list(lines, line)))
         return _describe_bare_value(lines[line - 1], line, column)
     if message.startswith("Expected newline or end of document"):
         return _describe_rest(lines[line - 1], line, column)
@@ -138,6 +141,14 @@ def _find_open_string(lines: list[str], line: int) -> Fault:
             break
     hint = f"end it with {quote or 'its quote'} on the same line; text of several lines stands between three of them"
     return Fault("a string is not closed", line, place + 1 if quote else len(lines[line - 1]) + 1, hint)
+
+
+def _find_open_list(lines: list[str], line: int) -> tuple[int, int]:
+    """Return where the list begins that goes on into a line: at the last statement above it that opens one."""
+    for number in range(line - 1, 0, -1):
+        if (match := _STATEMENT.match(lines[number - 1])) and (place := lines[number - 1].find("[", match.end())) >= 0:
+            return number, place + 1
+    return line, 1
 
 
 def _find_open_block(lines: list[str]) -> Fault:
