@@ -21,7 +21,7 @@ from npuprof.catalog import values
 from npuprof.catalog.values import load_form
 from npuprof.document import keys
 from npuprof.resolve.digests import compute_digest
-from npuprof.store import spec
+from npuprof.store import one_time, spec
 
 CASES = [
     pytest.param(case, id=f"{path.stem}: {case['name']}")
@@ -38,7 +38,7 @@ def test_conformance(case: dict[str, Any], tmp_path: Path) -> None:
 
     def resolved() -> npuprof.Config:
         workspace = spec.Workspace(None, spec.build_context(case.get("cann"), case.get("product"), case.get("target")))
-        changes = spec.parse_assignments(case.get("set", []), case.get("unset", []))
+        changes = one_time.parse_assignments(case.get("set", []), case.get("unset", []))
         return workspace.resolve_spec(case["spec"], case.get("with", []), changes)
 
     if "error" in case:

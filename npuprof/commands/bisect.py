@@ -81,7 +81,7 @@ class Bisect(Verb):
     def run(self) -> Answer:
         """Return the causes. Exit 1 where not all could be told, 2 where none was found. Raises NpuprofError."""
         from npuprof.commands.reading import open_workspace
-        from npuprof.store import spec
+        from npuprof.store import one_time, spec
         from npuprof.trials.judging import compile_pattern, parse_tolerance
         from npuprof.trials.units import Difference
 
@@ -90,7 +90,7 @@ class Bisect(Verb):
         metrics = {self.metric: compile_pattern(self.metric)} if self.metric else {}
         setup = build_setup(self, metrics, target)
         workspace = open_workspace(self.store, spec.build_context(self.cann, self.product, self.to or "env"))
-        changes = spec.parse_assignments(self.set_, self.unset)
+        changes = one_time.parse_assignments(self.set_, self.unset)
         ends = [resolve_end(workspace, one, self.mixin, changes) for one in (self.good, self.bad)]
         for end in ends:
             refuse_unfit_end(end, setup, self.no_check, self.trust)

@@ -22,7 +22,7 @@ from npuprof.report.asking import answer_refusal, ask_on_terminal
 from npuprof.report.locks import lock_folders
 from npuprof.report.text import format_count
 from npuprof.resolve.config import Config
-from npuprof.store import Folder, spec
+from npuprof.store import Folder, one_time, spec
 
 
 class Bulk:
@@ -154,7 +154,7 @@ def _is_inherited(config: Config, data: dict[str, object], text: str) -> bool:
     if not key or path[0] == "append" or find_at_path(data, path) is not MISSING or key not in config.settings:
         return False
     found, value = values.find_value(key, config.settings[key], path[2:])
-    given = spec.parse_assigned_value(key if len(path) == 2 else "", raw.strip())
+    given = one_time.parse_assigned_value(key if len(path) == 2 else "", raw.strip())
     if path[0] == "env":
         return found and str(value) == str(given)
     same = values.is_equivalent_setting(key, value, given) if len(path) == 2 else values.is_same_typed_value(value, given)

@@ -108,9 +108,9 @@ def _parse_key(config: Config, text: str) -> tuple[str, Path]:
     """Return the key and the path below it. Raises NpuprofError for what is no key, or one that nobody knows."""
     parsed = keys.parse_key_path(text)
     if parsed is None:
-        from npuprof.store import spec
+        from npuprof.store import one_time
 
-        raise NpuprofError([Finding("NP009", f"{text!r} is not a key", "", spec.suggest_bare_key(text))])
+        raise NpuprofError([Finding("NP009", f"{text!r} is not a key", "", one_time.suggest_bare_key(text))])
     if elsewhere := catalog.find_key_elsewhere(parsed[0], config.settings):
         parsed = elsewhere, parsed[1]
     known = catalog.find_record_texts(*keys.split_section_and_name(parsed[0]))

@@ -16,7 +16,7 @@ from npuprof.model import Finding, NpuprofError, Path, did_you_mean
 from npuprof.report.answer import Answer
 from npuprof.report.findings import build_finding_dict
 from npuprof.report.text import escape_controls, paint_text
-from npuprof.store import spec
+from npuprof.store import one_time, spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def _parse_key(key: str | None) -> tuple[str, Path]:
         return "", ()
     parsed = keys.parse_key(key)
     if parsed is None:
-        raise NpuprofError([Finding("NP009", f"{key!r} is not a key", "", spec.suggest_bare_key(key))])
+        raise NpuprofError([Finding("NP009", f"{key!r} is not a key", "", one_time.suggest_bare_key(key))])
     return parsed
 
 

@@ -42,7 +42,11 @@ def resolve_asked(asked: ResolvingVerb, target: str | None = None, personal: boo
     Raises NpuprofError.
     """
     workspace = open_workspace(asked.store, spec.build_context(asked.cann, asked.product, target), reads_runs)
-    changes = spec.parse_assignments(asked.set_, asked.unset)
+    changes: list[Step] = []
+    if asked.set_ or asked.unset:
+        from npuprof.store.one_time import parse_assignments
+
+        changes = parse_assignments(asked.set_, asked.unset)
     layers: list[Profile] = []
     if personal:
         from npuprof.store.personal import load_personal_layers

@@ -135,12 +135,12 @@ class Sweep(Verb):
         from npuprof.catalog import condition, written_condition
         from npuprof.checks import check_before_export
         from npuprof.commands.reading import open_workspace
-        from npuprof.store import spec
+        from npuprof.store import one_time, spec
         from npuprof.trials.sweeping import build_axes, combine_axes
 
         axes = tuple(build_axes(self.vary, self.mixin))
         workspace = open_workspace(self.store, spec.build_context(self.cann, self.product, self.to or "env"))
-        fixed = spec.parse_assignments(self.set_, self.unset)
+        fixed = one_time.parse_assignments(self.set_, self.unset)
         wanted = None
         if self.where is not None:
             from npuprof.commands.conditions import parse_condition

@@ -12,13 +12,13 @@ from npuprof.document.profile import NAMES, PROFILE_KEYS, Profile
 from npuprof.edit.paths import MISSING, PathChange, assign_at_path, find_at_path
 from npuprof.edit.statements import Statements
 from npuprof.model import SECTIONS, Finding, NpuprofError, Path
-from npuprof.store import spec
+from npuprof.store import one_time, spec
 
 
 def locate_key(text: str) -> tuple[Path, str]:
     """Return the path in the document of a key a user wrote, and the full key of its setting ("" for ``[profile]``)."""
     segments = keys.split_dotted_key(text)
-    spec.refuse_deep_key(text)
+    one_time.refuse_deep_key(text)
     if segments and segments[0] == "profile" and len(segments) > 1:
         return segments, ""
     appended = bool(segments) and segments is not None and segments[0] == "append" and len(segments) > 2 and segments[1] in SECTIONS
@@ -26,7 +26,7 @@ def locate_key(text: str) -> tuple[Path, str]:
         return segments, keys.format_full_key(segments[1], segments[2])
     parsed = keys.parse_key(text)
     if parsed is None:
-        raise NpuprofError([Finding("NP009", f"{text!r} is not a key", "", spec.suggest_bare_key(text))])
+        raise NpuprofError([Finding("NP009", f"{text!r} is not a key", "", one_time.suggest_bare_key(text))])
     section, name = keys.split_section_and_name(parsed[0])
     return (section, name, *parsed[1]), parsed[0]
 
@@ -37,11 +37,11 @@ def parse_assignment(data: dict[str, Any], text: str, before: str = "", after: S
     ``before`` is what was given before it: of a value behind a blank, its key; ``after`` is what was given behind it.
     """
     name, equals, raw = text.partition("=")
-    if not equals or spec.is_doubled(name, raw):
-        raise NpuprofError([Finding("NP009", f"{text!r} is not KEY=VALUE", "", spec.suggest_assignment(text, before, after))])
+    if not equals or one_time.is_doubled(name, raw):
+        raise NpuprofError([Finding("NP009", f"{text!r} is not KEY=VALUE", "", one_time.suggest_assignment(text, before, after))])
     path, key = locate_key(name.strip())
     depth = 3 if path[0] == "append" else 2
-    value = spec.parse_assigned_value(key if len(path) == depth and path[0] != "append" else "", raw.strip())
+    value = one_time.parse_assigned_value(key if len(path) == depth and path[0] != "append" else "", raw.strip())
     if path[0] == "profile" and isinstance(value, str):
         value = split_listed_words(path, value)
     if path[0] == "env" and isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19 and str(int(value)) == value:
@@ -162,5 +162,5 @@ def build_nothing_finding(profile: Profile, text: str, name: str = "") -> Findin
     own = [keys.format_full_key(section, name) for section, table in tables.items() if isinstance(table, dict) for name in table]
     shown = format_written_key(text)
     what = f"{name} neither sets nor inherits {shown}"
-    hint = spec.suggest_key(shown, own, f"npuprof show {name} lists what is in force")
+    hint = one_time.suggest_key(shown, own, f"npuprof show {name} lists what is in force")
     return Finding("NP924", what, "", hint)

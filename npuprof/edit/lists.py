@@ -11,7 +11,7 @@ from npuprof.document.profile import NAMES, PROFILE_KEYS, Profile
 from npuprof.edit.assignments import locate_key, parse_assignment, resolve_inherited, split_listed_words
 from npuprof.edit.paths import MISSING, PathChange, assign_at_path, find_at_path
 from npuprof.model import Finding, NpuprofError, Path, Record
-from npuprof.store import spec
+from npuprof.store import one_time, spec
 
 
 class ListChange(Record):
@@ -35,7 +35,7 @@ def parse_appended(text: str) -> ListChange:
     """Return ``KEY=VALUE`` as what to add to a list. Raises NpuprofError for what is none."""
     name, equals, raw = text.partition("=")
     if not equals:
-        raise NpuprofError([Finding("NP009", f"{text!r} is not KEY=VALUE", "", spec.suggest_assignment(text))])
+        raise NpuprofError([Finding("NP009", f"{text!r} is not KEY=VALUE", "", one_time.suggest_assignment(text))])
     return parse_list_change(text) or ListChange(name.strip(), raw.strip(), True)
 
 
@@ -107,7 +107,7 @@ def _change_names(profile: Profile, data: dict[str, Any], path: Path, change: Li
     before = [] if own is MISSING else [own] if isinstance(own, str) else own
     if not isinstance(before, list):
         raise _build_no_list_error(change.key, before)
-    listed = spec.parse_assigned_value("", change.text)
+    listed = one_time.parse_assigned_value("", change.text)
     items = listed if isinstance(listed, list) else split_listed_words(path, change.text)
     if change.adds:
         new = _leave_out_known(items, before, change.key, said)
@@ -133,7 +133,7 @@ def _find_own(data: dict[str, Any], key: str, path: Path) -> tuple[Any, Any]:
 
 def _read_items(text: str, known: list[Any]) -> list[Any]:
     """Return what a text adds: one value, or those of a list; of a list of lists a list is one."""
-    value = spec.parse_assigned_value("", text)
+    value = one_time.parse_assigned_value("", text)
     if not isinstance(value, list):
         return [value]
     if known and all(isinstance(item, list) for item in known) and not all(isinstance(item, list) for item in value):

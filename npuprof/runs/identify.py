@@ -14,10 +14,11 @@ from npuprof.runs.clues import Clue
 from npuprof.runs.index import Index, list_commits, list_configs, load_index
 from npuprof.store import Folder
 from npuprof.store.commits import Commit, load_commit_headers
+from npuprof.store.one_time import parse_assignments
 from npuprof.store.parents import find_extended_profile
 from npuprof.store.repository import Repository
 from npuprof.store.revisions import find_repository, load_repository_revision
-from npuprof.store.spec import Workspace, build_context, parse_assignments
+from npuprof.store.spec import Workspace, build_context
 from npuprof.store.versions import Version
 
 TYPE_CHECKING = False

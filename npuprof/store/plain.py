@@ -7,7 +7,7 @@ from typing import Any
 
 from npuprof.document import keys
 from npuprof.model import Finding, NpuprofError, Step, TomlValue, is_utf8
-from npuprof.store import spec
+from npuprof.store import one_time
 
 _DEEPEST = 100
 _LARGEST_BITS = 14_000  # Python refuses to write more than 4300 digits
@@ -20,17 +20,17 @@ class _UnfitError(Exception):
 
 def build_plain_steps(changes: Mapping[str, object], unset: Sequence[str] = ()) -> list[Step]:
     """Return changes given as Python values as steps. Raises NpuprofError for what is no key, or no value of TOML."""
-    cleared = spec.parse_assignments([], unset)
+    cleared = one_time.parse_assignments([], unset)
     found: list[Step] = []
     for name, value in changes.items():
-        spec.refuse_deep_key(name)
+        one_time.refuse_deep_key(name)
         parsed = keys.parse_key(name)
         if name.strip().startswith("profile."):
-            raise NpuprofError([spec.build_profile_key_finding(name)])
+            raise NpuprofError([one_time.build_profile_key_finding(name)])
         if parsed is None:
             raise NpuprofError([Finding("NP009", f"{name!a} is not a key", "", "write the option's name, or section.name")])
         try:
-            found.append(spec.build_set_step(*parsed, _convert_value(value, 0)))
+            found.append(one_time.build_set_step(*parsed, _convert_value(value, 0)))
         except _UnfitError as unfit:
             hint = "give text, a number, a truth value, a date, a list, or a table with texts as keys; to leave a key out name it in unset"
             raise NpuprofError([Finding("NP202", f"{ascii(name)[1:-1]} cannot be {unfit}", "No preset could hold it.", hint)]) from None

@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from npuprof import catalog, store
 from npuprof.catalog import products, releases, targets
-from npuprof.document import build_command_line_document, is_nested_too_deeply, keys, parse_document, parse_toml_text
+from npuprof.document import build_command_line_document, keys, parse_document
 from npuprof.document.profile import Profile
-from npuprof.model import Context, Finding, NpuprofError, Step, TomlValue, did_you_mean
+from npuprof.model import Context, Finding, NpuprofError, Step, did_you_mean
 from npuprof.report.output import describe_os_error, read_standard_input
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
@@ -313,6 +313,8 @@ class Workspace:
         ]
         if not strange:
             return
+        from npuprof.store.one_time import suggest_key
+
         settings = self.resolver.resolve_profile(profile, name, [step for step in changes if step.op != "unset"]).settings
         problems = [
             Finding("NP924", f"{name} does not set {key!r}, and the catalogue does not know it", "", suggest_key(key, settings))
@@ -444,104 +446,6 @@ def build_context(cann: str | None = None, product: str | None = None, target: s
     if problems:
         raise NpuprofError(problems)
     return Context(release, family, target)
-
-
-def suggest_assignment(text: str, before: str = "", after: Sequence[str] = ()) -> str:
-    """Return how to write what was meant by a text that is no assignment; ``before`` is what was given before it, ``after`` behind it."""
-    values = [word.removeprefix("=") for word in after[:2] if word != "="]
-    if values and values[0] and keys.parse_key(text) and "=" not in values[0]:
-        return f"write {text}={values[0]}, without a blank"
-    if before.endswith("=") and text:
-        return f"write {before}{text}, without a blank"
-    colon = re.fullmatch(r"([\w.-]+)\s*:\s*(\S+)", text)
-    if colon:
-        return f"write {colon[1]}={colon[2]}"
-    doubled = re.fullmatch(r"([\w.-]+)\s*==\s*(\S.*)", text)
-    if doubled:
-        return f"write {doubled[1]}={doubled[2]}"
-    return f"write {text}=VALUE" if keys.parse_key(text) else "write hccl_timeout=600, or env.HCCL_CONNECT_TIMEOUT=600"
-
-
-def suggest_bare_key(text: str) -> str:
-    """Return how to write what was meant by a text that is no key: what stands before the value, where one was given."""
-    name, equals, _ = text.partition("=")
-    return f"write {name.strip()}, without a value" if equals and keys.parse_key(name) else "write the option's name, or section.name"
-
-
-def is_doubled(name: str, raw: str) -> bool:
-    """Return whether ``KEY==VALUE`` was written, as a comparison is; a variable may hold such a text."""
-    return raw.startswith("=") and not name.strip().startswith("env.")
-
-
-def suggest_key(key: str, held: Collection[str], otherwise: str = "") -> str:
-    """Return the hint on a key that is not there: the name in another section, else the nearest of those that are ``held``."""
-    elsewhere = catalog.find_key_elsewhere(key, held)
-    return f"write {elsewhere}" if elsewhere else did_you_mean(key, held, otherwise)
-
-
-def refuse_deep_key(text: str) -> None:
-    """Raise NpuprofError for a key of more parts than any value has levels."""
-    if keys.is_too_deep(text):
-        what = f"{keys.format_short_value(text)} is a key of {len(keys.split_dotted_key(text) or ())} parts"
-        raise NpuprofError([Finding("NP009", what, "No value is nested that deeply.", "name the option, and what is inside it")])
-
-
-def build_profile_key_finding(key: str) -> Finding:
-    """Return that a key of ``[profile]`` is to be changed for one command: it says what a preset is, and is no setting."""
-    why = "What stands in [profile] says what a preset is for; only settings are changed for one command."
-    hint = f"write it into the preset, as in npuprof set NAME {key.strip()}=VALUE"
-    return Finding("NP009", f"{key.strip()!r} is no setting", why, hint)
-
-
-def parse_assignments(set_: Sequence[str], unset: Sequence[str] = ()) -> list[Step]:
-    """Return ``KEY=VALUE`` and ``KEY`` from the command line as steps. Raises NpuprofError."""
-    steps: list[Step] = []
-    problems: list[Finding] = []
-    for place, (before, text) in enumerate(zip(("", *set_), set_, strict=False)):
-        name, equals, raw = text.partition("=")
-        refuse_deep_key(name)
-        parsed = keys.parse_key(name)
-        if name.strip().startswith("profile."):
-            problems.append(build_profile_key_finding(name))
-        elif not equals or parsed is None or is_doubled(name, raw):
-            hint = suggest_assignment(text, before, set_[place + 1 : place + 3])
-            problems.append(Finding("NP009", f"{text!r} is not KEY=VALUE", "", hint))
-        else:
-            steps.append(build_set_step(*parsed, parse_assigned_value(parsed[0] if not parsed[1] else "", raw.strip())))
-    for text in unset:
-        refuse_deep_key(text)
-        parsed = keys.parse_key(text)
-        if text.strip().startswith("profile."):
-            problems.append(build_profile_key_finding(text))
-        elif parsed is None:
-            problems.append(Finding("NP009", f"{text!r} is not a key", "", suggest_bare_key(text)))
-        else:
-            steps.append(Step("unset", parsed[0], None, (parsed[0],), parsed[1]))
-    if problems:
-        raise NpuprofError(problems)
-    return steps
-
-
-def build_set_step(key: str, tail: tuple[str, ...], value: TomlValue) -> Step:
-    """Return a step that sets a key, or with a tail what lies below it, from the command line."""
-    for part in reversed(tail):
-        value = {part: value}
-    return Step("set", key, value, (key,))
-
-
-def parse_assigned_value(key: str, text: str) -> TomlValue:
-    """Return the value in ``KEY=VALUE``: TOML where it is TOML, text where it is not or the setting is text."""
-    try:
-        document = parse_toml_text(f"value = {text}\n")
-        value = document["value"] if len(document) == 1 and not is_nested_too_deeply(document) else text
-    except (ValueError, RecursionError):
-        return text
-    option = catalog.find_option(key) if key else None
-    wants_text = option is not None and option.field == "s"
-    section = keys.split_section_and_name(key)[0] if key else "options"
-    if (wants_text or section == "env") and not isinstance(value, (str, dict, list)):
-        return text
-    return value
 
 
 def build_opener(given: str | None, files: Mapping[str, tuple[str, str]], without: str = "") -> Callable[[Context], Workspace]:

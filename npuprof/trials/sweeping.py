@@ -11,7 +11,7 @@ from typing import Any
 
 from npuprof.model import Finding, NpuprofError, Record, Step
 from npuprof.resolve.config import Config
-from npuprof.store import spec
+from npuprof.store import one_time
 from npuprof.trials.journal import Journal, Result
 from npuprof.trials.judging import build_result, name_signal
 from npuprof.trials.processes import Ended
@@ -86,7 +86,7 @@ def build_axes(vary: Sequence[str], mixins: Sequence[str]) -> Iterator[Axis]:
         if "" in parts:
             hint = f'write --vary {key or "KEY"}=V1,V2; an empty text is ""'
             raise NpuprofError([Finding("NP902", f"--vary {text!r} has a value that is empty", "", hint)])
-        yield Axis(key.strip(), tuple(Choice(part, tuple(spec.parse_assignments([f"{key}={part}"]))) for part in parts))
+        yield Axis(key.strip(), tuple(Choice(part, tuple(one_time.parse_assignments([f"{key}={part}"]))) for part in parts))
     for number, text in enumerate(mixins, 1):
         parts = [part.strip() for part in text.split(",")]
         if "" in parts:
