@@ -266,7 +266,11 @@ class Checker(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.seen.add(tag)
-        known = {"class", "lang", "charset"} if tag != "meta" else {"charset", "name", "content", "http-equiv"}
+        known = (
+            {"class", "lang", "charset", "role", "aria-label", "tabindex", "scope"}
+            if tag != "meta"
+            else {"charset", "name", "content", "http-equiv"}
+        )
         assert {name for name, _ in attrs} <= known
         if tag not in ("meta", "br"):
             self.open.append(tag)
@@ -285,7 +289,7 @@ class Checker(HTMLParser):
 
 ELEMENTS = {
     "html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "table", "tr", "td", "th", "ol", "li", "strong", "br", "details",
-    "summary", "main",
+    "summary", "main", "div", "caption", "thead", "tbody",
 }  # fmt: skip
 
 

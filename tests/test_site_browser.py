@@ -72,17 +72,23 @@ def test_no_page_is_wider_than_the_window(page: Any, site: Path, path: str, widt
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-@pytest.mark.skipif(not AXE.exists(), reason="no axe-core from npm")
-@pytest.mark.parametrize("path", PAGES)
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious(browser: Any, site: Path, path: str, scheme: str) -> None:
-    context = browser.new_context(color_scheme=scheme, bypass_csp=True)
+def find_serious(browser: Any, address: str, width: int = 1280, scheme: str = "light") -> list[Any]:
+    """Return what axe-core calls serious or critical of a page."""
+    context = browser.new_context(color_scheme=scheme, bypass_csp=True, viewport={"width": width, "height": 800})
     page = context.new_page()
-    open_page(page, site, path)
+    page.goto(address)
     page.add_script_tag(path=str(AXE))
     found = page.evaluate("axe.run().then((done) => done.violations.map((one) => [one.impact, one.id, one.nodes[0].html]))")
     context.close()
-    assert [one for one in found if one[0] in ("serious", "critical")] == []
+    return [one for one in found if one[0] in ("serious", "critical")]
+
+
+@pytest.mark.skipif(not AXE.exists(), reason="no axe-core from npm")
+@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("width", [1280, 360])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(browser: Any, site: Path, path: str, width: int, scheme: str) -> None:
+    assert find_serious(browser, f"file://{site}/{path}", width, scheme) == []
 
 
 @pytest.mark.parametrize(("text", "left"), [("", 24), ("leaf1", 11), ("LEAF13", 1), ("leaf training", 20), ("nothing at all", 0)])
@@ -216,12 +222,16 @@ def test_all_text_is_there_without_javascript(browser: Any, site: Path) -> None:
     context.close()
 
 
-def test_a_page_prints(browser: Any, site: Path) -> None:
+def test_a_page_prints_with_what_is_folded_open(browser: Any, site: Path) -> None:
     page = browser.new_page()
     open_page(page, site, "presets/leaf3.html")
+    closed = page.locator("details:not([open]) pre").first
+    assert not closed.is_visible()
     assert page.pdf().startswith(b"%PDF")
     page.emulate_media(media="print")
     assert not page.locator("nav").is_visible()
+    assert closed.evaluate("(one) => one.checkVisibility({ contentVisibilityAuto: true, visibilityProperty: true })")
+    assert closed.bounding_box()["height"] > 20
     page.close()
 
 
@@ -241,3 +251,37 @@ def test_the_picture_of_the_readme_is_that_of_a_page(browser: Any, tmp_path: Pat
     # Letters are drawn differently by each machine: held are the format and the size, width and height in the head of the file.
     assert picture.read_bytes()[:24] == taken[:24]
     assert "](npuprof/docs/site.png)" in (REPOSITORY / "README.md").read_text(encoding="utf-8")
+
+
+SINGLE = {
+    "two presets": ["diff", "leaf3", "leaf4", "--format", "html"],
+    "hostile presets": ["diff", "hostile", "base/two", "--format", "html"],
+    "several presets": ["diff", "hostile", "leaf3", "leaf4", "leaf5", "--format", "html"],
+    "a sweep": [
+        "sweep", "leaf3", "--vary", "hccl_timeout=600,900", "--vary", "deterministic=0,1", "--metric", "speed=speed=([0-9.]+)",
+        "--metric", "memory=memory=([0-9.]+)", "--front", "speed,memory", "--format", "html", "--",
+        "sh", "-c", "echo speed=$((NPUPROF_HCCL_TIMEOUT / 7)) memory=$NPUPROF_DETERMINISTIC",
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("title", SINGLE)
+def test_a_single_page_has_its_style_fits_the_window_and_is_clean(browser: Any, site: Path, tmp_path: Path, title: str) -> None:
+    from npuprof.__main__ import main
+
+    verb, *rest = SINGLE[title]
+    assert main([verb, "--store", str(site.parent / "profiles"), "-o", str(tmp_path / "page.html"), *rest]) in (0, 1)
+    for scheme, width in (("light", 1280), ("dark", 360)):
+        context = browser.new_context(color_scheme=scheme, bypass_csp=False, viewport={"width": width, "height": 800})
+        page, said = context.new_page(), []
+        page.on("console", lambda message, said=said: said.append(message.text))
+        page.goto(f"file://{tmp_path}/page.html")
+        assert said == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.evaluate("getComputedStyle(document.body).color") != "rgb(0, 0, 0)"
+        assert page.locator("script, img").count() == 0
+        if title == "a sweep":
+            assert page.locator("circle").first.evaluate("(one) => getComputedStyle(one).fill") != "rgb(0, 0, 0)"
+        context.close()
+    if AXE.exists():
+        assert find_serious(browser, f"file://{tmp_path}/page.html") == []

@@ -12,14 +12,14 @@ from npuprof.compare.folds import (
     format_survey_totals,
     identify_change,
 )
-from npuprof.report.html import escape_html, format_page
+from npuprof.report.html import escape_html, format_html_table, format_page
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.compare.survey import Survey
 
 _CLASSES = {"breaks": "bad", "warns": "doubtful"}
-_HEAD = "<tr><th></th><th>change</th><th>risk</th><th>cause</th><th>presets</th></tr>\n"
+_COLUMNS = ("change", "risk", "cause")
 
 
 def format_survey_html(survey: Survey) -> str:
@@ -28,11 +28,12 @@ def format_survey_html(survey: Survey) -> str:
     touched = survey.touched_pairs
     wide = [fold for fold in fold_changes(touched) if len(fold.presets) > 1]
     if wide:
-        out.append(f"<h2>In several presets</h2>\n<table>\n{_HEAD}")
-        for fold in wide:
-            names = escape_html(", ".join(fold.presets))
-            out.append(_format_html_row(fold.change, f"<details><summary>{len(fold.presets)}</summary>{names}</details>"))
-        out.append("</table>\n")
+        rows = [
+            (*_list_cells(fold.change), f"<details><summary>{len(fold.presets)}</summary>{escape_html(', '.join(fold.presets))}</details>")
+            for fold in wide
+        ]
+        out.append("<h2>In several presets</h2>\n")
+        out.append(format_html_table("Changes of several presets", (*_COLUMNS, "presets"), rows, [fold.change.kind for fold in wide]))
     shared = {identify_change(fold.change) for fold in wide}
     for pair in touched:
         own = [change for change in pair.changes if identify_change(change) not in shared]
@@ -43,19 +44,13 @@ def format_survey_html(survey: Survey) -> str:
         if said:
             out.append(f"<p>{escape_html(said)}</p>\n")
         if own:
-            out.append(f"<table>\n{_HEAD}")
-            out += [_format_html_row(change, "") for change in own]
-            out.append("</table>\n")
+            out.append(format_html_table(f"Changes of {pair.name}", _COLUMNS, map(_list_cells, own), [change.kind for change in own]))
         for line in judged:
             kind = _CLASSES.get(line.partition(" ")[0], "good")
             out.append(f'<p class="{kind}">{escape_html(line)}</p>\n')
     return format_page(f"Presets: {survey.before} → {survey.after}", "".join(out))
 
 
-def _format_html_row(change: Change, presets: str) -> str:
-    cells = (change.sign, format_change_sentence(change), ", ".join(change.risk), format_change_cause(change))
-    shown = [escape_html(cell) for cell in cells]
-    return (
-        f'<tr class="{change.kind}"><td><code>{shown[0]}</code></td><td><code>{shown[1]}</code></td>'
-        f"<td>{shown[2]}</td><td>{shown[3]}</td><td>{presets}</td></tr>\n"
-    )
+def _list_cells(change: Change) -> tuple[str, ...]:
+    sign, sentence, cause = map(escape_html, (change.sign, format_change_sentence(change), format_change_cause(change)))
+    return f"<code>{sign} {sentence}</code>", escape_html(", ".join(change.risk)), cause

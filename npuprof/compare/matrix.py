@@ -11,7 +11,6 @@ from npuprof.document import keys
 from npuprof.document.profile import INHERITED_KEYS
 from npuprof.report.json_text import format_json_answer
 from npuprof.report.tables import Table
-from npuprof.report.text import escape_controls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,17 +66,11 @@ def format_matrix_markdown(configs: Sequence[Config], table: list[Row]) -> str:
 
 def format_matrix_html(configs: Sequence[Config], table: list[Row]) -> str:
     """Return rows as an HTML page."""
-    from html import escape
+    from npuprof.report.html import escape_html, format_html_table, format_page
 
-    def format_table_row(tag: str, cells: Sequence[str]) -> str:
-        return "<tr>" + "".join(f"<{tag}>{escape(escape_controls(cell))}</{tag}>" for cell in cells) + "</tr>\n"
-
-    title = escape(escape_controls(", ".join(config.name for config in configs)))
-    body = format_table_row("th", ["key", *(config.name for config in configs)]) + "".join(
-        format_table_row("td", cells) for cells in _format_matrix_cells(configs, table)
-    )
-    head = f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n</head>\n'
-    return f"{head}<body>\n<table>\n{body}</table>\n</body>\n</html>\n"
+    rows = [[f"<code>{escape_html(cell)}</code>" for cell in cells] for cells in _format_matrix_cells(configs, table)]
+    names = [config.name for config in configs]
+    return format_page(", ".join(names), format_html_table("What differs", ["key", *names], rows, matrix=True))
 
 
 def format_matrix_json(configs: Sequence[Config], table: list[Row]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -75,6 +76,7 @@ class Target(Record):
             raise NpuprofError([Finding("NP916", what, why, hint, origin, "profile.scenario", (config.name,))])
 
 
+@cache  # asked thousands of times where many presets are written: which targets have a place for an option
 def load_target(name: str) -> Target:
     """Return a target by name. Raises KeyError."""
     table: dict[str, Any] = import_module(f"npuprof.renderers.{MODULES[name]}").TARGETS

@@ -5,6 +5,7 @@ The pages of a site have the same style.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from html import escape
 
 from npuprof.report.text import escape_controls
@@ -20,6 +21,27 @@ def read_style() -> str:
     from importlib import resources
 
     return resources.files("npuprof").joinpath("templates", "page.css").read_text(encoding="utf-8")
+
+
+def format_html_table(
+    caption: str, columns: Sequence[str], rows: Iterable[Sequence[str]], kinds: Sequence[str] = (), matrix: bool = False
+) -> str:
+    """Return a table that scrolls by itself where a page is narrower; the cells are HTML, the first of a row names it.
+
+    ``kinds`` are the classes of the rows. A matrix keeps its first column in sight; any other table stands cell below cell on a
+    narrow page.
+    """
+    shown = escape_html(caption)
+    out = [f'<div class="wide" role="region" aria-label="{shown}" tabindex="0">\n<table class="{"matrix" if matrix else "cards"}">\n']
+    out.append(f'<caption class="quiet">{shown}</caption>\n')
+    if columns:
+        names = "".join(f'<th scope="col">{escape_html(name)}</th>' for name in columns)
+        out.append(f"<thead><tr>{names}</tr></thead>\n")
+    out.append("<tbody>\n")
+    for place, (name, *cells) in enumerate(rows):
+        kind = f' class="{kinds[place]}"' if kinds else ""
+        out.append(f'<tr{kind}><th scope="row">{name}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>\n')
+    return "".join([*out, "</tbody>\n</table>\n</div>\n"])
 
 
 def format_page(title: str, body: str) -> str:

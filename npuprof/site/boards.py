@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import groupby
 
 from npuprof import catalog, checks
 from npuprof.catalog import products, releases
@@ -40,14 +41,22 @@ class Cell(Record):
 class Board(Record):
     """Presets by name, each with a cell a platform."""
 
-    columns: tuple[str, ...]
+    releases: tuple[str, ...]
+    products: tuple[str, ...]
     rows: dict[str, tuple[Cell | None, ...]]
 
 
-class Upgrade(Record):
-    """What a release would do to one preset: what breaks, whose default changes, what is deprecated there."""
+class Group(Record):
+    """Presets that are judged alike everywhere: their names, and the cells, equal neighbours as one with its width."""
 
-    name: str
+    names: tuple[str, ...]
+    cells: tuple[tuple[Cell | None, int], ...]
+
+
+class Upgrade(Record):
+    """What a release would do to presets, alike to each: what breaks, whose default changes, what is deprecated there."""
+
+    names: tuple[str, ...]
     breaks: tuple[str, ...]
     defaults: tuple[str, ...]
     deprecated: tuple[str, ...]
@@ -57,9 +66,21 @@ def build_board(configs: Mapping[str, Config | None]) -> Board:
     """Return what the checks find of presets on the newest releases, and on each product; None is one that cannot be resolved."""
     shown = releases.load_releases()[-_RELEASES:]
     families = list(dict.fromkeys(products.find_product_family(name) for name in products.product_names()))
-    columns = {f"CANN {release}": Context(cann=release) for release in shown} | {name: Context(product=name) for name in families}
-    rows = {name: tuple(_judge_there(config, context) for context in columns.values()) for name, config in configs.items()}
-    return Board(tuple(columns), rows)
+    columns = [*(Context(cann=release) for release in shown), *(Context(product=name) for name in families)]
+    rows = {name: tuple(_judge_there(config, context) for context in columns) for name, config in configs.items()}
+    return Board(tuple(shown), tuple(families), rows)
+
+
+def group_rows(board: Board) -> list[Group]:
+    """Return the rows of a board with each that occurs more than once told once, in the order of their first presets."""
+    alike: dict[tuple[Cell | None, ...], list[str]] = {}
+    for name, row in board.rows.items():
+        alike.setdefault(row, []).append(name)
+    found = []
+    for row, names in alike.items():
+        halves = (row[: len(board.releases)], row[len(board.releases) :])
+        found.append(Group(tuple(names), tuple((cell, len(list(run))) for half in halves for cell, run in groupby(half))))
+    return found
 
 
 def _judge_there(config: Config | None, context: Context) -> Cell | None:
@@ -78,7 +99,7 @@ def _judge(config: Config) -> Cell:
 
 def build_upgrades(configs: Mapping[str, Config | None], release: str) -> list[Upgrade]:
     """Return what a release would do to presets, those that break first; presets it does nothing to are left out."""
-    found = []
+    alike: dict[tuple[tuple[str, ...], ...], list[str]] = {}
     for name, now in configs.items():
         then = contexts.resolve_elsewhere(now, Context(cann=release)) if now is not None and not now.abstract else None
         if now is None or then is None:
@@ -87,10 +108,11 @@ def build_upgrades(configs: Mapping[str, Config | None], release: str) -> list[U
         after = [finding for finding in checks.check_config(then, notes=False) if finding.code not in MEANT_CODES]
         breaks = tuple(f"{one.code} {one.message}" for one in after if one.severity == "error" and (one.code, one.message) not in before)
         stale = tuple(sorted(key for key in then.settings if _is_past(key)))
-        upgrade = Upgrade(name, breaks, tuple(one.message for one in check_changed_defaults(now, release)), stale)
-        if upgrade.breaks or upgrade.defaults or upgrade.deprecated:
-            found.append(upgrade)
-    return sorted(found, key=lambda one: (not one.breaks, one.name))
+        told = (breaks, tuple(one.message for one in check_changed_defaults(now, release)), stale)
+        if any(told):
+            alike.setdefault(told, []).append(name)
+    found = [Upgrade(tuple(names), *told) for told, names in alike.items()]
+    return sorted(found, key=lambda one: (not one.breaks, one.names))
 
 
 def _is_past(key: str) -> bool:

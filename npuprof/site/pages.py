@@ -14,7 +14,7 @@ from npuprof.compare.pagehead import RISKS
 from npuprof.model import SCENARIOS, Finding, NpuprofError, Record, __version__
 from npuprof.report.html import read_style
 from npuprof.report.text import escape_controls, escape_lines, format_count
-from npuprof.site.boards import Board, Upgrade
+from npuprof.site.boards import Board, Upgrade, group_rows
 from npuprof.site.catalogue import KINDS, CatalogueRow, list_catalogue_rows, list_release_rows, list_rule_rows
 from npuprof.site.family import LONGEST_NAME, draw_family
 from npuprof.site.past import Past
@@ -114,7 +114,7 @@ class _Writer:
             ),
             "compare.html": self.fill("compare.html", "compare.html", "Compare", names=names),
             "boards.html": self.fill(
-                "boards.html", "boards.html", "Boards", board=content.board, upgrades=content.upgrades, release=content.release,
+                "boards.html", "boards.html", "Boards", board=content.board, groups=group_rows(content.board), upgrades=content.upgrades, release=content.release,
                 scripts=content.scripts,
             ),
             "catalogue.html": self.fill("catalogue.html", "catalogue.html", "Catalogue", **_build_catalogue(catalogue)),

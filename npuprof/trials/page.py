@@ -5,33 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from npuprof.report.html import escape_html, format_page
+from npuprof.report.html import escape_html, format_html_table, format_page
 from npuprof.trials.journal import Result
 from npuprof.trials.sweeping import TIME, Combination, Goal, describe_end, find_front, find_value
 from npuprof.trials.tables import Sweep, describe_choices, format_number
 
 _WIDTH, _HEIGHT, _LEFT, _BELOW, _GAP = 640, 340, 76, 44, 16
-_STYLE = (
-    "<style>svg { max-width: 100%; height: auto; font: 12px system-ui, sans-serif; } svg text { fill: currentColor; }"
-    " .axis { stroke: #8888; } .front { fill: none; stroke: #cf222e; stroke-width: 1.5; } .best circle { fill: #cf222e; }"
-    " circle { fill: #0969da; }</style>\n"
-)
 _TICKS = 5
 
 
 def format_sweep_page(sweep: Sweep, goals: tuple[Goal, Goal]) -> str:
     """Return the page; ``goals`` are the two metrics of the front."""
-    body = [_STYLE, f"<p>{len(sweep.rows)} combinations allowed, {len(sweep.refused)} not.</p>\n"]
+    body = [f"<p>{len(sweep.rows)} combinations allowed, {len(sweep.refused)} not.</p>\n"]
     body.append(_format_front(sweep, goals))
     body += [_format_metric(sweep, name) for name in (*sweep.metrics, TIME)]
     body.append(_format_rows(sweep))
     if sweep.refused:
-        rows = "".join(
-            f"<tr><td>{escape_html(describe_choices(sweep, one))}</td>"
-            f"<td>{escape_html('; '.join(f'{error.code} {error.message}' for error in one.errors))}</td></tr>\n"
+        rows = [
+            (escape_html(describe_choices(sweep, one)), escape_html("; ".join(f"{error.code} {error.message}" for error in one.errors)))
             for one in sweep.refused
-        )
-        body.append(f"<h2>Not allowed</h2>\n<table>\n<tr><th>combination</th><th>rule</th></tr>\n{rows}</table>\n")
+        ]
+        body.append(f"<h2>Not allowed</h2>\n{format_html_table('Combinations that break a rule', ('combination', 'rule'), rows)}")
     return format_page(f"Sweep of {sweep.name}", "".join(body))
 
 
@@ -73,7 +67,7 @@ def _draw_plot(points: Sequence[tuple[float, float, str]], across: str, up: str,
     """Return points as SVG, each with a title; those of a front are marked and joined."""
     place_x = _build_scale([x for x, _, _ in points], _LEFT, _WIDTH - _GAP)
     place_y = _build_scale([y for _, y, _ in points], _HEIGHT - _BELOW, _GAP)
-    out = [f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape_html(f"{up} over {across}")}">\n']
+    out = [f'<svg class="plot" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape_html(f"{up} over {across}")}">\n']
     for value in _list_ticks([x for x, _, _ in points]):
         x = place_x(value)
         out.append(f'<line class="axis" x1="{x:.1f}" y1="{_GAP}" x2="{x:.1f}" y2="{_HEIGHT - _BELOW}"/>')
@@ -117,15 +111,15 @@ def _list_ticks(values: Sequence[float]) -> list[float]:
 
 
 def _format_rows(sweep: Sweep) -> str:
-    head = "".join(f"<th>{escape_html(name)}</th>" for name in (*(axis.name for axis in sweep.axes), "exit", "seconds", *sweep.metrics))
-    rows = "".join(f"<tr>{_format_cells(sweep, one, result)}</tr>\n" for one, result in sweep.rows)
-    return f"<h2>Runs</h2>\n<table>\n<tr>{head}</tr>\n{rows}</table>\n"
+    columns = (*(axis.name for axis in sweep.axes), "exit", "seconds", *sweep.metrics)
+    rows = [_list_cells(sweep, one, result) for one, result in sweep.rows]
+    return f"<h2>Runs</h2>\n{format_html_table('All combinations, with what their runs gave', columns, rows, matrix=True)}"
 
 
-def _format_cells(sweep: Sweep, one: Combination, result: Result | None) -> str:
+def _list_cells(sweep: Sweep, one: Combination, result: Result | None) -> list[str]:
     cells = [choice.shown for choice in one.choices]
     if result is None:
         cells += ["not run", "-", *("-" for _ in sweep.metrics)]
     else:
         cells += [describe_end(result), f"{result.seconds:.3f}", *(format_number(result.metrics.get(name)) for name in sweep.metrics)]
-    return "".join(f"<td>{escape_html(cell)}</td>" for cell in cells)
+    return [escape_html(cell) for cell in cells]

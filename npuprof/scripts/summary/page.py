@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from npuprof.report.html import escape_html, format_page
+from npuprof.report.html import escape_html, format_html_table, format_page
 from npuprof.report.text import format_count, shorten_words
 from npuprof.scripts.summary.parts import Cell, Report, Table, Weighty
 from npuprof.scripts.summary.plain import describe_reach, describe_weighty, shorten_cell
@@ -20,10 +20,8 @@ def format_report_page(report: Report) -> str:
 
 
 def _list_parts(report: Report) -> Iterator[str]:
-    yield "<table>\n"
-    for name, number in report.counts.items():
-        yield f"<tr><td>{escape_html(name.replace('_', ' '))}</td><td>{number}</td></tr>\n"
-    yield "</table>\n"
+    counts = [(escape_html(name.replace("_", " ")), str(number)) for name, number in report.counts.items()]
+    yield format_html_table("Counts", (), counts, matrix=True)
     yield f"<h2>{escape_html(describe_weighty(report) if report.weighty else 'Nothing is found wrong')}</h2>\n"
     if report.weighty:
         yield f"<ol>\n{''.join(map(_format_weighty, report.weighty))}</ol>\n"
@@ -43,11 +41,9 @@ def _format_weighty(one: Weighty) -> str:
 
 
 def _format_table(table: Table) -> Iterator[str]:
-    head = "".join(f"<th>{escape_html(name.replace('_', ' '))}</th>" for name in table.columns)
-    yield f"<h2>{escape_html(table.title)}</h2>\n<table>\n<tr>{head}</tr>\n"
-    for row in table.rows[: table.most * 5]:
-        yield f"<tr>{''.join(f'<td>{_format_cell(cell)}</td>' for cell in row)}</tr>\n"
-    yield "</table>\n"
+    rows = [[_format_cell(cell) for cell in row] for row in table.rows[: table.most * 5]]
+    yield f"<h2>{escape_html(table.title)}</h2>\n"
+    yield format_html_table(table.title, [name.replace("_", " ") for name in table.columns], rows)
     if (hidden := len(table.rows) - table.most * 5) > 0:
         yield f"<p>and {hidden} more, which --format json tells</p>\n"
     if table.remark:
