@@ -25,13 +25,17 @@ PAGES = {"README": README, **{str(FOLDER.joinpath(one.path).relative_to(FOLDER))
 #: The languages of blocks, so that none escapes the tests by its name; what is ``text`` is not tried.
 LANGUAGES = ("console", "sh", "toml", "python", "yaml", "json", "text")
 
+_PRESETS = f"cp -r '{REPOSITORY}/profiles' . && git init -q -b main"
 _COMMIT = "git add . && git commit -qm 'Add the presets'"
 #: Where the commands of a page run, by what the page says of it: what makes that world.
 WORLDS = {
     "in an empty folder": "true",
     "in an empty git repository": "git init -q -b main",
-    "in a git repository that `npuprof init` laid out": f"git init -q -b main && npuprof init 2>/dev/null && {_COMMIT}",
-    "in a git repository that holds the presets of npuprof": f"cp -r '{REPOSITORY}/profiles' . && git init -q -b main && {_COMMIT}",
+    "in a git repository that `npuprof init` laid out": f"git init -q -b main && npuprof init >/dev/null 2>&1 && {_COMMIT}",
+    "in a git repository that holds the presets of npuprof": f"{_PRESETS} && {_COMMIT}",
+    "in a git repository that holds presets of npuprof and, in `ascend/log`, the log of a run": (
+        f"{_PRESETS} && {_COMMIT} && python '{REPOSITORY}/tests/played.py' ascend/log transformer-nmt-training precision_mode_v2=fp16"
+    ),
 }
 
 
