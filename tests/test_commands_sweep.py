@@ -5,21 +5,20 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import re
-import shutil
 import signal
-import socket
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from cluster import explain_absence, start_cluster
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -219,58 +218,19 @@ def test_the_page_needs_no_network_and_shows_the_front(run: Run, base: None) -> 
 # -- schedulers ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A Slurm of one node, this machine."""
-    if os.geteuid() or not all(map(shutil.which, ("slurmctld", "slurmd", "munged", "sbatch"))):
-        pytest.skip("needs Slurm, and root to start it")
-    home, ports, name = tmp_path / "slurm", [], socket.gethostname().split(".")[0]
-    for folder in ("state", "spool", "munge"):
-        (home / folder).mkdir(parents=True, mode=0o700)
-    home.chmod(0o755)
-    for _ in range(2):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            ports.append(probe.getsockname()[1])
-    (home / "munge/key").write_bytes(os.urandom(1024))
-    (home / "munge/key").chmod(0o600)
-    (home / "slurm.conf").write_text(
-        f"ClusterName=one\nSlurmctldHost={name}(127.0.0.1)\nSlurmUser=root\nSlurmdUser=root\nAuthType=auth/munge\n"
-        f"AuthInfo=socket={home}/munge.socket\nCredType=cred/munge\nSlurmctldPort={ports[0]}\nSlurmdPort={ports[1]}\n"
-        f"StateSaveLocation={home}/state\nSlurmdSpoolDir={home}/spool\nSlurmctldPidFile={home}/ctld.pid\nSlurmdPidFile={home}/d.pid\n"
-        f"SlurmctldLogFile={home}/ctld.log\nSlurmdLogFile={home}/d.log\nProctrackType=proctrack/pgid\nTaskPlugin=task/none\n"
-        "ReturnToService=2\nMpiDefault=none\nSelectType=select/cons_tres\nSelectTypeParameters=CR_CPU\n"
-        f"NodeName={name} NodeAddr=127.0.0.1 CPUs={os.cpu_count()} State=UNKNOWN\nPartitionName=all Nodes={name} Default=YES State=UP\n"
-    )
-    monkeypatch.setenv("SLURM_CONF", f"{home}/slurm.conf")
-    munge = [f"--{key}={home}/munge{end}" for key, end in (("key-file", "/key"), ("socket", ".socket"), ("log-file", "/log"))]
-    started: list[subprocess.Popen[bytes]] = []
-    try:
-        for words in (["munged", "-F", "--force", *munge, f"--pid-file={home}/munge/pid", f"--seed-file={home}/munge/seed"],
-                      ["slurmctld", "-D", "-f", f"{home}/slurm.conf"], ["slurmd", "-D", "-f", f"{home}/slurm.conf"]):  # fmt: skip
-            started.append(subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
-            time.sleep(0.5)
-        until = time.monotonic() + 20
-        while b"idle" not in subprocess.run(["sinfo", "-h"], capture_output=True, check=False).stdout:
-            if time.monotonic() > until:
-                pytest.skip("Slurm does not start here")
-            time.sleep(0.2)
-        yield home
-    finally:
-        for process in reversed(started):
-            process.terminate()
-            process.wait(20)
-
-
 @pytest.mark.slow
-def test_an_array_of_slurm_runs_the_sweep_and_its_results_are_read(run: Run, base: None, slurm: Path, tmp_path: Path) -> None:
+@pytest.mark.skipif(bool(explain_absence()), reason=explain_absence() or "Slurm is here")
+@pytest.mark.parametrize("exported", ["ALL", "NONE"])
+def test_an_array_of_slurm_runs_the_sweep_and_its_results_are_read(run: Run, base: None, exported: str, tmp_path: Path) -> None:
     words = ["--vary", "hccl_timeout=600,900", "--vary", "env.ODD=a b,$(touch pwned)", "--set", 'env.R={launcher="rank"}', "--no-check"]
     words += ["--metric", "loss=loss=([0-9.]+)"]
     command = ["--", "sh", "-c", 'echo "loss=0.$NPUPROF_HCCL_TIMEOUT $R $ODD"; [ $NPUPROF_HCCL_TIMEOUT != 900 ]']
     script = run("sweep", "base", "--to", "slurm-array", *words, *command)
     assert script.code == 0, script.err
     (tmp_path / "job.sh").write_text(script.out)
-    subprocess.run(["sbatch", "--wait", "-N", "1", "--ntasks-per-node=1", "job.sh"], check=False, capture_output=True, timeout=90)
+    submit = ["sbatch", "--wait", f"--export={exported}", "-N", "1", "--ntasks-per-node=1", "job.sh"]
+    with tempfile.TemporaryDirectory(prefix="np") as top, start_cluster(Path(top)) as environ:
+        subprocess.run(submit, env=environ, check=False, capture_output=True, timeout=90)
     found = ask(run, "--results", *words, *command)["combinations"]
     assert [(one["run"]["exit"], one["run"]["metrics"]["loss"]) for one in found] == [(0, 0.6), (0, 0.6), (1, 0.9), (1, 0.9)]
     logs = [Path(one["run"]["log"]).read_text() for one in found]
@@ -280,7 +240,7 @@ def test_an_array_of_slurm_runs_the_sweep_and_its_results_are_read(run: Run, bas
     assert "all combinations have been run" in done.err
 
 
-SRUN = '#!/bin/bash\n[ "$1" = --kill-on-bad-exit=1 ] && shift\nSLURM_PROCID=0 exec "$@"\n'
+SRUN = '#!/bin/bash\nwhile [ "${1#--}" != "$1" ]; do shift; done\nSLURM_PROCID=0 exec "$@"\n'
 
 
 def test_a_task_of_an_array_is_one_combination_with_its_rendered_file(run: Run, base: None, tmp_path: Path) -> None:

@@ -155,3 +155,22 @@ def test_the_newest_version_that_is_not_yanked_is_named(yanked: list[str], heir:
         assert run("yank", version, "--why", "it is slow").code == 0
     told = json.loads(run("check", heir, "--format", "json").out)["findings"]
     assert [one["hint"] for one in told if one["code"] == "NP704"] == [hint]
+
+
+def test_whoever_builds_on_a_yanked_version_is_warned_however_far_below(repo: Repo, run) -> None:
+    repo.commit({"leaf": HEIR.format("exact")})
+    assert run("release", "range").code == 0
+    repo.commit({"behind": HEIR.format("range@1.0.0"), "below": HEIR.format("behind"), "free": HEIR.format("base@1.0.0")})
+    assert run("yank", "base@1.1.0", "--why", "it is slow").code == 0
+    told = json.loads(run("check", "--format", "json").out)["findings"]
+    found = {one["message"]: (one["path"], one["profiles"]) for one in told if one["code"] == "NP704"}
+    assert found == {
+        "exact extends base@1.1.0 in a version that was yanked: it is slow": ("profiles/exact.toml", ["exact", "leaf"]),
+        "behind extends range@1.0.0, which builds on base@1 in a version that was yanked: it is slow": (
+            "profiles/behind.toml",
+            ["behind", "below"],
+        ),
+    }
+    for asked in ("base@1.1.0", "range@1.0.0", "leaf", "below", "leaf+free"):
+        assert [one["code"] for one in json.loads(run("check", asked, "--format", "json").out)["findings"]].count("NP704") == 1, asked
+    assert "NP704" not in run("check", "free", "base@1.0.0").out

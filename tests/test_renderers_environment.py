@@ -11,12 +11,14 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from building import config, toml
+from cluster import explain_absence, start_cluster
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -494,9 +496,9 @@ def test_a_config_map_is_found_by_its_labels_and_changes_its_name_with_its_conte
     assert len(names) == 4  # what was asked for is in it, too
 
 
-#: Starts two tasks as srun would: there is no cluster where the tests run.
+#: Starts two tasks as srun would, without a cluster.
 SRUN = """#!/bin/bash
-[ "$1" = --kill-on-bad-exit=1 ] && shift
+while [ "${1#--}" != "$1" ]; do shift; done
 for task in 0 1; do SLURM_PROCID=$task SLURM_LOCALID=$task SLURM_STEP_NUM_TASKS=2 SLURM_NODEID=0 SLURM_JOB_ID=77 "$@" || exit; done
 """
 
@@ -526,6 +528,20 @@ def test_a_slurm_job_tells_each_task_which_it_is_and_proves_its_digest(form: str
     words = ["bash", "job.sh"]
     nothing = subprocess.run(words, cwd=tmp_path, env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, capture_output=True, text=True, check=False)
     assert (nothing.returncode, nothing.stdout, nothing.stderr[:9]) == (2, "", "npuprof: ")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(bool(explain_absence()), reason=explain_absence() or "Slurm is here")
+@pytest.mark.parametrize("exported", ["ALL", "NONE", "FOO=1"])
+def test_slurm_hands_what_a_job_exports_to_its_tasks_however_it_was_submitted(exported: str, store: Any, run: Any, tmp_path: Path) -> None:
+    store({"leaf": '[options]\nhccl_timeout = 600\n[env]\nODD = "a\'$(touch y)"\nF = { launcher = "rank" }\n'})
+    (tmp_path / "job.sh").write_text(run("env", "leaf", "--format", "slurm-job", "--no-check").out)
+    show = "import os; open(f'task{os.environ[chr(70)]}', 'w').write(os.environ['ODD'] + os.environ['NPUPROF_HCCL_TIMEOUT'])"
+    submit = ["sbatch", "--wait", "-n", "2", f"--export={exported}", "job.sh", sys.executable, "-c", show]
+    with tempfile.TemporaryDirectory(prefix="np") as top, start_cluster(Path(top)) as environ:
+        subprocess.run(submit, cwd=tmp_path, env=environ, check=False, capture_output=True, timeout=90)
+    said = "".join(path.read_text() for path in tmp_path.glob("*.out"))
+    assert [path.read_text() for path in sorted(tmp_path.glob("task*"))] == ["a'$(touch y)600"] * 2, said
 
 
 def test_a_name_that_no_shell_takes_is_refused_for_what_a_job_asks_later(store: Any, run: Any) -> None:

@@ -10,7 +10,7 @@ from npuprof.catalog import values
 from npuprof.checks.view import Fault, View
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
-from npuprof.document.profile import Profile
+from npuprof.document.profile import ASKED, Profile, Yank
 from npuprof.model import Finding, NpuprofError, Path, Step, did_you_mean
 from npuprof.resolve import apply_layers, members, take_unset_step
 from npuprof.resolve.config import Config
@@ -20,6 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.checks.rules import About
 
+_YANKED = "Whoever released it says that nobody should use it any more."
 _DEPRECATED = "Its owners keep it only for those who use it already."
 
 
@@ -153,13 +154,46 @@ def _list_ancestors_in_sources(known: Mapping[str, Profile], name: str) -> list[
 
 
 def check_yanked_parents(view: View) -> Iterator[Finding]:
-    """Yield the presets that a profile extends in a version that was yanked, of its own store or of a source, each where it is named."""
-    own = view.config.lineage[-1]
-    for index, reference in enumerate(own.extends if own.yanked else ()):
-        if said := own.yanked.get(reference):
-            what = f"{own.name} extends {reference} in a version that was yanked: {said.why}"
-            fault = Fault("NP704", what, "Whoever released it says that nobody should use it any more.", said.hint)
-            yield view.build_finding(fault, "profile.extends", own.origin("profile", "extends", index))
+    """Yield the versions that were yanked and that a preset builds on, each where a preset of its store names what leads there.
+
+    What is behind a version, or in a source, is no longer written here: there the reference that leads to it is told.
+    """
+    lineage = view.config.lineage
+    if not members.has_yanked(lineage):
+        return
+    own, known = lineage[-1], {member.key: member for member in lineage}
+    homes = {id(own.home), *(id(known[key].home) for key in view.resolver.list_parent_keys(own) if own.stacked)}
+    if said := own.yanked.get(ASKED):
+        yield view.build_finding(Fault("NP704", f"{view.config.name} was yanked: {said.why}", _YANKED, said.hint), "profile")
+    for member in lineage:
+        if id(member.home) not in homes:
+            continue
+        for index, (reference, parent) in enumerate(zip(member.extends, view.resolver.list_parent_keys(member), strict=False)):
+            origin = member.origin("profile", "extends", index)
+            if said := member.yanked.get(reference):
+                what = f"{member.name} extends {reference} in a version that was yanked: {said.why}"
+                yield view.build_finding(Fault("NP704", what, _YANKED, said.hint), "profile.extends", origin)
+            for name, behind, said in _list_yanked_behind(view, known, parent, homes):
+                what = f"{member.name} extends {reference}, which builds on {behind} in a version that was yanked: {said.why}"
+                plain = reference.partition("@")[0]
+                hint = f"extend a version of {plain} that does without it; {name} names it, and is mended where it is kept"
+                yield view.build_finding(Fault("NP704", what, _YANKED, hint), "profile.extends", origin)
+
+
+def _list_yanked_behind(view: View, known: Mapping[str, Profile], key: str, homes: set[int]) -> Iterator[tuple[str, str, Yank]]:
+    """Yield what presets of other stores name that was yanked, from one preset on: the preset, the reference, what was said."""
+    seen = {key}
+    waiting = [key]
+    for current in waiting:
+        member = known.get(current)
+        if member is None or id(member.home) in homes:
+            continue
+        for reference, said in member.yanked.items():
+            if reference != ASKED:
+                yield member.name, reference, said
+        above = [parent for parent in view.resolver.list_parent_keys(member) if parent not in seen]
+        seen.update(above)
+        waiting += above
 
 
 def check_outside_parents(view: View) -> Iterator[Finding]:

@@ -85,6 +85,10 @@ class Override(Record):
     layer: str
 
 
+#: What stands in ``Profile.yanked`` for the profile itself, where a command was asked for a version that was yanked.
+ASKED = ""
+
+
 class Yank(Record):
     """Why nobody should use a version any more, and what to do about a reference to it."""
 

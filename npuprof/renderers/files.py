@@ -242,7 +242,8 @@ _SLURM_JOB = """\
 set -e
 if [ $# = 0 ]; then echo "npuprof: say what to run: sbatch {example} THIS python train.py" >&2; exit 2; fi
 {exports}# Each task asks Slurm which it is, and the first says what it was given.
-exec srun --kill-on-bad-exit=1 bash -c '{asks}
+# What is exported here goes to them, however this was submitted.
+exec srun --export=ALL --kill-on-bad-exit=1 bash -c '{asks}
 if [ "$SLURM_PROCID" = 0 ]; then printf "npuprof: %s %s\\n" "$NPUPROF_PROFILE" "$NPUPROF_DIGEST" >&2; fi
 exec "$@"' npuprof "$@"
 """

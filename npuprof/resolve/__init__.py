@@ -111,6 +111,10 @@ class Resolver:
         tracer = partial(self._trace_setting, (*lineage, *last), scenario)
         return Config(name, self.context, lineage, settings, tracer, self, changes, claims)
 
+    def list_parent_keys(self, profile: Profile) -> tuple[str, ...]:
+        """Return the keys of what a profile extends, in the order in which it names them; nothing of one that was not resolved."""
+        return self._parents.get(profile.key, ())
+
     def _resolve_claims(self, lineage: tuple[Profile, ...]) -> Claims:
         """Return what the last profile of a lineage is for."""
         members = {member.key: member for member in lineage}

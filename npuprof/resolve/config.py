@@ -35,6 +35,9 @@ if TYPE_CHECKING:
         def resolve_lineage(self, profile: Profile) -> tuple[Profile, ...]:
             """Return a profile behind all that it extends, in the order they apply. Raises NpuprofError."""
 
+        def list_parent_keys(self, profile: Profile) -> tuple[str, ...]:
+            """Return the keys of what a profile extends, in the order in which it names them."""
+
         def for_context(self, context: Context) -> Resolving:
             """Return the resolver of the same profiles for another context."""
 

@@ -16,11 +16,17 @@ if TYPE_CHECKING:
 _get_overrides = attrgetter("overrides")
 _get_table = attrgetter("table")
 _get_home = attrgetter("home")
+_get_yanked = attrgetter("yanked")
 
 
 def has_overrides(lineage: Iterable[Profile]) -> bool:
     """Return whether any member has an override."""
     return any(map(_get_overrides, lineage))
+
+
+def has_yanked(lineage: Iterable[Profile]) -> bool:
+    """Return whether any member extends a version that was yanked, or is one that was asked for."""
+    return any(map(_get_yanked, lineage))
 
 
 def says_anywhere(lineage: Iterable[Profile], key: str) -> bool:

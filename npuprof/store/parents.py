@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from npuprof.document.profile import Profile, Yank
+from npuprof.document.profile import ASKED, Profile, Yank
 from npuprof.model import Finding, NpuprofError, Origin, Record
 from npuprof.resolve import Resolver
 from npuprof.resolve.digests import FORM, compute_preset_digest
@@ -78,9 +78,14 @@ def find_source_profile(home: ProfileSource, reference: str, asked: Origin | Non
     name = reference.partition(":")[2].partition("@")[0]
     if not store.has_text(name) and store.released and is_changed_release(store.revision, store.released):
         raise NpuprofError([build_changed_finding(store.released, asked)])
-    if store.yanked and referrer is not None:
-        referrer.yanked[reference] = Yank(store.yanked, store.advise_yanked(reference))
-    return store.profile(name, asked)
+    found = store.profile(name, asked)
+    if store.yanked:
+        said = Yank(store.yanked, store.advise_yanked(reference))
+        if referrer is not None:
+            referrer.yanked[reference] = said
+        else:
+            found.yanked[ASKED] = said
+    return found
 
 
 def load_profile_at_revision(home: ProfileSource, reference: str, asked: Origin | None = None) -> PinnedProfile:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from npuprof import catalog, store
 from npuprof.catalog import products, releases, targets
 from npuprof.document import build_command_line_document, keys, parse_document
-from npuprof.document.profile import Profile
+from npuprof.document.profile import ASKED, Profile
 from npuprof.model import Context, Finding, NpuprofError, Step, did_you_mean
 from npuprof.report.output import describe_os_error, read_standard_input
 from npuprof.resolve import Resolver
@@ -260,6 +260,8 @@ class Workspace:
 
             refuse_unmet_requirement_of(find_sources(home).project)  # a work tree was asked when it was opened
         self._names[found.profile.key] = found.label
+        if found.yanked:
+            found.profile.yanked[ASKED] = found.yanked
         return found.profile
 
     def _load_builtin_profile(self, spec: str) -> Profile:

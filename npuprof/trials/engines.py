@@ -34,7 +34,7 @@ case "$SLURM_ARRAY_TASK_ID" in
 esac
 mkdir -p "$out" || exit 2
 began=$(date +%s.%N)
-srun --kill-on-bad-exit=1 bash -c "$asks"'
+srun --export=ALL --kill-on-bad-exit=1 bash -c "$asks"'
 exec "$@"' npuprof "$@" >"$out/$digest.log" 2>&1 </dev/null
 code=$?
 # The result is there as a whole or not at all: a job that is killed leaves none, and its combination is run again.
