@@ -312,7 +312,7 @@ def test_without_a_token_the_gitlab_job_only_prints(gitlab: GitLab, change: Repo
 
 
 @pytest.fixture
-def hooks(change: Repo, tmp_path: Path, machine: dict[str, str]) -> Callable[[], subprocess.CompletedProcess[str]]:
+def hooks(change: Repo, tmp_path: Path, machine: dict[str, str]) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Run pre-commit with our hooks on what is staged; they find npuprof on the machine instead of installing it."""
     pytest.importorskip("pre_commit")
     described = yaml.safe_load((REPOSITORY / ".pre-commit-hooks.yaml").read_text())
@@ -321,8 +321,8 @@ def hooks(change: Repo, tmp_path: Path, machine: dict[str, str]) -> Callable[[],
     change.commit(message="hooks")
     environ = {**machine, "PRE_COMMIT_HOME": str(tmp_path / "pre-commit")}
 
-    def run_hooks() -> subprocess.CompletedProcess[str]:
-        change.git("add", "-A")
+    def run_hooks(*words: str) -> subprocess.CompletedProcess[str]:
+        change.git(*(words or ("add", "-A")))
         words = [sys.executable, "-m", "pre_commit", "run", "--color", "never"]
         return subprocess.run(words, cwd=change.folder, env=environ, capture_output=True, text=True, check=False)
 
@@ -343,6 +343,45 @@ def test_a_preset_that_is_deleted_is_checked_too(change: Repo, hooks: Callable[[
     done = hooks()
     assert done.returncode == 1
     assert "leaf" in done.stdout, "the heir that no commit touched"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("add", "profiles/child.toml"), ("rm", "-q", "--cached", "profiles/base.toml")],
+    ids=["a parent that was not added", "a parent that only git has forgotten"],
+)
+def test_what_is_staged_is_checked_and_not_what_lies_in_the_folder(
+    words: tuple[str, ...], change: Repo, hooks: Callable[..., subprocess.CompletedProcess[str]], run: Callable[..., Any], monkeypatch: Any
+) -> None:
+    monkeypatch.chdir(change.folder)
+    change.write({"parent": BASE, "child": '[profile]\nextends = ["parent"]\n'})
+    assert run("check").code == 0
+    done = hooks(*words)
+    assert (done.returncode, "NP101" in done.stdout) == (1, True), done.stdout
+    assert f"try: git add profiles/{'parent' if words[0] == 'add' else 'base'}.toml" in done.stdout
+
+
+def test_a_hook_of_git_checks_what_is_about_to_be_committed(
+    change: Repo, machine: dict[str, str], run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(change.folder)
+    hook = change.folder / ".git/hooks/pre-commit"
+    hook.write_text(f"#!/bin/sh\nexec {sys.executable} -m npuprof check --staged\n")
+    hook.chmod(0o755)
+    change.write({"base": BASE.replace("hccl_timeout", "hccl_timout"), "leaf": "[options]\nhccl_timeout = 5\n"})
+    words = ["git", "commit", "-q", "-m", "x"]
+    refused = subprocess.run([*words, "-a"], cwd=change.folder, env=machine, capture_output=True, text=True, check=False)
+    assert (refused.returncode, "NP201" in refused.stderr + refused.stdout) == (1, True)
+    taken = subprocess.run([*words, "profiles/leaf.toml"], cwd=change.folder, env=machine, capture_output=True, text=True, check=False)
+    assert taken.returncode == 0, taken.stderr
+    assert run("check", "--staged").code == 0, "the fault in the folder is not staged"
+    assert run("check").code == 1
+
+
+@pytest.mark.parametrize("words", [("--rev", "HEAD"), ("--fix",), ("--diff",), ("--cann", "8.0.0", "--cann", "9.0.0")])
+def test_what_is_staged_is_judged_once_and_as_it_is(change: Repo, run: Callable[..., Any], words: tuple[str, ...]) -> None:
+    done = run("check", "--staged", *words)
+    assert (done.code, "NP902" in done.err) == (2, True)
 
 
 def test_the_whole_store_is_checked_and_scripts_are_scanned(change: Repo, hooks: Callable[[], subprocess.CompletedProcess[str]]) -> None:

@@ -586,6 +586,16 @@ def test_the_command_to_type_names_the_remote_of_the_branch(settings: dict[str, 
     assert f"share it with git push {name} base/v1.0.0" in run("release", "base").err
 
 
+def test_a_server_that_knows_no_all_or_none_is_told_with_the_push_that_it_takes(repo: Repo, remote: Repo, run) -> None:
+    remote.git("config", "receive.advertiseAtomic", "false")
+    done = run("release", "--all", "--yes", "--push")
+    assert (done.code, "The server cannot take all or none of several tags." in done.err) == (2, True)
+    typed = done.err.partition("half done: ")[2].splitlines()[0].split()
+    assert typed[:3] == ["git", "push", "team"]
+    repo.git(*typed[1:])
+    assert sorted(remote.git("tag").split()) == sorted(repo.git("tag").split())
+
+
 def test_without_a_remote_the_tags_are_made_and_that_is_told(repo: Repo, run) -> None:
     done = run("release", "base", "--push")
     assert done.code == 2

@@ -550,6 +550,15 @@ def test_a_name_that_no_shell_takes_is_refused_for_what_a_job_asks_later(store: 
     assert (done.code, done.out) == (2, "")
 
 
+@pytest.mark.parametrize(("text", "told"), [("x\x7fy", "U+007F"), ("x\x9f", "U+009F"), ("\uffff", "U+FFFF"), ("\x01\x85\u2028", "")])
+def test_what_kustomize_does_not_write_again_is_told(text: str, told: str, store: Any, run: Any) -> None:
+    store({"leaf": f"[env]\nODD = {json.dumps(text)}\n"})
+    for form in ("k8s-configmap", "k8s-env"):
+        done = run("env", "leaf", "--format", form, "--no-check")
+        assert done.code == 0
+        assert ("kustomize ends with an error" in done.err, told in done.err) == (bool(told), True)
+
+
 def test_kubernetes_takes_both_forms_by_its_published_schema(store: Any, run: Any) -> None:
     import kubernetes_validate
     import yaml

@@ -31,6 +31,7 @@ class Check(JudgingVerb):
 
     specs: list[str] = SPECS
     rev: str | None = option("--rev", metavar="REV", text="The store as it is at a revision, not in the work tree.")
+    staged: bool = flag("--staged", text="The store as the next commit would hold it: what is staged. For hooks before a commit.")
     canns: list[str] = many("--cann", metavar="RELEASE", text="The CANN release; several give a support matrix.")
     products: list[str] = many("--product", metavar="PRODUCT", text="The product; several give a support matrix.")
     format: str = formats(*FORMATS)
@@ -49,11 +50,21 @@ class Check(JudgingVerb):
     def run(self) -> Answer:
         """Return what was found. Exit 2 where a preset could not be read or resolved, 1 where there are errors, 0 otherwise."""
         self.refuse_odd_choice()
+        if self.staged:
+            return self._answer_staged()
         if len(self.canns) > 1 or len(self.products) > 1:
             return self._answer_matrix()
         if self.fix or self.diff:
             return self._answer_fixes()
         return self.answer_outcome(self.judge(self.open_store()))
+
+    def _answer_staged(self) -> Answer:
+        if self.rev is not None or self.fix or self.diff or len(self.canns) > 1 or len(self.products) > 1:
+            what = "--staged judges what is staged, once, and changes nothing"
+            raise NpuprofError([Finding("NP902", what, "", "leave out --rev, --fix, --diff and further releases and products")])
+        judged = self.open_store()
+        with judged.stage():
+            return self.answer_outcome(self.judge(judged))
 
     def judge(self, judged: JudgedStore) -> Outcome:
         """Return all that is found in the presets asked for. Raises NpuprofError where there are none."""

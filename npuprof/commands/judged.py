@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 from npuprof.commands.reading import open_workspace
 from npuprof.model import Context, Finding, NpuprofError
@@ -26,6 +26,16 @@ class JudgedStore:
         if rev is not None:
             self._open_revision(rev, plainly)
 
+    @contextmanager
+    def stage(self) -> Iterator[None]:
+        """Judge what is staged, as the next commit would hold it, for as long as this lasts. Raises NpuprofError."""
+        from npuprof.history.proposed import propose_index
+        from npuprof.store import revisions
+
+        with propose_index(revisions.find_repository(self._workspace.store)) as found:
+            self._use(found)
+            yield
+
     @property
     def home(self) -> ReadOnceStore:
         """The store; a preset outside of one needs none. Raises NpuprofError where there is none."""
@@ -33,8 +43,6 @@ class JudgedStore:
 
     def _open_revision(self, rev: str, plainly: bool) -> None:
         from npuprof.store import revisions
-        from npuprof.store.sources.reading import find_sources
-        from npuprof.store.sources.requirements import refuse_unmet_requirement_of
 
         home = self._workspace.store
         found = revisions.load_revision(home, revisions.find_repository(home).resolve_commit(rev))
@@ -42,6 +50,12 @@ class JudgedStore:
             raise NpuprofError([Finding("NP023", f"there are no profiles in {found.label}", "", "name the store with --store")])
         if plainly:
             found.shown = None
+        self._use(found)
+
+    def _use(self, found: Revision) -> None:
+        from npuprof.store.sources.reading import find_sources
+        from npuprof.store.sources.requirements import refuse_unmet_requirement_of
+
         refuse_unmet_requirement_of(find_sources(found).project)  # npuprof.toml tells which presets there are, if it can be understood
         self._past = found
 

@@ -27,26 +27,54 @@ def propose_commit(repository: Repository, head: str, paths: Sequence[str]) -> I
     Filters and line endings are git's: the files are added to a copy of the index, which is as the last commit but for
     them. The repository is left as it is. Raises NpuprofError with git's reason.
     """
+    with _open_beside(repository, _find_git_path(repository, "index")) as beside:
+        beside.run_command("read-tree", *(("-m", "-i", head) if head else ("--empty",)))
+        listed = b"".join(os.fsencode(path) + b"\0" for path in paths)
+        beside.run_command("update-index", "--add", "--remove", "--replace", "-z", "--stdin", stdin=listed)
+        yield _write_tree(repository, beside, staged=False)
+
+
+@contextmanager
+def propose_index(repository: Repository) -> Iterator[ProposedRevision]:
+    """Hand out the store as the next commit would hold it: what is staged, in a hook what git is about to commit.
+
+    The repository is left as it is. Raises NpuprofError with git's reason, as for an index with conflicts.
+    """
+    with _open_beside(repository, _find_index(repository)) as beside:
+        yield _write_tree(repository, beside, staged=True)
+
+
+def _write_tree(repository: Repository, beside: Git, staged: bool) -> ProposedRevision:
+    tree = beside.run_command("write-tree").strip().decode()
+    return ProposedRevision(repository.with_git(beside), tree, find_pin, staged)
+
+
+@contextmanager
+def _open_beside(repository: Repository, index: str) -> Iterator[Git]:
+    """Hand out git for a repository, with a copy of an index, and a place of its own for new objects."""
     with tempfile.TemporaryDirectory(prefix="npuprof-") as folder:
-        index, objects = os.path.join(folder, "index"), os.path.join(folder, "objects")
+        copy, objects = os.path.join(folder, "index"), os.path.join(folder, "objects")
         os.mkdir(objects)
         with suppress(FileNotFoundError):
             # What git knows of the files' times spares reading them again; it has to know how old that is.
-            shutil.copy2(_find_git_path(repository, "index"), index)
+            shutil.copy2(index, copy)
         beside = Git(
             repository.git.folder,
             {
-                "GIT_INDEX_FILE": index,
+                "GIT_INDEX_FILE": copy,
                 "GIT_OBJECT_DIRECTORY": objects,
                 "GIT_ALTERNATE_OBJECT_DIRECTORIES": _quote_alternate(_find_git_path(repository, "objects")),
             },
         )
         with closing(beside):
-            beside.run_command("read-tree", *(("-m", "-i", head) if head else ("--empty",)))
-            listed = b"".join(os.fsencode(path) + b"\0" for path in paths)
-            beside.run_command("update-index", "--add", "--remove", "--replace", "-z", "--stdin", stdin=listed)
-            tree = beside.run_command("write-tree").strip().decode()
-            yield ProposedRevision(repository.with_git(beside), tree, find_pin)
+            yield beside
+
+
+def _find_index(repository: Repository) -> str:
+    """Return the index of a repository: the one that a hook is told of, where it is this repository's."""
+    own = _find_git_path(repository, "index")
+    told = os.path.abspath(os.environ.get("GIT_INDEX_FILE") or own)
+    return told if os.path.dirname(os.path.realpath(told)) == os.path.dirname(os.path.realpath(own)) else own
 
 
 def _find_git_path(repository: Repository, name: str) -> str:

@@ -86,13 +86,16 @@ def push_tags(repository: Repository, remote: str, tags: Sequence[str]) -> Findi
         told = error.findings[0]
         why = told.why or told.message.removeprefix("git could not answer: ")
         what = f"the tags are made, and {remote} did not take them"
+        if "does not support --atomic" in why:
+            why = "The server cannot take all or none of several tags."
+            return Finding("NP026", what, why, f"push what one push may leave half done: {format_push_command(remote, tags, atomic=False)}")
         return Finding("NP026", what, why, told.hint or f"push them again: {format_push_command(remote, tags)}")
     return None
 
 
-def format_push_command(remote: str, tags: Sequence[str]) -> str:
+def format_push_command(remote: str, tags: Sequence[str], atomic: bool = True) -> str:
     """Return what pushes tags, to type."""
-    return f"git push --atomic {remote} {' '.join(tags)}" if len(tags) > 1 else f"git push {remote} {tags[0]}"
+    return f"git push {'--atomic ' if atomic and len(tags) > 1 else ''}{remote} {' '.join(tags)}"
 
 
 def _explain_refusal(said: str, folder: str) -> Finding:

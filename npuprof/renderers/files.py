@@ -172,6 +172,11 @@ def format_yaml_key(name: str) -> str:
     return quote_yaml_string(name) if name.lower() in _YAML_WORDS or not _PLAIN_NAME.fullmatch(name) else name
 
 
+def _describe_kustomize_doubt(name: str, text: str) -> str:
+    odd = next((char for char in text if ("\x7f" <= char <= "\x9f" and char != "\x85") or char in "\ufffe\uffff"), "")
+    return f"kubectl apply takes it, and kustomize ends with an error: it holds U+{ord(odd):04X}" if odd else ""
+
+
 def _build_configmap_name(config: Config, *held: dict[str, str]) -> str:
     """Return a name that another content never has: what is immutable cannot be written anew."""
     from npuprof.resolve.digests import compute_digest
@@ -283,8 +288,8 @@ FORMATS: dict[str, Format] = {
     "docker": Format(_build_line_writer(lambda name, text: f"{name}={text}"), _explain_docker_refusal),
     "systemd": Format(_build_line_writer(_format_systemd_line), _explain_systemd_refusal),
     "github": Format(_format_github_env, _explain_github_refusal),
-    "k8s-configmap": Format(_format_configmap, _accept_any_variable, folder=MOUNT, largest=1_048_576),
-    "k8s-env": Format(_format_kubernetes_env, _accept_any_variable, folder=MOUNT),
+    "k8s-configmap": Format(_format_configmap, _accept_any_variable, folder=MOUNT, largest=1_048_576, doubts=_describe_kustomize_doubt),
+    "k8s-env": Format(_format_kubernetes_env, _accept_any_variable, folder=MOUNT, doubts=_describe_kustomize_doubt),
     "slurm": Format(_format_slurm_lines, _accept_any_variable),
     "slurm-job": Format(_build_job_writer("%j", "-N 2 --ntasks-per-node=8"), _accept_any_variable, facts=SLURM_FACTS),
     "slurm-array": Format(_build_job_writer("%A_%a", "--array=0-9 -N 1 --ntasks-per-node=8"), _accept_any_variable, facts=SLURM_FACTS),

@@ -164,7 +164,7 @@ def walk_commits(repository: Repository, tip: str, everything: bool = False, lay
         oid, *parents = head.decode().split()
         if len(parents) > 1:
             yield Commit(
-                repository, oid, tuple(parents), {parent: _collect_merge_changes(repository, parent, oid, layout) for parent in parents}
+                repository, oid, tuple(parents), {parent: list_tree_changes(repository, parent, oid, layout) for parent in parents}
             )
         else:
             changed = _parse_raw_changes(files[1:].split(b"\0"), layout, names) if files else []
@@ -230,8 +230,8 @@ def _compare_commit_trees(repository: Repository, old: str, new: str) -> TreeCom
     return TreeComparison(os.fsdecode(best) if best is not None else None, raw)
 
 
-def _collect_merge_changes(repository: Repository, parent: str, commit: str, layout: Layout) -> list[FileChange]:
-    """Return what a merge changed against one parent, from their trees; git is asked only where something was renamed."""
+def list_tree_changes(repository: Repository, parent: str, commit: str, layout: Layout) -> list[FileChange]:
+    """Return what a commit, as a merge, changed against another, from their trees; git is asked only where something was renamed."""
     old, new = repository.list_profile_files(parent, layout), repository.list_profile_files(commit, layout)
     if old == new:
         return []

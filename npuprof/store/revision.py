@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -239,13 +240,23 @@ def _collect_pins(home: Revision, name: str) -> None:
 
 
 class ProposedRevision(Revision):
-    """A store as it is in a tree that no commit holds yet: its files are cited by their paths alone."""
+    """A store as it is in a tree that no commit holds yet: its files are cited by their paths alone.
 
-    def __init__(self, repository: Repository, tree: str, find_pin: PinFinder | None = None) -> None:
+    ``staged`` says that the tree is that of the index.
+    """
+
+    def __init__(self, repository: Repository, tree: str, find_pin: PinFinder | None = None, staged: bool = False) -> None:
         super().__init__(repository, tree, find_pin=find_pin)
+        self._staged = staged
         self.seen_from = ""
         self.label = f"{repository.prefix.rstrip('/') or 'the repository'} as it would be committed"
         self.shown = None
+
+    def _build_missing_finding(self, name: str, asked: Origin | None) -> Finding:
+        told = super()._build_missing_finding(name, asked)
+        path = self.layout.path_of(name)
+        is_left_out = self._staged and os.path.isfile(os.path.join(self.repository.top, path))
+        return told._replace(hint=f"git add {path}: it is there, and not staged") if is_left_out else told
 
     def __repr__(self) -> str:
         return f"ProposedRevision({shorten_commit(self.commit)!r})"
