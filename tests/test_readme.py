@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from documents import list_blocks
+from documents import PAGES, list_blocks
 
 from npuprof.document.profile import PROFILE_KEYS
 
@@ -21,7 +21,7 @@ ROOT = Path(__file__).parent.parent
 
 def test_the_profile_file_is_clean_and_can_be_rendered(tmp_path):
     shutil.copytree(ROOT / "profiles", tmp_path / "profiles")
-    shown = list_blocks("README", "toml")[0]
+    shown = list_blocks("presets.md", "toml")[0]
     (tmp_path / "profiles/shown.toml").write_text(shown, encoding="utf-8")
     for words in (["check", "shown", "--strict"], ["render", "shown", "-o", "out"], ["render", "shown", "--to", "estimator", "-o", "out"]):
         done = subprocess.run([sys.executable, "-m", "npuprof", *words], cwd=tmp_path, capture_output=True, text=True, check=False)
@@ -29,7 +29,7 @@ def test_the_profile_file_is_clean_and_can_be_rendered(tmp_path):
 
 
 def test_the_profile_file_shows_every_key():
-    shown = list_blocks("README", "toml")[0]
+    shown = list_blocks("presets.md", "toml")[0]
     assert list(tomllib.loads(shown)["profile"]) == list(PROFILE_KEYS)
 
 
@@ -98,7 +98,7 @@ def test_a_container_of_the_recipe_proves_its_digest_as_a_kubelet_starts_it(kind
     import kubernetes_validate
     import yaml
 
-    (job,) = (yaml.safe_load(text) for text in list_blocks("README", "yaml") if "batch.volcano.sh" in text)
+    (job,) = (yaml.safe_load(text) for text in list_blocks("environment.md", "yaml") if "batch.volcano.sh" in text)
     jsonschema.validate(job, VOLCANO_JOB)
     template = job["spec"]["tasks"][0]["template"]
     assert job["spec"]["minAvailable"] <= sum(task["replicas"] for task in job["spec"]["tasks"])
@@ -131,4 +131,4 @@ def test_the_config_map_of_the_recipe_is_the_one_that_is_written(run: Any) -> No
     written = run("env", "bert-training", "--format", "k8s-configmap", "--store", "builtin:").out
     name = re.search(r"^  name: (.+)$", written, re.MULTILINE)
     assert name is not None
-    assert f"name: {name[1]}\n" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"name: {name[1]}\n" in PAGES["environment.md"].read_text(encoding="utf-8")
