@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import generated
 from building import REPOSITORY
 
 from npuprof import catalog, docs, renderers
@@ -183,6 +184,7 @@ GENERATED: dict[str, Callable[[], str]] = {
     "targets": format_targets,
     "shells": format_shells,
     "verbs": format_verbs,
+    **generated.PARTS,
 }
 PART = re.compile(r"(<!-- generated: ([a-z-]+) -->)(.*?)(<!-- end -->)", re.DOTALL)
 
