@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import generated
 from building import REPOSITORY
 from recording import Step
 
@@ -248,6 +249,7 @@ GENERATED: dict[str, Callable[[], str]] = {
     "profile-keys": format_profile_keys,
     "library": format_library,
     "topics": format_topics,
+    **generated.PARTS,
 }
 PART = re.compile(r"(<!-- generated: ([a-z-]+) -->)(.*?)(<!-- end -->)", re.DOTALL)
 

@@ -1,6 +1,6 @@
 """Ratios of the version commands: ``diff --rev`` over 1,000 presets, ``log SPEC`` and ``log SPEC KEY`` over 10,000 commits.
 
-Run ``python tests/bench/bench_history.py``. Whole processes, the median of paired runs; git processes are counted
+Run ``python tests/bench/bench_history.py [--keep]``. Whole processes, the median of paired runs; git processes are counted
 through git's own trace. Exits 1 where a ratio is beyond the line that is held.
 """
 
@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from measured import keep_figures
 from repositories import ENVIRONMENT, Repo, fast_import
 
 ROUNDS = 7
@@ -60,6 +61,7 @@ def main() -> int:
         log = [*NPUPROF, "log", "p7"]
         rows.append(("log SPEC, 10,000 commits to 200 presets / git log --follow -p", _ratio(wide, log, wide_follow, 3), 5, 8))
         rows.append(("the first line of it on a terminal / bare", _measure_first_line(wide, log) / _median(wide, bare), 20, 40))
+    keep_figures("history", [(title, ratio, hold, False) for title, ratio, _, hold in rows])
     bad = False
     for title, ratio, reach, hold in rows:
         bad |= ratio > hold

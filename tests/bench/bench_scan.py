@@ -1,4 +1,4 @@
-"""How long ``scan`` takes against CPython's own parser on the same files: ``python tests/bench/bench_scan.py``.
+"""How long ``scan`` takes against CPython's own parser on the same files: ``python tests/bench/bench_scan.py [--keep]``.
 
 Two collections of 2,000 scripts each: one where a third sets NPU options, as in a model collection, and one
 where all of them do, so that no quick test spares the parsing. Printed are ratios, by folder
@@ -13,6 +13,8 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from measured import Row, keep_figures
 
 NUMBER = 2_000
 
@@ -63,6 +65,7 @@ def best(command: list[str], rounds: int = 3) -> tuple[float, int]:
 
 def main() -> None:
     parse = "import ast,sys,pathlib\nfor p in sorted(pathlib.Path(sys.argv[1]).rglob('*.py')): ast.parse(p.read_bytes())"
+    kept: list[Row] = []
     for title, share in (("a third of them set options", 3), ("all of them set options", 1)):
         with tempfile.TemporaryDirectory() as folder:
             for number in range(NUMBER):
@@ -74,8 +77,12 @@ def main() -> None:
             scan, peak = best([sys.executable, "-m", "npuprof", "scan", folder])
             named, _ = best([sys.executable, "-m", "npuprof", "scan", *files])
             parsed, _ = best([sys.executable, "-c", parse, folder])
+        lines = (0.6, 1.0) if share > 1 else (None, None)
+        kept.append((f"scan of {NUMBER:,} scripts in a folder, {title} / ast.parse of them", scan / parsed, lines[0], False))
+        kept.append((f"scan of {NUMBER:,} scripts, each named, {title} / ast.parse of them", named / parsed, lines[1], False))
         ratio = f"{scan / parsed:.2f} times ast.parse ({scan:.2f} s, {parsed:.2f} s), each file named {named / parsed:.2f} times"
         print(f"scan of {NUMBER} scripts, {title}: {ratio}, peak {peak / 1024:.0f} MiB")
+    keep_figures("scan", kept)
 
 
 if __name__ == "__main__":
