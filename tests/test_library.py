@@ -25,6 +25,7 @@ from typing import Any
 
 import pytest
 from building import REPOSITORY, build_store, toml
+from documents import PAGES, read_blocks
 
 import npuprof
 from npuprof import NpuprofError
@@ -302,14 +303,12 @@ def test_the_examples_of_the_docstrings_are_true(monkeypatch: pytest.MonkeyPatch
 
 
 def read_snippets() -> list[str]:
-    """Return the Python of the README and of the public docstrings."""
-    text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```python\n(.*?)^```", text[text.index("## The library") :], re.MULTILINE | re.DOTALL)
+    """Return the Python of the pages, files that they show left out, and of the public docstrings."""
+    shown = [block for path in PAGES.values() for block in read_blocks(path.read_text(encoding="utf-8"))]
+    blocks = [block.text for block in shown if block.language == "python" and not block.path]
     library = import_module("npuprof.library")
-    for example in doctest.DocTestFinder().find(library, globs={}):
-        if example.examples:
-            blocks.append("from npuprof import *\n" + "".join(one.source for one in example.examples))
-    return blocks
+    examples = (example.examples for example in doctest.DocTestFinder().find(library, globs={}))
+    return blocks + ["from npuprof import *\n" + "".join(one.source for one in lines) for lines in examples if lines]
 
 
 @pytest.mark.slow

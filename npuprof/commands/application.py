@@ -113,6 +113,16 @@ def build_application(words: list[str], runner: Runner) -> typer.Typer:
     return app
 
 
+def format_help(words: list[str]) -> str:
+    """Return the help of a verb, or of a family of verbs, as ``--help`` prints it."""
+    from contextlib import redirect_stdout
+
+    told = io.StringIO()
+    with redirect_stdout(told):
+        build_application(words, lambda verb, given: 0)(args=[*words, "--help"], prog_name="npuprof", standalone_mode=False)
+    return told.getvalue()
+
+
 def _do_nothing() -> int:
     """Stand for a verb that is only listed."""
     return 0

@@ -192,6 +192,11 @@ def _find_values(parameter: Parameter, verb: type[Verb], words: Sequence[str], c
         from npuprof.commands.rule import load_team_pages
 
         yield from ((page.code, page.title) for page in load_team_pages())
+    elif kind == "TOPIC":
+        from npuprof.docs import load_topics
+
+        yield from ((topic.name, topic.title) for topic in load_topics())
+        yield from ((names[0], _first_sentence(purpose)) for names, purpose in list_verb_names())
     elif kind in ("REV", "REVS", "REVISION"):
         before = current[: current.rfind("..") + 2] if ".." in current and kind == "REVS" else ""
         yield from ((f"{before}{name}", "") for name in ("HEAD", *_list_refs(_read_store(words))))

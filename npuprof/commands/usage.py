@@ -47,7 +47,6 @@ _MISSING = {
 }
 #: What is meant by verbs of other tools.
 _VERBS_ELSEWHERE = {
-    "--help": "help",
     "--version": "version",
     "list": "ls profiles presets",
     "show SPEC": "cat view get resolve config print",

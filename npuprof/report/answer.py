@@ -11,10 +11,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeAlias
 
+    from npuprof.report.markdown import Markdown
     from npuprof.report.tables import Table
 
-    #: What a form of an answer is: text, bytes, a table, pieces that are printed as they come, or the fields of a JSON answer.
-    Text: TypeAlias = str | bytes | Table | Iterable[str] | dict[str, Any]
+    #: What a form of an answer is: text, bytes, a table, a page, pieces that are printed as they come, or the fields of a JSON answer.
+    Text: TypeAlias = str | bytes | Table | Markdown | Iterable[str] | dict[str, Any]
     #: How each format writes an answer; only the one that was asked for is called.
     Forms = Mapping[str, Callable[[], Text]]
 
@@ -27,7 +28,7 @@ class Answer(Record):
     ``aside``, ``remarks`` and ``problems`` after it; ``code`` is the exit code.
     """
 
-    forms: Forms | str | bytes | Table | None = None
+    forms: Forms | str | bytes | Table | Markdown | None = None
     remarks: tuple[str, ...] = ()
     code: int = 0
     notes: tuple[str, ...] = ()

@@ -163,7 +163,7 @@ def _encode_text(text: Text, on_terminal: bool, coloured: bool) -> Iterator[byte
         from npuprof.report.json_text import format_json_answer
 
         yield format_json_answer(text).encode()
-    elif isinstance(text, Record):  # a table; its module is loaded where one is made
+    elif isinstance(text, Record):  # a table or a page; its module is loaded where one is made
         yield _encode_names(text.format_terminal(coloured) if on_terminal else text.format_plain(coloured))
     else:
         for piece in text:

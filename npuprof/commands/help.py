@@ -1,0 +1,88 @@
+"""``help``: the documentation, page by page, and the help of a verb for who asks here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+
+from npuprof import docs
+from npuprof.commands.parameters import COLOR, OUTPUT, formats
+from npuprof.commands.registry import list_verb_names
+from npuprof.commands.verb import Verb, arguments
+from npuprof.model import Finding, NpuprofError, did_you_mean
+from npuprof.report.answer import Answer
+from npuprof.report.markdown import Markdown
+from npuprof.report.tables import Table
+
+_ALL = "\nnpuprof help TOPIC shows one of these; npuprof VERB --help lists the flags of a verb.\n"
+
+
+class Help(Verb):
+    """List the topics of the documentation, or show one.
+
+    A verb in its place shows its flags, as npuprof VERB --help does.
+    """
+
+    group = "look"
+    paged = True
+
+    topic: list[str] = arguments("TOPIC...", "A topic, or a verb; all topics if none is given.")
+    format: str = formats("text", "json")
+    color: str = COLOR
+    output: str | None = OUTPUT
+
+    def run(self) -> Answer:
+        """Return a page, the help of a verb, or the list of all pages. Raises NpuprofError for a word that is neither."""
+        topics = docs.load_topics()
+        if not self.topic:
+            rows = [{"name": one.name, "title": one.title, "summary": one.summary, "path": one.path} for one in topics]
+            table = Table([(one.name, one.summary) for one in topics], after=_ALL, header=("topic", "what it is about"))
+            return Answer({"text": lambda: table, "json": lambda: {"schema": "npuprof.topics/1", "topics": rows}})
+        asked = " ".join(self.topic)
+        found = next((one for one in topics if asked.lower().removesuffix(".md") in (one.name, one.path.removesuffix(".md"))), None)
+        if found is None:
+            return _show_verb(self.topic, [one.name for one in topics])
+        page = Markdown(found.text, tuple(docs.split_code(found.text)), _build_link_words(found, topics))
+        return Answer({"text": lambda: page, "json": lambda: {"schema": "npuprof.topic/1", **found._asdict()}})
+
+
+def _build_link_words(here: docs.Topic, topics: Sequence[docs.Topic]) -> Callable[[str, str], str]:
+    """Return what says on a terminal where a link of a page leads: the words to type, or the address."""
+    names = {one.path: one.name for one in topics}
+
+    def show(said: str, target: str) -> str:
+        path = os.path.normpath(os.path.join(os.path.dirname(here.path), target.partition("#")[0]))
+        if "://" in target:
+            return f"{said} ({target})"
+        return f"{said} (`npuprof help {names[path]}`)" if path in names and path != here.path else said
+
+    return show
+
+
+def _show_verb(words: Sequence[str], topics: Sequence[str]) -> Answer:
+    """Return the help of a verb, or of a family of verbs. Raises NpuprofError where the words name none."""
+    names = [" ".join(names) for names, _ in list_verb_names()]
+    families = {name.partition(" ")[0] for name in names if " " in name}
+    asked = " ".join(words)
+    if asked not in names and asked not in families:
+        hint = did_you_mean(asked, (*topics, *names), "npuprof help lists the topics, and npuprof --help the verbs")
+        raise NpuprofError([Finding("NP902", f"there is no topic {asked!r}", "", _find_elsewhere(asked) or hint)])
+    from npuprof.commands.application import format_help
+
+    text = format_help(list(words))
+    return Answer({"text": lambda: text, "json": lambda: {"schema": "npuprof.help/1", "verb": asked, "text": text}})
+
+
+def _find_elsewhere(word: str) -> str:
+    """Return what explains a key of the catalogue or the code of a finding, which are no topics."""
+    from npuprof import catalog
+    from npuprof.catalog import pages
+    from npuprof.document import keys
+
+    if word.upper() in pages.load_pages():
+        return f"a code is explained by npuprof rule {word.upper()}"
+    known = catalog.find_record(*keys.split_section_and_name(word)) is not None
+    return f"a key is explained by npuprof option {word}" if known else ""
+
+
+VERB = Help

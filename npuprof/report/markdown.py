@@ -1,0 +1,71 @@
+"""A page of Markdown: as it is in a pipe, laid out on a terminal."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from npuprof.model import Record
+
+#: What is never wider, since long lines of prose are hard to read.
+_WIDEST = 100
+_LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
+
+
+class Markdown(Record):
+    """A text in Markdown, and its pieces: of each whether it is prose.
+
+    ``show_link`` says what a terminal shows of a link: it is given what is linked and where to.
+    """
+
+    text: str
+    parts: tuple[tuple[str, bool], ...]
+    show_link: Callable[[str, str], str]
+
+    def format_plain(self, coloured: bool = False) -> str:
+        """Return the text as it is written."""
+        return self.text
+
+    def format_terminal(self, coloured: bool) -> str:
+        """Return the text as lines that a terminal holds: paragraphs and tables of its width, code as it is."""
+        from npuprof.report.terminal import find_width
+
+        width = min(find_width(), _WIDEST)
+        return "".join(self._format_prose(part, width, coloured) if prose else _format_code(part, coloured) for part, prose in self.parts)
+
+    def _format_prose(self, text: str, width: int, coloured: bool) -> str:
+        from io import StringIO
+
+        from rich.console import Console
+        from rich.markdown import Heading, TableElement
+        from rich.markdown import Markdown as Laid
+        from rich.theme import Theme
+
+        class LeftHeading(Heading):
+            LEVEL_ALIGN = dict.fromkeys(Heading.LEVEL_ALIGN, "left")
+
+        class Page(Laid):
+            elements = {**Laid.elements, "heading_open": LeftHeading, "table_open": TableElement}
+
+        styles = dict.fromkeys(("markdown.h1", "markdown.h2", "markdown.h3", "markdown.table.header"), "bold")
+        plain = {"markdown.code": "cyan", "markdown.table.border": "none", "markdown.item.bullet": "none", "markdown.item.number": "none"}
+        console = Console(
+            file=StringIO(), width=width, theme=Theme({**styles, **plain}), highlight=False, emoji=False, markup=False,
+            force_terminal=coloured, no_color=not coloured, color_system="standard" if coloured else None, legacy_windows=False,
+        )  # fmt: skip
+        with console.capture() as captured:
+            console.print(Page(_LINK.sub(self._write_link, text), hyperlinks=False))
+        lines = [line.rstrip() for line in captured.get().split("\n")]
+        return "\n".join(lines).strip("\n") + "\n\n"
+
+    def _write_link(self, match: re.Match[str]) -> str:
+        picture, said, target = match.groups()
+        return f"(a picture: {said})" if picture else self.show_link(said, target)
+
+
+def _format_code(text: str, coloured: bool) -> str:
+    """Return a block of code without its fences, indented; its lines are never broken by us."""
+    from npuprof.report.text import paint_text
+
+    lines = text.splitlines()[1:-1]
+    return "".join(f"    {paint_text(line, '32', coloured)}".rstrip() + "\n" for line in lines) + "\n"
