@@ -14,14 +14,14 @@ from npuprof import checks, renderers
 from npuprof.document import parse_document
 from npuprof.document.profile import Profile
 from npuprof.model import Context, Finding, NpuprofError, is_utf8
-from npuprof.resolve.config import Config
+from npuprof.resolve.config import Config, use_html
 from npuprof.store import Folder, spec
 from npuprof.store.plain import build_plain_steps
 from npuprof.wording import speak_python
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.compare.changes import Change
+    from npuprof.compare.notebook import Changes
 
 #: The names that ``render`` takes.
 TARGETS: tuple[str, ...] = tuple(renderers.MODULES)
@@ -165,8 +165,8 @@ def check(config: Config | Library) -> list[Finding]:
 
 
 @speak_python
-def diff(before: Config, after: Config) -> list[Change]:
-    """Return what changes from one config to another, in the catalogue's order.
+def diff(before: Config, after: Config) -> Changes:
+    """Return what changes from one config to another, in the catalogue's order: a list, which a notebook shows as a table.
 
     Each change has key, kind (added, removed, changed), before and after (None where it is not set), unit, risk, and origins
     (before, after). Values are compared in their structured form and by type: ``true`` is not ``1``, ``2`` is not ``2.0``. Raises
@@ -176,10 +176,11 @@ def diff(before: Config, after: Config) -> list[Change]:
     ['hccl_timeout']
     """
     from npuprof.compare.changes import compare_configs
+    from npuprof.compare.notebook import Changes
 
     _require_config(before)
     _require_config(after)
-    return compare_configs(before, after)
+    return Changes(compare_configs(before, after))
 
 
 @speak_python
@@ -252,6 +253,15 @@ def apply(config: Config, config_proto: Any, folder: str | os.PathLike[str] | No
     there = _resolve_for_target(config, "session", check)
     renderers.load_target("session").refuse_offline(there)
     return fill_config_proto(there, config_proto, home)
+
+
+def _show_config(config: Config) -> str:
+    from npuprof.compare.notebook import format_config_html
+
+    return format_config_html(config)
+
+
+use_html(_show_config)
 
 
 def _resolve_for_target(config: Config, target: str, checked: bool) -> Config:

@@ -41,6 +41,7 @@ CONTRIBUTING = REPOSITORY / ".github" / "CONTRIBUTING.md"
 #: Flags that pages name and that belong to other commands.
 FOREIGN_FLAGS = {
     "--no-textconv", "--no-ext-diff", "--hook", "--ntasks-per-node", "--export", "--upgrade",
+    "--npu_preset", "--npu_set", "--npu_unset", "--npu_store", "--npuprof", "--npuprof-strict", "--last-failed",
 }  # fmt: skip
 every_page = pytest.mark.parametrize("page", PAGES)
 
@@ -76,8 +77,9 @@ def test_what_a_page_shows_is_what_happens(page: str, tmp_path: Path, request: p
         elif block.language == "console":
             parts[-1] = part.replace(block.text, run_console(world, block.text))
         elif block.language == "python":
-            if "tensorflow" in block.text:
-                pytest.importorskip("tensorflow")
+            for package in ("tensorflow", "absl", "hydra"):
+                if re.search(rf"^(?:from|import) {package}\b", block.text, re.MULTILINE):
+                    pytest.importorskip(package)
             done = world.start([sys.executable, "-c", block.text])
             assert done.returncode == 0, done.stdout
         elif block.language == "toml":

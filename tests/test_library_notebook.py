@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
+from html.parser import HTMLParser
+
 import pytest
 
 import npuprof
@@ -46,3 +49,75 @@ def test_what_is_offered_after_a_dot_is_for_users() -> None:
 def test_keys_are_offered_in_a_bracket() -> None:
     config = npuprof.loads(TEXT)
     assert config._ipython_key_completions_() == list(config) == ["precision_mode_v2", "hccl_timeot"]
+
+
+class Shown(HTMLParser):
+    """What a notebook makes of some HTML: its texts, and its elements with their attributes."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        self.open += [tag] if tag != "br" else []
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+EVIL = (
+    "[profile]\ndescription = '<script>alert(1)</script>'\n[env]\nOWN = '<img src=x onerror=alert(1)>\u202e'\nLONG = '" + "x<&" * 99 + "'\n"
+)
+
+
+ELEMENTS = {"p", "strong", "table", "thead", "tbody", "tr", "th", "td", "code", "details", "summary", "br"}
+
+
+@pytest.mark.parametrize("text", [TEXT, EVIL, "", "options.hccl_timeout = 1"])
+def test_a_notebook_shows_a_config_and_changes_without_script_style_or_colour(text: str) -> None:
+    config = npuprof.loads(text)
+    for value in (config, npuprof.diff(npuprof.loads("options.hccl_timeout = 2"), config), npuprof.diff(config, config)):
+        found = Shown(value._repr_html_() or "")
+        assert {tag for tag, _ in found.elements} <= ELEMENTS
+        assert {name for _, attributes in found.elements for name in attributes} <= {"scope", "style"}
+        assert {attributes["style"] for _, attributes in found.elements if "style" in attributes} <= {"text-align: left"}
+        assert "\u202e" not in "".join(found.texts)
+    shown = "".join(Shown(config._repr_html_() or "").texts)
+    for key in config:
+        assert key in shown
+    assert config.description in shown
+
+
+def test_a_notebook_tells_who_set_a_value_and_whom_that_overruled() -> None:
+    config = npuprof.loads("options.hccl_timeout = 1", set={"hccl_timeout": 2}, product="atlas-a2")
+    assert [text for text in Shown(config._repr_html_() or "").texts if text.strip()][-5:] == [
+        "hccl_timeout",
+        "2",
+        "--set",
+        "1",
+        "<text>:1",
+    ]
+    assert "resolved for product atlas-a2" in (config._repr_html_() or "")
+
+
+def test_what_differs_is_a_list_all_the_same() -> None:
+    changes = npuprof.diff(npuprof.loads(""), npuprof.loads("options.hccl_timeout = 1"))
+    assert isinstance(changes, list)
+    assert pickle.loads(pickle.dumps(changes)) == changes == list(changes)
+    assert "hccl_timeout 1 s" in changes._repr_html_()
+    assert npuprof.diff(npuprof.loads(""), npuprof.loads(""))._repr_html_() == "<p>no difference</p>"
+
+
+def test_ipython_shows_both_as_html() -> None:
+    formatters = pytest.importorskip("IPython.core.formatters")
+    shown, _ = formatters.DisplayFormatter().format(npuprof.loads(TEXT))
+    assert shown["text/html"].startswith("<p><strong>&lt;text&gt;</strong></p>")
+    assert shown["text/plain"] == "Config('<text>', 2 settings)"

@@ -1,201 +1,158 @@
-"""JSON Schema (2020-12) of a profile file, made from the catalogue, for editors to complete and to underline.
+"""JSON Schema (draft 7, which is what editors of TOML read) of a profile file, made from the catalogue: they complete, and underline.
 
-It refuses nothing that ``check`` lets pass. What it cannot say (rules between options, releases, what is
+It refuses nothing that ``check`` calls clean. What it cannot say (rules between options, releases, what is
 inherited) is left to ``check``.
 """
 
 from __future__ import annotations
 
 from npuprof import catalog
-from npuprof.catalog import products, releases
-from npuprof.catalog.launchers import FACTS
+from npuprof.catalog import acceptance, products, releases, targets
+from npuprof.catalog.record_schemas import (
+    LAUNCHER,
+    build_appended_schema,
+    build_launcher_schema,
+    build_option_schema,
+    build_product_schema,
+    build_value_schema,
+    build_variable_schema,
+)
 from npuprof.catalog.shapes import Schema, list_schema, table_schema
-from npuprof.catalog.values import load_form
 from npuprof.document.profile import ACCEPTED, MATCH_KEYS, NAMES, PROFILE_KEYS, SWITCH, TEXT
-from npuprof.model import SCENARIOS
+from npuprof.model import SCENARIOS, SECTIONS
 
-DIALECT = "https://json-schema.org/draft/2020-12/schema"
+#: Taplo (Even Better TOML) and Schema Store read no later draft: of 2020-12 they pass over what they do not know.
+DIALECT = "http://json-schema.org/draft-07/schema#"
+_RELEASE = r"[0-9]+(?:\.[0-9]+){0,2}(?:\.[Rr][Cc][0-9]+)?(?:[.-]?(?:[Aa][Ll][Pp][Hh][Aa]|[Bb][Ee][Tt][Aa])[0-9]*)?"
+_CLAUSE = rf"\s*(?:[<>=!]=|[<>])?\s*{_RELEASE}\s*"
+_RANGE: Schema = {"type": "string", "pattern": f"^{_CLAUSE}(?:,{_CLAUSE})*$"}
+_SEGMENT = "[A-Za-z0-9_][A-Za-z0-9._-]*"
+#: What ``extends`` takes: a preset, of another store if need be, at a version or revision if need be.
+_REFERENCE: Schema = {
+    "type": "string",
+    "pattern": rf"^(?:[A-Za-z0-9][A-Za-z0-9_-]*:)?{_SEGMENT}(?:/{_SEGMENT})*(?:@\S.*)?$",
+    "not": {"type": "string", "pattern": r"^[^@]*\.toml(?:@|$)"},
+}
+_SOME: Schema = {"type": "string", "pattern": r"\S"}
 
 
 def build_profile_schema() -> Schema:
     """Return the schema of a profile file."""
     sections = {
-        "options": _build_options_schema(),
+        "options": _build_section("options", "Session options of the Ascend TensorFlow adapter."),
         "env": _build_env_schema(),
-        "estimator": _build_arguments_schema(),
-        "atc": _build_flags_schema(),
+        "estimator": _build_section("estimator", "Arguments of NPURunConfig that are no session option."),
+        "atc": _build_section("atc", "Flags of the ATC compiler that are no session option, without dashes."),
     }
-    refs = {name: {"$ref": f"#/$defs/{name}"} for name in sections}
+    refs = {name: {"$ref": f"#/definitions/{name}"} for name in sections}
     return {
         "$schema": DIALECT,
+        "$id": "urn:npuprof:profile",
         "title": "npuprof profile",
         "description": "A preset for Huawei Ascend NPUs: what it is for, whom it extends, and the values it sets.",
         "type": "object",
         "additionalProperties": False,
         "properties": {
-            "profile": {"$ref": "#/$defs/profile"},
+            "profile": {"$ref": "#/definitions/profile"},
             **refs,
-            "append": {"$ref": "#/$defs/append"},
-            "override": {"type": "array", "items": {"$ref": "#/$defs/override"}},
+            "append": {"$ref": "#/definitions/append"},
+            "override": list_schema({"$ref": "#/definitions/override"}),
         },
-        "$defs": {
+        "definitions": {
             "profile": _build_profile_table_schema(),
             **sections,
             "append": _build_append_schema(),
             "override": _build_override_schema(refs),
-            **_build_common_schemas(),
+            "keys": _build_keys_schema(),
+            "code": build_code_schema(),
+            "product": build_product_schema(),
+            "release-range": _RANGE,
+            "launcher": build_launcher_schema(),
         },
     }
 
 
-def _build_common_schemas() -> Schema:
-    return {
-        "names": list_schema({"type": "string"}),
-        "launcher": table_schema(
-            {"launcher": {"enum": list(FACTS)}}, ["launcher"], "Filled at start, for each process, from the launcher."
-        ),
-    }
+def build_code_schema() -> Schema:
+    """Return the schema of a code whose findings can be accepted: one of npuprof's, or of a team."""
+    known = [code for code in catalog.load_built_part("severities") if not acceptance.find_acceptance_fault(code)]
+    return {"anyOf": [{"enum": known}, {**_SOME, "not": {"type": "string", "pattern": "^NP"}}]}
 
 
 def _build_profile_table_schema() -> Schema:
-    some: Schema = {"type": "string", "pattern": "\\S"}
+    keys: Schema = {"$ref": "#/definitions/keys"}
+    accepted = table_schema({"code": {"$ref": "#/definitions/code"}, "reason": _SOME}, ["code", "reason"])
     kinds: dict[str, Schema] = {
-        TEXT: {"type": "string"}, NAMES: {"$ref": "#/$defs/names"}, SWITCH: {"type": "boolean"},
-        ACCEPTED: list_schema(table_schema({"code": some, "reason": some}, ["code", "reason"])),
+        TEXT: {"type": "string"}, NAMES: list_schema({"type": "string"}), SWITCH: {"type": "boolean"}, ACCEPTED: list_schema(accepted),
     }  # fmt: skip
-    found = {name: {**kinds[key.kind], "description": key.help} for name, key in PROFILE_KEYS.items()}
-    found["scenario"] = {"enum": list(SCENARIOS), "description": found["scenario"]["description"]}
+    closer: dict[str, Schema] = {
+        "scenario": {"enum": list(SCENARIOS)},
+        "cann": _RANGE,
+        "products": list_schema({"$ref": "#/definitions/product"}),
+        "extends": list_schema(_REFERENCE),
+        "unset": list_schema(keys),
+        "locked": list_schema({"allOf": [keys, _build_known_key_schema()]}),
+    }
+    found = {name: {**closer.get(name, kinds[key.kind]), "description": key.help} for name, key in PROFILE_KEYS.items()}
     found["cann"]["description"] += f"; known up to {releases.load_releases()[-1]}."
-    known = f"{found['products']['description']}: {', '.join(products.product_names())}."
-    found["products"] = {**list_schema({"type": "string"}), "description": known}
-    return table_schema(found)
+    found["products"]["description"] += f": {', '.join(products.product_names())}; or a chip, as Ascend910B2."
+    return {**table_schema(found), "description": "What the preset is, what it is for, and whom it extends."}
+
+
+def _build_keys_schema() -> Schema:
+    """Return the schema of the key of a setting. All of the catalogue are offered; what a parent misspelt is a key as well."""
+    return {"anyOf": [{"enum": _list_keys()}, {"type": "string", "pattern": "^\\s*(?:[A-Za-z0-9_-]|'[^'\\n]*'|\"[^\\n]*\")"}]}
+
+
+def _build_known_key_schema() -> Schema:
+    """Return the schema of a key that there is: of an option, or of another section, whose names are anybody's."""
+    return {"anyOf": [{"enum": list(catalog.record_names())}, {"type": "string", "pattern": "[.'\"\\s]"}]}
+
+
+def _list_keys() -> list[str]:
+    return [name if section == "options" else f"{section}.{name}" for section in SECTIONS for name in catalog.record_names(section)]
 
 
 def _build_append_schema() -> Schema:
-    known = {name: catalog.find_option(name) for name in catalog.record_names()}
-    listed = {name: _APPENDED | _description_schema("options", name) for name, option in known.items() if option and option.structure}
-    free: Schema = {"type": "object"}
-    sections = {
-        "options": {"type": "object", "properties": listed},
-        **dict.fromkeys(("env", "estimator", "atc"), free),
-    }
+    known = {name: build_appended_schema(option) for name in catalog.record_names() if (option := catalog.find_option(name))}
+    listed = {name: schema for name, schema in known.items() if schema is not None}
+    none = {**table_schema({}), "description": "Nothing here is a list."}
+    sections = {"options": table_schema(listed), **dict.fromkeys(SECTIONS[1:], none)}
     return {**table_schema(sections), "description": "What is added to inherited lists instead of replacing them."}
 
 
-_APPENDED: Schema = {"type": ["array", "object", "string"]}
-
-
 def _build_override_schema(refs: Schema) -> Schema:
-    one = {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/names"}]}
-    match = {**table_schema(dict.fromkeys(MATCH_KEYS, one)), "minProperties": 1}
-    names = {"$ref": "#/$defs/names"}
-    parts = {"match": match, "unset": names, **refs, "append": {"$ref": "#/$defs/append"}}
+    asked: Schema = {
+        "product": {"$ref": "#/definitions/product"},
+        "cann": {"$ref": "#/definitions/release-range"},
+        "scenario": {"enum": list(SCENARIOS)},
+        "target": {"enum": list(targets.NAMES)},
+    }
+    match = {**table_schema({key: {"anyOf": [asked[key], list_schema(asked[key])]} for key in MATCH_KEYS}), "minProperties": 1}
+    names = list_schema({"$ref": "#/definitions/keys"})
+    parts = {"match": match, "unset": names, **refs, "append": {"$ref": "#/definitions/append"}}
     return {**table_schema(parts, ["match"]), "description": "Values that hold only where the match is met."}
 
 
-def _build_options_schema() -> Schema:
-    return table_schema({name: _build_option_schema(option) for name in catalog.record_names() if (option := catalog.find_option(name))})
-
-
-def _build_option_schema(option: catalog.Option) -> Schema:
-    found = _description_schema("options", option.name)
-    if option.default is not None:
-        found["default"] = option.default
-    if option.deprecated:
-        found["deprecated"] = True
-    plain = _build_plain_option_schema(option)
-    if not option.structure:
-        return found | plain
-    return {**found, "anyOf": [plain, load_form(option.structure).schema]}
-
-
-def _build_plain_option_schema(option: catalog.Option) -> Schema:
-    """Return what an option takes as text, number or switch."""
-    if option.field == "b" or (option.field is None and option.kind == "bool"):
-        return {"type": "boolean"}
-    whole = option.field == "i"
-    if option.choices:
-        doubtful = [int(text) if whole else text for text in option.doubtful_values if not whole or text.lstrip("-").isdigit()]
-        return {"enum": list(dict.fromkeys((*option.choices, *option.tolerated, *doubtful)))}
-    if whole:
-        plain = {"type": "integer", **_bounds_schema(option.minimum, option.maximum)}
-        doubts = [int(text) for text in option.doubtful_values if text.lstrip("-").isdigit()]
-        return {"anyOf": [plain, {"enum": doubts}]} if doubts and len(plain) > 1 else plain
-    if option.kind.startswith("path"):
-        return {"type": "string", "minLength": 1}
-    if option.pattern and not option.structure:
-        patterns = "|".join(f"(?:{pattern})" for pattern in (option.pattern, option.lax_pattern) if pattern)
-        return {"type": "string", "pattern": f"^(?:{patterns})$"}
-    return {"type": "string"}
+def _build_section(section: str, description: str) -> Schema:
+    """Return the schema of a section; what only a script can make (an object) is not in it."""
+    found: Schema = {}
+    for name in catalog.record_names(section):
+        record = catalog.find_record(section, name)
+        if isinstance(record, catalog.Option):
+            found[name] = build_option_schema(record)
+        elif isinstance(record, (catalog.Flag, catalog.Argument)) and record.kind != "object":
+            found[name] = build_value_schema(section, record)
+    return {**table_schema(found), "description": description}
 
 
 def _build_env_schema() -> Schema:
-    known = {name: _build_variable_schema(variable) for name in catalog.record_names("env") if (variable := catalog.find_variable(name))}
-    text: Schema = {"anyOf": [{"type": ["string", "number"]}, {"$ref": "#/$defs/launcher"}]}
+    known = {name: build_variable_schema(variable) for name in catalog.record_names("env") if (variable := catalog.find_variable(name))}
+    filled_in = "|".join((*catalog.SAID_VARIABLES, *(name.upper() for name in catalog.record_names())))
     return {
         "type": "object",
+        "description": "Variables of the process, those that npuprof knows and any other.",
         "properties": known,
-        "propertyNames": {"pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
-        "additionalProperties": text,
+        "patternProperties": {f"^NPUPROF_(?:{filled_in})$": False},
+        "propertyNames": {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
+        "additionalProperties": {"anyOf": [{"type": "string"}, {"type": "number"}, LAUNCHER]},
     }
-
-
-def _build_variable_schema(variable: catalog.Variable) -> Schema:
-    found = _description_schema("env", variable.name)
-    if variable.deprecated:
-        found["deprecated"] = True
-    if variable.choices:
-        texts = [*variable.choices, *variable.tolerated]
-        plain: Schema = {"enum": [*texts, *(int(text) for text in texts if text.lstrip("-").isdigit())]}
-    elif variable.kind in ("int", "float"):
-        number = {"type": "integer" if variable.kind == "int" else "number", **_bounds_schema(variable.minimum, variable.maximum)}
-        return {**found, "anyOf": [number, {"type": "string"}, {"$ref": "#/$defs/launcher"}]}
-    else:
-        plain = {"type": ["string", "number"]}
-    return {**found, "anyOf": [plain, {"$ref": "#/$defs/launcher"}]}
-
-
-def _build_arguments_schema() -> Schema:
-    known = [argument for name in catalog.record_names("estimator") if (argument := catalog.find_argument(name))]
-    return table_schema(
-        {
-            argument.name: _description_schema("estimator", argument.name) | _build_value_schema(argument)
-            for argument in known
-            if argument.kind != "object"
-        }
-    )
-
-
-def _build_flags_schema() -> Schema:
-    found: Schema = {}
-    for name in catalog.record_names("atc"):
-        flag = catalog.find_flag(name)
-        assert flag is not None, "the name is of the catalogue"
-        found[name] = _description_schema("atc", name) | _build_value_schema(flag)
-        if flag.pattern and not flag.choices:
-            found[name]["pattern"] = f"^(?:{flag.pattern})$"
-        if flag.deprecated:
-            found[name]["deprecated"] = True
-    return table_schema(found)
-
-
-def _build_value_schema(record: catalog.Argument | catalog.Flag) -> Schema:
-    if record.choices:
-        return {"enum": list(record.choices)}
-    kind = {"int": "integer", "bool": "boolean", "float": "number"}.get(record.kind, "string")
-    return {"type": kind, **(_bounds_schema(record.minimum, record.maximum) if kind in ("integer", "number") else {})}
-
-
-def _bounds_schema(low: float | None, high: float | None) -> Schema:
-    return {name: bound for name, bound in (("minimum", low), ("maximum", high)) if bound is not None}
-
-
-def _description_schema(section: str, name: str) -> Schema:
-    """Return the description of a setting; its value docs as lines of it."""
-    text = catalog.find_record_texts(section, name)
-    lines = [" ".join(filter(None, (text.get("summary"), text.get("doc"))))]
-    lines += [f"{value}: {meaning}" for value, meaning in text.get("value_docs", {}).items()]
-    found: Schema = {"description": "\n".join(filter(None, lines))} if any(lines) else {}
-    if (example := text.get("example")) is not None:
-        found["examples"] = [example]
-    return found

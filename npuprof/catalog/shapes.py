@@ -48,6 +48,11 @@ def list_schema(items: Schema, low: int = 0) -> Schema:
     return {"type": "array", "items": items, **({"minItems": low} if low else {})}
 
 
+def tuple_schema(items: list[Schema]) -> Schema:
+    """Return the schema of a list with these elements, each of its own kind."""
+    return {"type": "array", "items": items, "additionalItems": False, "minItems": len(items), "maxItems": len(items)}
+
+
 def map_schema(values: Schema, low: int = 1) -> Schema:
     """Return the schema of a table whose keys are anyone's names, at least ``low`` of them."""
     return {"type": "object", "additionalProperties": values, **({"minProperties": low} if low else {})}

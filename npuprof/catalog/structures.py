@@ -24,6 +24,7 @@ from npuprof.catalog.shapes import (
     list_schema,
     map_schema,
     table_schema,
+    tuple_schema,
 )
 from npuprof.document.keys import is_no_number
 from npuprof.model import Path
@@ -36,7 +37,7 @@ _COUNTS = map_schema(COUNT)
 _CORES: Schema = {**list_schema(COUNT, 2), "maxItems": 2}
 _NODES = list_schema(NAME, 1)
 _KINDS, _TRIGGERS = {"enum": ["fast", "fast1"]}, {"enum": ["step", "loss"]}
-_ACCELERATION: Schema = {"type": "array", "prefixItems": [_KINDS, _TRIGGERS, {"type": "number"}], "minItems": 2, "maxItems": 3}
+_ACCELERATION: Schema = {"anyOf": [tuple_schema([_KINDS, _TRIGGERS]), tuple_schema([_KINDS, _TRIGGERS, {"type": "number"}])]}
 _SIZE: Schema = {"anyOf": [DIMENSION, {"type": "string", "pattern": "^[0-9]+~[0-9]+$"}]}
 _SHAPE_RANGES: Schema = {**table_schema({kind: list_schema(list_schema(_SIZE), 1) for kind in ("getnext", "data")}), "minProperties": 1}
 _SWITCHES = map_schema(SWITCH)

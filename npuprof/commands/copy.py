@@ -10,7 +10,7 @@ from npuprof.commands.verb import Verb, argument
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
-from npuprof.store import spec
+from npuprof.store import Folder, spec
 from npuprof.store.parents import is_source_reference
 
 
@@ -33,6 +33,7 @@ class Copy(Verb):
     def run(self) -> Answer:
         """Return the new file as a unified diff, written unless it is a dry run. Raises NpuprofError, and writes nothing then."""
         from npuprof.edit.preset_file import format_difference, judge_change, locate_new_file, refuse_taken_name
+        from npuprof.edit.schemaline import move_schema_line
         from npuprof.report import writing
         from npuprof.report.locks import lock_folders
 
@@ -43,7 +44,7 @@ class Copy(Verb):
         home = workspace.store
         old = workspace.profile(self.spec)
         file = locate_new_file(home, self.name)
-        text = old.document.text
+        text = move_schema_line(old.document.text, self._find_old_path(home, old), file.path)
         refuse_taken_name(home, self.name)  # before the text is judged, which would be told of a preset that is there
         file.refuse_existing()
         if not self.no_check:
@@ -58,6 +59,10 @@ class Copy(Verb):
         if "description" in old.table:
             remarks.append(f"its description is that of {self.spec}: npuprof set {self.name} profile.description=TEXT")
         return Answer(format_difference(file.source, None, text), tuple(remarks))
+
+    def _find_old_path(self, home: Folder, old: Profile) -> str:
+        """Return where the preset to copy lies, or lay."""
+        return self.spec if os.path.isfile(self.spec) or self.spec.endswith(".toml") else home.profile_path(old.name)
 
 
 VERB = Copy

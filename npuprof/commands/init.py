@@ -11,7 +11,6 @@ from npuprof.commands.verb import Verb, argument, option
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import output
 from npuprof.report.answer import Answer
-from npuprof.report.json_text import format_json_answer
 from npuprof.report.text import format_count
 
 #: The shipped preset that a new store starts with, together with all it extends.
@@ -71,7 +70,8 @@ class Init(Verb):
         if not os.path.lexists(os.path.join(self.folder, ".taplo.toml")):
             files[".taplo.toml"] = _read_template("taplo.toml")
         else:
-            remarks.append(".taplo.toml is there already; let it name profiles/.schema.json for profiles/**/*.toml")
+            named = "profiles/.schema.json for profiles/**/*.toml, and profiles/.project.schema.json for npuprof.toml"
+            remarks.append(f".taplo.toml is there already; let it name {named}")
         if not self.dry_run:
             _write_files(self.folder, files, old)
         remarks += self._list_next_steps(files)
@@ -211,11 +211,12 @@ def _fill_templates(ci: str, requirement: str) -> dict[str, str]:
 
 def _collect_files() -> dict[str, str]:
     """Return what a new store is made of, by path below its folder."""
-    from npuprof.catalog.schema import build_profile_schema
+    from npuprof.commands.schema import build_editor_schemas
+    from npuprof.edit.schemaline import format_schema_line
 
-    files = {f"profiles/{name}.toml": text for name, text in _collect_samples(_SAMPLE).items()}
-    files["profiles/.schema.json"] = format_json_answer(build_profile_schema())
-    return files
+    samples = {f"profiles/{name}.toml": text for name, text in _collect_samples(_SAMPLE).items()}
+    files = {path: format_schema_line(path, "profiles") + text for path, text in samples.items()}
+    return files | {f"profiles/{name}": text for name, text in build_editor_schemas().items()}
 
 
 def _collect_samples(name: str) -> dict[str, str]:

@@ -21,6 +21,7 @@ from npuprof.edit.preset_file import (
     refuse_builtin,
     refuse_taken_name,
 )
+from npuprof.edit.schemaline import move_schema_line
 from npuprof.model import Context, Finding, NpuprofError, Origin
 from npuprof.report.output import read_file_content
 from npuprof.report.writing import Wanted
@@ -47,6 +48,7 @@ class Moved:
         self.new = _locate_new_place(home, old, new)
         refuse_taken_name(home, new, besides=old)
         self.new.refuse_existing()
+        self.text = move_schema_line(self.old.text, self.old.path, self.new.path)
         self._files: list[tuple[PresetFile, str]] = []
         self._pins: list[str] = []
         self._project = _ProjectFile(home, old, new)
@@ -71,14 +73,14 @@ class Moved:
     def build_opener(self, store: str | None) -> Callable[[Context], spec.Workspace]:
         """Return what opens the store as it will be."""
         texts = {file.profile.name: (file.source, text) for file, text in self._files}
-        texts[self.name] = (self.new.source, self.old.text)
+        texts[self.name] = (self.new.source, self.text)
         return spec.build_opener(store, texts, without=self.old_name)
 
     def list_wanted(self) -> list[Wanted]:
         """Return the files as they shall be, those of scripts aside."""
         mode = os.stat(self.old.path).st_mode & 0o7777
         return [
-            self.new.build_wanted(self.old.raw, mode),
+            self.new.build_wanted(self.old.build_wanted(self.text).content or b"", mode),
             Wanted(self.old.path, None, self.old.raw),
             *(file.build_wanted(text) for file, text in self._files),
             *self._project.wanted,
@@ -89,8 +91,12 @@ class Moved:
         old, new = (one.source.lstrip(os.sep) for one in (self.old, self.new))
         shown = [format_difference(file.source, file.text, text) for file, text in self._files]
         # (behind the others: what follows the header of a rename would be taken for a part of it)
-        moved = f"diff --git a/{old} b/{new}\nsimilarity index 100%\nrename from {old}\nrename to {new}\n"
+        moved = f"diff --git a/{old} b/{new}\n{self._format_similarity()}rename from {old}\nrename to {new}\n"
+        moved += format_difference(old, self.old.text, self.text).replace(f"+++ b/{old}\n", f"+++ b/{new}\n", 1)
         return "".join([*shown, self._project.difference, moved])
+
+    def _format_similarity(self) -> str:
+        return "similarity index 100%\n" if self.text == self.old.text else ""
 
     def list_remarks(self) -> Iterator[str]:
         """Yield what keeps the old name, and what holds for one of the names only."""

@@ -1,29 +1,80 @@
-"""``schema``: the JSON Schema of a profile file, and of the record of a run."""
+"""``schema``: the JSON Schema of a profile file, of npuprof.toml, and of the record of a run."""
 
 from __future__ import annotations
 
-from npuprof.commands.parameters import OUTPUT
-from npuprof.commands.verb import Verb, option
+import os
+from typing import Any
+
+from npuprof.commands.parameters import OUTPUT, STORE
+from npuprof.commands.verb import Verb, flag, option
+from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
 
 
 class Schema(Verb):
     """Print the JSON Schema of a profile file, for editors."""
 
+    usage_hint = "npuprof schema; npuprof schema --update writes those of a store anew, for editors, after npuprof was."
     group = "edit"
 
-    of: str = option("--of", metavar="FILE", text="Of what: {choices}.", default="profile", choices=("profile", "run"))
+    of: str = option("--of", metavar="FILE", text="Of what: {choices}.", default="profile", choices=("profile", "project", "run"))
+    update: bool = flag("--update", text="Write the schemas beside the presets of the store, where editors find them.")
+    check: bool = flag("--check", text="Say whether those are what this npuprof writes; exit code 1 if not.")
     output: str | None = OUTPUT
+    store: str | None = STORE
 
     def run(self) -> Answer:
-        """Return the schema."""
+        """Return the schema, or what became of those of a store. Raises NpuprofError."""
+        if self.update or self.check:
+            return self._keep_files()
         if self.of == "run":
             from npuprof.runs.schema import build_record_schema
 
             return Answer({"": build_record_schema})
-        from npuprof.catalog.schema import build_profile_schema
+        return Answer({"": lambda: _build_schema(self.of)})
 
-        return Answer({"": build_profile_schema})
+    def _keep_files(self) -> Answer:
+        from npuprof.edit.preset_file import refuse_builtin
+        from npuprof.report import writing
+        from npuprof.report.writing import Wanted
+        from npuprof.store import spec
+
+        if (self.update and self.check) or self.output is not None or self.of != "profile":
+            what = "--update and --check are about all schemas of a store: one of the two, and neither --of nor -o"
+            raise NpuprofError([Finding("NP902", what, "", "leave out what does not belong")])
+        home = spec.Workspace(self.store).store
+        refuse_builtin(home)
+        other: list[Wanted] = []
+        for name, text in build_editor_schemas().items():
+            path = os.path.join(home.root, name)
+            known = writing.read_known_file(path)
+            if known != text.encode():
+                other.append(Wanted(path, text.encode(), known, home.root))
+        cited = [home.cite_file(os.path.basename(one.path)) for one in other]
+        if self.check:
+            remarks = (f"{', '.join(cited)}: not what this npuprof writes; npuprof schema --update does",) if cited else ()
+            return Answer(None, remarks or ("the schemas are up to date",), code=1 if cited else 0)
+        if other:
+            writing.write_wanted_files(other)
+        return Answer("".join(f"{path}\n" for path in cited), () if cited else ("the schemas are up to date",))
+
+
+def build_editor_schemas() -> dict[str, str]:
+    """Return what lies beside the presets for editors: the texts of the schemas, by the names of their files."""
+    from npuprof.edit.schemaline import PRESET_SCHEMA, PROJECT_SCHEMA
+    from npuprof.report.json_text import format_json_answer
+
+    return {name: format_json_answer(_build_schema(of)) for name, of in ((PRESET_SCHEMA, "profile"), (PROJECT_SCHEMA, "project"))}
+
+
+def _build_schema(of: str) -> dict[str, Any]:
+    if of == "project":
+        from npuprof.store.sources.project_schema import build_project_schema
+
+        return build_project_schema()
+    from npuprof.catalog.schema import build_profile_schema
+
+    return build_profile_schema()
 
 
 VERB = Schema

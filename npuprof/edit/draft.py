@@ -11,6 +11,7 @@ from npuprof.document import keys
 from npuprof.edit.comments import collect_comments
 from npuprof.edit.inline import format_long_value, rewrite_value
 from npuprof.edit.paths import MISSING, PathChange, find_at_path
+from npuprof.edit.schemaline import measure_schema_head
 from npuprof.edit.statements import Statement, Statements, ends_with_blank, split_lines, starts_with_blank
 from npuprof.model import SECTIONS, Path
 
@@ -130,7 +131,7 @@ class Draft:
             if replaced and self._donor_comments is None:
                 self._lift_comments(row, row.text[row.value :])
             elif not row.header and row.table[: len(path)] == path:
-                row.lead = ""
+                row.lead = row.lead[: measure_schema_head(row.lead)]
             elif self._donor_comments is not None:
                 row.comments = "".join(line for line in split_lines(row.comments) if line.strip() in self._donor_comments)
         for row in gone:
@@ -203,7 +204,8 @@ class Draft:
             below = self._last_pairs.get(near.path, near).following
             lower = below.lead
         upper = below.lead.removesuffix(lower)
-        if (upper or below.preceding is not self._rows.first) and not ends_with_blank(upper):
+        is_head = len(upper) == measure_schema_head(upper)
+        if (upper or below.preceding is not self._rows.first) and not ends_with_blank(upper) and not (upper and is_head):
             upper += self._newline
         if (lower or below is not self._rows.last) and not starts_with_blank(lower):
             lower = self._newline + lower

@@ -65,6 +65,7 @@ class CommentMerge:
                 if not row.header and not there.header and not self._is_clashed(row):
                     self._merge_value(path, row, there)
         self._drop_surplus(collect_comments(str(self._result)) - count_allowed_comments(base, ours, theirs))
+        self._result.statements.lift_schema_line(newline)
         self.clashes = [path for path in self._rivals if not self._is_clashed(self._result.rows[path])]
         self.text = str(self._result)
         if whole != result and self.text[self.text.rfind("\n", 0, -1) + 1 :] == whole[result.rfind("\n") + 1 :]:

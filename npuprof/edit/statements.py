@@ -8,6 +8,7 @@ from typing import Any
 
 from npuprof.document import keys
 from npuprof.document.positions import Positions
+from npuprof.edit.schemaline import measure_schema_head
 from npuprof.model import Path
 
 
@@ -102,6 +103,18 @@ class Statements:
         """Put a statement behind another."""
         row.preceding, row.following = place, place.following
         row.preceding.following = row.following.preceding = self.at[row.path] = row
+        if place is self.first and (head := measure_schema_head(row.following.lead)):  # it counts above the first statement only
+            row.lead, row.following.lead = row.following.lead[:head] + row.lead, row.following.lead[head:]
+
+    def lift_schema_line(self, newline: str) -> None:
+        """Put the line that names the schema above all statements, where it came in with a later one: it is read nowhere else."""
+        top = self.first.following
+        for row in self:
+            head = measure_schema_head(row.lead) if row is not top and "#:schema" in row.lead else 0
+            if head:
+                known = measure_schema_head(top.lead)
+                top.lead = (top.lead[:known] or row.lead[:head]) + top.lead[known:]
+                row.lead = row.lead[head:] or newline * row.header
 
     def remove(self, row: Statement) -> None:
         """Take a statement out; the lines before it stay, without the second of two blank lines that now meet."""
@@ -144,6 +157,7 @@ def ends_with_blank(lines: str) -> bool:
 def _find_comments_start(lead: str) -> int:
     """Return where the comment lines begin that stand at the end of some lines."""
     start = len(lead)
-    while start and lead[(line := lead.rfind("\n", 0, start - 1) + 1) : start].strip():
+    head = measure_schema_head(lead)  # is said of the file, not of its first statement
+    while start > head and lead[(line := lead.rfind("\n", 0, start - 1) + 1) : start].strip():
         start = line
     return start

@@ -84,6 +84,16 @@ def suggest_config_key(config: Config, key: str) -> str:
     return did_you_mean(key, dict.fromkeys((*config.settings, *(f"{prefix}{name}" for name in catalog.record_names(section)))))
 
 
+#: Writes a config as a notebook shows it; what knows HTML puts itself here.
+_show_html: Callable[[Config], str] | None = None
+
+
+def use_html(show: Callable[[Config], str]) -> None:
+    """Let notebooks show configs as ``show`` writes them."""
+    global _show_html
+    _show_html = show
+
+
 class Config(Mapping[str, Any]):
     """One preset, resolved for one context: a value that does not change.
 
@@ -136,6 +146,9 @@ class Config(Mapping[str, Any]):
 
     def _ipython_key_completions_(self) -> list[str]:
         return list(self)
+
+    def _repr_html_(self) -> str | None:
+        return _show_html(self) if _show_html is not None else None
 
     def __getitem__(self, key: str) -> Any:
         try:

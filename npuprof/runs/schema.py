@@ -94,7 +94,7 @@ def build_record_schema() -> dict[str, Any]:
     required = ("schema", "npuprof", "by", "state", "preset", "settings", "environment", "process", "start")
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": f"urn:{SCHEMA.replace('/', ':')}",
+        "$id": f"urn:{SCHEMA.replace('.', ':').replace('/', ':')}",
         "title": "npuprof record of a run",
         **_build_object(fields, required),
     }

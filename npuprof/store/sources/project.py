@@ -27,7 +27,7 @@ _EXAMPLES = {
 }  # fmt: skip
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*", re.ASCII)
 #: Names that stand before a colon and mean something else.
-_TAKEN = ("builtin", "file", "stdin", "composed", "http", "https", "ssh")
+TAKEN_NAMES = ("builtin", "file", "stdin", "composed", "http", "https", "ssh")
 
 
 class Source(Record):
@@ -73,7 +73,7 @@ def parse_project(source: str, raw: bytes, revision: str | None = None) -> Proje
 
 def is_source_name(name: str) -> bool:
     """Return whether a source can have a name."""
-    return _NAME.fullmatch(name) is not None and name.lower() not in _TAKEN
+    return _NAME.fullmatch(name) is not None and name.lower() not in TAKEN_NAMES
 
 
 class _Reader:

@@ -1,0 +1,196 @@
+"""What one record of the catalogue lets an editor pass: an option, a variable, an argument, a flag, each as a JSON Schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from npuprof import catalog
+from npuprof.catalog import products
+from npuprof.catalog.launchers import FACTS, NUMBERS
+from npuprof.catalog.shapes import Schema, table_schema
+from npuprof.catalog.values import load_form
+
+LAUNCHER: Schema = {"$ref": "#/definitions/launcher"}
+
+
+def build_choice_schema(choices: Iterable[Schema]) -> Schema:
+    """Return the schema of what any of some lets pass; of one that is alone, itself."""
+    found = list(choices)
+    return found[0] if len(found) == 1 else {"anyOf": found}
+
+
+def build_text_schema(patterns: Iterable[str]) -> Schema:
+    """Return the schema of a text that one of some patterns matches as a whole; of any text where there is no pattern."""
+    alternatives = "|".join(f"(?:{pattern})" for pattern in dict.fromkeys(patterns) if pattern)
+    return {"type": "string", "pattern": f"^(?:{alternatives})$"} if alternatives else {"type": "string"}
+
+
+def build_launcher_schema(facts: Iterable[str] = FACTS) -> Schema:
+    """Return the schema of ``{ launcher = FACT }``."""
+    return table_schema({"launcher": {"enum": list(facts)}}, ["launcher"], "Filled at start, for each process, from the launcher.")
+
+
+def build_product_schema() -> Schema:
+    """Return the schema of a product: a family, a line, or a chip by its soc_version."""
+    chips = [pattern for record in products.load_products().values() for pattern in record["chips"]]
+    return {"anyOf": [{"enum": list(products.product_names())}, build_text_schema(chips)]}
+
+
+def build_option_schema(option: catalog.Option) -> Schema:
+    """Return the schema of a session option."""
+    found = build_description("options", option.name)
+    if option.default is not None:
+        found["default"] = option.default
+    if option.deprecated:
+        found["deprecated"] = True
+    kinds = [_build_plain_option_schema(option)]
+    if option.structure:
+        kinds.append(load_form(option.structure).schema)
+    return found | build_choice_schema(kinds)
+
+
+def build_appended_schema(option: catalog.Option) -> Schema | None:
+    """Return the schema of what may be added to the lists of an option; None where it has none."""
+    structure = load_form(option.structure) if option.structure else None
+    lists = _keep_lists(structure.schema) if structure is not None else None
+    if structure is None or lists is None:
+        return None
+    kinds = [lists] if structure.file or lists == table_schema({}) else [_build_plain_option_schema(option), lists]
+    return build_description("options", option.name, examples=False) | build_choice_schema(kinds)
+
+
+def _keep_lists(schema: Schema) -> Schema | None:
+    """Return a schema with only the lists in it, which may have any length; None where there is none, and a table is left empty."""
+    if "anyOf" in schema:
+        kept = [one for one in map(_keep_lists, schema["anyOf"]) if one is not None]
+        return {"anyOf": kept} if kept else None
+    if not schema:  # whatever it is: a list in it can be added to
+        return {"anyOf": [{"type": "array"}, {"type": "object"}]}
+    if schema.get("type") == "array":
+        if isinstance(schema["items"], list):
+            return {"type": "array", "items": {"anyOf": schema["items"]}}
+        return {name: value for name, value in schema.items() if name != "minItems"}
+    if schema.get("type") != "object":
+        return None
+    if "properties" not in schema and "additionalProperties" not in schema:
+        return schema
+    inner = {name: left for name, value in schema.get("properties", {}).items() if (left := _keep_lists(value)) is not None}
+    rest = schema.get("additionalProperties", False)
+    return {"type": "object", "properties": inner, "additionalProperties": (_keep_lists(rest) or False) if isinstance(rest, dict) else rest}
+
+
+def _build_plain_option_schema(option: catalog.Option) -> Schema:
+    """Return what an option takes as text, number or switch, in whatever release and on whatever surface."""
+    if option.field == "b" or (option.field is None and option.kind == "bool"):
+        return {"type": "boolean"}
+    flag = catalog.find_flag(option.spelling["atc"].removeprefix("--")) if "atc" in option.spelling else None
+    odd: list[Any] = [*option.doubtful_values, *option.choices_until]
+    if option.field == "i":
+        odd = [int(text) for text in odd if text.lstrip("-").isdigit()]
+    if option.choices:
+        converted = [choice for choice in flag.choices if type(choice) is type(option.choices[0])] if flag else []
+        enum = {"enum": list(dict.fromkeys((*option.choices, *option.tolerated, *odd, *converted)))}
+        more = [build_text_schema([flag.pattern])] if flag and flag.pattern and option.field != "i" else []
+        return build_choice_schema([enum, *more])
+    if option.field == "i":
+        plain = {"type": "integer", **build_bounds(option.minimum, option.maximum)}
+        taken = [plain, {"type": "integer", **build_bounds(flag.minimum, flag.maximum)}] if flag and flag.kind == "int" else [plain]
+        return build_choice_schema([*taken, *([{"enum": odd}] if odd and len(plain) > 1 else [])])
+    if option.kind.startswith("path"):
+        return {"type": "string", **({} if (option.name, "NP203") in catalog.load_excuses() else {"minLength": 1})}
+    if option.pattern and not (option.structure and _is_spelt_freely(option)):
+        return build_text_schema([option.pattern, option.lax_pattern, flag.pattern if flag else ""])
+    return {"type": "string"}
+
+
+def _is_spelt_freely(option: catalog.Option) -> bool:
+    """Return whether the text of a structured option may be another than its pattern says: odd names are doubtful only, 0.9 is 00.9."""
+    return option.kind == "list" or "'number'" in repr(load_form(option.structure).schema)
+
+
+def build_variable_schema(variable: catalog.Variable) -> Schema:
+    """Return the schema of an environment variable: its text, the number it may be, or a fact of the launcher."""
+    found = build_description("env", variable.name)
+    if variable.deprecated:
+        found["deprecated"] = True
+    facts = _list_taken_facts(variable)
+    launcher = LAUNCHER if facts == list(FACTS) else build_launcher_schema(facts)
+    return {**found, **build_choice_schema([*_build_plain_variable_schemas(variable), *([launcher] if facts else [])])}
+
+
+def _list_taken_facts(variable: catalog.Variable) -> list[str]:
+    """Return the facts of a launcher that a variable takes; another rank is doubtful only."""
+    if variable.choices:
+        return []
+    meant = variable.launcher
+    known = NUMBERS if variable.kind in ("int", "float") else FACTS
+    if not meant:
+        return list(known)
+    return [fact for fact in FACTS if (fact == meant and fact in known) or {fact, meant} == {"rank", "local-rank"}]
+
+
+def _build_plain_variable_schemas(variable: catalog.Variable) -> list[Schema]:
+    if variable.choices:
+        texts = [*variable.choices, *variable.tolerated]
+        numbers: list[Schema] = (
+            [{"enum": whole}] if (whole := [int(text) for text in texts if text.isdigit() and str(int(text)) == text]) else []
+        )
+        if variable.any_case or variable.separator:
+            one = "|".join(_build_word_pattern(text, variable.any_case) for text in texts)
+            more = f"(?:{_escape(variable.separator)}(?:{one}))*" if variable.separator else ""
+            listed: Schema = {"enum": texts}  # beside the pattern, since editors offer what is listed
+            return [listed, build_text_schema([f"(?:{one}){more}"]), *numbers]
+        return [{"enum": [*texts, *(whole if numbers else [])]}]
+    if variable.kind in ("int", "float"):
+        step: Schema = {"multipleOf": variable.multiple_of} if variable.multiple_of > 1 else {}
+        kind = "integer" if variable.kind == "int" else "number"
+        odd = "[^A-Za-z]+" if variable.kind == "int" else "[^A-DF-Za-df-z]+|[^A-Za-z]*(?:[Ii][Nn][Ff][A-Za-z]*|[Nn][Aa][Nn])[^A-Za-z]*"
+        return [{"type": kind, **build_bounds(variable.minimum, variable.maximum), **step}, build_text_schema([odd])]
+    return [build_text_schema([variable.pattern]), {"type": "number"}]
+
+
+def _build_word_pattern(text: str, any_case: bool) -> str:
+    if not any_case:
+        return _escape(text)
+    return "".join(f"[{letter.upper()}{letter.lower()}]" if letter.isalpha() else _escape(letter) for letter in text)
+
+
+def _escape(text: str) -> str:
+    """Return a text as a pattern that every dialect reads alike: ``re.escape`` escapes what some of them refuse."""
+    return "".join(f"\\{char}" if char in r".^$*+?()[]{}|\/" else char for char in text)
+
+
+def build_value_schema(section: str, record: catalog.Argument | catalog.Flag) -> Schema:
+    """Return the schema of an argument of the estimator, or of a flag of the ATC compiler."""
+    found = build_description(section, record.name)
+    if isinstance(record, catalog.Flag) and record.deprecated:
+        found["deprecated"] = True
+    if record.default is not None:
+        found["default"] = record.default
+    if record.choices:
+        return found | {"enum": list(record.choices)}
+    kind = {"int": "integer", "bool": "boolean", "float": "number"}.get(record.kind, "string")
+    if kind in ("integer", "number"):
+        return found | {"type": kind, **build_bounds(record.minimum, record.maximum)}
+    if isinstance(record, catalog.Flag) and record.kind == "chip":
+        chips = [pattern for one in products.load_products().values() for pattern in one["chips"]]
+        return found | {"anyOf": [build_text_schema(chips), {"type": "string", "not": {"type": "string", "pattern": "^Ascend"}}]}
+    pattern = record.pattern if isinstance(record, catalog.Flag) else ""
+    return found | {"type": kind} if kind != "string" else found | build_text_schema([pattern])
+
+
+def build_bounds(low: float | None, high: float | None) -> Schema:
+    """Return the bounds of a number, those that there are."""
+    return {name: bound for name, bound in (("minimum", low), ("maximum", high)) if bound is not None}
+
+
+def build_description(section: str, name: str, examples: bool = True) -> Schema:
+    """Return the description of a setting; its value docs as lines of it."""
+    text = catalog.find_record_texts(section, name)
+    lines = [" ".join(filter(None, (text.get("summary"), text.get("doc"))))]
+    lines += [f"{value}: {meaning}" for value, meaning in text.get("value_docs", {}).items()]
+    found: Schema = {"description": "\n".join(filter(None, lines))} if any(lines) else {}
+    if examples and (example := text.get("example")) is not None:
+        found["examples"] = [example]
+    return found

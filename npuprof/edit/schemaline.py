@@ -1,0 +1,47 @@
+"""The line ``#:schema PATH`` at the top of a preset, by which editors (Taplo, Even Better TOML) find its schema in any folder."""
+
+from __future__ import annotations
+
+import os
+import re
+
+#: What editors read beside a store: the schema of its presets, and that of ``npuprof.toml``. No preset can be called so.
+PRESET_SCHEMA, PROJECT_SCHEMA = ".schema.json", ".project.schema.json"
+_LINE = re.compile(r"(?<![^\n])#:schema[ \t]+(\S[^\r\n]*?)[ \t]*(?=\r?\n|\Z)")
+_HEAD = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?(?:\n|\Z))*?(?=[ \t]*[^#\s]|\Z)")
+
+
+def format_schema_line(path: str, root: str) -> str:
+    """Return the line of a preset, its path written from where the preset lies: it holds in every clone."""
+    return f"#:schema {_relate(os.path.join(root, PRESET_SCHEMA), os.path.dirname(path))}\n"
+
+
+def add_schema_line(text: str, path: str, root: str) -> str:
+    """Return the text of a new preset with the line, where its store has a schema."""
+    return format_schema_line(path, root) + text if os.path.isfile(os.path.join(root, PRESET_SCHEMA)) else text
+
+
+def move_schema_line(text: str, old: str, new: str) -> str:
+    """Return the text of a preset that goes from one path to another, its line leading to the same file; an URL stays as it is."""
+    head = _HEAD.match(text)
+    found = _LINE.search(text, 0, head.end()) if head else None
+    if found is None or ":" in found[1] or found[1].startswith(("/", "~", "\\")):
+        return text
+    if os.path.dirname(os.path.abspath(old)) == os.path.dirname(os.path.abspath(new)):
+        return text
+    place = _relate(os.path.join(os.path.dirname(old), found[1]), os.path.dirname(new))
+    return text[: found.start(1)] + place + text[found.end(1) :]
+
+
+def measure_schema_head(text: str) -> int:
+    """Return where the line ends in what stands above the first statement; 0 where there is none."""
+    if "#:schema" not in text:
+        return 0
+    head = _HEAD.match(text)
+    found = _LINE.search(text, 0, head.end()) if head else None
+    return text.find("\n", found.end()) + 1 if found else 0
+
+
+def _relate(path: str, folder: str) -> str:
+    near = os.path.relpath(os.path.abspath(path), os.path.abspath(folder or ".")).replace(os.sep, "/")
+    return near if near.startswith(".") and not near.startswith(PRESET_SCHEMA) else f"./{near}"

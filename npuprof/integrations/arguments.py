@@ -1,0 +1,38 @@
+"""``--npu_preset`` and its companions for a script that parses its command line with argparse.
+
+>>> from argparse import ArgumentParser
+>>> parser = ArgumentParser()
+>>> add_arguments(parser, preset="bert-training")
+>>> config = resolve_arguments(parser.parse_args(["--npu_store", "builtin:", "--npu_set", "hccl_timeout=600"]))
+>>> config["hccl_timeout"]
+600
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from npuprof.integrations.choice import FLAGS, PRESET, resolve_choice
+from npuprof.resolve.config import Config
+
+
+def add_arguments(parser: ArgumentParser, preset: str | None = None, store: str | None = None) -> None:
+    """Add the flags to a parser; ``preset`` and ``store`` are what counts where they are left out."""
+    group = parser.add_argument_group("NPU")
+    defaults = {"npu_preset": preset, "npu_store": store}
+    for flag in FLAGS:
+        names = (f"--{flag.name}", f"--{flag.name.replace('_', '-')}")
+        if flag.repeated:
+            group.add_argument(*names, dest=flag.name, metavar=flag.metavar, action="append", default=[], help=flag.help)
+        else:
+            default = defaults[flag.name]
+            text = f"{flag.help} Default: {default}.".replace("%", "%%") if default and flag is PRESET else flag.help
+            group.add_argument(*names, dest=flag.name, metavar=flag.metavar, default=default, help=text)
+
+
+def resolve_arguments(args: Namespace, *, cann: str | None = None, product: str | None = None) -> Config | None:
+    """Return the preset that was asked for on the command line, resolved; None where none was, and the script has no default.
+
+    Raises NpuprofError with every problem, its place and a repair.
+    """
+    return resolve_choice(args.npu_preset, args.npu_set, args.npu_unset, args.npu_store, cann, product)

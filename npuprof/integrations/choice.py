@@ -1,0 +1,47 @@
+"""What the flags of a script say of a preset, whichever library parsed them: ``--npu_preset``, ``--npu_set`` and their companions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from npuprof.model import Finding, NpuprofError, Record
+from npuprof.resolve.config import Config
+from npuprof.store import spec
+
+
+class Flag(Record):
+    """One flag: its name, its help, and whether it may be repeated."""
+
+    name: str
+    metavar: str
+    help: str
+    repeated: bool = False
+
+
+PRESET = Flag("npu_preset", "SPEC", "The preset for the NPU: NAME, NAME@VERSION, A+B, or a path ending in .toml.")
+FLAGS = (
+    PRESET,
+    Flag("npu_set", "KEY=VALUE", "Set a value of the preset, after everything else; may be repeated.", repeated=True),
+    Flag("npu_unset", "KEY", "Remove a key of the preset, after everything else; may be repeated.", repeated=True),
+    Flag("npu_store", "DIR", "The folder that holds the presets; builtin: for those npuprof ships."),
+)
+
+
+def resolve_choice(
+    preset: str | None,
+    set_: Sequence[str],
+    unset: Sequence[str],
+    store: str | None,
+    cann: str | None = None,
+    product: str | None = None,
+) -> Config | None:
+    """Return the preset that was asked for, with its changes; None where none was. Raises NpuprofError."""
+    if not preset:
+        if set_ or unset:
+            what = f"--npu_{'set' if set_ else 'unset'} changes a preset, and --npu_preset names none"
+            raise NpuprofError([Finding("NP902", what, "The values would be lost.", "name one with --npu_preset")])
+        return None
+    workspace = spec.Workspace(store, spec.build_context(cann, product, None))
+    if "-" in preset.split("+"):
+        raise NpuprofError([Finding("NP902", "'-' is standard input, which belongs to the script", "", "name a preset, or a file")])
+    return workspace.resolve_spec(preset, changes=spec.parse_assignments(set_, unset))

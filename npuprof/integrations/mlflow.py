@@ -1,0 +1,43 @@
+"""What a run was made with, as tags of MLflow: the preset, its digests, what it was resolved for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from npuprof.model import __version__
+from npuprof.resolve.config import Config
+
+
+def build_tags(config: Config) -> dict[str, str]:
+    """Return the tags: ``npuprof.digest`` is what ``npuprof whatran`` finds the commit by."""
+    return {
+        "npuprof.preset": config.name,
+        "npuprof.digest": config.digest,
+        "npuprof.preset_digest": config.preset_digest,
+        "npuprof.context": config.context.describe(),
+        "npuprof.version": __version__,
+    }
+
+
+def tag_run(config: Config, client: Any = None, run_id: str | None = None) -> dict[str, str]:
+    """Tag a run with the config that it was made with; return the tags.
+
+    Without ``client`` it is MLflow's active run. With one (an ``MlflowClient``, or anything with ``set_tags`` or ``set_tag``)
+    it is the run of ``run_id``, where that is given.
+
+    Raises TypeError for a client that sets no tags.
+    """
+    tags = build_tags(config)
+    if client is None:
+        import mlflow
+
+        client = mlflow if run_id is None else mlflow.MlflowClient()
+    of_run = () if run_id is None else (run_id,)
+    if not of_run and hasattr(client, "set_tags"):
+        client.set_tags(tags)
+    elif hasattr(client, "set_tag"):
+        for name, value in tags.items():
+            client.set_tag(*of_run, name, value)
+    else:
+        raise TypeError(f"client must have set_tag or set_tags, as an MlflowClient has; {type(client).__name__} has neither")
+    return tags

@@ -1,0 +1,108 @@
+"""A plugin of pytest: with ``--npuprof`` each preset of the store is a test, which fails with what ``npuprof check`` says of it.
+
+Without that flag, and without ``npuprof = STORE`` in pytest's settings, it does nothing, and loads nothing of npuprof.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+_DEFAULT = "\0"
+
+
+class PresetError(Exception):
+    """What was found in a preset."""
+
+    def __init__(self, findings: list[Any]) -> None:
+        super().__init__(findings)
+        self.findings = findings
+
+
+class PresetItem(pytest.Item):
+    """One preset of the store, or a file there that can be none."""
+
+    preset: str
+    home: Any
+    stray: bool
+
+    def runtest(self) -> None:
+        """Check the preset. Raises PresetError."""
+        failing = ("error", "warning") if self.config.getoption("npuprof_strict") else ("error",)
+        findings = [one for one in self._find() if one.severity in failing]
+        if findings:
+            raise PresetError(findings)
+
+    def _find(self) -> list[Any]:
+        import npuprof
+
+        if self.stray:
+            from npuprof.model import Place
+            from npuprof.store.bad_names import build_bad_name_finding
+
+            found = build_bad_name_finding(self.preset)
+            return [found._replace(hint="rename the file", where=Place(self.home.store.cite_file(self.preset)))]
+        try:
+            return npuprof.check(self.home.resolve(self.preset))
+        except npuprof.NpuprofError as error:
+            return list(error.findings)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """Return the findings as ``npuprof check`` shows them."""
+        if not isinstance(excinfo.value, PresetError):
+            return super().repr_failure(excinfo, style)
+        from npuprof.report.findings import format_findings
+
+        return format_findings(excinfo.value.findings).rstrip("\n")
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        """Return where the preset is, and its name."""
+        return Path(self.home.store.root), None, f"npuprof: {self.preset}"
+
+
+class PresetCollector(pytest.Collector):
+    """The presets of one store."""
+
+    home: Any
+
+    def collect(self) -> Iterator[PresetItem]:
+        """Yield a test for each preset, and for each file that has no name a preset can have."""
+        for stray, names in ((False, self.home.names()), (True, self.home.store.stray_files())):
+            for name in names:
+                item = PresetItem.from_parent(self, name=name)
+                item.preset, item.home, item.stray = name, self.home, stray
+                yield item
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the flags, and the setting that stands for them."""
+    group = parser.getgroup("npuprof", "presets for Ascend NPUs")
+    group.addoption(
+        "--npuprof", nargs="?", const=_DEFAULT, metavar="STORE", dest="npuprof",
+        help="Check the presets of a store, each as a test; without STORE that of the folder pytest is run in. --npuprof=profiles",
+    )  # fmt: skip
+    group.addoption("--npuprof-strict", action="store_true", dest="npuprof_strict", help="Warnings in presets fail as well.")
+    parser.addini("npuprof", "the store whose presets are checked, from the folder of this file", default="")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Add a test for each preset, so that -k and --last-failed choose among them as among all others."""
+    asked = config.getoption("npuprof")
+    if asked is None:
+        asked = config.getini("npuprof") and os.path.join(config.rootpath, str(config.getini("npuprof")))
+    if not asked:
+        return
+    import npuprof
+
+    try:
+        home = npuprof.open_store(None if asked == _DEFAULT else asked)
+    except npuprof.NpuprofError as error:
+        raise pytest.UsageError(f"npuprof: {error}") from None
+    collector = PresetCollector.from_parent(session, name="npuprof", nodeid="npuprof")
+    collector.home = home
+    items += collector.collect()

@@ -1,0 +1,74 @@
+"""The JSON Schema of ``npuprof.toml``, for editors; it refuses nothing that npuprof reads."""
+
+from __future__ import annotations
+
+from npuprof.catalog.schema import DIALECT, build_code_schema
+from npuprof.catalog.shapes import Schema, list_schema, table_schema
+from npuprof.model import SEVERITIES
+from npuprof.store.sources.project import TAKEN_NAMES
+
+_TEXT: Schema = {"type": "string"}
+_SOME: Schema = {"type": "string", "pattern": r"\S"}
+_NUMBER = r"v?[0-9]{1,9}(?:\.[0-9]{1,9}){0,2}(?:-[0-9A-Za-z.-]+)?"
+_BOUND = rf"\s*(?:\^|~|>=|<=|==|=|>|<)?\s*{_NUMBER}\s*"
+_GLOB: Schema = {"type": "string", "pattern": r"^[^/?\[\]{}!\\.-][^?\[\]{}!\\]*\.toml$"}
+_NAMES: Schema = {"type": "string", "minLength": 1, "not": {"type": "string", "pattern": r"\.toml$"}}
+#: What stands before a colon in a reference and means something else, in any case.
+_TAKEN = "|".join("".join(f"[{letter.upper()}{letter}]" for letter in name) for name in TAKEN_NAMES)
+
+
+def build_project_schema() -> Schema:
+    """Return the schema of ``npuprof.toml``."""
+    code = build_code_schema()
+    source = table_schema(
+        {
+            "url": _told(_SOME, "Any git URL: ssh, https, file.", "ssh://git@host/presets.git"),
+            "path": _told(_SOME, "The folder of the store there; profiles if left out.", "profiles"),
+            "rev": _told(_SOME, "A range over the store's tags vX.Y.Z, or any revision.", "^2.1"),
+            "rules": _told({"type": "boolean"}, "Whether the source's own rules bind the presets here, too."),
+            "vendor": _told(_SOME, "The folder of a copy in this repository.", "vendor/team"),
+        },
+        ["url"],
+    )
+    rule = table_schema(
+        {
+            "code": _told({"type": "string", "pattern": "^(?![Nn][Pp])[A-Za-z][A-Za-z0-9_-]*$"}, "Its name among findings.", "TEAM-1"),
+            "when": _told(_SOME, "Where it counts; everywhere if left out.", "scenario == 'training'"),
+            "require": _told(_SOME, "What has to be true there; an unset value is not.", "deterministic == 1"),
+            "message": _told({"type": "string", "pattern": r"^[^\n]*\S[^\n]*$"}, "What a finding says.", "training is repeatable"),
+            "severity": _told({"enum": list(SEVERITIES)}, "How much a finding weighs; error if left out."),
+            "presets": _told(list_schema(_NAMES), "Globs of the names of the presets it is for; all if left out.", ["production/*"]),
+        },
+        ["code", "require"],
+    )
+    ignore = table_schema(
+        {
+            "code": {**code, "description": "The code of the findings that are accepted."},
+            "reason": _told(_SOME, "Why they are.", "one device only"),
+            "presets": _told(list_schema(_NAMES, 1), "Globs of the names of the presets.", ["production/*"]),
+        },
+        ["code", "reason", "presets"],
+    )
+    tables = {
+        "requires": _told({"type": "string", "pattern": rf"^(?:\s*\*\s*|{_BOUND}(?:,{_BOUND})*)$"}, "The npuprof it needs.", ">=0.3"),
+        "presets": _told(list_schema(_GLOB), "Globs of presets outside the store, from this folder.", ["jobs/*/preset.toml"]),
+        "sources": {
+            "type": "object",
+            "description": "Stores of other repositories, by the names they have here.",
+            "propertyNames": {"type": "string", "pattern": f"^(?!(?:{_TAKEN})$)[A-Za-z0-9][A-Za-z0-9_-]*$"},
+            "additionalProperties": source,
+        },
+        "rule": _told(list_schema(rule), "Rules of the team, beside npuprof's own."),
+        "ignore": _told(list_schema(ignore), "Findings that are accepted, each with its reason."),
+    }
+    return {
+        "$schema": DIALECT,
+        "$id": "urn:npuprof:project",
+        "title": "npuprof project",
+        "description": "npuprof.toml, beside a store of presets: its sources, its rules, and what it accepts.",
+        **table_schema(tables),
+    }
+
+
+def _told(schema: Schema, description: str, example: object = None) -> Schema:
+    return {**schema, "description": description, **({"examples": [example]} if example is not None else {})}

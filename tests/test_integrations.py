@@ -1,0 +1,322 @@
+"""npuprof in the flags of a script, in pytest, Hydra and MLflow: each with the real package, where it is installed."""
+
+from __future__ import annotations
+
+import argparse
+import doctest
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from building import REPOSITORY, build_store
+from recorders import adapter
+
+import npuprof
+from npuprof.integrations import arguments, choice, mlflow
+from npuprof.integrations.run_config import build_run_config
+
+Store = Callable[[Mapping[str, str | bytes]], Path]
+LEAF = '[profile]\nscenario = "training"\n[options]\nhccl_timeout = 1800\nprecision_mode_v2 = "mixed_float16"\n[env]\nOWN = "${x}"\n'
+
+
+@pytest.fixture
+def presets(tmp_path: Path) -> Path:
+    return build_store(tmp_path / "profiles", {"leaf": LEAF, "base/other": "options.hccl_timeout = 600\n"})
+
+
+# -- argparse -----------------------------------------------------------------------------------------------------
+
+
+def parse(words: list[str], **defaults: Any) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    arguments.add_arguments(parser, **defaults)
+    return parser.parse_args(words)
+
+
+@pytest.mark.parametrize("words", [
+    ["--npu_preset", "leaf", "--npu_set", "hccl_timeout=7", "--npu_unset", "precision_mode_v2"],
+    ["--npu-preset=leaf", "--npu-set=hccl_timeout=600", "--npu-set=hccl_timeout=7", "--npu-unset=precision_mode_v2"],
+    ["--npu_preset", "profiles/leaf.toml", "--npu_set", "hccl_timeout=7", "--npu-unset", "precision_mode_v2"],
+])  # fmt: skip
+def test_the_flags_name_a_preset_and_change_it(presets: Path, words: list[str]) -> None:
+    config = arguments.resolve_arguments(parse(words))
+    assert config is not None
+    assert config.options == {"hccl_timeout": 7}
+    assert config.origins("hccl_timeout")[0].file == "--set"
+
+
+def test_a_script_has_its_defaults_and_without_one_runs_as_before(presets: Path) -> None:
+    found = arguments.resolve_arguments(parse([], preset="leaf"), product="atlas-a2-training")
+    assert found is not None
+    assert (found.name, found.context.product) == ("leaf", "atlas-a2-training")
+    assert arguments.resolve_arguments(parse([])) is None
+    other = arguments.resolve_arguments(parse(["--npu_store", "builtin:"], preset="bert-training"))
+    assert other is not None
+    assert "precision_mode_v2" in other
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--npu_set", "hccl_timeout=7"], "--npu_set changes a preset, and --npu_preset names none"),
+        (["--npu_unset", "hccl_timeout"], "--npu_unset changes a preset"),
+        (["--npu_preset", "laef"], "leaf"),
+        (["--npu_preset", "-"], "standard input"),
+        (["--npu_preset", "leaf", "--npu_set", "hccl_timeout"], "is not KEY=VALUE"),
+        (["--npu_preset", "leaf", "--npu_store", "nowhere"], "nowhere"),
+    ],
+)
+def test_what_is_asked_wrongly_is_said_with_a_repair(presets: Path, words: list[str], said: str) -> None:
+    with pytest.raises(npuprof.NpuprofError, match=said) as caught:
+        arguments.resolve_arguments(parse(words))
+    assert all(finding.hint for finding in caught.value.findings)
+
+
+def test_the_help_of_a_script_tells_the_flags(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse(["--help"], preset="50%")
+    said = capsys.readouterr().out
+    assert "Default: 50%." in said
+    assert all(f"--{flag.name}" in said for flag in choice.FLAGS)
+
+
+def test_the_example_of_the_module_runs() -> None:
+    assert doctest.testmod(arguments).failed == 0
+
+
+# -- absl ---------------------------------------------------------------------------------------------------------
+
+
+def test_absl_flags_name_a_preset_and_change_it(presets: Path) -> None:
+    flags = pytest.importorskip("absl.flags")
+    from npuprof.integrations import absl_flags
+
+    values = flags.FlagValues()
+    absl_flags.define_flags(preset="base/other", flag_values=values)
+    with pytest.raises(flags.UnparsedFlagAccessError):
+        absl_flags.resolve_flags(values)
+    values(["train.py", "--npu_preset=leaf", "--npu_set=hccl_timeout=7", "--npu_set", "deterministic=1", "--npu_unset=precision_mode_v2"])
+    config = absl_flags.resolve_flags(values, cann="9.0.0")
+    assert config is not None
+    assert config.options == {"hccl_timeout": 7, "deterministic": 1}
+    assert config.context.cann == "9.0.0"
+    again = flags.FlagValues()
+    absl_flags.define_flags(flag_values=again)
+    again(["train.py"])
+    assert absl_flags.resolve_flags(again) is None
+
+
+def test_an_npurunconfig_is_made_with_what_the_preset_sets(presets: Path, tensorflow: Any) -> None:
+    config = npuprof.open_store().resolve("leaf")
+    with adapter(tensorflow):
+        made = build_run_config(config, model_dir="out")
+        assert (made.hccl_timeout, made.precision_mode_v2, made.model_dir) == (1800, "mixed_float16", "out")
+        mine = tensorflow.compat.v1.ConfigProto(allow_soft_placement=True)
+        assert build_run_config(config, mine).session_config.allow_soft_placement
+        with pytest.raises(TypeError, match="hccl_timeout"):
+            build_run_config(config, hccl_timeout=3)
+        with pytest.raises(npuprof.NpuprofError):
+            build_run_config(npuprof.loads("options.hccl_timeot = 1"))
+
+
+# -- pytest -------------------------------------------------------------------------------------------------------
+
+
+def pytest_there(folder: Path, *words: str) -> tuple[int, str]:
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "npuprof.integrations.pytest_plugin", *words]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project with a test of its own, and three presets, one of them wrong, one doubtful."""
+    folder = tmp_path / "project"
+    build_store(folder / "profiles", {"good": LEAF, "bad": "[options]\nhccl_timeot = 1\n", "odd": "[env]\nhccl_timeout = 1\n"})
+    (folder / "test_own.py").write_text("def test_own():\n    pass\n")
+    return folder
+
+
+@pytest.mark.slow
+def test_pytest_knows_nothing_of_presets_until_it_is_asked(project: Path) -> None:
+    (project / "test_more.py").write_text(
+        "import sys\n\ndef test_loaded():\n    found = {name for name in sys.modules if name.startswith('npuprof')}\n"
+        "    assert found <= {'npuprof', 'npuprof.integrations', 'npuprof.integrations.pytest_plugin'}\n"
+    )
+    code, said = pytest_there(project)
+    assert code == 0, said
+    assert "2 passed" in said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [["--npuprof"], ["--npuprof=profiles"], ["-o", "npuprof=profiles"]])
+def test_each_preset_is_a_test_that_fails_with_what_check_says(project: Path, words: list[str]) -> None:
+    code, said = pytest_there(project, *words, "-rA")
+    assert code == 1
+    assert "1 failed, 3 passed" in said, said
+    assert "NP201" in said
+    assert "unknown option 'hccl_timeot'" in said
+    assert "did you mean 'hccl_timeout'?" in said
+    assert "profiles/bad.toml:2:1" in said
+    assert "npuprof::bad" in said
+    assert "Traceback" not in said
+
+
+@pytest.mark.slow
+def test_presets_are_chosen_and_judged_as_asked(project: Path) -> None:
+    code, said = pytest_there(project, "--npuprof", "-k", "good or own")
+    assert (code, "2 passed, 2 deselected" in said) == (0, True), said
+    code, said = pytest_there(project, "--npuprof", "--npuprof-strict", "-k", "good or odd")
+    assert code == 1
+    assert "NP206" in said
+    assert "npuprof::odd" in said
+    (project / "profiles/-x.toml").write_text("")
+    code, said = pytest_there(project, "--npuprof", "-k", "x.toml")
+    assert (code, "rename the file" in said) == (1, True), said
+    code, said = pytest_there(project, "--npuprof=nowhere")
+    assert code == 4
+    assert "nowhere" in said
+    assert "Traceback" not in said
+
+
+def test_the_plugin_is_declared() -> None:
+    import tomllib
+
+    said = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["entry-points"]["pytest11"]
+    assert said == {"npuprof": "npuprof.integrations.pytest_plugin"}
+
+
+# -- Hydra --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def compose(tmp_path: Path) -> Callable[..., Any]:
+    """Compose a config whose group ``npu`` is a store."""
+    hydra = pytest.importorskip("hydra")
+    from hydra.core.plugins import Plugins
+
+    from npuprof.integrations.hydra import NpuprofSource, register
+
+    if not any(one.__name__ == NpuprofSource.__name__ for one in Plugins.instance().discover()):  # not installed, but run from here
+        register()
+    folder = tmp_path / "conf"
+    folder.mkdir()
+
+    def compose_config(words: list[str], store: str = "", preset: str = "leaf") -> Any:
+        text = f"defaults:\n  - npu: {preset}\n  - _self_\nhydra:\n  searchpath: ['npuprof://{store}']\nbatch: 32\n"
+        (folder / "config.yaml").write_text(text)
+        with hydra.initialize_config_dir(str(folder), version_base=None):
+            return hydra.compose("config", words)
+
+    return compose_config
+
+
+def test_a_preset_is_a_choice_of_hydra_and_a_config_again(presets: Path, compose: Callable[..., Any]) -> None:
+    from npuprof.integrations.hydra import resolve_config
+
+    cfg = compose([])
+    assert cfg.batch == 32
+    assert cfg.npu.options == {"hccl_timeout": 1800, "precision_mode_v2": "mixed_float16"}
+    assert cfg.npu.env.OWN == "${x}"
+    assert resolve_config(cfg.npu) == npuprof.open_store().resolve("leaf")
+    cfg = compose(["npu.options.hccl_timeout=7", "+npu.options.deterministic=1", "~npu.options.precision_mode_v2"])
+    config = resolve_config(cfg.npu, product="atlas-a2-training")
+    assert config.options == {"hccl_timeout": 7, "deterministic": 1}
+    assert config == npuprof.open_store().resolve(
+        "leaf", product="atlas-a2-training", set={"hccl_timeout": 7, "deterministic": 1}, unset=["precision_mode_v2"]
+    )
+
+
+@pytest.mark.parametrize("preset", ["base/other", "leaf+base/other"])
+def test_hydra_chooses_among_all_presets(presets: Path, compose: Callable[..., Any], preset: str) -> None:
+    if "+" in preset:
+        with pytest.raises(Exception, match="npu/leaf"):
+            compose([f"npu={preset}"])
+    else:
+        assert compose([f"npu={preset}"]).npu.options.hccl_timeout == 600
+
+
+def test_hydra_says_what_is_wrong_with_a_preset_and_what_there_is(presets: Path, compose: Callable[..., Any]) -> None:
+    (presets / "wrong.toml").write_text("[profile]\nextends = ['nothing']\n")
+    with pytest.raises(Exception, match=r"wrong\.toml:2:12.*nothing"):
+        compose(["npu=wrong"])
+    with pytest.raises(Exception, match="npu/nope") as caught:
+        compose(["npu=nope"])
+    assert "leaf" in str(caught.value)
+
+
+def test_hydra_takes_a_version_and_another_store(repo: Any, run: Callable[..., Any], compose: Callable[..., Any]) -> None:
+    repo.commit({"leaf": LEAF})
+    assert run("release", "leaf").code == 0
+    repo.write({"leaf": LEAF.replace("1800", "7")})
+    assert compose([]).npu.options.hccl_timeout == 7
+    assert compose(["npu=leaf@1.0.0"]).npu.options.hccl_timeout == 1800
+    assert compose([], store="builtin:", preset="bert-training").npu.options.precision_mode_v2 == "mixed_float16"
+    assert compose([], store=str(repo.folder / "profiles")).npu.store == str(repo.folder / "profiles")
+
+
+@pytest.mark.slow
+def test_hydra_finds_the_source_by_itself_in_a_script_that_leaves_its_folder(presets: Path, tmp_path: Path) -> None:
+    pytest.importorskip("hydra")
+    (tmp_path / "config.yaml").write_text(
+        "defaults:\n- npu: leaf\n- _self_\nhydra:\n  searchpath: ['npuprof://profiles']\n  job: {chdir: true}\n"
+    )
+    (tmp_path / "train.py").write_text(
+        "import hydra\nfrom npuprof.integrations.hydra import resolve_config\n\n"
+        "@hydra.main(version_base=None, config_path='.', config_name='config')\ndef main(cfg):\n"
+        "    print(resolve_config(cfg.npu)['hccl_timeout'])\n\nmain()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "train.py", "npu.options.hccl_timeout=7"],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(REPOSITORY)}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, "7\n"), done.stderr
+
+
+# -- MLflow -------------------------------------------------------------------------------------------------------
+
+
+class Tagger:
+    """A client with ``set_tag`` only, of the run it is told, or of its own."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, ...]] = []
+
+    def set_tag(self, *said: str) -> None:
+        self.calls.append(said)
+
+
+def test_any_client_is_told_what_a_run_was_made_with(presets: Path) -> None:
+    config = npuprof.open_store().resolve("leaf", cann="9.0.0")
+    client = Tagger()
+    tags = mlflow.tag_run(config, client)
+    assert tags == dict(client.calls)
+    assert (tags["npuprof.preset"], tags["npuprof.digest"], tags["npuprof.context"]) == ("leaf", config.digest, "cann 9.0.0")
+    mlflow.tag_run(config, client, "run 1")
+    assert client.calls[-1] == ("run 1", "npuprof.version", tags["npuprof.version"])
+    with pytest.raises(TypeError, match="object has neither"):
+        mlflow.tag_run(config, object())
+
+
+@pytest.mark.slow
+def test_mlflow_itself_keeps_the_tags_of_the_active_run_and_of_another(
+    presets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("mlflow")
+    code = (
+        "import mlflow, npuprof, sys\nfrom npuprof.integrations.mlflow import tag_run\n"
+        "mlflow.set_tracking_uri('file:' + sys.argv[1])\n"
+        "config = npuprof.open_store().resolve('leaf')\nclient = mlflow.MlflowClient()\n"
+        "with mlflow.start_run() as run:\n    tag_run(config)\n"
+        "assert client.get_run(run.info.run_id).data.tags['npuprof.digest'] == config.digest\n"
+        "other = client.create_run(run.info.experiment_id).info.run_id\ntag_run(config, run_id=other)\n"
+        "assert client.get_run(other).data.tags['npuprof.preset'] == 'leaf'\ntag_run(config, client, other)\nprint('tagged')\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "MLFLOW_ALLOW_FILE_STORE": "true", "GIT_PYTHON_REFRESH": "quiet"}
+    done = subprocess.run([sys.executable, "-c", code, tmp_path / "runs"], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "tagged\n"), done.stderr
