@@ -49,6 +49,22 @@ REPLACED: dict[str, tuple[str, str]] = {
         f'{HEAD}{ENTRY}custom_op.parameter_map["dump_path"].s = tf.compat.as_bytes("/a#b")  # c\n{OFF}{RUN}',
         "# c",
     ),
+    "a line after the session, which stays": (
+        f'{HEAD}{ENTRY}{MIXED}{OFF}{RUN}custom_op.parameter_map["use_off_line"].b = True\n',
+        'custom_op.parameter_map["use_off_line"].b = True',
+    ),
+    "a line between two sessions, which stays": (
+        f'{HEAD}{ENTRY}{MIXED}{OFF}{RUN}custom_op.parameter_map["use_off_line"].b = True\n{RUN}',
+        'custom_op.parameter_map["use_off_line"].b = True',
+    ),
+    "a function that is never called, which stays": (
+        f'{HEAD}{ENTRY}def fill(op):\n    op.parameter_map["use_off_line"].b = True\n{MIXED}{OFF}{RUN}',
+        'op.parameter_map["use_off_line"].b = True',
+    ),
+    "an entry after one that is taken out": (
+        f'{HEAD}{ENTRY}custom_op.parameter_map["use_off_line"].b = True\nconfig.Clear()\n{ENTRY.partition(chr(10))[2]}{MIXED}{OFF}{RUN}',
+        "config.Clear()",
+    ),
     "over several lines": (
         f'{HEAD}{ENTRY}custom_op.parameter_map["precision_mode"].s = tf.compat.as_bytes(\n    "allow_mix_precision"  # fast\n)\n{OFF}{RUN}',
         "# fast",
@@ -235,12 +251,12 @@ REFUSED: dict[str, tuple[str, str]] = {
         f'{HEAD}{ENTRY}{MIXED}for i in range(int(FLAGS.a)):\n    custom_op.parameter_map["use_off_line"].b = True\n{OFF}{RUN}',
         "does not always run together with line 6",
     ),
-    "a session between": (
-        f'{HEAD}{ENTRY}{MIXED}sess = tf.Session(config=config)\ncustom_op.parameter_map["use_off_line"].b = True\n',
+    "what may make a session between": (
+        f'{HEAD}{ENTRY}{MIXED}sess = train(config)\ncustom_op.parameter_map["use_off_line"].b = True\n{OFF}{RUN}',
         "Line 7 stands between them",
     ),
     "a function that uses the entry between": (
-        f'{HEAD}{ENTRY}def go():\n    return tf.Session(config=config)\n{MIXED}go()\ncustom_op.parameter_map["use_off_line"].b = True\n',
+        f'{HEAD}{ENTRY}def go():\n    return train(config)\n{MIXED}go()\ncustom_op.parameter_map["use_off_line"].b = True\n{OFF}{RUN}',
         "go() uses what the lines work on",
     ),
     "an early end between": (
@@ -301,8 +317,8 @@ REFUSED: dict[str, tuple[str, str]] = {
         f'{HEAD}{ENTRY}{MIXED}assert "use_off_line" not in custom_op.parameter_map\ncustom_op.parameter_map["use_off_line"].b = True\n{RUN}',
         "it uses what the lines work on",
     ),
-    "the device is opened between": (
-        'import npu_device as npu\nnpu.global_options().precision_mode = "force_fp16"\nnpu.open().as_default()\nnpu.global_options().hcom_parallel = True\n',
+    "what may open the device between": (
+        'import npu_device as npu\nnpu.global_options().precision_mode = "force_fp16"\ntrain()\nnpu.global_options().hcom_parallel = True\nnpu.open()\n',
         "it may open the device",
     ),
     "a property of the object between": (

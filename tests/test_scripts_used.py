@@ -138,11 +138,11 @@ def test_what_a_shell_script_unsets_is_not_carried_over(lines: str, settings: di
     ("text", "name"),
     [
         (
-            f'{HEAD}custom_op.parameter_map["precision_mode"].s = b"force_fp16"\ntf.Session(config=config)\ncustom_op.parameter_map["precision_mode"].s = b"force_fp32"\n',
+            f'{HEAD}custom_op.parameter_map["precision_mode"].s = b"force_fp16"\ncustom_op.parameter_map["precision_mode"].s = b"force_fp32"\ntf.Session(config=config)\n',
             "x.py",
         ),
         (
-            'import npu_device as npu\nnpu.global_options().precision_mode = "force_fp16"\nnpu.open()\nnpu.global_options().precision_mode = "force_fp32"\n',
+            'import npu_device as npu\nnpu.global_options().precision_mode = "force_fp16"\nnpu.global_options().precision_mode = "force_fp32"\nnpu.open()\n',
             "x.py",
         ),
         ("#!/bin/bash\nexport ASCEND_GLOBAL_LOG_LEVEL=3\npython a.py\nexport ASCEND_GLOBAL_LOG_LEVEL=1\npython b.py\n", "x.sh"),

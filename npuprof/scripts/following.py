@@ -15,11 +15,15 @@ from npuprof.scripts.reading.modules import Modules
 from npuprof.store import find_repository_top
 
 _MOST_TOLD = 3
+#: In larger trees nobody looks for who names a function.
+_MOST_FILES = 5000
+_PASSED_OVER = frozenset(("node_modules", "__pycache__"))
 
 
 def open_modules(folders: Sequence[str] = ()) -> Modules:
     """Return the modules of the trees of scripts, which lie below one of the folders, or in a repository."""
-    return Modules(_Finder(folders).locate, _read_module)
+    finder = _Finder(folders)
+    return Modules(finder.locate, _read_module, finder.list_files)
 
 
 def _read_module(path: str) -> bytes | None:
@@ -37,6 +41,7 @@ class _Finder:
         self._listed: dict[str, frozenset[str]] = {}
         self._chains: dict[str, tuple[str, list[str]]] = {}
         self._known: dict[tuple[str, str, int], str] = {}
+        self._files: dict[str, tuple[str, ...] | None] = {}
 
     def locate(self, path: str, name: str, level: int) -> str:
         """Return the file of a module as the file of another imports it, empty where it is not of the tree."""
@@ -45,6 +50,20 @@ class _Finder:
         if mark not in self._known:
             self._known[mark] = self._find(folder, name, level)
         return self._known[mark]
+
+    def list_files(self, path: str) -> tuple[str, ...] | None:
+        """Return the Python files of the tree that a file is in; None where there are too many."""
+        folder = os.path.dirname(path)
+        top = self._list_folders(folder)[1][-1]
+        if top not in self._files:
+            found: list[str] = []
+            for where, folders, names in os.walk(top or "."):
+                folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _PASSED_OVER)
+                found += [os.path.normpath(os.path.join(where, name)) for name in sorted(names) if name.endswith((".py", ".ipynb"))]
+                if len(found) > _MOST_FILES:
+                    break
+            self._files[top] = tuple(found) if len(found) <= _MOST_FILES else None
+        return self._files[top]
 
     def _find(self, folder: str, name: str, level: int) -> str:
         top, chain = self._list_folders(folder)

@@ -125,7 +125,7 @@ def _build_draft(name: str, file: str, group: Group, folders: Sequence[str] | No
             one = one._replace(reason="", value=one.default)
         base = count_shared_branches(around, one)
         why, hint = find_obstacle(one)
-        if one.unused and not one.reason:
+        if one.unused and one.reason in ("", TAKEN_BACK):
             why, hint = one.unused, ""
         if one.relative and not why and isinstance(read_preset_value(one, folders), str):
             why, hint = (
@@ -138,7 +138,7 @@ def _build_draft(name: str, file: str, group: Group, folders: Sequence[str] | No
         if not why and one.branches[base:] and id(one) not in steady:
             condition = format_condition(one, base)
             why, hint = f"only if {condition}", suggest_override(one, base)
-        if one.reason == TAKEN_BACK and not one.dead:
+        if one.reason == TAKEN_BACK and not one.dead and not one.unused:
             _take_back(draft, one)
         if why:
             draft.notes.append(Note(one, why, hint, condition, read_preset_value(one, folders) if condition else None))

@@ -24,11 +24,14 @@ _DEEPEST = 8
 _FOREIGN = frozenset(("npu_bridge", "npu_device", "npu_compat", "tensorflow", "tensorflow_core", "hccl", "npuprof"))
 _IMPORT = re.compile(rb"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n]*)|import[ \t]+([\w., \t]+))", re.MULTILINE)
 _NAME = re.compile(r"\w+")
+_WORD = re.compile(rb"\w+")
 
 #: The path of the file that a module is: by the file that imports it, its dotted name, and the dots before that. Empty for others.
 Locate = Callable[[str, str, int], str]
 #: The bytes of a file, None where it cannot be read.
 Read = Callable[[str], "bytes | None"]
+#: The Python files of the tree that a file is in; None where there are too many to look at.
+ListFiles = Callable[[str], "tuple[str, ...] | None"]
 
 
 Kept = TypeVar("Kept")
@@ -58,9 +61,11 @@ class Module:
 class Modules:
     """The files of a tree that have been asked for. ``rebound`` are names of modules that the script in question gives other values."""
 
-    def __init__(self, locate: Locate, read: Read) -> None:
+    def __init__(self, locate: Locate, read: Read, list_files: ListFiles = lambda path: ()) -> None:
         self._locate = locate
         self._read = read
+        self._list_files = list_files
+        self._importers: dict[tuple[str, ...], dict[str, list[str]]] = {}
         self._bytes: dict[str, bytes] = {}
         self._modules: dict[str, Module | None] = {}
         self._homes: dict[str, Home] = {}
@@ -121,6 +126,25 @@ class Modules:
             yield self.locate(path, module, level)
             for name in _NAME.findall(names.partition(b"#")[0].decode(errors="replace")):
                 yield self.locate(path, f"{module}.{name}".lstrip("."), level)
+
+    def is_named_elsewhere(self, path: str, name: str) -> bool:
+        """Return whether a file of the tree that may import another one holds a name; also where there are too many to look at."""
+        files = self._list_files(path)
+        if files is None:
+            return True
+        if files not in self._importers:
+            self._importers = {files: self._index_importers(files)}
+        stem = posixpath.splitext(posixpath.basename(path.replace("\\", "/")))[0]
+        return any(one != path and name.encode() in (self._read(one) or b"") for one in self._importers[files].get(stem, ()))
+
+    def _index_importers(self, files: Iterable[str]) -> dict[str, list[str]]:
+        """Return the files that name modules in their imports, by the last part of the name."""
+        found: dict[str, list[str]] = {}
+        for path in files:
+            words = {word for match in _IMPORT.findall(self._read(path) or b"") for part in match for word in _WORD.findall(part)}
+            for word in words:
+                found.setdefault(word.decode(errors="replace"), []).append(path)
+        return found
 
     def supplies(self, path: str, mentions: Callable[[bytes], bool], depth: int = 0) -> bool:
         """Return whether a module can hold a function that sets something, or the options of TensorFlow 2, by its text or its imports."""

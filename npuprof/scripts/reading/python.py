@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from npuprof.scripts.reading import env, follow, global_options, nested, run_config, session
+from npuprof.scripts.reading import env, follow, global_options, in_force, nested, run_config, session
 from npuprof.scripts.reading.comments import find_commented_settings
 from npuprof.scripts.reading.found import FoundSetting, ImportedFile
 from npuprof.scripts.reading.hot import SURFACES, WORDS, find_hot_lines
@@ -51,6 +51,7 @@ def import_python(path: str, data: bytes, modules: Modules | None = None) -> Imp
     try:
         walk.walk_module()
         nested.link_nested_configs(walk)
+        walk.found = in_force.mark_unused(script, walk.found, lambda name: modules is not None and modules.is_named_elsewhere(path, name))
         found = [*walk.found, *find_commented_settings(script)]
     except RecursionError:
         script.add_script_problem("the file is nested too deeply to be read", "", "flatten it")

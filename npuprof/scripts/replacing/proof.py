@@ -43,7 +43,16 @@ def _says_nothing(one: FoundSetting) -> bool:
 
 def _describe_event(one: FoundSetting) -> tuple[Any, ...]:
     value = (type(one.value).__name__, repr(one.value))
-    return (one.name, one.field, value, _LINES.sub("a line", one.reason), one.condition, one.dead, one.unused, one.made)
+    return (
+        one.name,
+        one.field,
+        value,
+        _LINES.sub("a line", one.reason),
+        one.condition,
+        one.dead,
+        _LINES.sub("a line", one.unused),
+        one.made,
+    )
 
 
 def _is_export_remark(finding: Finding) -> bool:

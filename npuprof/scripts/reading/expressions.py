@@ -1,0 +1,309 @@
+"""What an expression stands for, and what its calls do to configuration objects, as the script comes by."""
+
+from __future__ import annotations
+
+import ast
+
+from npuprof.scripts.reading.happenings import Assigned, Cleared, Moment, Spot, Used
+from npuprof.scripts.reading.heap import (
+    ANY,
+    NOTHING,
+    OPTIONS,
+    Callable,
+    Frame,
+    Heap,
+    Instance,
+    Made,
+    Path,
+    Thing,
+    Values,
+)
+from npuprof.scripts.reading.known_calls import COPYING, EMPTYING, INWARD, KEEPING, LOOKING, PASSING, REWRITE, WRITTEN, describe_taking
+from npuprof.scripts.reading.source import Script
+
+_MOST_USES = 4000
+
+
+class Expressions:
+    """The part of a rehearsal that knows of expressions; ``happened`` grows with what is done to configuration objects."""
+
+    def __init__(self, script: Script, wanted: dict[Spot, bool]) -> None:
+        self.script = script
+        self.wanted = wanted  #: the spots of settings, and whether they are those of options of TensorFlow 2
+        self.lines = {line for line, _ in wanted}
+        self.heap = Heap()
+        self.frame = Frame()
+        self.happened: list[Assigned | Used | Cleared] = []
+        self.time = self.run = 0
+        self.arms: tuple[tuple[int, int], ...] = ()
+        self.loops: tuple[int, ...] = ()
+        self.calls: list[Spot] = []  #: the calls around that something is told at
+
+    def run_function(self, function: Callable, call: ast.Call | None, given: list[Values], named: dict[str, Values]) -> Values | None:
+        """Go through a function, and return what it returns; None where that is not done."""
+        raise NotImplementedError
+
+    def find_now(self, line: int) -> Moment:
+        """Return the moment."""
+        self.time += 1
+        return Moment(self.time, self.run, self.arms, self.loops, line)
+
+    def find_spot(self, node: ast.AST) -> Spot | None:
+        """Return where a node stands, if a setting is told there."""
+        line: int = node.lineno  # type: ignore[attr-defined]
+        if line not in self.lines:
+            return None
+        spot = line, self.script.column(line, node.col_offset)  # type: ignore[attr-defined]
+        return spot if spot in self.wanted else None
+
+    def evaluate(self, node: ast.expr | None) -> Values:
+        """Return what an expression stands for, after what its calls do."""
+        if node is None or isinstance(node, ast.Constant):
+            return NOTHING
+        if isinstance(node, ast.Name):
+            owner = self.frame.find_owner(node.id)
+            return owner.values[node.id] if owner is not None else NOTHING
+        if isinstance(node, ast.Attribute):
+            return self._evaluate_attribute(node)
+        if isinstance(node, ast.Call):
+            return self._evaluate_call(node)
+        if isinstance(node, ast.Subscript):
+            self.evaluate(node.slice)
+            name = f"[{node.slice.value!r}]" if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str) else ANY
+            return frozenset(value.step(name) for value in self.evaluate(node.value) if isinstance(value, Thing))
+        if isinstance(node, ast.IfExp):
+            self.evaluate(node.test)
+            return self.evaluate(node.body) | self.evaluate(node.orelse)
+        if isinstance(node, ast.NamedExpr):
+            values = self.evaluate(node.value)
+            self.heap.bind(self.frame, node.target.id, values)
+            return values
+        if isinstance(node, (ast.Yield, ast.YieldFrom)):
+            self.heap.share(self.evaluate(node.value))
+            return NOTHING
+        found = [self.evaluate(child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
+        if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
+            found += [self.evaluate(one.iter) for one in node.generators]
+        holding = isinstance(node, (ast.BoolOp, ast.Tuple, ast.List, ast.Dict, ast.Set, ast.Starred, ast.Await))
+        return NOTHING.union(*found) if holding else NOTHING
+
+    def _evaluate_attribute(self, node: ast.Attribute) -> Values:
+        owners = self.evaluate(node.value)
+        found: set[object] = set()
+        for one in owners:
+            if isinstance(one, Thing):
+                found.add(one.step(node.attr))
+            elif isinstance(one, (Instance, Made)):
+                cls = one.cls if isinstance(one, Instance) else one
+                found |= {
+                    Callable(value.node, value.home, one if isinstance(one, Instance) else None) if isinstance(value, Callable) else value
+                    for value in self._find_member(cls, node.attr)
+                }
+        if not owners and node.attr in INWARD:
+            given = self._make_unknown(node.value)
+            found |= {given.step(node.attr)} if given is not None else set()
+        elif not owners and (known := self.find_slot(node)):
+            found |= known
+        return frozenset(found)  # type: ignore[arg-type]
+
+    def _make_unknown(self, node: ast.expr) -> Thing | None:
+        """Return an object that a name stands for whose making is not in sight."""
+        thing = self.heap.make(self.time, (), True)
+        if isinstance(node, ast.Name):
+            owner = self.frame.find_owner(node.id) or self.frame.find_module()
+            self.heap.bind(owner, node.id, frozenset((thing,)))
+        elif isinstance(node, ast.Attribute):
+            self.store_attribute(node, frozenset((thing,)))
+        return thing
+
+    def _find_member(self, cls: Made, name: str, depth: int = 0) -> Values:
+        found = cls.body.values.get(name)
+        if found is None and depth < 5:
+            for base in cls.node.bases:
+                owner = self.frame.find_owner(base.id) if isinstance(base, ast.Name) else None
+                for value in owner.values[base.id] if owner is not None and isinstance(base, ast.Name) else ():
+                    if isinstance(value, Made) and (inherited := self._find_member(value, name, depth + 1)):
+                        return inherited
+        return found or NOTHING
+
+    def find_slot(self, node: ast.Attribute) -> Values:
+        """Return what an attribute of an object out of sight has been given, by its text."""
+        text = _format_slot(node)
+        return self.frame.find_module().values.get(text, NOTHING) if text else NOTHING
+
+    def store_attribute(self, node: ast.Attribute, values: Values) -> None:
+        """Let an attribute stand for values."""
+        owners = self.evaluate(node.value)
+        for one in owners:
+            if isinstance(one, (Instance, Made)):
+                self.heap.bind((one.cls if isinstance(one, Instance) else one).body, node.attr, values)
+        if not owners:
+            self.heap.share(values)
+            if text := _format_slot(node):
+                self.heap.bind(self.frame.find_module(), text, values)
+
+    def _evaluate_call(self, node: ast.Call) -> Values:
+        function = node.func
+        owners = self.evaluate(function.value) if isinstance(function, ast.Attribute) else NOTHING
+        given = [self.evaluate(one) for one in node.args]
+        named = {one.arg or "**": self.evaluate(one.value) for one in node.keywords}
+        name = function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
+        every = NOTHING.union(*given, *named.values())
+        spot = self.find_spot(node)
+        if things := [one for one in owners if isinstance(one, Thing)]:
+            return self._call_method(node, name, things, every, spot)
+        if name == "setattr" and given:
+            self.note_assigned(given[0], spot, node)
+        if name == "open" and self._is_device_opened(function):
+            self.happened.append(Used(self.find_now(node.lineno), OPTIONS, "npu.open()", True))
+        if name in ("run", "main") and not node.args and (main := self.frame.find_module().values.get("main")):
+            every |= main if isinstance(function, ast.Attribute) and _ends_with(function.value, "app") else NOTHING
+        functions = self._find_functions(function, owners)
+        if functions:
+            return self._call_functions(node, functions, given, named, spot)
+        if spot is not None:  # another file sets something there
+            self.note_assigned(every, spot, node)
+        return self._call_unknown(node, name, every, spot)
+
+    def _is_device_opened(self, function: ast.expr) -> bool:
+        if isinstance(function, ast.Name):
+            return "npu_device import open" in self.script.text and self.frame.find_owner("open") is None
+        return isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and "npu" in function.value.id
+
+    def _find_functions(self, function: ast.expr, owners: Values) -> list[Callable | Made]:
+        values = self._evaluate_attribute_of(function, owners) if isinstance(function, ast.Attribute) else NOTHING
+        if isinstance(function, ast.Name):
+            values = self.evaluate(function)
+        return [one for one in values if isinstance(one, (Callable, Made))]
+
+    def _evaluate_attribute_of(self, node: ast.Attribute, owners: Values) -> Values:
+        found: set[object] = set()
+        for one in owners:
+            if isinstance(one, (Instance, Made)):
+                owner = one if isinstance(one, Instance) else None
+                members = self._find_member(one.cls if isinstance(one, Instance) else one, node.attr)
+                found |= {Callable(value.node, value.home, owner) if isinstance(value, Callable) else value for value in members}
+        return frozenset(found)  # type: ignore[arg-type]
+
+    def _call_functions(
+        self, node: ast.Call, functions: list[Callable | Made], given: list[Values], named: dict[str, Values], spot: Spot | None
+    ) -> Values:
+        self.calls += [spot] if spot is not None else []
+        returned: set[object] = set()
+        for one in functions[:4]:
+            function = one
+            if isinstance(one, Made):
+                instance = Instance(one)
+                returned.add(instance)
+                makers = [value for value in self._find_member(one, "__init__") if isinstance(value, Callable)]
+                if not makers:
+                    continue
+                function = Callable(makers[0].node, makers[0].home, instance)
+            result = self.run_function(function, node, given, named)  # type: ignore[arg-type]
+            if result is None:
+                self._note_used(node, NOTHING.union(*given, *named.values()), f"{_shorten(node.func)}()", False)
+            elif not isinstance(one, Made):
+                returned |= result
+        if spot is not None:
+            self.calls.pop()
+        return frozenset(returned)  # type: ignore[arg-type]
+
+    def _call_method(self, node: ast.Call, name: str, things: list[Thing], every: Values, spot: Spot | None) -> Values:
+        """Do what a method of a protobuf message does."""
+        if name == "add":
+            mark = f"[{node.lineno}:{node.col_offset}]"
+            return frozenset(one.step(mark) for one in things)
+        if name in WRITTEN:
+            self._note_used(node, frozenset(things), f"{name}() took a copy", True)
+        elif name in EMPTYING:
+            for one in things:
+                self.note_cleared(one, node.lineno, inside=name == "clear")
+        elif name == "ClearField":
+            field = node.args[0].value if node.args and isinstance(node.args[0], ast.Constant) else None
+            for one in things:
+                self.note_cleared(one.step(str(field)) if field else one, node.lineno)
+        elif name == "pop" and any(one.path[-1:] == ("custom_optimizers",) for one in things):
+            for one in things:
+                self.note_cleared(one, node.lineno, inside=True)
+        elif name in ("CopyFrom", "MergeFrom", "update", "extend", "append"):
+            inside = any("parameter_map" in one.path for one in things)
+            if inside:
+                self.note_assigned(frozenset(things), spot, node)
+            elif name == "CopyFrom":
+                for one in things:
+                    self.note_cleared(one, node.lineno)
+            self._note_used(node, every, f"{name}() took a copy", True)
+        elif name in ("get_or_create", "get", "setdefault"):
+            key = node.args[0].value if node.args and isinstance(node.args[0], ast.Constant) else None
+            return frozenset(one.step(f"[{key!r}]" if isinstance(key, str) else ANY) for one in things)
+        return NOTHING
+
+    def _call_unknown(self, node: ast.Call, name: str, every: Values, spot: Spot | None) -> Values:
+        """Do what a function out of sight may do."""
+        if name == "ConfigProto" or name in PASSING:
+            if name in PASSING and any(isinstance(one, Thing) for one in every):
+                return every
+            return frozenset((self.heap.make(self.time, self.loops, False, node.lineno),))
+        if name == "global_options":
+            return NOTHING
+        if name in LOOKING:
+            return NOTHING
+        if name in KEEPING and name not in ("copy",):
+            self.heap.share(every)
+            return every
+        if name == "getattr" and len(node.args) > 1 and isinstance(node.args[1], ast.Constant):
+            return frozenset(one.step(str(node.args[1].value)) for one in every if isinstance(one, Thing))
+        if name in ("getattr", "setattr", "partial"):
+            return every
+        what = describe_taking(name)
+        taking = bool(what)
+        self._note_used(node, every, what or f"{_shorten(node.func)}()", taking)
+        for one in list(every)[:4]:
+            if isinstance(one, Callable):
+                self.run_function(one, None, [], {})
+        if name in COPYING:
+            return frozenset((self.heap.make(self.time, self.loops, False, node.lineno),)) if every else NOTHING
+        return frozenset(one for one in every if isinstance(one, Thing)) if not taking or "RunConfig" in name else NOTHING
+
+    def note_assigned(self, values: Values, spot: Spot | None, node: ast.AST) -> None:
+        """Take note that something is set, where a setting is told there or at a call around."""
+        spots = (*([spot] if spot is not None else []), *self.calls)
+        if not spots:
+            return
+        moment = self.find_now(node.lineno)  # type: ignore[attr-defined]
+        if any(self.wanted[one] for one in spots):
+            self.happened.append(Assigned(moment, OPTIONS, (), spots))
+        for value in values:
+            if isinstance(value, Thing) and ("parameter_map" in value.path or spot is not None):
+                self.happened.append(Assigned(moment, value.number, value.path, spots))
+
+    def _note_used(self, node: ast.AST, values: Values, what: str, certain: bool) -> None:
+        whole = [value for value in values if isinstance(value, Thing) and value.path == REWRITE[: len(value.path)]]
+        if whole and len(self.happened) < _MOST_USES * 20:
+            moment = self.find_now(node.lineno)  # type: ignore[attr-defined]
+            self.happened += [Used(moment, number, what, certain) for number in dict.fromkeys(one.number for one in whole)]
+
+    def note_cleared(self, thing: Thing, line: int, inside: bool = False) -> None:
+        """Take note that a part of an object is emptied; names for what was in it stand for nothing of it any more."""
+        path: Path = (*thing.path, ANY) if inside and thing.path[-1:] == ("custom_optimizers",) else thing.path
+        self.happened.append(Cleared(self.find_now(line), thing.number, path))
+        instead = self.heap.make(self.time, self.loops, True, line, taken_out=line)
+        self.heap.detach(thing.number, thing.path, instead.number)
+
+
+def _ends_with(node: ast.expr, name: str) -> bool:
+    return (isinstance(node, ast.Attribute) and node.attr == name) or (isinstance(node, ast.Name) and node.id == name)
+
+
+def _format_slot(node: ast.Attribute) -> str:
+    parts = [node.attr]
+    owner: ast.expr = node.value
+    while isinstance(owner, ast.Attribute):
+        parts.append(owner.attr)
+        owner = owner.value
+    return ".".join((owner.id, *reversed(parts))) if isinstance(owner, ast.Name) else ""
+
+
+def _shorten(node: ast.expr) -> str:
+    text = ast.unparse(node) if isinstance(node, (ast.Name, ast.Attribute)) else "a function"
+    return text if len(text) <= 40 else f"...{text[-37:]}"

@@ -1,0 +1,245 @@
+"""A script gone through as it would run, as far as configuration objects go: what is done to which of them, and in which order.
+
+Functions of the script are entered where they are called; those that nothing in sight calls are gone through by themselves, in the
+end. Both arms of a test are gone through, loops once.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from npuprof.scripts.reading.expressions import Expressions
+from npuprof.scripts.reading.happenings import Spot
+from npuprof.scripts.reading.heap import NOTHING, Callable, Frame, Instance, Made, Thing, Values
+from npuprof.scripts.reading.order import is_main_test
+from npuprof.scripts.reading.scopes import Function
+from npuprof.scripts.reading.source import Script
+from npuprof.scripts.reading.terms import name_callee
+
+_DEEPEST = 20
+#: A function is entered so often, and so many statements are gone through for each one that the script has.
+_MOST_RUNS = 6
+_MOST_STEPS = 8
+_LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+_ENDING = frozenset(("exit", "_exit", "abort", "quit"))
+
+
+class Rehearsal(Expressions):
+    """The state while a script is gone through."""
+
+    def __init__(self, script: Script, wanted: dict[Spot, bool]) -> None:
+        super().__init__(script, wanted)
+        self._runs: dict[Function, int] = {}
+        self._depth = self._tests = self._loops = 0
+        self._defined: list[tuple[Callable, Made | None]] = []
+        self._steps = 0
+        self.replaced: dict[int, tuple[int, int]] = {}  #: the line that gives the name of an object to another, and that
+        self.is_complete = True  #: whether nothing was passed over
+
+    def run_script(self) -> None:
+        """Go through all of it."""
+        assert self.script.tree is not None
+        self._steps = _MOST_STEPS * (len(self.script.lines) + 100)
+        self._run_block(self.script.tree.body)
+        for function, cls in self._defined:
+            if function.node not in self._runs:
+                self.run += 1
+                self.run_function(function._replace(owner=Instance(cls) if cls is not None else None), None, [], {})
+
+    def run_function(self, function: Callable, call: ast.Call | None, given: list[Values], named: dict[str, Values]) -> Values | None:
+        """Go through a function, and return what it returns; None where that is not done."""
+        node = function.node
+        runs = self._runs.get(node, 0)
+        if runs >= _MOST_RUNS or self._depth >= _DEEPEST or self._steps <= 0:
+            self.is_complete = False
+            return None
+        self._runs[node] = runs + 1
+        before, arms = self.frame, self.arms
+        self.frame = Frame(function.home)
+        self._bind_arguments(function, call, given, named)
+        self._depth += 1
+        self._run_block(node.body)
+        self._depth -= 1
+        returned = frozenset(self.frame.returned)
+        if call is None:
+            self.heap.share(returned)
+        self.frame, self.arms = before, arms
+        return returned
+
+    def _bind_arguments(self, function: Callable, call: ast.Call | None, given: list[Values], named: dict[str, Values]) -> None:
+        arguments = function.node.args
+        names = [one.arg for one in (*arguments.posonlyargs, *arguments.args)]
+        static = any(isinstance(one, ast.Name) and one.id == "staticmethod" for one in function.node.decorator_list)
+        if function.owner is not None and names and not static:
+            given = [frozenset((function.owner,)), *given]
+        for name in (*names, *(one.arg for one in arguments.kwonlyargs)):
+            self.heap.bind(self.frame, name, named.get(name, NOTHING))
+        for name, values in zip(names, given, strict=False):
+            self.heap.bind(self.frame, name, values)
+        rest = [NOTHING.union(*given[len(names) :]), named.get("**", NOTHING)]
+        for extra, values in zip((arguments.vararg, arguments.kwarg), rest, strict=True):
+            if extra is not None:
+                self.heap.bind(self.frame, extra.arg, values)
+
+    def _run_block(self, body: list[ast.stmt]) -> None:
+        arms = self.arms
+        for statement in body:
+            self._steps -= 1
+            if self._steps <= 0:
+                self.is_complete = False
+                break
+            self._run_statement(statement)
+        self.arms = arms
+
+    def _run_statement(self, statement: ast.stmt) -> None:
+        if isinstance(statement, ast.Assign):
+            values = self.evaluate(statement.value)
+            for target in statement.targets:
+                self._assign(target, values, statement.value)
+        elif isinstance(statement, (ast.AnnAssign, ast.AugAssign)):
+            self._assign(statement.target, self.evaluate(statement.value), statement.value)
+        elif isinstance(statement, ast.Expr):
+            self.evaluate(statement.value)
+        elif isinstance(statement, ast.Return):
+            self.frame.returned |= self.evaluate(statement.value)
+        elif isinstance(statement, ast.If):
+            self._run_if(statement)
+        elif isinstance(statement, (ast.For, ast.AsyncFor, ast.While)):
+            self._run_loop(statement)
+        elif isinstance(statement, (ast.With, ast.AsyncWith)):
+            for item in statement.items:
+                values = self.evaluate(item.context_expr)
+                if item.optional_vars is not None:
+                    self._assign(item.optional_vars, values, item.context_expr)
+            self._run_block(statement.body)
+        elif isinstance(statement, ast.Try) or hasattr(statement, "handlers"):
+            self._run_try(statement)  # type: ignore[arg-type]
+        elif isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            self._define_function(statement)
+        elif isinstance(statement, ast.ClassDef):
+            self._define_class(statement)
+        elif isinstance(statement, ast.Delete):
+            for target in statement.targets:
+                self._delete(target)
+        elif isinstance(statement, ast.Global):
+            self.frame.globals.update(statement.names)
+        elif hasattr(statement, "cases"):
+            self.evaluate(statement.subject)  # type: ignore[attr-defined]
+            self._run_arms([*(case.body for case in statement.cases), []])
+        else:
+            for child in ast.iter_child_nodes(statement):
+                if isinstance(child, ast.expr):
+                    self.evaluate(child)
+
+    def _assign(self, target: ast.expr, values: Values, value: ast.expr | None) -> None:
+        if isinstance(target, ast.Name):
+            frame = self.frame.find_module() if target.id in self.frame.globals else self.frame
+            self._note_replaced(frame.values.get(target.id, NOTHING), values, target.lineno)
+            self.heap.bind(frame, target.id, values)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            same = isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts)
+            for number, inner in enumerate(target.elts):
+                item = value.elts[number] if same else None  # type: ignore[union-attr]
+                self._assign(inner, self.evaluate(item) if isinstance(item, (ast.Name, ast.Attribute)) else values, item)
+        elif isinstance(target, ast.Starred):
+            self._assign(target.value, values, None)
+        elif isinstance(target, ast.Attribute):
+            things = [one for one in self.evaluate(target.value) if isinstance(one, Thing)]
+            self.note_assigned(frozenset(one.step(target.attr) for one in things), self.find_spot(target), target)
+            if things:
+                self.heap.share(values)
+            else:
+                self.store_attribute(target, values)
+        else:
+            self.note_assigned(self.evaluate(target), self.find_spot(target), target)
+            self.heap.share(values)
+
+    def _note_replaced(self, before: Values, after: Values, line: int) -> None:
+        """Take note that a name for an object is given to another one."""
+        now = next((one.number for one in after if isinstance(one, Thing) and not one.path), 0)
+        for one in before - after:
+            if now and isinstance(one, Thing) and not one.path:
+                self.replaced.setdefault(one.number, (line, now))
+
+    def _delete(self, target: ast.expr) -> None:
+        if isinstance(target, (ast.Tuple, ast.List)):
+            for one in target.elts:
+                self._delete(one)
+        elif isinstance(target, ast.Subscript):
+            whole = isinstance(target.slice, ast.Slice)
+            for value in self.evaluate(target.value if whole else target):
+                if isinstance(value, Thing):
+                    self.note_assigned(frozenset((value,)), self.find_spot(target), target)
+                    self.note_cleared(value, target.lineno, inside=whole)
+        elif isinstance(target, ast.Name):
+            self._assign(target, NOTHING, None)
+
+    def _define_function(self, node: Function) -> None:
+        for one in (*node.decorator_list, *node.args.defaults, *(one for one in node.args.kw_defaults if one is not None)):
+            self.evaluate(one)
+        home = self.frame
+        while home.instance is not None and home.outer is not None:  # names of a class are not seen in its methods
+            home = home.outer
+        function = Callable(node, home)
+        self.heap.bind(self.frame, node.name, frozenset((function,)))
+        cls = self.frame.instance.cls if self.frame.instance is not None else None
+        self._defined.append((function, cls))
+
+    def _define_class(self, node: ast.ClassDef) -> None:
+        body = Frame(self.frame)
+        cls = Made(node, body)
+        body.instance = Instance(cls)
+        self.heap.bind(self.frame, node.name, frozenset((cls,)))
+        before, self.frame = self.frame, body
+        self._run_block(node.body)
+        self.frame = before
+
+    def _run_if(self, statement: ast.If) -> None:
+        self.evaluate(statement.test)
+        if is_main_test(statement.test):
+            self._run_block(statement.body)
+        elif isinstance(statement.test, ast.Constant):
+            self._run_block(statement.body if statement.test.value else statement.orelse)
+        else:
+            self._run_arms([statement.body, statement.orelse])
+
+    def _run_arms(self, bodies: list[list[ast.stmt]]) -> None:
+        """Go through bodies of which one runs; what follows runs with those that do not leave."""
+        self._tests += 1
+        number, arms = self._tests, self.arms
+        changed = []
+        staying = []
+        for arm, body in enumerate(bodies):
+            self.arms = (*arms, (number, arm))
+            self.heap.begin_branch()
+            self._run_block(body)
+            change = self.heap.end_branch()
+            if not _leaves(body):
+                changed.append(change)
+                staying.append(arm)
+        self.heap.unite(changed)
+        self.arms = (*arms, (number, staying[0])) if len(staying) == 1 else arms
+
+    def _run_loop(self, statement: ast.For | ast.AsyncFor | ast.While) -> None:
+        if isinstance(statement, ast.While):
+            self.evaluate(statement.test)
+        else:
+            self._assign(statement.target, self.evaluate(statement.iter), None)
+        self._loops += 1
+        self.loops = (*self.loops, self._loops)
+        self.heap.begin_branch()
+        self._run_block(statement.body)
+        self.heap.unite([self.heap.end_branch(), {}])
+        self.loops = self.loops[:-1]
+        self._run_block(statement.orelse)
+
+    def _run_try(self, statement: ast.Try) -> None:
+        self._run_block(statement.body)
+        self._run_arms([statement.orelse, *(handler.body for handler in statement.handlers)])
+        self._run_block(statement.finalbody)
+
+
+def _leaves(body: list[ast.stmt]) -> bool:
+    last = body[-1] if body else None
+    ends = isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and name_callee(last.value) in _ENDING
+    return ends or isinstance(last, _LEAVING)
