@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from itertools import takewhile
 
 from npuprof.runs.evidence import MOST_PROCESSES, Evidence, Process
@@ -11,10 +12,13 @@ from npuprof.runs.evidence.adapter_log import AdapterLog
 from npuprof.runs.evidence.blocks import Tail
 from npuprof.runs.evidence.engine_log import EngineLog
 from npuprof.runs.evidence.graph_dump import scan_dump
-from npuprof.runs.evidence.lines import has_head, parse_line
+from npuprof.runs.evidence.lines import has_head, parse_line, read_time
 from npuprof.runs.evidence.places import Source, find_sources, open_source
 from npuprof.runs.evidence.scanning import scan_stream
 from npuprof.runs.evidence.tf2_log import Tf2Log
+
+#: The longest time between two lines of which one begins a file and the other ends the one before it: plog goes on at once.
+_PAUSE = timedelta(seconds=2)
 
 
 class _Processes:
@@ -63,15 +67,23 @@ class _LogReader:
         self.place = ""
         self.attentive = False
         self._idle = 0
+        self._last = b""
+        self._between = False
 
     def take(self, raw: bytes, ended: bool) -> None:
         """Take a line; it goes on with the last one where it has no head."""
+        if self._between:
+            self._between = False
+            if not _follows(self._last, raw):
+                self.finish()
         line = parse_line(raw)
+        headless = line is None and not has_head(raw)
+        self._last = (self._last if headless else raw) if ended else b""
         if line is None:
-            if has_head(raw):
-                self._tail.clear()
-            else:
+            if headless:
                 self._tail.go_on(raw)
+            else:
+                self._tail.clear()
             self._idle += 1
         elif line.writer == "tf2":
             self._idle = 0
@@ -93,18 +105,23 @@ class _LogReader:
         self.attentive = is_open or self._tail.is_open
 
     def finish_file(self) -> None:
-        """End a file: a block that goes on in the next one is not joined, for one between them may be missing."""
-        self._tail.cut()
-        self.adapter.finish()
-        self.engine.finish()
-        self.attentive = False
+        """End a file: whether the next one goes on where it ends is told by its first line."""
+        self.adapter.tear()
+        self._between = self.attentive = True
 
     def finish(self) -> None:
-        """End what is open: there is nothing more to read."""
+        """End what is open: there is nothing more to read, or something between is lost."""
+        self._tail.cut()
         self.adapter.finish()
         self.engine.finish()
         for log in self.tf2.values():
             log.finish()
+
+
+def _follows(last: bytes, raw: bytes) -> bool:
+    """Return whether the first line of a file was written right after the last one of the file before: none between them is missing."""
+    one, other = read_time(last), read_time(raw)
+    return one is not None and other is not None and abs(other - one) <= _PAUSE
 
 
 def read_evidence(paths: Sequence[str], tell: Callable[[str], None] = lambda text: None) -> Evidence:
@@ -112,14 +129,14 @@ def read_evidence(paths: Sequence[str], tell: Callable[[str], None] = lambda tex
     sources = find_sources(paths)
     processes = _Processes()
     progress = _Progress(tell)
-    readers: dict[tuple[str, str], _LogReader] = {}
+    readers: dict[tuple[str, str, str], _LogReader] = {}
     for source in sources:
         progress.begin(source.path)
         if source.is_dump:
             _read_dump(source, processes, progress)
             continue
         folder = source.path.rpartition("/")[0] if source.stamp else source.path
-        reader = readers.setdefault((source.place, folder), _LogReader(processes))
+        reader = readers.setdefault((source.place, folder, source.writer), _LogReader(processes))
         reader.place = source.place
         with open_source(source.path) as (stream, most):
             scan_stream(stream, reader, progress.add, most)
