@@ -8,6 +8,7 @@ from npuprof.catalog.wire import Generation, list_standing_keys, load_generation
 from npuprof.runs.evidence import Map, Process, Values
 from npuprof.runs.evidence.blocks import Block, Tail, make_text
 from npuprof.runs.evidence.lines import Line
+from npuprof.runs.evidence.recalling import Opened, Run
 
 _PAIR = re.compile(r"([A-Za-z_][\w.]*):(?: (.*))?", re.ASCII | re.DOTALL)
 _SINGLE = re.compile(r"\[(GePlugin|GEOP)\] ([A-Za-z][\w ]{0,60}?) ?:[ ]?(.*)", re.ASCII | re.DOTALL)
@@ -44,6 +45,7 @@ class AdapterLog:
         self._blocks: dict[tuple[int, str], tuple[Process, Block]] = {}
         self._started: dict[tuple[int, str], str] = {}  # what was seen of a start since the last block of init options, by thread
         self._tail = tail
+        self.opened: Opened | None = None  # the block that the last line has begun
 
     @property
     def is_open(self) -> bool:
@@ -54,6 +56,7 @@ class AdapterLog:
         """Take a line. What it says is kept in its process."""
         where = (id(process), line.thread)
         text = line.text
+        self.opened = None
         found = self._blocks.get(where)
         if found is not None:
             pair = _PAIR.fullmatch(text)
@@ -68,7 +71,9 @@ class AdapterLog:
         title = text.rstrip()
         if title in self._titles:
             generation, stage = self._titles[title]
-            self._blocks[where] = (process, Block(stage, generation.name, list_standing_keys(generation.name, stage)))
+            block = Block(stage, generation.name, list_standing_keys(generation.name, stage))
+            self._blocks[where] = (process, block)
+            self.opened = Opened((where, title), block.values)
         elif title == _ODD_TITLE:
             self._blocks[where] = (process, Block("", ""))
         elif text.startswith("["):
@@ -80,6 +85,21 @@ class AdapterLog:
             if colon and name in self._fields["operator"]:
                 process.note("operator", Map({name: make_text(value, line.size, ended)}))
                 process.informed = True
+
+    def describe(self) -> object:
+        """Return all that is not yet told to a process, as it is now."""
+        return {where: block.describe() for where, (_, block) in self._blocks.items()}, dict(self._started)
+
+    def is_losing(self, process: Process, line: Line) -> bool:
+        """Return whether lines are missing in the block that a line is of."""
+        found = self._blocks.get((id(process), line.thread))
+        return found is not None and found[1].lost
+
+    def take_run(self, process: Process, line: Line, run: Run) -> None:
+        """Take the lines behind a title, which were read before."""
+        block = self._blocks[id(process), line.thread][1]
+        process.informed = True
+        self._tail.set(block.values, block.add_run(run), run.tail)
 
     def tear(self) -> None:
         """Let a file end: blocks go on in the next one with their very next keys."""
@@ -160,8 +180,9 @@ class AdapterLog:
     def _close_operator_block(self, process: Process, found: Map, started: str | None) -> None:
         """Keep the init options of an operator: they were in force only where it was the one that started the engine."""
         if started:
-            process.epoch.asked.append(found)
-            del process.epoch.asked[:-8]
+            if found not in process.epoch.asked:
+                process.epoch.asked.append(found)
+                del process.epoch.asked[:-8]
             return
         known = process.epochs[-1].maps.get("init", ()) if process.epochs else ()
         if started is None and any(one.values == found.values for one in known):

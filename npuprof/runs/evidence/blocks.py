@@ -6,6 +6,7 @@ from bisect import bisect_right
 
 from npuprof.runs.evidence import Map, Text, Values
 from npuprof.runs.evidence.lines import LONGEST_LINE, continue_text
+from npuprof.runs.evidence.recalling import Run
 
 #: How many lines without a head belong to one text at most: what goes on longer is the talk of another program.
 _MOST_LINES = 64
@@ -18,7 +19,7 @@ class Block:
     sorts as its bytes.
     """
 
-    __slots__ = ("_last", "_lost", "mixed", "stage", "standing", "title", "torn", "values")
+    __slots__ = ("_last", "lost", "mixed", "stage", "standing", "title", "torn", "values")
 
     def __init__(self, stage: str, title: str, standing: tuple[str, ...] = ()) -> None:
         self.stage = stage
@@ -28,7 +29,7 @@ class Block:
         self.mixed = False
         self.torn = False
         self._last = ""
-        self._lost = False
+        self.lost = False
 
     def takes(self, key: str) -> bool:
         """Return whether a key can come next."""
@@ -36,14 +37,25 @@ class Block:
 
     def add(self, key: str, text: Text) -> None:
         """Add the text of a key."""
-        self._lost = self._lost or self._passes_over(key)
+        self.lost = self.lost or self._passes_over(key)
         self._last = key
         self.torn = False
         self.values[key] = text
 
+    def add_run(self, run: Run) -> str:
+        """Add what lines behind the title say that were read before; return the last key."""
+        self.values.update(run.values)
+        self.lost = run.lost
+        self._last = next(reversed(run.values))
+        return self._last
+
+    def describe(self) -> object:
+        """Return all that is known of it now."""
+        return self.stage, self.title, dict(self.values), self.mixed, self.torn, self.lost, self._last
+
     def close(self, whole: bool) -> Map:
         """Return what was read."""
-        lost = self._lost or self.standing[-1:] > (self._last,)
+        lost = self.lost or self.standing[-1:] > (self._last,)
         return Map(dict(self.values), whole=whole and not self.mixed and not lost)
 
     def _passes_over(self, key: str) -> bool:

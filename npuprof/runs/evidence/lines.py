@@ -74,10 +74,20 @@ def _decode_before(raw: bytes) -> str:
     return raw.decode("ascii", "replace").strip()
 
 
+def _match_time(raw: bytes) -> re.Match[bytes] | None:
+    match = _PLOG.match(raw)
+    return _TIME.search(raw, 0, match.end()) if match is not None else None
+
+
+def find_time(raw: bytes) -> tuple[int, int] | None:
+    """Return where in a line of plog its time stands, None where there is none."""
+    found = _match_time(raw)
+    return (found.start(1), found.end()) if found is not None else None
+
+
 def read_time(raw: bytes) -> datetime | None:
     """Return when a line of plog was written, None where it does not say so."""
-    match = _PLOG.match(raw)
-    found = _TIME.search(raw, 0, match.end()) if match is not None else None
+    found = _match_time(raw)
     if found is None:
         return None
     *parts, milli, micro = map(int, found.groups())
