@@ -6,7 +6,7 @@ import json
 import os
 import random
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,15 @@ from adapterlogs.stage import Epoch, Plan, Session
 from adapterlogs.truth import VERDICTS
 from building import build_store
 
+from npuprof.runs.evidence.reading import read_evidence
+from npuprof.runs.verdicts import judge_process
+
 Run = Callable[..., Any]
 #: Seeds of the quick lane, a test for each dozen; NPUPROF_SEEDS judges as many more, from another end.
 DOZENS = 4
 MORE = int(os.environ.get("NPUPROF_SEEDS", "100"))
-#: How much of what the evidence proves has to be told: blocks that go on in another file are not joined, what is doubtful is not told.
-FLOOR = 0.85
+#: How much of what the evidence proves has to be told, of a dozen seeds: what is doubtful is not told.
+FLOOR = 0.94
 
 
 def read_verdicts(document: Any) -> list[judge.Said]:
@@ -76,6 +79,22 @@ def write_run(path: Path, *settings: dict[str, Any]) -> bytes:
     return path.read_bytes()
 
 
+def write_process(snapshot: str, modules: frozenset[str], **settings: Any) -> list[bytes]:
+    """Return the lines that a process with these settings logs."""
+    known = wire.list_options()
+    session = Session({name: (known[name].field, value) for name, value in {**CUT, **settings}.items()})
+    played = play(Plan(snapshot, 4242, [Epoch([session])], modules), random.Random(0))
+    process = files.Process(played.pid, "python3.7", played.lines, datetime(2026, 7, 24, 10, 11, 12, 345000))
+    stamped = [files.write_line(process, line, process.start + timedelta(microseconds=137 * at)) for at, line in enumerate(played.lines)]
+    return [raw + b"\n" for raw, _ in stamped]
+
+
+def judge_folder(folder: Path) -> list[tuple[str, str]]:
+    """Return the verdicts on what the process asked for that left a folder."""
+    processes = read_evidence([str(folder)]).processes
+    return [(verdict.setting, verdict.state) for process in processes for verdict in judge_process(CUT, process)]
+
+
 def test_a_log_that_still_grows_is_never_held_against_its_preset(run: Run, tmp_path: Path) -> None:
     preset = {"precision_mode_v2": "mixed_float16", "hcom_parallel": False, "graph_memory_max_size": "1024", "iterations_per_loop": 10}
     raw = write_run(tmp_path / "log", preset)
@@ -85,6 +104,88 @@ def test_a_log_that_still_grows_is_never_held_against_its_preset(run: Run, tmp_p
         said = read_verdicts(json.loads(answer.out)) if answer.out else []
         assert not [each for each in said if each.verdict in judge.AGAINST], end
     assert {each.verdict for each in said} == {"in force"}
+
+
+#: What a process asks for that is cut in two in every place: in the blocks, between them, and in front of what ends them.
+CUT = {"precision_mode": "force_fp16", "hcom_parallel": False, "debug_dir": "/a", "op_debug_config": "/a.cfg", "dump_layer": "a/b"}
+
+
+@pytest.mark.parametrize(("snapshot", "modules"), [("g", {"FMK"}), ("g", {"GE"}), ("d", {"FMK"}), ("c", {"FMK"})])
+def test_a_log_says_the_same_wherever_it_goes_on_in_another_file(tmp_path: Path, snapshot: str, modules: set[str]) -> None:
+    lines = write_process(snapshot, frozenset(modules))
+    cut = tmp_path / "plog-4242_20260724101112001.log", tmp_path / "plog-4242_20260724101112002.log"
+    cut[0].write_bytes(b"".join(lines))
+    whole = judge_folder(tmp_path)
+    states = {state for _, state in whole}
+    assert states == {"in force"} if snapshot == "g" else "in force" in states
+    for place in range(1, len(lines)):
+        for path, part in zip(cut, (lines[:place], lines[place:]), strict=True):
+            path.write_bytes(b"".join(part))
+        assert judge_folder(tmp_path) == whole, place
+
+
+def test_a_file_that_is_gone_between_two_leaves_nothing_to_join(tmp_path: Path) -> None:
+    """The rest of a block has what is asked for, and its beginning was of another one, of which that rest is gone."""
+    first, second = (write_process("g", frozenset({"FMK"}), op_debug_config=name) for name in ("/b.cfg", "/a.cfg"))
+    place = next(number for number, line in enumerate(first) if b" ge.debugDir" in line)
+    later = [line.replace(b":12.", b":42.") for line in second]
+    for rest, state in ((second[place:], "in force"), (later[place:], "cannot tell"), (second[place + 1 :], "cannot tell")):
+        for number, part in ((1, first[:place]), (3, rest)):
+            (tmp_path / f"plog-4242_2026072410111200{number}.log").write_bytes(b"".join(part))
+        assert dict(judge_folder(tmp_path))["op_debug_config"] == state, len(rest)
+
+
+def test_threads_that_come_too_late_at_one_time_are_both_too_late(tmp_path: Path) -> None:
+    """Two threads say that the engine runs already, and then each what it would have started it with."""
+    lines, other = (write_process("e", frozenset({"FMK"}), debug_dir=name) for name in ("/a", "/b"))
+    first = next(number for number, line in enumerate(other) if b" init options: " in line)
+    last = next(number for number, line in enumerate(other) if b" session options: " in line)
+    late = lines[first].replace(b"init options: ", b"[GePlugin] Ge has already initialized")
+    behind = [
+        late,
+        late.replace(b"]4242 ", b"]4243 "),
+        *other[first:last],
+        *(line.replace(b"]4242 ", b"]4243 ") for line in other[first:last]),
+    ]
+    (tmp_path / "plog-4242_1.log").write_bytes(b"".join([*lines, *behind]))
+    assert dict(judge_folder(tmp_path))["debug_dir"] == "in force"
+
+
+@pytest.mark.parametrize(
+    ("lost", "modules", "setting", "value", "state"),
+    [
+        ("", {"FMK"}, "precision_mode_v2", "fp16", "changed"),  # two lines of the block
+        ("", {"GE"}, "precision_mode_v2", "fp16", "changed"),
+        ("", {"GE"}, "oo_constant_folding", True, "changed"),
+        (" op_debug_level: ", {"FMK"}, "precision_mode_v2", "fp16", "changed"),  # nobody set this one either
+        (" ge.graphRunMode: ", {"FMK"}, "precision_mode_v2", "fp16", "cannot tell"),
+        (" something", {"FMK"}, "graph_memory_max_size", "1024", "cannot tell"),  # one line, and that may be lost
+        ("", {"GE"}, "graph_memory_max_size", "1024", "cannot tell"),
+        ("", {"FMK", "GE"}, "graph_memory_max_size", "1024", "changed"),
+        ("", {"FMK", "GE"}, "graph_memory_max_size", "", "default or set"),
+        (" ge.hcomParallel: ", {"FMK", "GE"}, "graph_memory_max_size", "1024", "cannot tell"),
+        ("option: ge.hcomParallel, ", {"FMK", "GE"}, "graph_memory_max_size", "1024", "cannot tell"),
+    ],
+)
+def test_two_lines_that_are_missing_in_whole_blocks_prove_that_nobody_set_it(
+    tmp_path: Path, lost: str, modules: set[str], setting: str, value: Any, state: str
+) -> None:
+    lines = write_process("g", frozenset(modules))
+    kept = [line for line in lines if not lost or lost.encode() not in line]
+    (tmp_path / "plog-4242_1.log").write_bytes(b"".join(kept))
+    (process,) = read_evidence([str(tmp_path)]).processes
+    assert judge_process({setting: value}, process)[0].state == state
+
+
+def test_a_single_line_tells_what_the_block_has_lost(tmp_path: Path) -> None:
+    lines = write_process("c", frozenset({"FMK"}))
+    assert any(b"[GePlugin] precision_mode : force_fp16" in line for line in lines)
+    kept = [line for line in lines if b" ge.exec.precision_mode: " not in line and b" precision_mode: " not in line]
+    (tmp_path / "plog-4242_1.log").write_bytes(b"".join(kept))
+    assert dict(judge_folder(tmp_path))["precision_mode"] == "in force"
+    later = [line for line in write_process("c", frozenset({"FMK"}), precision_mode="force_fp32") if b"recision_mode: " not in line]
+    (tmp_path / "plog-4242_1.log").write_bytes(b"".join([*kept, *later]))
+    assert dict(judge_folder(tmp_path))["precision_mode"] == "changed", "the line of a start is of its block"
 
 
 def test_ranks_that_disagree_are_told_apart(run: Run, tmp_path: Path) -> None:

@@ -81,12 +81,35 @@ def find_wire(name: str) -> Wire | None:
 
 
 @cache
+def list_standing_keys(generation: str, stage: str) -> tuple[str, ...]:
+    """Return the keys that a block of a stage has whatever is set, in the order of their bytes.
+
+    Where the title of a block is that of several adapters, they are those of all of them; early ones have the keys of the engine alone.
+    """
+    found = next(one for one in load_generations() if one.name == generation)
+    names = {found.name, *found.also}
+    keys = {
+        key
+        for wire in load_wires().values()
+        if names <= set(wire.logged_by)
+        for key, unset in wire.keys(stage).items()
+        if unset != NO_KEY and (not found.also or key.startswith("ge."))
+    }
+    return tuple(sorted(keys, key=str.encode))
+
+
+@cache
 def load_known_keys() -> dict[str, frozenset[str]]:
-    """Return the keys that options have in each stage; below ``tf2`` those of TF 2 and its leaves."""
+    """Return the keys that options have in each stage.
+
+    Below ``tf2`` are those of TF 2 and its leaves, below ``tf1`` those that it never sends.
+    """
     found: dict[str, frozenset[str]] = {}
     wires = load_wires().values()
     for stage in STAGES:
         found[stage] = frozenset(key for wire in wires for key in wire.keys(stage))
+    sent = {wire.tf2.get(one) for wire in wires for one in ("global", "session")}
+    found["tf1"] = (found["init"] | found["session"]) - sent
     found["tf2"] = frozenset(text for wire in wires for name, text in wire.tf2.items() if name != "unset")
     return found
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from npuprof.catalog.wire import Generation, Wire, find_wire, load_generations
+from npuprof.catalog.wire import NO_KEY, Generation, Wire, find_wire, list_standing_keys, load_generations, load_known_keys
 from npuprof.runs import dumps, tf2verdicts
 from npuprof.runs.evidence import Epoch, Map, Process, Text
 from npuprof.runs.found import ABSENT, CANNOT_TELL, CHANGED, DEFAULT_OR_SET, IN_FORCE, NOT_IN_FORCE, TOO_LATE, Outcome, Verdict, merge
@@ -64,6 +64,9 @@ def _judge_epoch(wanted: Wanted, epoch: Epoch, process: Process, generation: Gen
     says = {one.says for one in stages}
     name = wire.name
     note = next((one.note for one in stages if one.note), "")
+    if not stages and _is_left_out(wire, epoch, process):
+        state = DEFAULT_OR_SET if wanted.is_default(()) else CHANGED
+        return Verdict(name, state, (), "no line of it is in a block that has all that is always there, as where nobody set it")
     if not stages:
         return Verdict(name, CANNOT_TELL, (), _explain_missing(wire, epoch, process), _find_teller(wire, process))
     if wire.outdone_by and SAME in says and (outdone := _find_outdone(wire, epoch)):
@@ -98,12 +101,29 @@ def _is_forced(wanted: Wanted, epoch: Epoch) -> bool:
     return any(key in values and values[key].text == text for values in maps for key, text in wire.forced_by.items())
 
 
+def _is_left_out(wire: Wire, epoch: Epoch, process: Process) -> bool:
+    """Return whether blocks show that nobody set an option: whole ones, and in two places there should be a line of it and is none.
+
+    A single line may have been lost, and nothing would show that.
+    """
+    newest = load_generations()[0]
+    stages = [stage for stage in ("init", "session") if wire.keys(stage)]
+    if len(stages) != 1 or process.generation not in ("", newest.name) or set(wire.keys(stages[0]).values()) != {NO_KEY}:
+        return False
+    standing = set(list_standing_keys(newest.name, stages[0]))
+    maps = epoch.maps.get(stages[0], ())
+    if stages[0] in epoch.crowded or not all(one.whole and standing <= one.values.keys() for one in maps):
+        return False
+    return len(wire.keys(stages[0])) * len({one.engine for one in maps}) > 1
+
+
 def _is_tf2_default(wanted: Wanted, process: Process) -> bool:
     """Return whether the adapter for TensorFlow 2 may have spoken: the engine names no adapter, and its defaults are others."""
     unset = wanted.wire.tf2.get("unset")
     if unset is None or process.generation:
         return False
-    if not any(one.engine for epoch in process.epochs for maps in epoch.maps.values() for one in maps):
+    seen = [one.values.keys() for epoch in process.epochs for maps in epoch.maps.values() for one in maps if one.engine]
+    if not seen or any(not keys.isdisjoint(load_known_keys()["tf1"]) for keys in seen):
         return False
     other = Wanted(wanted.wire, wanted.value, tf2=True)
     return unset in (wanted.plain, other.plain) or other.is_default(())
@@ -113,7 +133,7 @@ def _judge_init(wanted: Wanted, epoch: Epoch) -> Outcome | None:
     wire = wanted.wire
     found = [merge(_judge_map(wanted, "init", one), one) for one in epoch.maps.get("init", ())]
     known = [one for one in found if one is not None]
-    if not known and not epoch.has("init"):
+    if not known:
         maps = epoch.maps.get("single init", ())
         known = [_judge_text(wanted, wire.name, one.values[wire.name]) for one in maps if wire.name in one.values]
     if not known:

@@ -1,8 +1,8 @@
 """How long ``verify`` takes over logs against ``grep -F`` of one word in them: ``python tests/bench/bench_evidence.py``.
 
-Two logs of 256 MiB: one as a training writes them, where the adapter writes a line in six, and one where every line is the adapter's;
-in both the blocks of options stand at the beginning, in the middle and at the end. Printed are ratios of processor time, and the peak
-of memory over that of a log of one MiB.
+Logs of 256 MiB: one as a training writes them, where the adapter writes a line in six, one where every line is the adapter's, and one
+that has nothing but the options of graphs, of which each is added a moment later. Blocks of options stand at the beginning, in the middle
+and at the end as well. Printed are ratios of processor time, and the peak of memory over that of a log of one MiB.
 """
 
 from __future__ import annotations
@@ -14,10 +14,15 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from logged import write_line, write_run
+from logged import write_block, write_engine_line, write_line, write_run
 
 SIZE = 256 << 20
 WORD = "OMPartition"
+GRAPH = {
+    "ge.compileHybridMode": "", "ge.dynamicDims": "", "ge.dynamicNodeType": "-1", "ge.exec.graphIOMemAllocMode": "ByGE",
+    "ge.exec.inputReuseMemIndexes": "0", "ge.exec.isVarInitGraph": "0", "ge.exec.overflow": "1", "ge.graphLevelSat": "1",
+    "ge.inputShape": "", "ge.jit_compile": "2", "ge.shape_generalized_build_mode": "shape_precise", "iterations_per_loop": "10",
+}  # fmt: skip
 MODULES = ("RUNTIME", "HCCL", "GE", "ASCENDCL", "FMK", "TEFUSION")
 
 
@@ -31,8 +36,18 @@ def write_noise(number: int, modules: tuple[str, ...]) -> str:
     return f"{head} SubmitTask: stream_id={number % 64}, task_id={number}, name=MatMul_{number}, cost {number % 99} us\n"
 
 
+def write_graphs(number: int) -> str:
+    """Return what adapter and engine write of a graph that is added."""
+    lines = [write_line(f"[GEOP] call ge session add graph jit_compile: 2, graph_id: {number}", "geop_npu.cc")]
+    lines.append(write_block("Graph options: ", GRAPH, file="geop_npu.cc"))
+    tail = f", innerSession:0, graphid: {number}."
+    lines += [write_engine_line(f"GE option: {key}, value: {text}{tail}", "AddGraph") for key, text in GRAPH.items()]
+    return "".join(lines).replace("05:06:07.008", f"05:{number // 60 % 60:02d}:{number % 60:02d}.{number % 1000:03d}")
+
+
 def write_log(path: Path, modules: tuple[str, ...], size: int) -> None:
-    piece = "".join(write_noise(number, modules) for number in range(40_000)).encode()
+    noise = (write_noise(number, modules) for number in range(40_000)) if modules else map(write_graphs, range(3_000))
+    piece = "".join(noise).encode()
     run = write_run({"ge.deterministic": "1"}).encode()
     with path.open("wb") as file:
         file.write(run)
@@ -57,7 +72,8 @@ def measure(command: list[str], rounds: int = 3) -> tuple[float, int]:
 
 
 def main() -> None:
-    for title, modules in (("a line in six is the adapter's", MODULES), ("all lines are the adapter's", ("FMK",))):
+    kinds = (("a line in six is the adapter's", MODULES), ("all lines are the adapter's", ("FMK",)), ("all lines are options", ()))
+    for title, modules in kinds:
         with tempfile.TemporaryDirectory() as folder:
             preset, log, small = Path(folder, "p.toml"), Path(folder, "a.log"), Path(folder, "b.log")
             preset.write_text("[options]\ndeterministic = 1\n")

@@ -113,6 +113,17 @@ class Process:
         self.pending.clear()
         return self.epoch
 
+    def describe(self) -> object:
+        """Return all that another line could change, as it is now: what is the same twice was not changed between."""
+        if self.crowded:
+            return object()
+        last = self.epochs[-1] if self.epochs else None
+        head = (self.generation, self.informed, self.rank, self.device, len(self.epochs), tuple(self.pending))
+        if last is None:
+            return head
+        kept = {stage: len(maps) for stage, maps in last.maps.items()}  # they only grow
+        return head, last.late, last.doubtful, tuple(last.asked), kept, frozenset(last.crowded)
+
     def note(self, stage: str, found: Map) -> None:
         """Keep what may belong to an epoch that has not begun yet."""
         if (stage, found) in self.pending:

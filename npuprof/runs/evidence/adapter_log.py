@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
-from npuprof.catalog.wire import Generation, load_generations, load_line_fields, load_single_names
+from npuprof.catalog.wire import Generation, list_standing_keys, load_generations, load_line_fields, load_single_names
 from npuprof.runs.evidence import Map, Process, Values
 from npuprof.runs.evidence.blocks import Block, Tail, make_text
 from npuprof.runs.evidence.lines import Line
+from npuprof.runs.evidence.recalling import Opened, Run
 
 _PAIR = re.compile(r"([A-Za-z_][\w.]*):(?: (.*))?", re.ASCII | re.DOTALL)
 _SINGLE = re.compile(r"\[(GePlugin|GEOP)\] ([A-Za-z][\w ]{0,60}?) ?:[ ]?(.*)", re.ASCII | re.DOTALL)
@@ -42,8 +43,9 @@ class AdapterLog:
         self._singles = load_single_names()
         self._fields = {stage: load_line_fields(stage) for stage in ("partition", "operator")}
         self._blocks: dict[tuple[int, str], tuple[Process, Block]] = {}
-        self._started: dict[int, str] = {}  # what was seen of a start since the last block of init options
+        self._started: dict[tuple[int, str], str] = {}  # what was seen of a start since the last block of init options, by thread
         self._tail = tail
+        self.opened: Opened | None = None  # the block that the last line has begun
 
     @property
     def is_open(self) -> bool:
@@ -54,6 +56,7 @@ class AdapterLog:
         """Take a line. What it says is kept in its process."""
         where = (id(process), line.thread)
         text = line.text
+        self.opened = None
         found = self._blocks.get(where)
         if found is not None:
             pair = _PAIR.fullmatch(text)
@@ -68,7 +71,9 @@ class AdapterLog:
         title = text.rstrip()
         if title in self._titles:
             generation, stage = self._titles[title]
-            self._blocks[where] = (process, Block(stage, generation.name))
+            block = Block(stage, generation.name, list_standing_keys(generation.name, stage))
+            self._blocks[where] = (process, block)
+            self.opened = Opened((where, title), block.values)
         elif title == _ODD_TITLE:
             self._blocks[where] = (process, Block("", ""))
         elif text.startswith("["):
@@ -81,17 +86,38 @@ class AdapterLog:
                 process.note("operator", Map({name: make_text(value, line.size, ended)}))
                 process.informed = True
 
+    def describe(self) -> object:
+        """Return all that is not yet told to a process, as it is now."""
+        return {where: block.describe() for where, (_, block) in self._blocks.items()}, dict(self._started)
+
+    def is_losing(self, process: Process, line: Line) -> bool:
+        """Return whether lines are missing in the block that a line is of."""
+        found = self._blocks.get((id(process), line.thread))
+        return found is not None and found[1].lost
+
+    def take_run(self, process: Process, line: Line, run: Run) -> None:
+        """Take the lines behind a title, which were read before."""
+        block = self._blocks[id(process), line.thread][1]
+        process.informed = True
+        self._tail.set(block.values, block.add_run(run), run.tail)
+
+    def tear(self) -> None:
+        """Let a file end: blocks go on in the next one with their very next keys."""
+        for _, block in self._blocks.values():
+            block.torn = True
+
     def finish(self) -> None:
-        """End all blocks: there is nothing more to read."""
+        """End all blocks, and what was seen of a start: nothing more is there to read, or something between is lost."""
         for where in list(self._blocks):
             self._close(where, whole=False)
+        self._started.clear()
 
     def _take_marked(self, process: Process, text: str, line: Line, ended: bool) -> None:
         if "already initialized" in text:
-            self._started[id(process)] = ALREADY
+            self._started[id(process), line.thread] = ALREADY
             process.settle().late = ALREADY
         elif "skip GePlugin init" in text:
-            self._started[id(process)] = GLOBAL
+            self._started[id(process), line.thread] = GLOBAL
             process.settle().late = GLOBAL
         elif match := _OPERATOR.match(text):
             process.note("operator", Map(self._parse_fields("operator", text[match.end() :], line.size, ended)))
@@ -100,20 +126,23 @@ class AdapterLog:
             process.settle().add("add graph", Map({match[1]: make_text(match[2], 0, ended)}))
         elif match := _DEVICE.match(text):
             process.device = match[1]
-            self._started.setdefault(id(process), "")
+            self._started.setdefault((id(process), line.thread), "")
         elif match := _SINGLE.fullmatch(text):
             self._take_single(process, match, line, ended)
         elif text.startswith("[GePlugin]"):
-            self._started.setdefault(id(process), "")
+            self._started.setdefault((id(process), line.thread), "")
 
     def _take_single(self, process: Process, match: re.Match[str], line: Line, ended: bool) -> None:
         if match[1] == "GePlugin":
-            self._started.setdefault(id(process), "")
+            self._started.setdefault((id(process), line.thread), "")
         option = self._singles.get(match[2]) or self._singles.get(match[2].replace(" ", "_"))
         if option is None:
             return
         process.informed = True
         stage = "single init" if match[1] == "GePlugin" else "single session"
+        if process.generation and stage == "single init":  # the block of this start comes after it
+            process.note(stage, Map({option: make_text(match[3], line.size, ended)}))
+            return
         last = process.epochs[-1] if process.epochs else None
         known = last is not None and any(option in one.values for one in last.maps.get(stage, ()))
         if known and stage == "single init" and not (last is not None and last.has("init")):
@@ -144,16 +173,16 @@ class AdapterLog:
             return
         if generation.per == "start":
             process.start_epoch().add("init", found)
-            self._started.pop(id(process), None)
+            self._started.pop(where, None)
             return
-        self._close_operator_block(process, found)
+        self._close_operator_block(process, found, self._started.pop(where, None))
 
-    def _close_operator_block(self, process: Process, found: Map) -> None:
+    def _close_operator_block(self, process: Process, found: Map, started: str | None) -> None:
         """Keep the init options of an operator: they were in force only where it was the one that started the engine."""
-        started = self._started.pop(id(process), None)
         if started:
-            process.epoch.asked.append(found)
-            del process.epoch.asked[:-8]
+            if found not in process.epoch.asked:
+                process.epoch.asked.append(found)
+                del process.epoch.asked[:-8]
             return
         known = process.epochs[-1].maps.get("init", ()) if process.epochs else ()
         if started is None and any(one.values == found.values for one in known):

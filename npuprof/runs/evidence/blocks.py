@@ -2,37 +2,66 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+
 from npuprof.runs.evidence import Map, Text, Values
 from npuprof.runs.evidence.lines import LONGEST_LINE, continue_text
+from npuprof.runs.evidence.recalling import Run
 
 #: How many lines without a head belong to one text at most: what goes on longer is the talk of another program.
 _MOST_LINES = 64
 
 
 class Block:
-    """One block. It is ``mixed`` where a line in it cannot be of it."""
+    """One block. It is ``mixed`` where a line in it cannot be of it, ``torn`` while only the very next key may follow.
 
-    __slots__ = ("_last", "mixed", "stage", "title", "values")
+    ``standing`` are the keys that every block of its kind has, in their order: one that is passed over was lost. Keys are ASCII, which
+    sorts as its bytes.
+    """
 
-    def __init__(self, stage: str, title: str) -> None:
+    __slots__ = ("_last", "lost", "mixed", "stage", "standing", "title", "torn", "values")
+
+    def __init__(self, stage: str, title: str, standing: tuple[str, ...] = ()) -> None:
         self.stage = stage
         self.title = title
+        self.standing = standing
         self.values: Values = {}
         self.mixed = False
-        self._last = b""
+        self.torn = False
+        self._last = ""
+        self.lost = False
 
     def takes(self, key: str) -> bool:
         """Return whether a key can come next."""
-        return key.encode() > self._last
+        return key > self._last and not (self.torn and self._passes_over(key))
 
     def add(self, key: str, text: Text) -> None:
         """Add the text of a key."""
-        self._last = key.encode()
+        self.lost = self.lost or self._passes_over(key)
+        self._last = key
+        self.torn = False
         self.values[key] = text
+
+    def add_run(self, run: Run) -> str:
+        """Add what lines behind the title say that were read before; return the last key."""
+        self.values.update(run.values)
+        self.lost = run.lost
+        self._last = next(reversed(run.values))
+        return self._last
+
+    def describe(self) -> object:
+        """Return all that is known of it now."""
+        return self.stage, self.title, dict(self.values), self.mixed, self.torn, self.lost, self._last
 
     def close(self, whole: bool) -> Map:
         """Return what was read."""
-        return Map(dict(self.values), whole=whole and not self.mixed)
+        lost = self.lost or self.standing[-1:] > (self._last,)
+        return Map(dict(self.values), whole=whole and not self.mixed and not lost)
+
+    def _passes_over(self, key: str) -> bool:
+        """Return whether a key that has to be there is between the last one and this."""
+        after = bisect_right(self.standing, self._last)
+        return after < len(self.standing) and self.standing[after] < key
 
 
 class Tail:

@@ -7,6 +7,7 @@ import re
 from npuprof.runs.evidence import Map, Process, Text, Values
 from npuprof.runs.evidence.blocks import Tail
 from npuprof.runs.evidence.lines import LONGEST_LINE, Line
+from npuprof.runs.evidence.recalling import Opened, Run
 
 _OPTION = re.compile(r"GE(?:Session)? ?option: (\S+), value: (.*)", re.DOTALL)
 _OF_GRAPH = re.compile(r", innerSession:\d+, graphid: \d+\.$")
@@ -30,10 +31,12 @@ class EngineLog:
     def __init__(self, tail: Tail) -> None:
         self._series: dict[tuple[int, str], tuple[Process, _Series]] = {}
         self._tail = tail
+        self.opened: Opened | None = None  # the series that the last line has begun
 
     def take(self, process: Process, line: Line, ended: bool) -> None:
         """Take a line. What it says is kept in its process."""
         where = (id(process), line.thread)
+        self.opened = None
         if _MORE_THAN_ONCE in line.text:
             self._close(where)
             process.settle().late = "the engine was running already"
@@ -53,6 +56,7 @@ class EngineLog:
         if known is None or known[1].stage != stage or key <= known[1].last:
             self._close(where)
             known = self._series[where] = (process, _Series(stage))
+            self.opened = Opened((where, stage, key), known[1].values)
         series = known[1]
         series.last = key
         whole = of_graph is not None or text.endswith(".")
@@ -60,6 +64,22 @@ class EngineLog:
         series.values[match[1]] = Text(plain, not whole or not ended or line.size >= LONGEST_LINE)
         self._tail.set(series.values, match[1], line.size)
         process.informed = True
+
+    def describe(self) -> object:
+        """Return all that is not yet told to a process, as it is now."""
+        return {where: (series.stage, dict(series.values)) for where, (_, series) in self._series.items()}
+
+    def is_losing(self, process: Process, line: Line) -> bool:
+        """Return that nothing tells whether lines are missing in a series."""
+        return False
+
+    def take_run(self, process: Process, line: Line, run: Run) -> None:
+        """Take the lines behind the first one of a series, which were read before."""
+        series = self._series[id(process), line.thread][1]
+        series.values.update(run.values)
+        last = next(reversed(run.values))
+        series.last = last.encode()
+        self._tail.set(series.values, last, run.tail)
 
     def finish(self) -> None:
         """End all series: there is nothing more to read."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from typing import NamedTuple
 
 from npuprof.runs.evidence import Text
@@ -12,6 +13,7 @@ LONGEST_LINE = 1022
 #: What launchers put before the lines of a process.
 _BEFORE = rb"((?:\[[\w.]+,[\w.]+\]<std(?:err|out)>:|\[?[\w.-]{1,40}[:>\]|] ?)?)\s?"
 _PLOG = re.compile(_BEFORE + rb"\[(\w+)\] ?(\w+)\((\d+),([^)]*)\): ?[\d:.-]{19,29} ?", re.ASCII)
+_TIME = re.compile(rb"\): ?(\d{4})-(\d\d)-(\d\d)-(\d\d):(\d\d):(\d\d)\.(\d{3})\.(\d{3})\b", re.ASCII)
 _TENSORFLOW = re.compile(_BEFORE + rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: ([IWEF]) ([\w./-]+):\d+\] ?", re.ASCII)
 _ADAPTER = re.compile(rb"(?:\[[^\]]*\])?\[TF_ADAPTER\] ?\[([^\]:]+):\d+\](\d*) ?", re.ASCII)
 _ENGINE = re.compile(rb"(?:\[[\w:]+\] ?)?\[([^\]:]+):\d+\](\d+) (\w+):", re.ASCII)
@@ -70,6 +72,29 @@ def _parse_plog(match: re.Match[bytes], raw: bytes) -> Line | None:
 
 def _decode_before(raw: bytes) -> str:
     return raw.decode("ascii", "replace").strip()
+
+
+def _match_time(raw: bytes) -> re.Match[bytes] | None:
+    match = _PLOG.match(raw)
+    return _TIME.search(raw, 0, match.end()) if match is not None else None
+
+
+def find_time(raw: bytes) -> tuple[int, int] | None:
+    """Return where in a line of plog its time stands, None where there is none."""
+    found = _match_time(raw)
+    return (found.start(1), found.end()) if found is not None else None
+
+
+def read_time(raw: bytes) -> datetime | None:
+    """Return when a line of plog was written, None where it does not say so."""
+    found = _match_time(raw)
+    if found is None:
+        return None
+    *parts, milli, micro = map(int, found.groups())
+    try:
+        return datetime(parts[0], parts[1], parts[2], parts[3], parts[4], parts[5], milli * 1000 + micro)
+    except ValueError:
+        return None
 
 
 def has_head(raw: bytes) -> bool:

@@ -22,13 +22,14 @@ _OF_PROCESS = re.compile(r"(\d+)_\d+")
 
 
 class Source(NamedTuple):
-    """One file. ``place`` is what processes of one machine share, ``pid`` the process that its folder names."""
+    """One file. ``place`` is what processes of one machine share; ``pid`` is the process of its folder, ``writer`` the one of its name."""
 
     path: str
     place: str
     pid: int | None
     stamp: str
     is_dump: bool
+    writer: str = ""
 
 
 def find_sources(paths: Sequence[str]) -> list[Source]:
@@ -69,7 +70,8 @@ def _describe(path: str) -> Source:
         parts.pop()
     while parts and parts[-1] in _OWN_FOLDERS:
         parts.pop()
-    return Source(path, os.sep.join(parts) or os.sep, pid, match[2] if match else "", is_dump)
+    writer, stamp = match.groups() if match else ("", "")
+    return Source(path, os.sep.join(parts) or os.sep, pid, stamp, is_dump, writer)
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from itertools import takewhile
 
 from npuprof.runs.evidence import MOST_PROCESSES, Evidence, Process
@@ -11,10 +12,14 @@ from npuprof.runs.evidence.adapter_log import AdapterLog
 from npuprof.runs.evidence.blocks import Tail
 from npuprof.runs.evidence.engine_log import EngineLog
 from npuprof.runs.evidence.graph_dump import scan_dump
-from npuprof.runs.evidence.lines import has_head, parse_line
+from npuprof.runs.evidence.lines import Line, has_head, parse_line, read_time
 from npuprof.runs.evidence.places import Source, find_sources, open_source
+from npuprof.runs.evidence.recalling import Periods, Runs
 from npuprof.runs.evidence.scanning import scan_stream
 from npuprof.runs.evidence.tf2_log import Tf2Log
+
+#: The longest time between two lines of which one begins a file and the other ends the one before it: plog goes on at once.
+_PAUSE = timedelta(seconds=2)
 
 
 class _Processes:
@@ -62,28 +67,46 @@ class _LogReader:
         self.tf2: dict[tuple[str, str], Tf2Log] = {}
         self.place = ""
         self.attentive = False
+        self.recalling = False
+        self._runs = Runs()
+        self._periods = Periods()
+        self._opener: tuple[AdapterLog | EngineLog, Process, Line] | None = None
+        self._strangers = 0  # how many lines were not of the process before
         self._idle = 0
+        self._last = b""
+        self._between = False
 
     def take(self, raw: bytes, ended: bool) -> None:
         """Take a line; it goes on with the last one where it has no head."""
+        if self._between:
+            self._between = False
+            if not _follows(self._last, raw):
+                self.finish()
         line = parse_line(raw)
+        headless = line is None and not has_head(raw)
+        self._last = (self._last if headless else raw) if ended else b""
+        self.recalling = False
+        if headless or not ended:
+            self._runs.forget()
         if line is None:
-            if has_head(raw):
-                self._tail.clear()
-            else:
+            if headless:
                 self._tail.go_on(raw)
+            else:
+                self._tail.clear()
             self._idle += 1
         elif line.writer == "tf2":
             self._idle = 0
+            self._strangers += 1
             self._tail.clear()
             log = self.tf2.setdefault((self.place, line.before), Tf2Log(self._tail))
             log.take(self.place, line, ended)
         else:
             self._tail.clear()
             process = self._processes.get(self.place, line.before, line.pid)
+            self._strangers += process is None or self._opener is None or self._opener[1] is not process
             if process is not None:
                 self._idle = 0 if line.writer == "adapter" else self._idle + 1  # lines of the engine end no block, and are by far the most
-                (self.engine if line.writer == "engine" else self.adapter).take(process, line, ended)
+                self._take_of(self.engine if line.writer == "engine" else self.adapter, process, line, raw, ended)
         is_open = self.adapter.is_open or any(log.is_open for log in self.tf2.values())
         if is_open and self._idle > 20_000:  # whoever wrote it is gone
             self.adapter.finish()
@@ -92,19 +115,54 @@ class _LogReader:
             is_open = False
         self.attentive = is_open or self._tail.is_open
 
+    def _take_of(self, log: AdapterLog | EngineLog, process: Process, line: Line, raw: bytes, ended: bool) -> None:
+        log.take(process, line, ended)
+        self._runs.follow(raw, line.size, log.is_losing(process, line))
+        if log.opened is not None and ended:
+            self._opener = (log, process, line)
+            self.recalling = True
+
+    def recall(self, data: bytes, place: int) -> int:
+        """Return to which place lines were taken all at once: they say what was said behind such a title before."""
+        assert self._opener is not None
+        log, process, line = self._opener
+        assert log.opened is not None
+        self.recalling = False
+
+        def describe() -> object:
+            return self._strangers, process.describe(), self.adapter.describe(), self.engine.describe()
+
+        end = self._periods.skip(log.opened.key, data, place, describe)
+        run = self._runs.find(log.opened, data, end)
+        if run is None:
+            self._runs.begin(log.opened)
+        else:
+            log.take_run(process, line, run)
+            end += run.lines.size
+        if end > place:
+            self._idle = 0 if self.adapter.is_open else self._idle
+            self._last = data[data.rfind(b"\n", 0, end - 1) + 1 : end - 1]
+        return end
+
     def finish_file(self) -> None:
-        """End a file: a block that goes on in the next one is not joined, for one between them may be missing."""
-        self._tail.cut()
-        self.adapter.finish()
-        self.engine.finish()
-        self.attentive = False
+        """End a file: whether the next one goes on where it ends is told by its first line."""
+        self.adapter.tear()
+        self._between = self.attentive = True
 
     def finish(self) -> None:
-        """End what is open: there is nothing more to read."""
+        """End what is open: there is nothing more to read, or something between is lost."""
+        self._runs.forget()
+        self._tail.cut()
         self.adapter.finish()
         self.engine.finish()
         for log in self.tf2.values():
             log.finish()
+
+
+def _follows(last: bytes, raw: bytes) -> bool:
+    """Return whether the first line of a file was written right after the last one of the file before: none between them is missing."""
+    one, other = read_time(last), read_time(raw)
+    return one is not None and other is not None and abs(other - one) <= _PAUSE
 
 
 def read_evidence(paths: Sequence[str], tell: Callable[[str], None] = lambda text: None) -> Evidence:
@@ -112,14 +170,14 @@ def read_evidence(paths: Sequence[str], tell: Callable[[str], None] = lambda tex
     sources = find_sources(paths)
     processes = _Processes()
     progress = _Progress(tell)
-    readers: dict[tuple[str, str], _LogReader] = {}
+    readers: dict[tuple[str, str, str], _LogReader] = {}
     for source in sources:
         progress.begin(source.path)
         if source.is_dump:
             _read_dump(source, processes, progress)
             continue
         folder = source.path.rpartition("/")[0] if source.stamp else source.path
-        reader = readers.setdefault((source.place, folder), _LogReader(processes))
+        reader = readers.setdefault((source.place, folder, source.writer), _LogReader(processes))
         reader.place = source.place
         with open_source(source.path) as (stream, most):
             scan_stream(stream, reader, progress.add, most)

@@ -17,12 +17,16 @@ _ADAPTER_SIGNS = (b"TF_ADAPTER", b"tf_adapter/")
 
 
 class Reader(Protocol):
-    """Who takes lines. It is ``attentive`` where it wants the next one too, whatever that is."""
+    """Who takes lines. It is ``attentive`` where it wants the next one too, whatever that is, ``recalling`` where it may know more."""
 
     attentive: bool
+    recalling: bool
 
     def take(self, raw: bytes, ended: bool) -> None:
         """Take a line without its end; of the last one of a file that may be missing."""
+
+    def recall(self, data: bytes, place: int) -> int:
+        """Return to which place lines were taken all at once, as they say what was read before."""
 
 
 def scan_stream(stream: IO[bytes], reader: Reader, tell: Callable[[int], None], most: int | None = None) -> int:
@@ -60,21 +64,42 @@ def _scan_lines(data: bytes, reader: Reader) -> None:
     words: tuple[bytes, ...] = _WORDS
     if any(sign in data for sign in _ADAPTER_SIGNS):
         words += _ADAPTER_WORDS
-    ahead = {word: data.find(word) for word in words}
+    ahead = _Ahead(data, words)
     size, place = len(data), 0
     while place < size:
         if not reader.attentive:
-            hits = []
-            for word, found in ahead.items():
-                if 0 <= found < place:
-                    found = ahead[word] = data.find(word, place)
-                if found >= 0:
-                    hits.append(found)
-            if not hits:
+            hit = ahead.find(place)
+            if hit is None:
                 return
-            place = max(data.rfind(b"\n", place, min(hits)) + 1, place)
+            place = max(data.rfind(b"\n", place, hit) + 1, place)
         end = data.find(b"\n", place)
         ended = end >= 0
         line = data[place : end if ended else size]
         reader.take(line[:-1] if line.endswith(b"\r") else line, ended)
         place = end + 1 if ended else size
+        if reader.recalling:
+            place = reader.recall(data, place)
+
+
+class _Ahead:
+    """Where the first of several words is next: what was looked through for one of them is not looked through again."""
+
+    def __init__(self, data: bytes, words: tuple[bytes, ...]) -> None:
+        self._data = data
+        self._hits = dict.fromkeys(words, -1)  # where one is, if that is known
+        self._before = dict.fromkeys(words, 0)  # before which place none is
+
+    def find(self, place: int) -> int | None:
+        """Return where the first one from a place on is, None where none is; places only grow."""
+        data, hits, nearest = self._data, self._hits, len(self._data)
+        for word, hit in hits.items():
+            if hit < place:
+                start = max(place, self._before[word])
+                if start >= nearest:
+                    continue
+                hit = hits[word] = data.find(word, start, nearest + len(word) - 1)
+                if hit < 0:
+                    self._before[word] = nearest
+                    continue
+            nearest = min(nearest, hit)
+        return nearest if nearest < len(data) else None

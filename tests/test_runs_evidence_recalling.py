@@ -1,0 +1,142 @@
+"""Lines that say again what was read before are taken all at once: with the outcome of reading each of them, and at less cost."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from growth import count_calls
+from logged import write_block, write_engine_line, write_line, write_run
+
+from npuprof.runs.evidence import reading, scanning
+from npuprof.runs.evidence.reading import read_evidence
+
+GRAPH = {"ge.dynamicDims": "", "ge.inputShape": "x:1", "ge.jit_compile": "2", "iterations_per_loop": "10"}
+
+
+def stamp(lines: str, start: int = 0) -> str:
+    """Return lines with a time of its own for each."""
+    told = lines.splitlines(True)
+    return "".join(
+        line.replace("05:06:07.008.009", f"{at // 3600 % 24:02d}:{at // 60 % 60:02d}:{at % 60:02d}.008.009")
+        for at, line in enumerate(told, start)
+    )
+
+
+def write_engine_graph(number: int, texts: dict[str, str], pid: int = 100) -> str:
+    return "".join(
+        write_engine_line(f"GE option: {key}, value: {text}, innerSession:0, graphid: {number}.", "AddGraph", pid)
+        for key, text in texts.items()
+    )
+
+
+def draw_pieces(rng: random.Random) -> Iterator[str]:
+    """Yield what a process may write: mostly the same again, and now and then something that is not."""
+    graphs = [
+        GRAPH,
+        GRAPH,
+        GRAPH,
+        {**GRAPH, "ge.inputShape": "y:1"},
+        {**GRAPH, "ge.zero": "0"},
+        {"ge.dynamicDims": "", "ge.inputShape": "x:1"},
+    ]
+    for number in range(rng.randint(5, 60)):
+        pid = rng.choice([100, 100, 100, 101])
+        kind = rng.choice(
+            ["block"] * 8 + ["engine"] * 6 + ["same", "starts", "noise", "head", "start", "late", "old", "tail", "lost", "cut", "line"]
+        )
+        block = write_block("Graph options: ", rng.choice(graphs), pid, file="geop_npu.cc", thread=rng.choice(["100", "100", "7"]))
+        lines = block.splitlines(True)
+        if kind == "block":
+            yield block if rng.random() < 0.5 else "".join(lines[:-1])
+        elif kind == "engine":
+            yield write_engine_graph(number, rng.choice(graphs), pid)
+        elif kind == "same":
+            yield "".join(lines[:-1]) * rng.randint(2, 30)
+        elif kind == "starts":
+            yield (
+                write_block("Init options: ", {"ge.deterministic": "1", "op_debug_config": "", "ge.debugDir": "", "debug_dir": ""}, pid) * 9
+            )
+        elif kind == "noise":
+            yield write_line(f"[GEOP] step {number}", "geop_npu.cc", pid)
+        elif kind == "head":
+            yield "a line of another program\n"
+        elif kind == "start":
+            yield write_run({"ge.deterministic": rng.choice("01")}, {"dump_layer": rng.choice("ab")}, pid=pid)
+        elif kind == "late":
+            yield write_line("[GePlugin] Ge has already initialized", "ge_plugin.cc", pid)
+        elif kind == "old":
+            old = write_block("init options: ", {"ge.deterministic": rng.choice("01"), "ge.debugDir": "", "ge.opDebugLevel": "0"}, pid)
+            yield old + write_block("session options: ", {"ge.hcomParallel": rng.choice("01"), "ge.dumpMode": "", "ge.dumpPath": ""}, pid)
+        elif kind == "tail":
+            yield "".join([*lines[:-1], "goes on\n", *lines[:-1]])
+        elif kind == "lost":
+            del lines[rng.randrange(len(lines))]
+            yield "".join(lines)
+        elif kind == "cut":
+            yield "".join(lines)[: rng.randrange(len(block))] + "\n"
+        else:
+            yield write_line(
+                "OMPartition subgraph_0 begin. mix_compile_mode is False, iterations_per_loop is 10, input_shape: ", "x.cc", pid
+            )
+
+
+def tell(path: Path) -> list[Any]:
+    """Return all that is known of the processes of a log."""
+    return [
+        (
+            process.pid,
+            process.describe(),
+            [(epoch.maps, epoch.asked, epoch.late, epoch.doubtful, epoch.crowded) for epoch in process.epochs],
+        )
+        for process in read_evidence([str(path)]).processes
+    ]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_is_taken_at_once_is_what_its_lines_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    taken = 0
+    recall = reading._LogReader.recall
+
+    def count(self: Any, data: bytes, place: int) -> int:
+        nonlocal taken
+        end = recall(self, data, place)
+        taken += end - place
+        return end
+
+    rng = random.Random(seed)
+    for number in range(25):
+        path = tmp_path / f"{number}.log"
+        path.write_text(stamp("".join(draw_pieces(rng)), rng.randrange(500)))
+        monkeypatch.setattr(scanning, "_PIECE", rng.choice([1 << 10, 1 << 13, 1 << 17]))
+        monkeypatch.setattr(reading._LogReader, "recall", count)
+        found = tell(path)
+        monkeypatch.setattr(reading._LogReader, "recall", lambda self, data, place: place)
+        assert found == tell(path), f"seed {seed}, log {number}"
+    assert taken > 50_000
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "".join(write_block("Graph options: ", GRAPH, file="geop_npu.cc").splitlines(True)[:-1]),
+        write_line("[GEOP] call ge session add graph jit_compile: 2, graph_id: 7", "geop_npu.cc")
+        + write_block("Graph options: ", GRAPH, file="geop_npu.cc"),
+        write_engine_graph(7, GRAPH),
+        write_block("Graph options: ", GRAPH, file="geop_npu.cc") + write_engine_graph(7, GRAPH),
+        write_line("[GePlugin] Ge has already initialized", "ge_plugin.cc")
+        + write_block("init options: ", {**GRAPH, "ge.debugDir": ""})
+        + write_block("session options: ", {**GRAPH, "ge.hcomParallel": "1"}),
+    ],
+)
+def test_what_is_said_again_costs_next_to_nothing(tmp_path: Path, piece: str) -> None:
+    def build_reading(number: int) -> Callable[[], object]:
+        path = tmp_path / f"{number}.log"
+        path.write_text(write_run() + stamp(piece * number))
+        return lambda: read_evidence([str(path)])
+
+    few, many = count_calls(build_reading(50)), count_calls(build_reading(550))
+    assert (many - few) / 500 < 25, "calls for a block that was read before"
