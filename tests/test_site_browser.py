@@ -17,7 +17,17 @@ AXE = REPOSITORY / ".venv/node_modules/axe-core/axe.min.js"
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")]
 
-PAGES = ("index.html", "family.html", "compare.html#base/one&leaf3", "boards.html", "catalogue.html", "rules.html", "presets/leaf3.html")
+PAGES = (
+    "index.html",
+    "search.html#q=hccl",
+    "family.html",
+    "family.html#base%2Fone",
+    "compare.html#base/one&leaf3",
+    "boards.html",
+    "catalogue.html",
+    "rules.html",
+    "presets/leaf3.html",
+)
 HOSTILE = "<script>document.title = 'run'</script><img src=x onerror=\"document.title = 'run'\">"
 
 
@@ -120,16 +130,41 @@ def test_presets_are_added_and_taken_back_and_the_back_button_works(page: Any, s
     page.locator("#compared thead th").nth(3).wait_for()
 
 
-def test_the_family_of_one_preset_is_focused_by_its_address_and_by_search(page: Any, site: Path) -> None:
+def test_the_family_of_one_preset_is_drawn_by_its_address_and_by_search(page: Any, site: Path) -> None:
     open_page(page, site, "family.html#leaf3")
     assert page.locator("#count").inner_text() == "2 above, 0 below"
-    assert page.locator("#family a.away").count() == 22  # nowhere is one
+    assert page.locator("#around a").evaluate_all("(all) => all.map((one) => one.dataset.name)") == ["base/one", "base/two", "leaf3"]
+    assert not page.locator("#family").is_visible()
     page.get_by_label("Search").fill("base/one")
     assert page.locator("#count").inner_text() == "0 above, 21 below"
+    assert page.locator("#around a").count() == 22
+    page.get_by_label("Search").fill("leaf1")
+    assert page.locator("#count").inner_text() == "2 above, 0 below"  # a whole name, though others begin like it
+    page.get_by_label("Search").fill("leaf")
+    assert page.locator("#count").inner_text() == "20 found"
+    assert page.locator("#family a.found").count() == 20
     page.get_by_role("button", name="Show all").click()
     assert page.locator("#family a.away").count() == 0
     page.locator('#family a[data-name="leaf3"]').click()
     assert page.url.endswith("presets/leaf3.html")
+    page.go_back()
+    assert page.locator("#family").is_visible()
+
+
+def test_boxes_of_one_family_do_not_overlap_and_fit_the_window(page: Any, site: Path) -> None:
+    for width in (1280, 360):
+        page.set_viewport_size({"width": width, "height": 800})
+        for name in ("base%2Fone", "base%2Ftwo", "leaf3", "broken", "nowhere"):
+            open_page(page, site, "index.html")
+            open_page(page, site, f"family.html#{name}")
+            boxes = page.locator("#around rect").evaluate_all(
+                "(all) => all.map((one) => ['x', 'y', 'width', 'height'].map((name) => Number(one.getAttribute(name))))"
+            )
+            assert boxes
+            assert all(x >= 0 and x + wide <= width for x, _, wide, _ in boxes)
+            for place, (x, y, wide, high) in enumerate(boxes):
+                for left, top, across, down in boxes[place + 1 :]:
+                    assert x + wide <= left or left + across <= x or y + high <= top or top + down <= y
 
 
 def test_the_catalogue_is_filtered(page: Any, site: Path) -> None:
