@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from building import REPOSITORY, build_store
+from repositories import Repo
 
 playwright = pytest.importorskip("playwright.sync_api")
 pytest.importorskip("jinja2")
@@ -320,3 +324,52 @@ def test_a_single_page_has_its_style_fits_the_window_and_is_clean(browser: Any, 
         context.close()
     if AXE.exists():
         assert find_serious(browser, f"file://{tmp_path}/page.html") == []
+
+
+def test_revisions_versions_records_logs_and_compositions_are_compared_by_a_link(
+    browser: Any, repo: Repo, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from urllib.parse import quote
+
+    from logged import write_run
+
+    repo.commit({"job": '[options]\nhccl_timeout = 600\nprecision_mode = "force_fp16"\n', "mix": "[options]\ndeterministic = 1\n"})
+    monkeypatch.chdir(repo.folder)
+    assert run("release", "job", "1.0.0").code == 0
+    repo.commit({"job": '[options]\nhccl_timeout = 900\nprecision_mode = "force_fp16"\n'}, message="two")
+    words = ["run", "job", "--record", "runs", "--set", "hccl_timeout=700", "--", "true"]
+    subprocess.run([sys.executable, "-m", "npuprof", *words], check=True, env={**os.environ, "PYTHONPATH": str(REPOSITORY)})  # it forks
+    (repo.folder / "run.log").write_text(write_run({"ge.exec.precision_mode": "force_fp32", "precision_mode": "force_fp32"}, pid=7))
+    (record,) = (path.relative_to(repo.folder) for path in repo.folder.glob("runs/*.run.json"))
+    sides = {
+        str(record): "700",
+        "job@HEAD~1": "600",
+        "job@1.0.0": "600",
+        "job+mix": "900",
+        "run.log": "not set",
+        "./profiles/mix.toml": "not set",
+    }
+    words = [word for one in sides for word in ("--also", one)]
+    result = run("site", "public", *words)
+    assert result.code == 0, result.err
+    page = browser.new_page()
+    page.goto(f"file://{repo.folder}/public/compare.html#{'&'.join(quote(one, safe='') for one in ('job', *sides))}")
+    page.locator("#compared thead th").nth(len(sides) + 1).wait_for()
+    assert page.locator("#compared thead th").all_inner_texts() == ["setting", "job", *sides]
+    row = page.locator("#compared tbody tr").filter(has_text="hccl_timeout")
+    assert [text.split("\n")[0] for text in row.locator("td").all_inner_texts()] == ["900", *sides.values()]
+    said = page.locator("#compared").inner_text()
+    assert str(repo.folder) not in said
+    assert '"force_fp32"' in said
+    page.close()
+
+
+@pytest.mark.parametrize(("also", "said"), [("nothere", "NP008"), ("job@1.0.0", "NP0"), ("runs", "NP0"), ("empty.run.json", "NP")])
+def test_what_cannot_be_compared_is_told_and_no_page_is_written(repo: Repo, run: Any, also: str, said: str) -> None:
+    repo.commit({"job": "[options]\nhccl_timeout = 600\n"})
+    (repo.folder / "runs").mkdir()
+    (repo.folder / "empty.run.json").write_text("{}")
+    result = run("site", "public", "--also", also)
+    assert result.code == 2
+    assert said in result.err
+    assert not (repo.folder / "public").exists()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from npuprof.commands.parameters import STORE
+from npuprof.commands.reading import open_workspace
 from npuprof.commands.verb import Verb, argument, many, option
 from npuprof.model import Context, Finding, NpuprofError
 from npuprof.report.answer import Answer
@@ -26,7 +27,7 @@ class Site(Verb):
     usage_hint = "The folder is named: npuprof site public"
 
     folder: str = argument("DIR", "The folder to write: one that is not there, is empty, or was written by npuprof.")
-    also: list[str] = many("--also", metavar="SPEC", text="A revision, version or run record to compare with; may be given again.")
+    also: list[str] = many("--also", metavar="SPEC", text="A revision, version, run record or log to compare with; may be given again.")
     scripts: list[str] = many("--scripts", metavar="PATH", text="Scripts whose settings the upgrade board judges as well.")
     release: str | None = option("--upgrade", metavar="RELEASE", text="The CANN release that the upgrade board is about; the newest.")
     store: str | None = STORE
@@ -38,7 +39,7 @@ class Site(Verb):
         from npuprof.site.folder import read_own_files, write_site
 
         release = str(spec.build_context(self.release).cann if self.release else releases.load_releases()[-1])
-        workspace = spec.Workspace(self.store)
+        workspace = open_workspace(self.store)
         store = workspace.listed_store
         if not store.names():
             raise NpuprofError([Finding("NP010", f"there is no preset in {store.label}", "", "npuprof init lays out a store with some")])
