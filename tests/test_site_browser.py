@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from building import REPOSITORY, build_store
+from repositories import Repo
 
 playwright = pytest.importorskip("playwright.sync_api")
 pytest.importorskip("jinja2")
@@ -17,8 +21,20 @@ AXE = REPOSITORY / ".venv/node_modules/axe-core/axe.min.js"
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")]
 
-PAGES = ("index.html", "family.html", "compare.html#base/one&leaf3", "boards.html", "catalogue.html", "rules.html", "presets/leaf3.html")
-PAGES += ("docs/index.html", "docs/commands.html", "docs/sources.html")
+PAGES = (
+    "index.html",
+    "search.html#q=hccl",
+    "family.html",
+    "family.html#base%2Fone",
+    "compare.html#base/one&leaf3",
+    "boards.html",
+    "catalogue.html",
+    "rules.html",
+    "presets/leaf3.html",
+    "docs/index.html",
+    "docs/commands.html",
+    "docs/sources.html",
+)
 HOSTILE = "<script>document.title = 'run'</script><img src=x onerror=\"document.title = 'run'\">"
 
 
@@ -121,16 +137,41 @@ def test_presets_are_added_and_taken_back_and_the_back_button_works(page: Any, s
     page.locator("#compared thead th").nth(3).wait_for()
 
 
-def test_the_family_of_one_preset_is_focused_by_its_address_and_by_search(page: Any, site: Path) -> None:
+def test_the_family_of_one_preset_is_drawn_by_its_address_and_by_search(page: Any, site: Path) -> None:
     open_page(page, site, "family.html#leaf3")
     assert page.locator("#count").inner_text() == "2 above, 0 below"
-    assert page.locator("#family a.away").count() == 22  # nowhere is one
+    assert page.locator("#around a").evaluate_all("(all) => all.map((one) => one.dataset.name)") == ["base/one", "base/two", "leaf3"]
+    assert not page.locator("#family").is_visible()
     page.get_by_label("Search").fill("base/one")
     assert page.locator("#count").inner_text() == "0 above, 21 below"
+    assert page.locator("#around a").count() == 22
+    page.get_by_label("Search").fill("leaf1")
+    assert page.locator("#count").inner_text() == "2 above, 0 below"  # a whole name, though others begin like it
+    page.get_by_label("Search").fill("leaf")
+    assert page.locator("#count").inner_text() == "20 found"
+    assert page.locator("#family a.found").count() == 20
     page.get_by_role("button", name="Show all").click()
     assert page.locator("#family a.away").count() == 0
     page.locator('#family a[data-name="leaf3"]').click()
     assert page.url.endswith("presets/leaf3.html")
+    page.go_back()
+    assert page.locator("#family").is_visible()
+
+
+def test_boxes_of_one_family_do_not_overlap_and_fit_the_window(page: Any, site: Path) -> None:
+    for width in (1280, 360):
+        page.set_viewport_size({"width": width, "height": 800})
+        for name in ("base%2Fone", "base%2Ftwo", "leaf3", "broken", "nowhere"):
+            open_page(page, site, "index.html")
+            open_page(page, site, f"family.html#{name}")
+            boxes = page.locator("#around rect").evaluate_all(
+                "(all) => all.map((one) => ['x', 'y', 'width', 'height'].map((name) => Number(one.getAttribute(name))))"
+            )
+            assert boxes
+            assert all(x >= 0 and x + wide <= width for x, _, wide, _ in boxes)
+            for place, (x, y, wide, high) in enumerate(boxes):
+                for left, top, across, down in boxes[place + 1 :]:
+                    assert x + wide <= left or left + across <= x or y + high <= top or top + down <= y
 
 
 def test_the_catalogue_is_filtered(page: Any, site: Path) -> None:
@@ -286,3 +327,52 @@ def test_a_single_page_has_its_style_fits_the_window_and_is_clean(browser: Any, 
         context.close()
     if AXE.exists():
         assert find_serious(browser, f"file://{tmp_path}/page.html") == []
+
+
+def test_revisions_versions_records_logs_and_compositions_are_compared_by_a_link(
+    browser: Any, repo: Repo, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from urllib.parse import quote
+
+    from logged import write_run
+
+    repo.commit({"job": '[options]\nhccl_timeout = 600\nprecision_mode = "force_fp16"\n', "mix": "[options]\ndeterministic = 1\n"})
+    monkeypatch.chdir(repo.folder)
+    assert run("release", "job", "1.0.0").code == 0
+    repo.commit({"job": '[options]\nhccl_timeout = 900\nprecision_mode = "force_fp16"\n'}, message="two")
+    words = ["run", "job", "--record", "runs", "--set", "hccl_timeout=700", "--", "true"]
+    subprocess.run([sys.executable, "-m", "npuprof", *words], check=True, env={**os.environ, "PYTHONPATH": str(REPOSITORY)})  # it forks
+    (repo.folder / "run.log").write_text(write_run({"ge.exec.precision_mode": "force_fp32", "precision_mode": "force_fp32"}, pid=7))
+    (record,) = (path.relative_to(repo.folder) for path in repo.folder.glob("runs/*.run.json"))
+    sides = {
+        str(record): "700",
+        "job@HEAD~1": "600",
+        "job@1.0.0": "600",
+        "job+mix": "900",
+        "run.log": "not set",
+        "./profiles/mix.toml": "not set",
+    }
+    words = [word for one in sides for word in ("--also", one)]
+    result = run("site", "public", *words)
+    assert result.code == 0, result.err
+    page = browser.new_page()
+    page.goto(f"file://{repo.folder}/public/compare.html#{'&'.join(quote(one, safe='') for one in ('job', *sides))}")
+    page.locator("#compared thead th").nth(len(sides) + 1).wait_for()
+    assert page.locator("#compared thead th").all_inner_texts() == ["setting", "job", *sides]
+    row = page.locator("#compared tbody tr").filter(has_text="hccl_timeout")
+    assert [text.split("\n")[0] for text in row.locator("td").all_inner_texts()] == ["900", *sides.values()]
+    said = page.locator("#compared").inner_text()
+    assert str(repo.folder) not in said
+    assert '"force_fp32"' in said
+    page.close()
+
+
+@pytest.mark.parametrize(("also", "said"), [("nothere", "NP008"), ("job@1.0.0", "NP0"), ("runs", "NP0"), ("empty.run.json", "NP")])
+def test_what_cannot_be_compared_is_told_and_no_page_is_written(repo: Repo, run: Any, also: str, said: str) -> None:
+    repo.commit({"job": "[options]\nhccl_timeout = 600\n"})
+    (repo.folder / "runs").mkdir()
+    (repo.folder / "empty.run.json").write_text("{}")
+    result = run("site", "public", "--also", also)
+    assert result.code == 2
+    assert said in result.err
+    assert not (repo.folder / "public").exists()

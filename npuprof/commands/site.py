@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 
 from npuprof.commands.parameters import STORE
+from npuprof.commands.reading import open_workspace
 from npuprof.commands.verb import Verb, argument, many, option
 from npuprof.model import Context, Finding, NpuprofError
 from npuprof.report.answer import Answer
@@ -15,7 +15,6 @@ from npuprof.store import spec
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.scripts.summary.upgrade import Touched
-    from npuprof.site.pages import Content, Side
 
 
 class Site(Verb):
@@ -28,61 +27,28 @@ class Site(Verb):
     usage_hint = "The folder is named: npuprof site public"
 
     folder: str = argument("DIR", "The folder to write: one that is not there, is empty, or was written by npuprof.")
-    also: list[str] = many("--also", metavar="SPEC", text="A revision, version or run record to compare with; may be given again.")
+    also: list[str] = many("--also", metavar="SPEC", text="A revision, version, run record or log to compare with; may be given again.")
     scripts: list[str] = many("--scripts", metavar="PATH", text="Scripts whose settings the upgrade board judges as well.")
     release: str | None = option("--upgrade", metavar="RELEASE", text="The CANN release that the upgrade board is about; the newest.")
     store: str | None = STORE
 
     def run(self) -> Answer:
         """Write the pages that changed, and say how many. Raises NpuprofError."""
-        from npuprof.site.folder import write_site
-        from npuprof.site.pages import build_site_files
+        from npuprof.catalog import releases
+        from npuprof.site.building import Asked, build_site
+        from npuprof.site.folder import read_own_files, write_site
 
-        content = self._collect()
-        written = write_site(self.folder, build_site_files(content))
+        release = str(spec.build_context(self.release).cann if self.release else releases.load_releases()[-1])
+        workspace = open_workspace(self.store)
+        store = workspace.listed_store
+        if not store.names():
+            raise NpuprofError([Finding("NP010", f"there is no preset in {store.label}", "", "npuprof init lays out a store with some")])
+        read_own_files(self.folder)  # before the work: a folder of somebody else's is refused at once
+        scripts = tuple(_list_touched(self.scripts, release, self.store))
+        written = write_site(self.folder, build_site(workspace, Asked(release, tuple(self.also), scripts), self.folder))
         pages = format_count(written.written + written.kept, "file")
         said = f"{self.folder}: {pages}, {written.written} written, {written.removed} removed; open {self.folder}/index.html"
         return Answer(None, (said,))
-
-    def _collect(self) -> Content:
-        from npuprof.catalog import releases
-        from npuprof.site.boards import build_board, build_upgrades
-        from npuprof.site.pages import Content
-        from npuprof.site.past import read_past
-        from npuprof.site.presets import read_presets
-
-        release = spec.build_context(self.release).cann if self.release else releases.load_releases()[-1]
-        workspace = spec.Workspace(self.store)
-        store = workspace.listed_store
-        names = store.names()
-        if not names:
-            raise NpuprofError([Finding("NP010", f"there is no preset in {store.label}", "", "npuprof init lays out a store with some")])
-        pages, configs = [], {}
-        for page, configs[page.name] in read_presets(workspace, names):
-            pages.append(page)
-        upgrades = build_upgrades(configs, str(release))
-        past, board = read_past(store, pages), build_board(configs)
-        scripts = tuple(_list_touched(self.scripts, str(release), self.store))
-        return Content(
-            os.path.basename(store.label) or store.label,
-            tuple(pages),
-            past,
-            board,
-            tuple(upgrades),
-            str(release),
-            scripts,
-            tuple(self._list_sides(workspace)),
-        )
-
-    def _list_sides(self, workspace: spec.Workspace) -> Iterable[Side]:
-        from npuprof.site.pages import Side
-        from npuprof.site.presets import drop_folder
-        from npuprof.site.settings import build_setting_rows
-
-        top = f"{os.path.dirname(workspace.listed_store.label)}/"
-        for one in self.also:
-            rows = build_setting_rows(workspace.resolve_spec(one))
-            yield Side(one, drop_folder(rows, top if os.path.isabs(top) else ""))
 
 
 def _list_touched(paths: list[str], release: str, store: str | None) -> Iterable[tuple[str, tuple[Touched, ...]]]:

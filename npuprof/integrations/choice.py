@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.resolve.config import Config
-from npuprof.store import spec
+from npuprof.store import one_time, spec
 
 
 class Flag(Record):
@@ -44,4 +44,4 @@ def resolve_choice(
     workspace = spec.Workspace(store, spec.build_context(cann, product, None))
     if "-" in preset.split("+"):
         raise NpuprofError([Finding("NP902", "'-' is standard input, which belongs to the script", "", "name a preset, or a file")])
-    return workspace.resolve_spec(preset, changes=spec.parse_assignments(set_, unset))
+    return workspace.resolve_spec(preset, changes=one_time.parse_assignments(set_, unset))

@@ -62,13 +62,17 @@ class Upgrade(Record):
     deprecated: tuple[str, ...]
 
 
-def build_board(configs: Mapping[str, Config | None]) -> Board:
-    """Return what the checks find of presets on the newest releases, and on each product; None is one that cannot be resolved."""
-    shown = releases.load_releases()[-_RELEASES:]
-    families = list(dict.fromkeys(products.find_product_family(name) for name in products.product_names()))
+def list_columns() -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the releases and the products that boards show."""
+    families = dict.fromkeys(products.find_product_family(name) for name in products.product_names())
+    return tuple(releases.load_releases()[-_RELEASES:]), tuple(families)
+
+
+def judge_everywhere(config: Config | None) -> tuple[Cell | None, ...]:
+    """Return the row of a preset on a board: what the checks find on each release and product; None is one that cannot be resolved."""
+    shown, families = list_columns()
     columns = [*(Context(cann=release) for release in shown), *(Context(product=name) for name in families)]
-    rows = {name: tuple(_judge_there(config, context) for context in columns) for name, config in configs.items()}
-    return Board(tuple(shown), tuple(families), rows)
+    return tuple(_judge_there(config, context) for context in columns)
 
 
 def group_rows(board: Board) -> list[Group]:

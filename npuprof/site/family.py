@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 
 from npuprof.model import Record
 
-_WIDTH, _LINE, _PAD = 176, 17, 8  # of a box, of a name in it, around them: pixels
+_WIDTH, _LINE, _PAD = 176, 24, 8  # of a box, of a name in it, around them: pixels
 _ACROSS, _DOWN = 16, 44  # between boxes of a layer, and between layers
-_TALLEST = 24  # names in one column of a box
+_TALLEST = 20  # names in one column of a box
 #: How many characters of a name a box has room for.
 LONGEST_NAME = 22
 
@@ -47,7 +47,7 @@ class Box(Record):
 
     def place_name(self, index: int) -> tuple[int, int]:
         """Return where the text of a name stands."""
-        return self.x + _PAD + _WIDTH * (index // self.rows), self.y + _PAD + _LINE * (index % self.rows) + 13
+        return self.x + _PAD + _WIDTH * (index // self.rows), self.y + _PAD + _LINE * (index % self.rows) + 16
 
 
 class Line(Record):

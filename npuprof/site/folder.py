@@ -24,11 +24,14 @@ class Written(Record):
     kept: int
 
 
-def write_site(folder: str, files: Mapping[str, bytes]) -> Written:
-    """Write the files of a site below a folder, by their paths in it. Raises NpuprofError (NP980) where it holds something else."""
-    known = _read_mark(folder)
+def write_site(folder: str, files: Mapping[str, bytes | None]) -> Written:
+    """Write the files of a site below a folder, by their paths in it; None stays as it is there.
+
+    Raises NpuprofError (NP980) where the folder holds something else.
+    """
+    known = read_own_files(folder)
     output.make_folder(folder)
-    changed = {name: content for name, content in files.items() if not _holds(os.path.join(folder, name), content)}
+    changed = {name: content for name, content in files.items() if content is not None and not _holds(os.path.join(folder, name), content)}
     gone = [name for name in known if name not in files and os.path.isfile(os.path.join(folder, name))]
     if changed or gone:
         _write_mark(folder, {*known, *files})  # who dies on the way leaves a folder that the next run knows for its own
@@ -48,7 +51,7 @@ def _write_mark(folder: str, names: Iterable[str]) -> None:
     write_wanted_files([Wanted(os.path.join(folder, MARK), content, below=folder)])
 
 
-def _read_mark(folder: str) -> list[str]:
+def read_own_files(folder: str) -> list[str]:
     """Return the files that the last run wrote. Raises NpuprofError where the folder is somebody else's."""
     try:
         held = os.listdir(folder)

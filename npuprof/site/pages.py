@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
-from hashlib import sha256
-from importlib import resources
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import products, releases
-from npuprof.compare.pagehead import RISKS
 from npuprof.docs import GROUP_TITLES, load_topics
 from npuprof.model import SCENARIOS, Finding, NpuprofError, Record, __version__
-from npuprof.report.html import read_style
-from npuprof.report.text import escape_controls, escape_lines, format_count
+from npuprof.report.text import escape_lines, format_count
 from npuprof.site.boards import Board, Upgrade, group_rows
 from npuprof.site.catalogue import KINDS, CatalogueRow, list_catalogue_rows, list_release_rows, list_rule_rows
 from npuprof.site.family import LONGEST_NAME, draw_family
 from npuprof.site.manual import build_topic_pages
-from npuprof.site.past import Past
-from npuprof.site.presets import PresetPage, list_parent_names
-from npuprof.site.settings import SettingRow
+from npuprof.site.past import CommitRow, Past
+from npuprof.site.presets import PresetPage, Told
 
 #: What pages may load: their own style and script, also where they are opened as files. Nothing else, and nothing written into them.
 POLICY = (
@@ -29,6 +23,7 @@ POLICY = (
 )
 _MENU = (
     ("index.html", "Presets"),
+    ("search.html", "Search"),
     ("family.html", "Family"),
     ("compare.html", "Compare"),
     ("boards.html", "Boards"),
@@ -39,113 +34,97 @@ _MENU = (
 _WORST = {"error": 0, "warning": 1, "info": 2, "": 3}
 
 
-class Side(Record):
-    """One side of a comparison: a preset, a revision, a version or a run, by the spec it was asked for with."""
-
-    name: str
-    settings: tuple[SettingRow, ...]
-
-
 class Content(Record):
-    """All that a site shows. ``scripts`` are what an upgrade touches in scripts, by path; ``also`` are further sides to compare."""
+    """What the lists show. ``scripts`` are what an upgrade touches in scripts, by path; ``sides`` are all that can be compared."""
 
     store: str
-    presets: tuple[PresetPage, ...]
+    presets: tuple[Told, ...]
+    paths: dict[str, str]
     past: Past
     board: Board
     upgrades: tuple[Upgrade, ...]
     release: str
-    scripts: tuple[tuple[str, tuple[Any, ...]], ...] = ()
-    also: tuple[Side, ...] = ()
+    scripts: tuple[tuple[str, tuple[Any, ...]], ...]
+    sides: tuple[str, ...]
+
+
+class Around(Record):
+    """What the page of a preset shows besides itself: who extends it, who looks after it, its versions, its history."""
+
+    children: tuple[str, ...]
+    owners: tuple[str, ...]
+    versions: tuple[str, ...]
+    commits: tuple[CommitRow, ...]
 
 
 class _Row(Record):
     """One preset in the list of all."""
 
     path: str
-    preset: PresetPage
+    preset: Told
     purpose: str
     owner: str
     found: str
 
 
-def build_site_files(content: Content) -> dict[str, bytes]:
-    """Return the files of a site by their paths. Raises NpuprofError where what it is made with is not installed."""
-    writer = _Writer(content)
-    script = resources.files("npuprof.site").joinpath("static", "site.js").read_bytes()
-    files = {"static/site.css": read_style().encode(), "static/site.js": script}
-    files |= writer.build_lists()
-    files |= {path: text.encode() for path, text in writer.build_presets()}
-    files |= writer.build_documentation()
-    files |= _build_data(content)
-    return files
+class Writer:
+    """Fills the templates. Raises NpuprofError where what they are filled with is not installed."""
 
-
-class _Writer:
-    def __init__(self, content: Content) -> None:
+    def __init__(self, store: str, paths: Mapping[str, str]) -> None:
         try:
             import jinja2
         except ImportError:
             why = "The pages of a site are filled in by it."
             raise NpuprofError([Finding("NP981", "Jinja2 is not installed", why, "pip install 'npuprof[site]'")]) from None
-        self.content = content
         loader = jinja2.PackageLoader("npuprof.site", "templates")
         self.jinja = jinja2.Environment(
             loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, finalize=_show, trim_blocks=True, lstrip_blocks=True
         )
-        self.paths = name_pages([page.name for page in content.presets])
+        self.store = store
+        self.paths = paths
 
     def fill(self, template: str, here: str, title: str, **values: Any) -> str:
         """Return a page: a template, its path, what it is called, and what it shows."""
         base = {
-            "policy": POLICY, "title": title, "here": here, "up": "../" * here.count("/"), "menu": _MENU, "store": self.content.store,
-            "version": __version__, "head": self.content.past.head, "paths": self.paths,
+            "policy": POLICY, "title": title, "here": here, "up": "../" * here.count("/"), "menu": _MENU, "store": self.store,
+            "version": __version__, "head": "", "paths": self.paths,
         }  # fmt: skip
         return self.jinja.get_template(template).render({**base, **values})
 
-    def build_lists(self) -> dict[str, bytes]:
+    def build_lists(self, content: Content) -> dict[str, bytes]:
         """Return the pages that are about all presets, and those of the catalogue."""
-        content = self.content
-        parents = {page.name: list_parent_names(page) for page in content.presets}
+        parents = {page.name: page.parents for page in content.presets}
         marks = {page.name: f"f-{page.worst} s-{page.scenario if page.scenario in SCENARIOS else ''}" for page in content.presets}
-        rows = sorted((self._build_row(page) for page in content.presets), key=lambda row: (_WORST[row.preset.worst], row.preset.name))
-        names = list(name_data(content).items())
-        catalogue = list_catalogue_rows()
-        texts = {
-            "index.html": self.fill("index.html", "index.html", "Presets", pages=rows, summary=_summarise(content.presets)),
-            "family.html": self.fill(
-                "family.html", "family.html", "Family", family=draw_family(parents), parents=parents, marks=marks, longest=LONGEST_NAME
-            ),
-            "compare.html": self.fill("compare.html", "compare.html", "Compare", names=names),
-            "boards.html": self.fill(
-                "boards.html", "boards.html", "Boards", board=content.board, groups=group_rows(content.board), upgrades=content.upgrades, release=content.release,
-                scripts=content.scripts,
-            ),
-            "catalogue.html": self.fill("catalogue.html", "catalogue.html", "Catalogue", **_build_catalogue(catalogue)),
-            "rules.html": self.fill("rules.html", "rules.html", "Rules", rows=list_rule_rows()),
+        rows = sorted(
+            (self._build_row(page, content) for page in content.presets), key=lambda row: (_WORST[row.preset.worst], row.preset.name)
+        )
+        board, family = content.board, draw_family(parents)
+        order = {name: number for number, name in enumerate(name for box in family.boxes for name in box.names)}
+        values: dict[str, dict[str, Any]] = {
+            "index.html": {"pages": rows, "summary": _summarise(content.presets), "head": content.past.head},
+            "search.html": {},
+            "family.html": {"family": family, "parents": parents, "marks": marks, "order": order, "longest": LONGEST_NAME},
+            "compare.html": {"names": content.sides},
+            "boards.html": {
+                "board": board, "groups": group_rows(board), "upgrades": content.upgrades, "release": content.release,
+                "scripts": content.scripts,
+            },
+            "catalogue.html": dict(_build_catalogue(list_catalogue_rows())),
+            "rules.html": {"rows": list_rule_rows()},
         }  # fmt: skip
-        return {path: text.encode() for path, text in texts.items()}
+        return {path: self.fill(path, path, label, **values[path]).encode() for path, label in _MENU}
 
-    def _build_row(self, page: PresetPage) -> _Row:
+    def _build_row(self, page: Told, content: Content) -> _Row:
         purpose = ", ".join(filter(None, ("abstract" if page.abstract else "", page.scenario, page.cann and f"CANN {page.cann}")))
-        counts = [(severity, sum(one.severity == severity for one in page.findings)) for severity in ("error", "warning")]
-        found = ", ".join(format_count(number, severity) for severity, number in counts if number)
-        owner = ", ".join(list_owners(page, self.content.past))
+        found = ", ".join(
+            format_count(number, severity) for severity, number in zip(("error", "warning"), page.counts, strict=False) if number
+        )
+        owner = ", ".join(list_owners(page, content.past))
         return _Row(self.paths[page.name], page, purpose, owner, found if page.is_resolved else f"broken: {found}")
 
-    def build_presets(self) -> Iterable[tuple[str, str]]:
-        """Yield the page of each preset, with its path."""
-        children: dict[str, list[str]] = {}
-        for page in self.content.presets:
-            for name in dict.fromkeys(list_parent_names(page)):
-                children.setdefault(name, []).append(page.name)
-        past = self.content.past
-        for page in self.content.presets:
-            path = self.paths[page.name]
-            yield path, self.fill(
-                "preset.html", path, page.name, preset=page, children=children.get(page.name, []),
-                owners=list_owners(page, past), versions=past.versions.get(page.name, []), commits=past.commits.get(page.name, []),
-            )  # fmt: skip
+    def build_preset(self, page: PresetPage, around: Around) -> str:
+        """Return the page of one preset."""
+        return self.fill("preset.html", self.paths[page.name], page.name, preset=page, **around._asdict())
 
     def build_documentation(self) -> dict[str, bytes]:
         """Return the pages of the documentation and what they show. Raises NpuprofError."""
@@ -161,7 +140,7 @@ class _Writer:
         return files
 
 
-def list_owners(page: PresetPage, past: Past) -> list[str]:
+def list_owners(page: Told, past: Past) -> list[str]:
     """Return who looks after a preset: as it says itself, then by CODEOWNERS."""
     return list(dict.fromkeys([*([page.owner] if page.owner else []), *past.owners.get(page.name, ())]))
 
@@ -169,50 +148,6 @@ def list_owners(page: PresetPage, past: Past) -> list[str]:
 def _show(value: Any) -> Any:
     """Return what a template shows of a value: no character that shows nothing by itself. What is markup already stays so."""
     return escape_lines(value) if type(value) is str else value
-
-
-def name_pages(names: Sequence[str]) -> dict[str, str]:
-    """Return the path of each preset's page; of names that differ in case only, the later ones get a number."""
-    found: dict[str, str] = {}
-    taken: set[str] = set()
-    for name in names:
-        path = f"presets/{name}.html" if name.isascii() else f"presets/{_hash(name)}.html"
-        number = 2
-        while path.lower() in taken:
-            path, number = f"presets/{name}~{number}.html", number + 1
-        taken.add(path.lower())
-        found[name] = path
-    return found
-
-
-def name_data(content: Content) -> dict[str, str]:
-    """Return the path of the data of each side that can be compared, by its name."""
-    names = [*(page.name for page in content.presets if page.is_resolved), *(side.name for side in content.also)]
-    return {name: f"data/{_hash(name)}.js" for name in names}
-
-
-def _hash(name: str) -> str:
-    return sha256(name.encode(errors="surrogatepass")).hexdigest()[:16]
-
-
-def _build_data(content: Content) -> dict[str, bytes]:
-    """Return the settings of each side, as scripts: a page that is opened as a file may load no other kind."""
-    paths = name_data(content)
-    sides = {page.name: page.settings for page in content.presets if page.is_resolved}
-    sides |= {side.name: side.settings for side in content.also}
-    files = {path: _write_call("settings", name, [_build_fields(row) for row in sides[name]]) for name, path in paths.items()}
-    files["data/index.js"] = _write_call("index", [[name, path] for name, path in paths.items()], list(RISKS))
-    return files
-
-
-def _build_fields(row: SettingRow) -> list[Any]:
-    authors = ", ".join(f"{author.part} {author.profile} ({author.place})".lstrip() for author in row.authors)
-    return [row.key, escape_controls(row.value), escape_controls(authors), list(row.risk), row.meaning]
-
-
-def _write_call(function: str, *values: Any) -> bytes:
-    written = ",".join(json.dumps(value, ensure_ascii=True, separators=(",", ":")) for value in values)
-    return f"npuprof.{function}({written});\n".encode()
 
 
 def _build_catalogue(rows: list[CatalogueRow]) -> Mapping[str, Any]:
@@ -233,7 +168,7 @@ def _build_catalogue(rows: list[CatalogueRow]) -> Mapping[str, Any]:
     }  # fmt: skip
 
 
-def _summarise(presets: Sequence[PresetPage]) -> str:
+def _summarise(presets: Sequence[Told]) -> str:
     broken = sum(not page.is_resolved for page in presets)
     wrong = sum(page.worst == "error" for page in presets if page.is_resolved)
     doubtful = sum(page.worst == "warning" for page in presets)

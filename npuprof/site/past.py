@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from npuprof.compare.owners import match_owners, read_owner_rules
 from npuprof.model import NpuprofError, Record
-from npuprof.site.presets import PresetPage
 from npuprof.store import ReadOnceStore, revisions
 from npuprof.store.commits import Commit, load_commit_headers, walk_commits
 
@@ -33,8 +32,11 @@ class Past(Record):
     owners: dict[str, tuple[str, ...]] = {}
 
 
-def read_past(store: ReadOnceStore, pages: Sequence[PresetPage]) -> Past:
-    """Return what git knows of presets: nothing where the store is in no repository, or has no commit yet."""
+def read_past(store: ReadOnceStore, lineages: Mapping[str, Sequence[str]]) -> Past:
+    """Return what git knows of presets, by the names of each and of what it is made of besides.
+
+    That is nothing where the store is in no repository, or has no commit yet.
+    """
     try:
         repository = revisions.find_repository(store)
         head = repository.resolve_commit("HEAD")
@@ -45,11 +47,11 @@ def read_past(store: ReadOnceStore, pages: Sequence[PresetPage]) -> Past:
                 touching.setdefault(name, []).append(commit)
         refs = repository.list_tag_refs()
         rules, at = read_owner_rules(repository, head), revisions.load_revision(store, head)
-        owners = {page.name: match_owners(rules, at.source_path(page.name)) for page in pages} if rules else {}
+        owners = {name: match_owners(rules, at.source_path(name)) for name in lineages} if rules else {}
     except NpuprofError:
         return Past()
     order = {id(commit): place for place, commit in enumerate(dict.fromkeys(one for found in touching.values() for one in found))}
-    wanted = {page.name: _list_touching(page, touching, order) for page in pages}
+    wanted = {name: _list_touching(name, lineage, touching, order) for name, lineage in lineages.items()}
     load_commit_headers({id(commit): commit for rows in wanted.values() for commit, _ in rows}.values())
     versions: dict[str, list[str]] = {}
     for ref in reversed(refs):
@@ -57,13 +59,15 @@ def read_past(store: ReadOnceStore, pages: Sequence[PresetPage]) -> Past:
     return Past(head, {name: [_build_row(commit, through) for commit, through in rows] for name, rows in wanted.items()}, versions, owners)
 
 
-def _list_touching(page: PresetPage, touching: dict[str, list[Commit]], order: dict[int, int]) -> list[tuple[Commit, tuple[str, ...]]]:
+def _list_touching(
+    own: str, lineage: Sequence[str], touching: dict[str, list[Commit]], order: dict[int, int]
+) -> list[tuple[Commit, tuple[str, ...]]]:
     found: dict[int, tuple[Commit, list[str]]] = {}
-    for name in (page.name, *page.lineage):
+    for name in (own, *lineage):
         for commit in touching.get(name, ()):
             found.setdefault(id(commit), (commit, []))[1].append(name)
     newest = sorted(found, key=lambda mark: order[mark])[:_MOST]
-    return [(found[mark][0], () if page.name in found[mark][1] else tuple(sorted(found[mark][1]))) for mark in newest]
+    return [(found[mark][0], () if own in found[mark][1] else tuple(sorted(found[mark][1]))) for mark in newest]
 
 
 def _build_row(commit: Commit, through: tuple[str, ...]) -> CommitRow:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from npuprof import checks, renderers
 from npuprof.document.profile import Profile
-from npuprof.model import Finding, NpuprofError, Record
+from npuprof.model import SEVERITIES, Finding, NpuprofError, Record
 from npuprof.resolve.config import Config
 from npuprof.site.settings import Scope, SettingRow, build_setting_rows, list_scopes
-from npuprof.store import spec
+from npuprof.store import ReadOnceStore, spec
 from npuprof.store.parents import is_source_reference
 
 
@@ -57,21 +57,59 @@ class PresetPage(Record):
     scopes: tuple[Scope, ...] = ()
 
     @property
+    def counts(self) -> tuple[int, ...]:
+        """How many errors, warnings and notes were found."""
+        return tuple(sum(finding.severity == severity for finding in self.findings) for severity in SEVERITIES)
+
+
+class Told(Record):
+    """What the lists tell of one preset. ``counts`` are the numbers of its errors, warnings and notes."""
+
+    name: str
+    is_resolved: bool
+    description: str
+    owner: str
+    scenario: str
+    cann: str
+    abstract: bool
+    parents: tuple[str, ...]
+    counts: tuple[int, ...]
+
+    @property
     def worst(self) -> str:
         """The gravest severity of its findings; an empty text where nothing was found."""
-        found = {finding.severity for finding in self.findings}
-        return next((severity for severity in ("error", "warning", "info") if severity in found), "")
+        return next((severity for severity, number in zip(SEVERITIES, self.counts, strict=True) if number), "")
 
 
-def read_presets(workspace: spec.Workspace, names: Iterable[str]) -> Iterator[tuple[PresetPage, Config | None]]:
-    """Yield the pages of presets, and these resolved: None where one cannot be.
+class Resolved(Record):
+    """One preset of the store: read and resolved, or what there is of that, and why no more."""
 
-    Files are cited from the folder that the store lies in, so that the pages are the same on every machine.
-    """
-    top = f"{os.path.dirname(workspace.listed_store.label)}/"
-    for name in names:
-        page, config = _read_preset(workspace, name)
-        yield drop_folder(page, top if os.path.isabs(top) else ""), config
+    name: str
+    profile: Profile | None = None
+    config: Config | None = None
+    problems: tuple[Finding, ...] = ()
+
+    @property
+    def lineage(self) -> tuple[str, ...]:
+        """Whom it is made of besides itself."""
+        return tuple(member.name for member in self.config.lineage[:-1]) if self.config is not None else ()
+
+    @property
+    def parents(self) -> list[str]:
+        """Whom it extends, by name: of this store without their versions, of another as they are written."""
+        said = self.profile.extends if self.profile is not None else ()
+        return [reference if is_source_reference(reference) else reference.partition("@")[0] for reference in said]
+
+
+def find_top(store: ReadOnceStore) -> str:
+    """Return the folder that files are cited from: that of the store, so that pages are the same on every machine. Empty: as they are."""
+    top = f"{os.path.dirname(store.label)}/"
+    return top if os.path.isabs(top) else ""
+
+
+def resolve_presets(workspace: spec.Workspace, names: Iterable[str]) -> list[Resolved]:
+    """Return presets resolved, as far as they can be."""
+    return [_resolve_preset(workspace, name) for name in names]
 
 
 def drop_folder(value: Any, folder: str) -> Any:
@@ -89,26 +127,45 @@ def drop_folder(value: Any, folder: str) -> Any:
     )
 
 
-def _read_preset(workspace: spec.Workspace, name: str) -> tuple[PresetPage, Config | None]:
+def _resolve_preset(workspace: spec.Workspace, name: str) -> Resolved:
     profile: Profile | None = None
     try:
         profile = workspace.profile(name)
-        config = workspace.resolver.resolve_profile(profile)
+        return Resolved(name, profile, workspace.resolver.resolve_profile(profile))
     except NpuprofError as error:
-        return _build_broken_page(name, profile, error.findings), None
-    return build_config_page(name, config, profile), config
+        return Resolved(name, profile, None, tuple(error.findings))
 
 
-def _build_broken_page(name: str, profile: Profile | None, findings: Iterable[Finding]) -> PresetPage:
-    told = tuple(_build_finding_row(finding) for finding in findings)
-    if profile is None:
-        return PresetPage(name, False, findings=told)
-    description, owner, scenario, cann = (str(profile.table.get(key, "")) for key in ("description", "owner", "scenario", "cann"))
-    return PresetPage(name, False, profile.document.source, description, owner, scenario, cann, parents=profile.extends, findings=told)
+def tell_preset(one: Resolved, counts: tuple[int, ...]) -> Told:
+    """Return what the lists tell of a preset, given how much is found in it."""
+    table = one.profile.table if one.profile is not None else {}
+    description, owner, scenario, cann = (str(table.get(key, "")) for key in ("description", "owner", "scenario", "cann"))
+    config = one.config
+    if config is not None:
+        scenario, cann = config.scenario or "", config.cann or ""
+    is_abstract = config is not None and config.abstract
+    return Told(one.name, config is not None, description, owner, scenario, cann, is_abstract, tuple(one.parents), counts)
 
 
-def build_config_page(name: str, config: Config, profile: Profile) -> PresetPage:
-    """Return the page of a preset that is resolved."""
+def build_page(one: Resolved, top: str) -> PresetPage:
+    """Return the page of a preset; ``top`` is the folder that files are cited from."""
+    if one.profile is not None and one.config is not None:
+        return _drop_folder_of_page(_build_config_page(one.name, one.config, one.profile), top)
+    told = tuple(_build_finding_row(finding) for finding in one.problems)
+    if one.profile is None:
+        return _drop_folder_of_page(PresetPage(one.name, False, findings=told), top)
+    table = one.profile.table
+    description, owner, scenario, cann = (str(table.get(key, "")) for key in ("description", "owner", "scenario", "cann"))
+    page = PresetPage(one.name, False, one.profile.document.source, description, owner, scenario, cann)
+    return _drop_folder_of_page(page._replace(parents=one.profile.extends, findings=told), top)
+
+
+def _drop_folder_of_page(page: PresetPage, top: str) -> PresetPage:
+    found: PresetPage = drop_folder(page, top)
+    return found
+
+
+def _build_config_page(name: str, config: Config, profile: Profile) -> PresetPage:
     table = profile.table
     verdict = checks.judge_config(config, notes=True)
     return PresetPage(
@@ -165,8 +222,3 @@ def _export_to_all(config: Config) -> Iterable[RenderedText]:
         shells.setdefault(("", "; ".join(refused)) if refused else (format_export_lines(shell, found), ""), []).append(name)
     for (text, reason), names in shells.items():
         yield RenderedText(f"exports for {', '.join(names)}", text, reason)
-
-
-def list_parent_names(page: PresetPage) -> list[str]:
-    """Return whom a preset extends, by name: of this store without their versions, of another as they are written."""
-    return [reference if is_source_reference(reference) else reference.partition("@")[0] for reference in page.parents]

@@ -1,5 +1,5 @@
 "use strict";
-// What moves on the pages: searching lists, the family of one preset, comparing, copying. All that is shown is text, never markup.
+// What all pages share: searching and filtering lists, the choice kept in the address, copying. All that is shown is text, never markup.
 const npuprof = (() => {
   const find = (id) => document.getElementById(id);
   const make = (name, text, attributes = {}) => {
@@ -8,164 +8,120 @@ const npuprof = (() => {
     for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
     return made;
   };
-  const say = (text) => { const place = find("count"); if (place) place.textContent = text; };
+  const say = (text) => { const place = find("count"); if (place && place.textContent !== text) place.textContent = text; };
+  const decode = (text) => { try { return decodeURIComponent(text); } catch { return text; } };
+  const readFragment = () => location.hash.slice(1).split("&").filter(Boolean).map(decode);
+  // A choice in the address: #q=words&kind=flag. Anything else there names a place of the page.
+  const readChoice = () => {
+    const parts = location.hash.slice(1).split("&").map((part) => part.match(/^([a-z]+)=(.*)$/)).filter(Boolean);
+    return new Map(parts.map(([, name, value]) => [name, decode(value)]));
+  };
+  const writeChoice = (choice) => {
+    const text = [...choice].filter(([, value]) => value).map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join("&");
+    const now = location.hash.slice(1);
+    if (text !== now && (text || readChoice().size)) history.replaceState(null, "", text ? `#${text}` : location.pathname);
+  };
+  const split = (text) => text.toLowerCase().split(/\s+/).filter(Boolean);
+  const load = (path, done) => {
+    const script = make("script", undefined, { src: path });
+    script.addEventListener("load", done);
+    document.head.append(script);
+  };
+
+  async function copyText(button, text) {
+    const before = button.dataset.label || (button.dataset.label = button.textContent);
+    try { await navigator.clipboard.writeText(text); button.textContent = "Copied"; } catch { button.textContent = "Cannot copy"; }
+    setTimeout(() => { button.textContent = before; }, 2000);
+  }
+
+  // What a form of a list or a picture gets besides: taking the choice back, and sending it to somebody.
+  function addButtons(form, clear) {
+    const reset = clear && make("button", "Clear", { type: "button" });
+    if (reset) { reset.addEventListener("click", clear); form.append(reset); }
+    if (navigator.clipboard) {
+      const link = make("button", "Copy link", { type: "button" });
+      link.addEventListener("click", () => copyText(link, location.href));
+      form.append(link);
+    }
+  }
+
+  function watchKeys(field, clear) {
+    document.addEventListener("keydown", (event) => {
+      const writing = /^(input|select|textarea)$/i.test(event.target.tagName);
+      if (event.key === "/" && !writing && !event.ctrlKey && !event.metaKey && !event.altKey) { event.preventDefault(); field.focus(); }
+      if (event.key === "Escape" && (event.target === field || !writing)) { event.preventDefault(); clear(); }
+    });
+    field.form.addEventListener("submit", (event) => event.preventDefault());
+  }
+
+  // The parts of a cell that a filter offers: "1 error, 2 warnings" is of error and of warning.
+  const listParts = (cell) => cell.textContent.split(/[,:] /).map((part) => part.replace(/^\d+ (\w+?)s?$/, "$1").trim()).filter(Boolean);
+
+  function setUpColumns(rows) {
+    const parts = new Map();
+    for (const choice of document.querySelectorAll("select[data-column]")) {
+      const column = Number(choice.dataset.column);
+      parts.set(choice, rows.map((row) => listParts(row.cells[column])));
+      const found = [...new Set(parts.get(choice).flat())].sort();
+      choice.append(...found.map((one) => make("option", one)));
+      if (parts.get(choice).some((one) => !one.length)) choice.append(make("option", "none", { value: "-" }));
+      choice.parentElement.hidden = !found.length;
+    }
+    return parts;
+  }
 
   function setUpSearch() {
     const field = document.querySelector("input[data-for]");
     if (!field) return;
     const rows = [...find(field.dataset.for).tBodies[0].rows];
-    const texts = rows.map((row) => row.textContent.toLowerCase());
-    const filters = [...document.querySelectorAll("select[data-filter]")];
+    const names = rows.map((row) => [...row.querySelectorAll(".names a")]);
+    const texts = rows.map((row, index) => (names[index].length ? [...row.cells].slice(1) : [row]).map((one) => one.textContent).join(" ").toLowerCase());
+    const every = names.reduce((sum, one) => sum + (one.length || 1), 0);
+    const columns = setUpColumns(rows), filters = [...document.querySelectorAll("select[data-filter], select[data-column]")];
+    const passes = (row, index) => filters.every((one) => {
+      if (!one.value) return true;
+      if (columns.has(one)) { const held = columns.get(one)[index]; return one.value === "-" ? !held.length : held.includes(one.value); }
+      const held = row.dataset[one.dataset.filter] || "", parts = held.split(" ");
+      if (one.dataset.filter === "state") return held === one.value;
+      return parts.includes(one.value) || (one.dataset.filter === "release" && parts.includes("any")) || (one.dataset.filter === "product" && !held);
+    });
     const apply = () => {
-      const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
-      const wanted = filters.filter((one) => one.value).map((one) => [one.dataset.filter, one.value]);
+      const words = split(field.value);
       let left = 0;
       rows.forEach((row, index) => {
-        const passes = ([name, value]) => {
-          const held = row.dataset[name] || "";
-          if (name === "state") return held === value;
-          const parts = held.split(" ");
-          return parts.includes(value) || (name === "release" && parts.includes("any")) || (name === "product" && !held);
-        };
-        const shown = words.every((word) => texts[index].includes(word)) && wanted.every(passes);
-        if (row.hidden === shown) row.hidden = !shown;
+        const missing = passes(row, index) ? words.filter((word) => !texts[index].includes(word)) : null;
+        let shown = missing !== null && !missing.length ? names[index].length || 1 : 0;
+        if (names[index].length) {
+          shown = 0;
+          for (const one of names[index]) {
+            one.hidden = missing === null || !missing.every((word) => one.textContent.toLowerCase().includes(word));
+            shown += !one.hidden;
+          }
+          const folded = row.querySelector("details");
+          if (folded) folded.open = words.length > 0 && shown > 0 && shown <= 40;
+        }
+        if (row.hidden === shown > 0) row.hidden = !shown;
         left += shown;
       });
-      say(words.length || wanted.length ? `${left} of ${rows.length}` : `${rows.length}`);
+      const chosen = words.length || filters.some((one) => one.value);
+      say(chosen ? `${left} of ${every}` : `${every}`);
     };
-    field.addEventListener("input", apply);
-    field.form.addEventListener("submit", (event) => event.preventDefault());
-    filters.forEach((one) => one.addEventListener("change", apply));
-    document.addEventListener("keydown", (event) => {
-      if (event.key === "/" && !/^(input|select|textarea)$/i.test(event.target.tagName)) { event.preventDefault(); field.focus(); }
-    });
-    apply();
-  }
-
-  function setUpFamily() {
-    const picture = find("family");
-    if (!picture) return;
-    const names = [...picture.querySelectorAll("a[data-name]")];
-    const lines = [...picture.querySelectorAll("path")].map((path) => ({ path, up: path.dataset.up, down: JSON.parse(path.dataset.down) }));
-    const field = find("focus"), colour = find("colour"), form = field.form;
-    const parentsOf = new Map(), childrenOf = new Map();
-    const add = (map, key, value) => map.set(key, (map.get(key) || []).concat(value));
-    lines.forEach((line) => line.down.forEach((name) => { add(parentsOf, name, line.up); add(childrenOf, line.up, name); }));
-    const reach = (name, map) => {
-      const seen = new Set([name]), waiting = [name];
-      while (waiting.length) for (const next of map.get(waiting.pop()) || []) if (!seen.has(next)) { seen.add(next); waiting.push(next); }
-      return seen;
-    };
-    const focus = (name) => {
-      const above = name ? reach(name, parentsOf) : null, below = name ? reach(name, childrenOf) : null;
-      const near = (one) => !name || above.has(one) || below.has(one);
-      names.forEach((one) => { one.classList.toggle("away", !near(one.dataset.name)); one.classList.toggle("found", one.dataset.name === name); });
-      picture.querySelectorAll("g").forEach((box) => box.querySelector("rect").classList.toggle("away", !box.querySelector("a:not(.away)")));
-      lines.forEach((line) => {
-        const close = !!name && near(line.up) && line.down.some((one) => near(one) && (above.has(one) || below.has(line.up)));
-        line.path.classList.toggle("near", close);
-        line.path.classList.toggle("away", !!name && !close);
-      });
-      say(name ? `${above.size - 1} above, ${below.size - 1} below` : `${names.length} presets`);
-      const found = names.find((one) => one.dataset.name === name);
-      if (found) found.scrollIntoView({ block: "center", inline: "center" });
-    };
-    const search = () => {
-      const text = field.value.trim().toLowerCase();
-      if (!text) { focus(""); return; }
-      const hits = names.filter((one) => one.dataset.name.toLowerCase().includes(text));
-      const exact = hits.find((one) => one.dataset.name.toLowerCase() === text);
-      if (exact || hits.length === 1) { focus((exact || hits[0]).dataset.name); return; }
-      focus("");
-      names.forEach((one) => { one.classList.toggle("away", !hits.includes(one)); one.classList.toggle("found", hits.includes(one)); });
-      say(`${hits.length} found`);
-    };
+    const choose = () => { apply(); writeChoice(new Map([["q", field.value.trim()], ...filters.map((one) => [one.dataset.filter || one.dataset.name, one.value])])); };
     const follow = () => {
-      const name = readFragment()[0] || "";
-      field.value = name;
-      focus(names.some((one) => one.dataset.name === name) ? name : "");
+      const choice = readChoice(), target = choice.size ? null : find(decode(location.hash.slice(1)));
+      if (target && !rows.includes(target)) return;  // a place of the page, not of the list
+      field.value = choice.get("q") || "";
+      for (const one of filters) { one.value = choice.get(one.dataset.filter || one.dataset.name) || ""; if (one.selectedIndex < 0) one.value = ""; }
+      apply();
+      if (target) target.scrollIntoView();
     };
-    field.addEventListener("input", search);
-    form.addEventListener("submit", (event) => { event.preventDefault(); location.hash = encodeURIComponent(field.value.trim()); });
-    find("whole").addEventListener("click", () => { location.hash = ""; field.value = ""; focus(""); });
-    const legend = document.querySelector(".legend");
-    const recolour = () => {
-      picture.dataset.colour = colour.value;
-      for (const part of legend.children) part.hidden = !part.classList.contains(`by-${colour.value}`);
-    };
-    colour.addEventListener("change", recolour);
+    const clear = () => { field.value = ""; for (const one of filters) one.value = ""; choose(); };
+    field.addEventListener("input", choose);
+    filters.forEach((one) => one.addEventListener("change", choose));
+    addButtons(field.form, clear);
+    watchKeys(field, clear);
     window.addEventListener("hashchange", follow);
-    recolour();
     follow();
-  }
-
-  const readFragment = () => location.hash.slice(1).split("&").filter(Boolean).map((part) => {
-    try { return decodeURIComponent(part); } catch { return part; }
-  });
-
-  const paths = new Map(), sides = new Map();
-  let risks = [];
-
-  function setUpCompare() {
-    const form = find("choose");
-    if (!form) return;
-    const field = find("add"), chosen = find("chosen"), table = find("compared"), same = find("same");
-    const write = (names) => { location.hash = names.map(encodeURIComponent).join("&"); };
-    const rank = (one) => { const known = risks.indexOf((one || [])[0]); return known < 0 ? risks.length : known; };
-    const draw = () => {
-      const asked = readFragment(), names = asked.filter((name) => sides.has(name));
-      chosen.replaceChildren(...asked.map((name) => {
-        const chip = make("span", name, { class: "chip" });
-        if (!paths.has(name)) chip.append(make("span", "is not in this site", { class: "error" }));
-        const button = make("button", "remove", { type: "button", "aria-label": `Remove ${name}` });
-        button.addEventListener("click", () => write(asked.filter((one) => one !== name)));
-        chip.append(button);
-        return chip;
-      }));
-      const rows = new Map();
-      names.forEach((name, column) => sides.get(name).forEach(([key, value, author, risk, meaning]) => {
-        if (!rows.has(key)) rows.set(key, { key, risk, meaning, cells: names.map(() => null) });
-        rows.get(key).cells[column] = { value, author };
-      }));
-      const differs = (row) => new Set(row.cells.map((cell) => (cell ? cell.value : null))).size > 1;
-      const shown = [...rows.values()].filter((row) => same.checked || differs(row));
-      shown.sort((one, other) => differs(other) - differs(one) || rank(one.risk) - rank(other.risk) || (one.key < other.key ? -1 : 1));
-      const head = make("thead"), top = make("tr"), body = make("tbody");
-      top.append(make("th", "setting", { scope: "col" }), ...names.map((name) => make("th", name, { scope: "col" })));
-      head.append(top);
-      for (const row of shown) {
-        const line = make("tr"), name = make("th", undefined, { scope: "row", title: row.meaning });
-        name.append(make("code", row.key));
-        if (row.risk.length) name.append(make("br"), make("span", row.risk.join(", "), { class: "quiet" }));
-        line.append(name, ...row.cells.map((cell) => {
-          const place = make("td");
-          if (cell) place.append(make("code", cell.value), make("br"), make("span", cell.author, { class: "quiet" }));
-          else place.append(make("span", "not set", { class: "quiet" }));
-          return place;
-        }));
-        body.append(line);
-      }
-      const told = names.length < 2 ? "Choose two or more." : shown.length ? `${shown.length} settings` : "Nothing differs.";
-      table.replaceChildren(make("caption", told, { class: "quiet" }), ...(names.length && shown.length ? [head, body] : []));
-    };
-    const load = () => {
-      for (const name of readFragment()) {
-        if (sides.has(name) || !paths.has(name)) continue;
-        const script = make("script", undefined, { src: paths.get(name) });
-        script.addEventListener("load", draw);
-        document.head.append(script);
-      }
-      draw();
-    };
-    form.addEventListener("submit", (event) => {
-      event.preventDefault();
-      const name = field.value.trim();
-      if (name && !readFragment().includes(name)) write([...readFragment(), name]);
-      field.value = "";
-    });
-    same.addEventListener("change", draw);
-    window.addEventListener("hashchange", load);
-    window.addEventListener("load", load);
   }
 
   function setUpReleases() {
@@ -190,6 +146,7 @@ const npuprof = (() => {
       find("told").textContent = last <= first ? "Choose a later release." : `${fresh.size} new, ${gone.size} gone, ${defaults} defaults changed`;
     };
     form.addEventListener("change", apply);
+    form.addEventListener("submit", (event) => event.preventDefault());
     apply();
   }
 
@@ -197,16 +154,18 @@ const npuprof = (() => {
     if (!navigator.clipboard) return;
     for (const text of document.querySelectorAll("pre")) {
       const button = make("button", "Copy", { type: "button", class: "copy" });
-      button.addEventListener("click", async () => {
-        try { await navigator.clipboard.writeText(text.textContent); button.textContent = "Copied"; } catch { button.textContent = "Cannot copy"; }
-      });
+      const title = text.parentElement.querySelector("summary");
+      if (title) button.setAttribute("aria-label", `Copy ${title.textContent}`);
+      button.addEventListener("click", () => copyText(button, text.textContent));
       text.before(button);
     }
   }
 
-  document.addEventListener("DOMContentLoaded", () => { setUpSearch(); setUpFamily(); setUpCompare(); setUpReleases(); setUpCopying(); });
-  return {
-    index: (list, order) => { for (const [name, path] of list) paths.set(name, path); risks = order; },
-    settings: (name, rows) => sides.set(name, rows),
-  };
+  // The address of a page may be somebody's choice, which the link to the content would write over.
+  function setUpSkipping() {
+    document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); find("main").focus(); find("main").scrollIntoView(); });
+  }
+
+  document.addEventListener("DOMContentLoaded", () => { setUpSkipping(); setUpSearch(); setUpReleases(); setUpCopying(); });
+  return { find, make, say, split, load, readFragment, readChoice, writeChoice, addButtons, watchKeys };
 })();

@@ -1,0 +1,96 @@
+"""What the pages load when somebody asks for it, as scripts: a page that is opened as a file may load nothing of another kind."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+from typing import Any
+
+from npuprof.compare.pagehead import RISKS
+from npuprof.report.text import escape_controls
+from npuprof.site.catalogue import list_catalogue_rows, list_rule_rows
+from npuprof.site.presets import Told
+from npuprof.site.settings import SettingRow
+
+#: How much of a value a search looks through, and shows.
+_SEARCHED = 200
+
+
+def name_pages(names: Sequence[str]) -> dict[str, str]:
+    """Return the path of each preset's page; of names that differ in case only, the later ones get a number."""
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for name in names:
+        path = f"presets/{name}.html" if name.isascii() else f"presets/{_hash(name)}.html"
+        number = 2
+        while path.lower() in taken:
+            path, number = f"presets/{name}~{number}.html", number + 1
+        taken.add(path.lower())
+        found[name] = path
+    return found
+
+
+def name_data(names: Iterable[str]) -> dict[str, str]:
+    """Return the path of the data of each side that can be compared, by its name."""
+    return {name: f"data/{_hash(name)}.js" for name in names}
+
+
+def _hash(name: str) -> str:
+    return sha256(name.encode(errors="surrogatepass")).hexdigest()[:16]
+
+
+def build_side(name: str, settings: Sequence[SettingRow]) -> bytes:
+    """Return the settings of one side of a comparison."""
+    return _write_call("settings", name, [_build_fields(row) for row in settings])
+
+
+def _build_fields(row: SettingRow) -> list[Any]:
+    authors = ", ".join(f"{author.part} {author.profile} ({author.place})".lstrip() for author in row.authors)
+    return [row.key, escape_controls(row.value), escape_controls(authors), list(row.risk), row.meaning]
+
+
+def read_side(content: bytes) -> list[tuple[str, str]]:
+    """Return the keys and values of what ``build_side`` wrote."""
+    text = content.decode("ascii")
+    _, rows = json.loads(f"[{text[text.index('(') + 1 : text.rindex(')')]}]")
+    return [(row[0], row[1]) for row in rows]
+
+
+def build_index(paths: Mapping[str, str]) -> bytes:
+    """Return where the data of all sides are, and which risks matter most."""
+    return _write_call("index", list(paths.items()), list(RISKS))
+
+
+def build_search(presets: Sequence[Told], paths: Mapping[str, str], settings: Mapping[str, Sequence[tuple[str, str]]]) -> bytes:
+    """Return what the search page looks through: presets, who sets what to what, the catalogue, the codes."""
+    place = {one.name: number for number, one in enumerate(presets)}
+    held: dict[str, dict[str, list[int]]] = {}
+    for name, rows in settings.items():
+        for key, value in rows:
+            shown = value if len(value) <= _SEARCHED else f"{value[:_SEARCHED]}…"
+            held.setdefault(key, {}).setdefault(shown, []).append(place[name])
+    return _write_call(
+        "all",
+        [
+            [
+                one.name,
+                "" if paths[one.name] == f"presets/{one.name}.html" else paths[one.name],
+                escape_controls(one.description)[:_SEARCHED],
+            ]
+            for one in presets
+        ],
+        {key: [[value, _fold(numbers)] for value, numbers in found.items()] for key, found in sorted(held.items())},
+        [[row.key, row.summary] for row in list_catalogue_rows()],
+        [[row.code, row.title] for row in list_rule_rows()],
+    )
+
+
+def _fold(numbers: list[int]) -> list[int]:
+    """Return rising numbers as the ways from one to the next, which are short."""
+    return [number - before for before, number in zip([0, *numbers], numbers, strict=False)]
+
+
+def _write_call(function: str, *values: Any) -> bytes:
+    written = ",".join(json.dumps(value, ensure_ascii=True, separators=(",", ":")) for value in values)
+    return f"npuprof.{function}({written});\n".encode()

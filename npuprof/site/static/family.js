@@ -1,0 +1,150 @@
+"use strict";
+// The picture of who extends whom: colours, search, and the family of one preset drawn by itself, as wide as the window is.
+(() => {
+  const { find, make, say, readFragment } = npuprof;
+  const WIDTH = 176, LINE = 24, PAD = 8, ACROSS = 16, DOWN = 44, TALL = 20;
+  const draw = (name, attributes) => {
+    const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    return made;
+  };
+
+  function setUp() {
+    const picture = find("family"), region = picture.parentElement;
+    const links = [...picture.querySelectorAll("a")], names = links.map((one) => one.dataset.name);
+    const place = new Map(names.map((name, index) => [name, index]));
+    const up = names.map(() => []), down = names.map(() => []), second = new Set();
+    for (const path of picture.querySelectorAll("path")) {
+      const above = Number(path.dataset.up);
+      for (const below of path.dataset.down.split(" ").map(Number)) {
+        up[below].push(above);
+        down[above].push(below);
+        if (path.classList.contains("second")) second.add(`${above} ${below}`);
+      }
+    }
+    const field = find("focus"), colour = find("colour");
+
+    // How many steps each that is reached lies away, by the longest way; a circle is walked once.
+    const measure = (from, next) => {
+      const reached = new Set([from]), waiting = [from];
+      while (waiting.length) for (const one of next[waiting.pop()]) if (!reached.has(one)) { reached.add(one); waiting.push(one); }
+      const far = new Map([[from, 0]]);
+      let wave = [from];
+      for (let step = 1; wave.length && step <= reached.size; step += 1) {
+        wave = [...new Set(wave.flatMap((one) => next[one]))].filter((one) => one !== from);
+        for (const one of wave) far.set(one, step);
+      }
+      return far;
+    };
+
+    // Layers above as boxes of one name, below as well where a name is extended; all others of a layer share a box.
+    const arrange = (from, above, below, most) => {
+      const layers = [];
+      const group = (far) => { const rows = []; for (const [one, step] of far) if (step) (rows[step] = rows[step] || []).push(one); return rows; };
+      const byName = (one, other) => (names[one] < names[other] ? -1 : 1);
+      for (const layer of group(above).reverse()) if (layer) layers.push(layer.sort(byName).map((one) => [one]));
+      layers.push([[from]]);
+      for (const layer of group(below)) {
+        if (!layer) continue;
+        const own = layer.filter((one) => down[one].length).sort(byName), rest = layer.filter((one) => !down[one].length).sort(byName);
+        layers.push([...own.map((one) => [one]), ...(rest.length ? [rest] : [])]);
+      }
+      const boxes = [];
+      let y = PAD, widest = 0;
+      for (const layer of layers) {
+        const rows = [[]];
+        for (const held of layer) {
+          const columns = Math.min(most, Math.ceil(held.length / TALL)), box = { held, columns, rows: Math.ceil(held.length / columns) };
+          box.width = WIDTH * columns; box.height = PAD * 2 + LINE * box.rows;
+          const last = rows[rows.length - 1], used = last.reduce((sum, one) => sum + one.columns, 0);
+          if (last.length && used + columns > most) rows.push([box]); else last.push(box);
+        }
+        for (const row of rows) {
+          let x = 0;
+          for (const box of row) { box.x = x; box.y = y; x += box.width + ACROSS; boxes.push(box); }
+          row.width = x - ACROSS;
+          widest = Math.max(widest, row.width);
+          y += Math.max(...row.map((box) => box.height)) + (row === rows[rows.length - 1] ? DOWN : ACROSS);
+        }
+        layer.rows = rows;
+      }
+      for (const layer of layers) for (const row of layer.rows) for (const box of row) box.x += PAD + (widest - row.width) / 2;
+      return { boxes, width: widest + PAD * 2, height: y - DOWN + PAD };
+    };
+
+    const drawAround = (from) => {
+      const above = measure(from, up), below = measure(from, down);
+      const most = Math.max(1, Math.min(6, Math.floor((region.clientWidth - PAD * 2 + ACROSS) / (WIDTH + ACROSS))));
+      const { boxes, width, height } = arrange(from, above, below, most);
+      const home = new Map(boxes.flatMap((box) => box.held.map((one) => [one, box])));
+      const made = draw("svg", { class: "family around", role: "group", "aria-label": `The family of ${names[from]}`, width, height, viewBox: `0 0 ${width} ${height}` });
+      made.id = "around";
+      made.dataset.colour = colour.value;
+      const drawn = new Set();
+      for (const [one, box] of home) for (const parent of up[one]) {
+        const other = home.get(parent), kind = second.has(`${parent} ${one}`) ? "second" : "";
+        const near = (above.has(parent) && above.has(one)) || (below.has(parent) && below.has(one));
+        const mark = other && `${boxes.indexOf(other)} ${boxes.indexOf(box)} ${kind}`;
+        if (!other || other === box || !near || drawn.has(mark)) continue;
+        drawn.add(mark);
+        const x1 = other.x + other.width / 2, y1 = other.y + other.height, x2 = box.x + box.width / 2, middle = (y1 + box.y) / 2;
+        made.append(draw("path", { d: `M${x1} ${y1}C${x1} ${middle} ${x2} ${middle} ${x2} ${box.y}`, class: kind }));
+      }
+      for (const box of boxes) {
+        const part = draw("g", {});
+        part.append(draw("rect", { x: box.x, y: box.y, width: box.width, height: box.height, rx: 4 }));
+        box.held.forEach((one, index) => {
+          const link = links[one].cloneNode(true), text = link.querySelector("text");
+          text.setAttribute("x", box.x + PAD + WIDTH * Math.floor(index / box.rows));
+          text.setAttribute("y", box.y + PAD + LINE * (index % box.rows) + 16);
+          link.setAttribute("class", `${links[one].getAttribute("class").replace(/ (away|found)/g, "")}${one === from ? " found" : ""}`);
+          part.append(link);
+        });
+        made.append(part);
+      }
+      return [made, above.size - 1, below.size - 1];
+    };
+
+    const focus = (name) => {
+      const old = find("around");
+      if (old) old.remove();
+      picture.toggleAttribute("hidden", place.has(name));
+      for (const one of links) one.classList.remove("away", "found");
+      if (!place.has(name)) { say(`${names.length} presets`); return; }
+      const [made, above, below] = drawAround(place.get(name));
+      region.prepend(made);
+      region.scrollTo(0, 0);
+      say(`${above} above, ${below} below`);
+    };
+    const search = () => {
+      const text = field.value.trim().toLowerCase();
+      const hits = text ? links.filter((one) => one.dataset.name.toLowerCase().includes(text)) : [];
+      const exact = hits.find((one) => one.dataset.name.toLowerCase() === text) || (hits.length === 1 ? hits[0] : null);
+      focus(exact ? exact.dataset.name : "");
+      if (!text || exact) return;
+      links.forEach((one) => { one.classList.toggle("away", !hits.includes(one)); one.classList.toggle("found", hits.includes(one)); });
+      if (hits.length) hits[0].scrollIntoView({ block: "nearest", inline: "center" });
+      say(`${hits.length} found`);
+    };
+    const follow = () => { field.value = readFragment()[0] || ""; search(); };
+    const clear = () => { if (location.hash) location.hash = ""; field.value = ""; search(); };
+    const legend = document.querySelector(".legend");
+    const recolour = () => {
+      for (const one of region.querySelectorAll("svg")) one.dataset.colour = colour.value;
+      for (const part of legend.children) part.hidden = !part.classList.contains(`by-${colour.value}`);
+    };
+    field.addEventListener("input", search);
+    field.addEventListener("change", () => { if (place.has(field.value.trim())) location.hash = encodeURIComponent(field.value.trim()); });
+    colour.addEventListener("change", recolour);
+    find("whole").addEventListener("click", clear);
+    npuprof.addButtons(field.form, null);
+    npuprof.watchKeys(field, clear);
+    window.addEventListener("hashchange", follow);
+    recolour();
+    const greatest = names.map((_, index) => index).filter((index) => !up[index].length).sort((one, other) => measure(other, down).size - measure(one, down).size)[0];
+    if (greatest !== undefined) region.scrollLeft = Number(links[greatest].querySelector("text").getAttribute("x")) - region.clientWidth / 2;
+    follow();
+  }
+
+  document.addEventListener("DOMContentLoaded", setUp);
+})();
