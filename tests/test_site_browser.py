@@ -18,6 +18,7 @@ AXE = REPOSITORY / ".venv/node_modules/axe-core/axe.min.js"
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")]
 
 PAGES = ("index.html", "family.html", "compare.html#base/one&leaf3", "boards.html", "catalogue.html", "rules.html", "presets/leaf3.html")
+PAGES += ("docs/index.html", "docs/commands.html", "docs/sources.html")
 HOSTILE = "<script>document.title = 'run'</script><img src=x onerror=\"document.title = 'run'\">"
 
 
