@@ -30,5 +30,9 @@ def test_the_profile_file_shows_every_key():
     assert list(tomllib.loads(shown)["profile"]) == list(PROFILE_KEYS)
 
 
+def test_the_readme_takes_a_minute():
+    assert len(PAGES["README"].read_bytes()) <= 12_000
+
+
 def test_continuous_integration_runs_the_test_command_of_the_readme():
     assert list_blocks("README", "sh")[1].strip() in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
