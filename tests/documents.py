@@ -13,9 +13,12 @@ from typing import Any, NamedTuple
 
 import generated
 from building import REPOSITORY
+from recording import Step
 
+import npuprof
 from npuprof import catalog, docs, renderers
 from npuprof.commands.registry import list_verbs
+from npuprof.document.profile import PROFILE_KEYS
 from npuprof.renderers.files import FORMATS
 from npuprof.renderers.shell import SHELLS
 
@@ -65,7 +68,7 @@ def list_blocks(page: str, language: str) -> list[str]:
 
 def find_world(text: str) -> str | None:
     """Return what makes the world of a page, None where it does not say in which one its commands run."""
-    said = " ".join(text.split())
+    said = " ".join(text.split()).lower()
     found = [made for phrase, made in WORLDS.items() if phrase in said]
     assert len(found) <= 1, "a page has one world"
     return found[0] if found else None
@@ -76,7 +79,7 @@ class World:
 
     def __init__(self, root: Path, made: str) -> None:
         self.root = root
-        self.folder = root / "home" / "ada" / "work"
+        self.folder = root / "home" / "ada" / "presets"
         self.folder.mkdir(parents=True)
         who = {
             f"GIT_{one}_{what}": value for one in ("AUTHOR", "COMMITTER") for what, value in (("NAME", "Ada"), ("EMAIL", "ada@example.org"))
@@ -117,11 +120,38 @@ class World:
         place.write_text(text, encoding="utf-8")
 
 
-def read_transcript(block: str) -> Iterator[tuple[str, str]]:
-    """Yield the commands of a console block and what is printed below each."""
+def read_transcript(block: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the commands of a console block: as they stand there, as a shell reads them, and what is printed below each."""
     assert block.startswith("$ "), "a console block begins with a command"
-    for command, expected in re.findall(r"^\$ (.*(?:\n>.*)*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
-        yield re.sub(r"\n> ?", "\n", command), expected
+    for asked, expected in re.findall(r"^(\$ .*(?:\n>.*)*\n)((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
+        yield asked, re.sub(r"\n> ?", "\n", asked[2:]), expected
+
+
+def run_console(world: World, block: str) -> str:
+    """Return a console block with what its commands print; where that is as it was expected, as it stands."""
+    found = []
+    for asked, command, expected in read_transcript(block):
+        printed = world.run(command)
+        found += [asked, expected if re.fullmatch(make_pattern(expected), printed) else printed]
+    return "".join(found)
+
+
+def record_steps(world: World, text: str) -> list[Step]:
+    """Return the commands of a page's blocks behind ``<!-- recorded -->`` with what they print in colours, all of the page being run."""
+    steps, marked = [], False
+    blocks = read_blocks(text)
+    for part, prose in docs.split_code(text):
+        if prose:
+            marked = part.endswith("<!-- recorded -->\n")
+            continue
+        block = next(blocks)
+        if block.path:
+            world.write(block.path, block.text)
+        elif block.language == "console":
+            for _, command, _ in read_transcript(block.text):
+                printed = world.run(f"export FORCE_COLOR=1; {command}" if marked else command)
+                steps += [Step(command.rstrip("\n"), printed)] if marked else []
+    return steps
 
 
 def make_pattern(expected: str) -> str:
@@ -129,7 +159,9 @@ def make_pattern(expected: str) -> str:
     text = re.escape(expected)
     text = re.sub(r"(?<![0-9a-f:])(?=[0-9a-f]*\d)[0-9a-f]{7}(?![0-9a-f])", "[0-9a-f]{7,}", text)
     text = re.sub(r"(?<![0-9a-f:])(?=[0-9a-f]*\d)[0-9a-f]{40}(?![0-9a-f])", "[0-9a-f]{40}", text)
+    text = re.sub(r"(?<=presets\\-)[0-9a-f]{8}", "[0-9a-f]{8}", text)  # a checkout by its place
     text = re.sub(r"\d+\\\.\d+\\ s\b", r"\\d+\\.\\d+ s", text)
+    text = re.sub(r"(?<=\\ )\d\\\.\d{3}(?=\\ )", r"\\d\\.\\d{3}", text)  # seconds in a table
     return re.sub(r"\d{4}\\-\d\d\\-\d\d(T[\d:]+(\\\+\d\d:\d\d|Z))?", r"\\d{4}-\\d\\d-\\d\\d(T[\\d:]+(\\+\\d\\d:\\d\\d|Z))?", text)
 
 
@@ -177,6 +209,36 @@ def format_table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     )
 
 
+def format_profile_keys() -> str:
+    """Return a table of the keys of ``[profile]``, as the schema explains them."""
+    return format_table(("key", "what it says"), ((f"`{name}`", f"{key.help.rstrip('.')}.") for name, key in PROFILE_KEYS.items()))
+
+
+def format_library() -> str:
+    """Return a table of what the library has, from its docstrings: functions with what they take, then classes."""
+    rows = []
+    for name in sorted(npuprof.__all__, key=lambda name: (not inspect.isfunction(getattr(npuprof, name)), name)):
+        found = getattr(npuprof, name)
+        if inspect.isfunction(found):
+            rows.append((f"`{name}({', '.join(inspect.signature(found).parameters)})`", _read_purpose(found)))
+        elif inspect.isclass(found):
+            rows.append((f"`{name}`", _read_purpose(found)))
+    resolve = npuprof.Library.resolve
+    rows.append((f"`Library.resolve({', '.join([*inspect.signature(resolve).parameters][1:])})`", _read_purpose(resolve)))
+    return format_table(("name", "what it is"), rows)
+
+
+def format_topics() -> str:
+    """Return a table of the topics of the documentation, with links to their pages."""
+    return format_table(
+        ("topic", "what it is about"), ((f"[{one.name}](npuprof/docs/{one.path})", one.summary) for one in docs.load_topics())
+    )
+
+
+def _read_purpose(found: Any) -> str:
+    return str(inspect.getdoc(found)).partition("\n")[0].replace("``", "`")
+
+
 #: What makes the parts that are written between ``<!-- generated: NAME -->`` and ``<!-- end -->``.
 GENERATED: dict[str, Callable[[], str]] = {
     "counts": format_counts,
@@ -184,6 +246,9 @@ GENERATED: dict[str, Callable[[], str]] = {
     "targets": format_targets,
     "shells": format_shells,
     "verbs": format_verbs,
+    "profile-keys": format_profile_keys,
+    "library": format_library,
+    "topics": format_topics,
     **generated.PARTS,
 }
 PART = re.compile(r"(<!-- generated: ([a-z-]+) -->)(.*?)(<!-- end -->)", re.DOTALL)

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from building import REPOSITORY
@@ -24,16 +25,18 @@ from documents import (
     World,
     fill_generated_parts,
     find_world,
-    make_pattern,
     read_blocks,
-    read_transcript,
+    record_steps,
+    run_console,
 )
+from recording import draw_recording, read_lines
 
 from npuprof import catalog, docs
 from npuprof.commands.registry import list_verb_names, list_verbs, load_verb
 
 Run = Callable[..., Any]
 TOPICS = docs.load_topics()
+RECORDING = REPOSITORY / "npuprof" / "docs" / "tour.svg"
 CONTRIBUTING = REPOSITORY / ".github" / "CONTRIBUTING.md"
 #: Flags that pages name and that belong to other commands.
 FOREIGN_FLAGS = {
@@ -69,9 +72,9 @@ def test_what_a_page_shows_is_what_happens(page: str, tmp_path: Path, request: p
         if prose or block is None:
             continue
         if block.path:
-            world.write(block.path, block.text)
+            world.write(block.path, block.text.partition("\n")[2] if block.language == "text" else block.text)
         elif block.language == "console":
-            parts[-1] = try_console(world, part, block.text)
+            parts[-1] = part.replace(block.text, run_console(world, block.text))
         elif block.language == "python":
             if "tensorflow" in block.text:
                 pytest.importorskip("tensorflow")
@@ -83,22 +86,38 @@ def test_what_a_page_shows_is_what_happens(page: str, tmp_path: Path, request: p
     write_back(page, "".join(parts), request)
 
 
+@pytest.mark.slow
+@pytest.mark.accepted
+def test_the_recording_shows_what_the_readme_shows(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    text = read("README")
+    steps = record_steps(World(tmp_path, find_world(text) or "true"), text)
+    assert len(steps) > 3
+    drawn = draw_recording(steps, "npuprof")
+    if request.config.getoption("--update-golden"):
+        RECORDING.write_text(drawn, encoding="utf-8")
+    kept = RECORDING.read_text(encoding="utf-8")
+    assert read_lines(kept) == read_lines(drawn), ACCEPT  # how it is drawn is rich's own
+    assert f"]({RECORDING.relative_to(REPOSITORY)})" in text
+
+
+def test_the_recording_is_light_told_to_who_cannot_see_it_and_fetches_nothing() -> None:
+    kept = RECORDING.read_text(encoding="utf-8")
+    assert len(kept) < 60_000
+    root = ElementTree.fromstring(kept)
+    (title, described) = (root.find(f"{{http://www.w3.org/2000/svg}}{name}") for name in ("title", "desc"))
+    assert title is not None
+    assert title.text
+    assert described is not None
+    assert "npuprof check" in str(described.text)
+    assert root.get("aria-labelledby") == f"{title.get('id')} {described.get('id')}"
+    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg\b)|@import|<script|url\((?!#)", kept)
+    assert "prefers-reduced-motion" in kept
+
+
 def match_parts(text: str) -> Iterator[tuple[tuple[str, bool], Any]]:
     blocks = read_blocks(text)
     for part, prose in docs.split_code(text):
         yield (part, prose), None if prose else next(blocks)
-
-
-def try_console(world: World, part: str, block: str) -> str:
-    """Return a console block with what its commands print."""
-    for command, expected in read_transcript(block):
-        printed = world.run(command)
-        if not re.fullmatch(make_pattern(expected), printed):
-            shown = "$ " + command.replace("\n", "\n> ").replace("\n> \n", "\n>\n") + "\n"
-            shown = shown if shown + expected in part else "$ " + command.replace("\n", "\n> ") + "\n"
-            assert part.count(shown + expected) == 1, f"the same command stands there twice: {command}"
-            part = part.replace(shown + expected, shown + printed)
-    return part
 
 
 @pytest.mark.accepted

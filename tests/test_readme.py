@@ -18,7 +18,7 @@ ROOT = Path(__file__).parent.parent
 
 def test_the_profile_file_is_clean_and_can_be_rendered(tmp_path):
     shutil.copytree(ROOT / "profiles", tmp_path / "profiles")
-    shown = list_blocks("README", "toml")[0]
+    shown = list_blocks("presets.md", "toml")[0]
     (tmp_path / "profiles/shown.toml").write_text(shown, encoding="utf-8")
     for words in (["check", "shown", "--strict"], ["render", "shown", "-o", "out"], ["render", "shown", "--to", "estimator", "-o", "out"]):
         done = subprocess.run([sys.executable, "-m", "npuprof", *words], cwd=tmp_path, capture_output=True, text=True, check=False)
@@ -26,7 +26,7 @@ def test_the_profile_file_is_clean_and_can_be_rendered(tmp_path):
 
 
 def test_the_profile_file_shows_every_key():
-    shown = list_blocks("README", "toml")[0]
+    shown = list_blocks("presets.md", "toml")[0]
     assert list(tomllib.loads(shown)["profile"]) == list(PROFILE_KEYS)
 
 

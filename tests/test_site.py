@@ -216,11 +216,58 @@ def test_every_link_of_every_page_leads_to_a_file_and_a_place_in_it(site: Path) 
     pages = {path: Page(path) for path in site.rglob("*.html")}
     for path, page in pages.items():
         for link in page.links:
+            if path.parent.name == "docs" and link.startswith("https://"):
+                continue
             target, _, place = link.partition("#")
             there = Path(os.path.normpath(path.parent / target)) if target else path
             assert there.is_file(), (path, link)
-            if place and there.name in ("catalogue.html", "rules.html"):
+            if place and (there.name in ("catalogue.html", "rules.html") or there.parent.name == "docs"):
                 assert place in pages[there].ids, (path, link)
+
+
+def test_the_documentation_is_part_of_a_site(site: Path) -> None:
+    from npuprof.docs import load_topics
+
+    topics = load_topics()
+    listed = Page(site / "docs/index.html")
+    assert [link for link in listed.links if f"{link}".startswith("../docs/") and link != "../docs/index.html"] == [
+        f"../docs/{topic.name}.html" for topic in topics
+    ]
+    for topic in topics:
+        text = (site / f"docs/{topic.name}.html").read_text(encoding="utf-8")
+        assert f"<h1>{topic.title}</h1>" in text
+        assert "style=" not in text
+        assert "<!--" not in text.removeprefix("<!DOCTYPE html>")
+    assert (site / "docs/sources.svg").is_file()
+
+
+@pytest.mark.parametrize(
+    ("written", "html"),
+    [
+        ("a <b>c</b>", "<p>a &lt;b&gt;c&lt;/b&gt;</p>"),
+        ("## It's a test", '<h2 id="its-a-test">It\'s a test</h2>'),
+        ("see [it](two.md#x)", '<p>see <a href="two.html#x">it</a></p>'),
+        ("see [it](recipes/three.md)", '<p>see <a href="three.html">it</a></p>'),
+        ("[it](javascript:alert(1))", "<p>[it](javascript:alert(1))</p>"),
+        ("```sh\na <b>\n```", '<pre tabindex="0"><code>a &lt;b&gt;\n</code></pre>'),
+        (
+            "| a | b |\n|---|---:|\n| c | 1 |",
+            '<div class="wide" role="region" aria-label="One" tabindex="0"><table>\n<thead>\n<tr>\n<th scope="col">a</th>\n'
+            '<th class="number" scope="col">b</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td>c</td>\n<td class="number">1</td>\n</tr>\n'
+            "</tbody>\n</table></div>",
+        ),
+    ],
+)
+def test_markdown_becomes_markup_that_the_policy_takes(written: str, html: str) -> None:
+    from npuprof.docs import Topic
+    from npuprof.site.manual import build_topic_pages
+
+    topics = [
+        Topic("one", "one.md", "One", "What.", f"# One\n\n{written}\n", 1),
+        Topic("two", "two.md", "Two", "What.", "# Two\n", 2),
+        Topic("three", "recipes/three.md", "Three", "What.", "# Three\n", 3),
+    ]
+    assert next(iter(build_topic_pages(topics))).html == f"{html}\n"
 
 
 def test_the_same_presets_give_the_same_bytes_and_a_second_run_writes_nothing(site: Path, run: Run, repo: Repo) -> None:
@@ -286,7 +333,10 @@ def test_no_text_of_a_preset_becomes_markup(text: str) -> None:
             page = Page(path)
             scripts = [held for tag, held in page.tags if tag == "script"]
             assert {held.get("src", "").rpartition("/")[2] for held in scripts} <= {"site.js", "index.js"}
-            assert not [tag for tag, _ in page.tags if tag in ("img", "iframe", "object")]
+            assert not [tag for tag, _ in page.tags if tag in ("iframe", "object")]
+            pictures = [str(held.get("src")) for tag, held in page.tags if tag == "img"]
+            assert not pictures or path.parent.name == "docs"
+            assert all(path.with_name(name).is_file() for name in pictures)
             assert not [name for _, held in page.tags for name in held if name.startswith("on")]
         for path in Path(folder, "public/data").glob("*.js"):
             text_ = path.read_text()

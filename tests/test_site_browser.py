@@ -18,6 +18,7 @@ AXE = REPOSITORY / ".venv/node_modules/axe-core/axe.min.js"
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")]
 
 PAGES = ("index.html", "family.html", "compare.html#base/one&leaf3", "boards.html", "catalogue.html", "rules.html", "presets/leaf3.html")
+PAGES += ("docs/index.html", "docs/commands.html", "docs/sources.html")
 HOSTILE = "<script>document.title = 'run'</script><img src=x onerror=\"document.title = 'run'\">"
 
 
@@ -226,7 +227,7 @@ def test_a_page_prints(browser: Any, site: Path) -> None:
 
 
 @pytest.mark.accepted
-def test_the_picture_of_the_readme_is_that_of_a_page(browser: Any, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_the_picture_of_the_documentation_is_that_of_a_page(browser: Any, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     from npuprof.__main__ import main
 
     picture = REPOSITORY / "npuprof/docs/site.png"
@@ -240,4 +241,4 @@ def test_the_picture_of_the_readme_is_that_of_a_page(browser: Any, tmp_path: Pat
         picture.write_bytes(taken)
     # Letters are drawn differently by each machine: held are the format and the size, width and height in the head of the file.
     assert picture.read_bytes()[:24] == taken[:24]
-    assert "](npuprof/docs/site.png)" in (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    assert "](site.png)" in (REPOSITORY / "npuprof/docs/commands.md").read_text(encoding="utf-8")

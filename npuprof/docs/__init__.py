@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from npuprof.model import Record
 
 _FOLDER = os.path.dirname(__file__)
-#: The folders of pages; the first holds what explains npuprof, the others what is built with it.
-GROUPS = ("", "recipes")
+#: The folders of pages, and what their pages are called together.
+GROUP_TITLES = {"": "Topics", "recipes": "Recipes"}
 _LAST = 1_000_000
 
 
@@ -28,6 +28,11 @@ class Topic(Record):
     text: str
     order: int
 
+    @property
+    def group(self) -> str:
+        """The folder that it lies in, one of ``GROUP_TITLES``."""
+        return os.path.dirname(self.path)
+
 
 def load_topics() -> list[Topic]:
     """Return all pages in the order in which they are read."""
@@ -35,7 +40,7 @@ def load_topics() -> list[Topic]:
 
 
 def _list_paths() -> Iterator[str]:
-    for group in GROUPS:
+    for group in GROUP_TITLES:
         folder = os.path.join(_FOLDER, group)
         if os.path.isdir(folder):
             yield from (f"{group}/{name}".lstrip("/") for name in sorted(os.listdir(folder)) if name.endswith(".md"))

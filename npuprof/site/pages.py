@@ -11,12 +11,14 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import products, releases
 from npuprof.compare.pagehead import RISKS
+from npuprof.docs import GROUP_TITLES, load_topics
 from npuprof.model import SCENARIOS, Finding, NpuprofError, Record, __version__
 from npuprof.report.html import read_style
 from npuprof.report.text import escape_controls, escape_lines, format_count
 from npuprof.site.boards import Board, Upgrade
 from npuprof.site.catalogue import KINDS, CatalogueRow, list_catalogue_rows, list_release_rows, list_rule_rows
 from npuprof.site.family import LONGEST_NAME, draw_family
+from npuprof.site.manual import build_topic_pages
 from npuprof.site.past import Past
 from npuprof.site.presets import PresetPage, list_parent_names
 from npuprof.site.settings import SettingRow
@@ -32,6 +34,7 @@ _MENU = (
     ("boards.html", "Boards"),
     ("catalogue.html", "Catalogue"),
     ("rules.html", "Rules"),
+    ("docs/index.html", "Docs"),
 )
 _WORST = {"error": 0, "warning": 1, "info": 2, "": 3}
 
@@ -73,6 +76,7 @@ def build_site_files(content: Content) -> dict[str, bytes]:
     files = {"static/site.css": read_style().encode(), "static/site.js": script}
     files |= writer.build_lists()
     files |= {path: text.encode() for path, text in writer.build_presets()}
+    files |= writer.build_documentation()
     files |= _build_data(content)
     return files
 
@@ -142,6 +146,19 @@ class _Writer:
                 "preset.html", path, page.name, preset=page, children=children.get(page.name, []),
                 owners=list_owners(page, past), versions=past.versions.get(page.name, []), commits=past.commits.get(page.name, []),
             )  # fmt: skip
+
+    def build_documentation(self) -> dict[str, bytes]:
+        """Return the pages of the documentation and what they show. Raises NpuprofError."""
+        from markupsafe import Markup
+
+        pages = list(build_topic_pages(load_topics()))
+        groups = [(title, [page for page in pages if page.topic.group == group]) for group, title in GROUP_TITLES.items()]
+        files = {"docs/index.html": self.fill("topics.html", "docs/index.html", "Documentation", groups=groups).encode()}
+        for before, page, after in zip([None, *pages], pages, [*pages[1:], None], strict=False):
+            html = Markup(page.html)  # noqa: S704 - made of our own pages, whose markup is escaped
+            files[page.path] = self.fill("topic.html", page.path, page.topic.title, html=html, before=before, after=after).encode()
+            files |= dict(page.pictures)
+        return files
 
 
 def list_owners(page: PresetPage, past: Past) -> list[str]:

@@ -2,14 +2,15 @@
 
 Run ``python tests/bench/bench_sources.py [PAGE.md]``. Processor time of a command and all that it starts, the least of some runs, in
 multiples of the bare interpreter; ``render`` of a preset with locked parents is measured against the same preset with local ones. The
-plot is drawn in the text; where a page is named, as ``npuprof/docs/sources.md``, that gets the table, and an SVG file beside it the
-plot. Exits 1 where a line is not held.
+plot is drawn in the text; where a page is named, as ``npuprof/docs/sources.md``, its measured part gets the table, and an SVG file
+beside it the plot. Exits 1 where a line is not held.
 """
 
 from __future__ import annotations
 
 import math
 import os
+import re
 import resource
 import statistics
 import subprocess
@@ -65,7 +66,8 @@ def main() -> int:
     if len(sys.argv) > 1:
         page = Path(sys.argv[1])
         page.with_suffix(".svg").write_text(draw_svg(found))
-        page.write_text(format_page(found, page.with_suffix(".svg").name))
+        measured = format_measured(found, page.with_suffix(".svg").name)
+        page.write_text(re.sub(r"(?s)(?<=<!-- measured -->\n).*?(?=<!-- end -->)", lambda _: measured, page.read_text()))
     print(f"{worst:7.2f}  hold {LINE}  {'' if worst <= LINE else 'NOT HELD  '}render with locked parents / with local ones")
     return int(worst > LINE)
 
@@ -109,12 +111,10 @@ def _time(folder: Path, words: Sequence[str], prepare: Callable[[], None] | None
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def format_page(found: dict[str, list[float]], plot: str) -> str:
-    """Return the table as a page of the documentation, with the plot below it."""
+def format_measured(found: dict[str, list[float]], plot: str) -> str:
+    """Return the part of the page that holds the table, with the plot below it."""
     rows = [f"| {title} | " + " | ".join(f"{value:.2f}" for value in values) + " |" for title, values in found.items()]
     return "\n".join([
-        "# What sources cost",
-        "",
         "Written by `tests/bench/bench_sources.py`: a repository takes presets from three sources, each with a third of them, and has",
         "as many heirs. Processor time of a command and all that it starts, the least of some runs, in multiples of a bare Python; the",
         f"last row is `render` of a preset with locked parents over the same with local ones, for which {LINE} is the line.",

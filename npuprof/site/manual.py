@@ -1,0 +1,107 @@
+"""The documentation as pages: Markdown to HTML, with links among the pages of the site, and nothing in it that the policy refuses."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+
+from npuprof import docs
+from npuprof.model import Finding, NpuprofError, Record
+from npuprof.report.html import escape_html
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+#: Where the page of a topic is, in a site.
+FOLDER = "docs"
+
+
+class TopicPage(Record):
+    """One page of the documentation: its path in the site, its topic, its text as HTML, and the pictures that it shows, by their paths."""
+
+    path: str
+    topic: docs.Topic
+    html: str
+    pictures: tuple[tuple[str, bytes], ...] = ()
+
+
+def build_topic_pages(topics: Sequence[docs.Topic]) -> Iterator[TopicPage]:
+    """Yield the page of each topic. Raises NpuprofError where what it is made with is not installed."""
+    try:
+        from markdown_it import MarkdownIt
+    except ImportError:
+        why = "The documentation is part of a site, and written in Markdown."
+        raise NpuprofError([Finding("NP981", "markdown-it-py is not installed", why, "pip install 'npuprof[site]'")]) from None
+    paths = {topic.path: name_page(topic) for topic in topics}
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    for topic in topics:
+        writer = _Writer(parser, topic, paths)
+        html = writer.write()
+        yield TopicPage(paths[topic.path], topic, html, tuple(writer.pictures.items()))
+
+
+def name_page(topic: docs.Topic) -> str:
+    """Return the path of a topic's page in a site."""
+    return f"{FOLDER}/{topic.name}.html"
+
+
+class _Writer:
+    def __init__(self, parser: MarkdownIt, topic: docs.Topic, paths: Mapping[str, str]) -> None:
+        self.parser = parser
+        self.topic = topic
+        self.paths = paths
+        self.pictures: dict[str, bytes] = {}
+        self.heading = topic.title
+
+    def write(self) -> str:
+        """Return the text below the title."""
+        tokens = self.parser.parse(self.topic.text)[3:]  # a page of the site has its title above
+        for place, token in enumerate(tokens):
+            self._change_token(token, tokens[place + 1].content if token.type == "heading_open" else "")
+        return str(self.parser.renderer.render(tokens, self.parser.options, {}))
+
+    def _change_token(self, token: Token, heading: str) -> None:
+        if token.type == "heading_open":
+            self.heading = heading
+            token.attrSet("id", docs.make_anchor(heading))
+        elif token.type == "inline":
+            for child in token.children or ():
+                self._change_inline(child)
+        elif token.type in ("th_open", "td_open"):
+            if token.attrs.pop("style", None) == "text-align:right":  # the policy takes no style from a page
+                token.attrSet("class", "number")
+            if token.type == "th_open":
+                token.attrSet("scope", "col")
+        elif token.type in ("table_open", "table_close", "fence"):
+            token.content = self._write_block(token)
+            token.type = "html_block"
+
+    def _write_block(self, token: Token) -> str:
+        if token.type == "table_open":
+            return f'<div class="wide" role="region" aria-label="{escape_html(self.heading)}" tabindex="0"><table>\n'
+        if token.type == "table_close":
+            return "</table></div>\n"
+        return f'<pre tabindex="0"><code>{_escape_code(token.content)}</code></pre>\n'
+
+    def _change_inline(self, token: Token) -> None:
+        if token.type == "link_open":
+            token.attrSet("href", self._find_target(str(token.attrGet("href"))))
+        elif token.type == "image":
+            name = str(token.attrGet("src"))
+            path = os.path.normpath(os.path.join(os.path.dirname(self.topic.path), name))
+            self.pictures[f"{FOLDER}/{os.path.basename(path)}"] = docs.read_picture(path)
+            token.attrSet("src", os.path.basename(path))
+
+    def _find_target(self, target: str) -> str:
+        """Return where a link leads in the site: the page of a topic for its file."""
+        file, mark, anchor = target.partition("#")
+        if "://" in target or not file:
+            return target
+        path = os.path.normpath(os.path.join(os.path.dirname(self.topic.path), file))
+        return f"{os.path.basename(self.paths[path])}{mark}{anchor}"
+
+
+def _escape_code(text: str) -> str:
+    return "\n".join(map(escape_html, text.split("\n")))
