@@ -209,6 +209,10 @@ class Expressions(Ledger):
         elif name == "pop" and any(one.path[-1:] == ("custom_optimizers",) for one in things):
             for one in things:
                 self.note_cleared(one, node.lineno, inside=True)
+        elif name == "pop" and node.args and isinstance(node.args[0], ast.Constant):
+            for one in (thing.step(f"[{node.args[0].value!r}]") for thing in things):
+                self.note_assigned(frozenset((one,)), spot, node)
+                self.note_cleared(one, node.lineno)
         elif name in ("CopyFrom", "MergeFrom", "update", "extend", "append"):
             inside = any("parameter_map" in one.path for one in things)
             if inside:

@@ -235,7 +235,7 @@ class Rehearsal(Expressions):
         self.loops = (*self.loops, self._loops)
         self.heap.begin_branch()
         self._run_block(statement.body)
-        self.heap.unite([self.heap.end_branch(), {}])
+        self.heap.unite([self.heap.end_branch(), *([] if _has_turns(statement) else [{}])])
         self.loops = self.loops[:-1]
         self._run_block(statement.orelse)
 
@@ -249,3 +249,13 @@ def _leaves(body: list[ast.stmt]) -> bool:
     last = body[-1] if body else None
     ends = isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and name_callee(last.value) in _ENDING
     return ends or isinstance(last, _LEAVING)
+
+
+def _has_turns(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
+    """Return whether the body of a loop certainly runs."""
+    if isinstance(loop, ast.While):
+        return isinstance(loop.test, ast.Constant) and bool(loop.test.value)
+    if isinstance(loop.iter, ast.Call) and name_callee(loop.iter) == "range" and len(loop.iter.args) == 1:
+        last = loop.iter.args[0]
+        return isinstance(last, ast.Constant) and isinstance(last.value, int) and last.value > 0
+    return isinstance(loop.iter, (ast.List, ast.Tuple)) and bool(loop.iter.elts)
