@@ -36,7 +36,10 @@ def drafted(text: str) -> tuple[set[str], dict[str, str]]:
 
 
 def read(drafts: list[Any]) -> tuple[set[str], dict[str, str]]:
-    return {key for draft in drafts for key in draft.settings}, {note.found.key: note.why for draft in drafts for note in draft.notes}
+    left: dict[str, str] = {}
+    for note in (note for draft in drafts for note in draft.notes):
+        left[note.found.key] = f"{left.get(note.found.key, '')}{note.why}; "
+    return {key for draft in drafts for key in draft.settings}, left
 
 
 def selfish(text: str) -> str:
@@ -82,6 +85,12 @@ LATER = {
     "in a class that nothing makes": (f"{MADE}class Net:\n{indent(FILL)}{ONE}{RUN}", "the class Net is used nowhere"),
     "in a generator that nothing goes through": (f"{MADE}{FILL}    yield op\n{ONE}fill(custom_op)\n{RUN}", "fill() runs only when something goes through"),
     "in an entry that was taken out": (f"{MADE}config.Clear()\n{TWO}{ENTRY}{ONE}{RUN}", "it belongs to an entry that line 7 takes out"),
+    "by a function whose value a line after it replaces": (
+        f"{FILL}{MADE}{ONE}fill(custom_op)\n{TWO.replace('True', 'FLAGS.a')}{RUN}",
+        "line 11 sets it again, to what depends on the command line",
+    ),
+    "and sets it again between two sessions": (MADE + ONE + TWO + RUN + TWO.replace("True", "False") + RUN, "holds up to line 10 only, which sets it again after the session was made (line 9)"),
+    "in a configuration of the same name that nothing is given": (MADE + ONE + RUN + MADE + TWO, "line 9 makes the configuration anew, and nothing is given this one"),
     "and clears the configuration": (f"{MADE}{TWO}config.Clear()\n{ENTRY}{ONE}{RUN}", "line 8 takes it back"),
     "and clears a field of it": (f'{MADE}{TWO}config.ClearField("graph_options")\n{ENTRY}{ONE}{RUN}', "line 8 takes it back"),
     "and deletes the entries": (f"{MADE}{TWO}del config.graph_options.rewrite_options.custom_optimizers[:]\n{ENTRY}{ONE}{RUN}", "line 8 takes it back"),
@@ -139,6 +148,43 @@ IN_TIME = {
 def test_what_is_in_force_is_carried_over_whatever_stands_around(name: str) -> None:
     settings, left = drafted(HEAD + IN_TIME[name])
     assert settings == BOTH, left
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (f"{FILL}{MADE}{TWO.replace('True', 'False')}fill(custom_op)\n{RUN}", True),
+        (f"{FILL}{MADE}fill(custom_op)\n{TWO.replace('True', 'False')}{RUN}", False),
+        (f"def outer(op):\n    fill(op)\n{FILL}{MADE}{TWO.replace('True', 'False')}outer(custom_op)\n{RUN}", True),
+    ],
+)
+def test_of_two_functions_that_set_an_option_the_last_one_to_run_counts(text: str, value: bool) -> None:
+    drafts = [draft for draft in build_drafts(imported(HEAD + text)) if draft.settings]
+    assert [draft.settings for draft in drafts] == [{"hcom_parallel": value}]
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ("for k, v in zip(['use_off_line', 'hcom_parallel'], (True, False)):\n    custom_op.parameter_map[k].b = v\n", {"use_off_line": True, "hcom_parallel": False}),
+        ("K = ['use_off_line', 'hcom_parallel']\nV = [True, FLAGS.a]\nfor k, v in zip(K, V):\n    custom_op.parameter_map[k].b = v\n", {"use_off_line": True}),
+        ("for i, k in enumerate(['use_off_line']):\n    custom_op.parameter_map[k].b = True\n", {"use_off_line": True}),
+        ("for i, (k, v) in enumerate([('hccl_timeout', 5), ('iterations_per_loop', 6)], 1):\n    custom_op.parameter_map[k].i = v + i\n", {"hccl_timeout": 6, "iterations_per_loop": 8}),
+        ("for i, k in enumerate(['hccl_timeout'], start=3):\n    custom_op.parameter_map[k].i = i\n", {"hccl_timeout": 3}),
+        ("for (k, f), v in zip([('use_off_line', 'b')], [True]):\n    setattr(custom_op.parameter_map[k], f, v)\n", {"use_off_line": True}),
+        ("for k, v in {'use_off_line': True}.items():\n    custom_op.parameter_map[k].b = v\n", {"use_off_line": True}),
+        ("for k, v in dict(zip(['use_off_line'], [True])).items():\n    custom_op.parameter_map[k].b = v\n", {"use_off_line": True}),
+        ("for k, v in dict([('use_off_line', True)]).items():\n    custom_op.parameter_map[k].b = v\n", {"use_off_line": True}),
+        ("for k in reversed(['use_off_line'] + ['hcom_parallel']):\n    custom_op.parameter_map[k].b = True\n", {"use_off_line": True, "hcom_parallel": True}),
+        ("def put(keys, values):\n    for k, v in zip(keys, values):\n        custom_op.parameter_map[k].b = v\nput(['use_off_line'], [False])\n", {"use_off_line": False}),
+        ("for k, v in zip(FLAGS.k, [True]):\n    custom_op.parameter_map[k].b = v\n", {}),
+        ("for k, v in zip(*FLAGS.k):\n    custom_op.parameter_map[k].b = v\n", {}),
+        ("for k, v in zip(['use_off_line'], [True], **FLAGS.k):\n    custom_op.parameter_map[k].b = v\n", {}),
+    ],
+)  # fmt: skip
+def test_loops_over_what_is_written_out_side_by_side_are_followed(lines: str, expected: dict[str, Any]) -> None:
+    drafts = build_drafts(imported(f"{HEAD}{MADE}{lines}{RUN}"))
+    assert {key: value for draft in drafts for key, value in draft.settings.items()} == expected
 
 
 @pytest.mark.parametrize(

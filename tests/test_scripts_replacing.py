@@ -512,6 +512,7 @@ def test_exports_that_others_could_see_change_stay(here: Path, shape: str, capsy
 
 
 #: Scripts with a command line of ATC whose flags a block can stand for.
+FLAGS = "--framework=3 --output=./o --soc_version=Ascend310P3"
 ATC_REPLACED = {
     "all flags": "#!/bin/bash\natc --model=./m.pb --framework=3 --output=./o --soc_version=Ascend310P3\n",
     "a flag of the run": "#!/bin/bash\natc --model=$1 --framework=3 --output=./o --soc_version=Ascend310P3\n",
@@ -519,14 +520,41 @@ ATC_REPLACED = {
     "values in words of their own": "#!/bin/bash\natc --model $1 --framework 3 --output ./o --soc_version Ascend310P3 > /dev/stdout\n",
     "values in quotes": "#!/bin/bash\natc --model=$1 --framework=3 --output='./o p' --input_shape=\"x:1,2;y:3\" --soc_version=Ascend310P3\n",
     "behind words": '#!/bin/bash\nif true; then\n  X=1 nohup atc --framework=3 --model="$1" --output=./o --soc_version=Ascend310P3\nfi\n',
+    "a test of its end": f"#!/bin/bash\nif atc --model=$1 {FLAGS}; then\n  echo fine\nfi\n",
+    "a turned test": f"#!/bin/bash\nif ! atc --model=$1 {FLAGS}; then\n  exit 1\nfi\n",
+    "an end that counts": f"#!/bin/bash\natc --model=$1 {FLAGS} || exit 1\n",
+    "an end that is turned": f"#!/bin/bash\n! atc --model=$1 {FLAGS} || true\n",
+    "and more where it ends well": f"#!/bin/bash\natc --model=$1 {FLAGS} && echo fine\n",
+    "no first line, in the words of bash": f"[[ -n $1 ]] && echo more\natc --model=$1 {FLAGS}\n",
     "two command lines": "#!/bin/bash\natc --model=a.pb --framework=3 --output=./o --soc_version=Ascend310P3\natc --model=$1 --framework=3 --soc_version=Ascend310B1\n",
 }
+#: Scripts that a shell without arrays may run.
+ATC_PLAIN = {
+    "a first line of sh": ("#!/bin/sh -e\natc --model=./m.pb --framework=3 --output=./o\n", "run.sh"),
+    "a first line of dash": (f"#!/usr/bin/env dash\natc --model=$1 {FLAGS}\n", "run.sh"),
+    "a first line of sh, and no ending": ("#! /bin/sh\natc --model=./m.pb --framework=3 --output=./o\n", "convert"),
+    "no first line": (f"atc --model=$1 {FLAGS}\n", "run.sh"),
+    "no first line, and a value with a semicolon": (f"atc --model=$1 '--input_shape=x:1,2;y:3' {FLAGS}\n", "run.sh"),
+    "a test of its end": (f"#!/bin/sh\nif atc --model=$1 {FLAGS}; then\n  echo fine\nelse\n  exit 1\nfi\n", "run.sh"),
+}
 ATC_REFUSED = {
-    "a shell without arrays": ("#!/bin/sh\natc --model=./m.pb --framework=3 --output=./o\n", "atc.ksh", "sh has none"),
-    "a first line of sh": ("#!/bin/sh -e\natc --model=./m.pb --framework=3 --output=./o\n", "run.sh", "sh has none"),
-    "a first line of dash": ("#!/usr/bin/env dash\natc --model=./m.pb --framework=3 --output=./o\n", "run.sh", "dash has none"),
-    "a first line of sh, and no ending": ("#! /bin/sh\natc --model=./m.pb --framework=3 --output=./o\n", "convert", "sh has none"),
-    "behind another command": ("#!/bin/bash\ncd /; atc --model=./m.pb --framework=3 --output=./o\n", "run.sh", "Other code stands before"),
+    "a blank, in a shell without arrays": (
+        "#!/bin/sh -e\natc --model=./m.pb --framework=3 --output='./o p'\n",
+        "run.sh",
+        "it holds a blank or a pattern",
+    ),
+    "a pattern, in a script that names no shell": (
+        "atc --model=./m.pb --framework=3 --output=./o*\n",
+        "run.sh",
+        "it holds a blank or a pattern",
+    ),
+    "IFS, in a shell without arrays": ("#!/bin/sh\nIFS=:\natc --model=./m.pb --framework=3 --output=./o\n", "run.sh", "sets IFS"),
+    "under a test": (
+        "#!/bin/bash\ntest -f o.om || atc --model=./m.pb --framework=3 --output=./o\n",
+        "run.sh",
+        "test -f o.om || stands before it",
+    ),
+    "behind another command": ("#!/bin/bash\ncd /; atc --model=./m.pb --framework=3 --output=./o\n", "run.sh", "cd /; stands before it"),
     "a line that goes on": (
         "#!/bin/bash\ntrue &&\natc --model=./m.pb --framework=3 --output=./o\n",
         "run.sh",
@@ -536,12 +564,12 @@ ATC_REFUSED = {
 }
 
 
-def tell_arguments(folder: Path, script: str) -> list[list[str]]:
-    """Run a script in bash; return the flags that each start of ``atc`` is given, in any order."""
+def tell_arguments(folder: Path, script: str, shell: str = "bash") -> list[list[str]]:
+    """Run a script in a shell; return the flags that each start of ``atc`` is given, in any order."""
     write(folder, {"bin/atc": "#!/bin/sh\nprintf '%s\\n' \"$*\" | sed 's/ --/\\n--/g' | sort\necho end\n"})
     (folder / "bin/atc").chmod(0o755)
     given = {"PATH": f"{folder / 'bin'}:/usr/bin:/bin"}
-    told = subprocess.run(["bash", script, "7"], cwd=folder, env=given, capture_output=True, text=True, check=True).stdout
+    told = subprocess.run([shell, script, "7"], cwd=folder, env=given, capture_output=True, text=True, check=True).stdout
     return [sorted(one.replace("=", " ", 1) for one in part.split("\n") if one) for part in told.split("end\n")]
 
 
@@ -557,6 +585,21 @@ def test_flags_of_atc_give_way_to_an_array_that_says_the_same(here: Path, shape:
     assert run("inject", "run.sh", "--all", "--check") == 0
     assert run("inject", "run.sh", "p", "--replace") == 0
     assert (here / "run.sh").read_text() == after
+
+
+@pytest.mark.parametrize("shape", ATC_PLAIN)
+def test_flags_are_handed_on_in_a_text_where_no_shell_with_arrays_is_named(here: Path, shape: str) -> None:
+    text, name = ATC_PLAIN[shape]
+    prepare(here, text, name)
+    before = tell_arguments(here, name, "dash")
+    assert run("inject", name, "p", "--replace") == 0
+    after = (here / name).read_text()
+    assert "$ATC_FLAGS" in after
+    assert "[@]" not in after
+    assert tell_arguments(here, name, "dash") == tell_arguments(here, name, "bash") == before
+    assert run("inject", name, "--all", "--check") == 0
+    assert run("inject", name, "p", "--replace") == 0
+    assert (here / name).read_text() == after
 
 
 @pytest.mark.parametrize("shape", ATC_REFUSED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 from npuprof import catalog
@@ -44,9 +45,26 @@ def render_atc(config: Config, inline: bool) -> Rendered:
 
 
 def write_flags_onto(config: Config, onto: str) -> Rendered:
-    """Return an array of the flags alone, for a command line that is there: ``atc "${ONTO[@]}"``; bash and zsh have arrays."""
+    """Return the flags alone, for a command line that is there: an array for ``atc "${ONTO[@]}"``, a text for ``atc $ONTO``.
+
+    bash and zsh have arrays; every other shell takes a text apart, at blanks. Raises NpuprofError (NP902) for a flag that such a text
+    cannot hold.
+    """
     words, findings = _format_atc_words(config)
-    return _finish_text(config, "".join([f"{onto}=(\n", *(f"    {word}\n" for word in words), ")\n"]), findings)
+    if not onto.startswith("$"):
+        return _finish_text(config, "".join([f"{onto}=(\n", *(f"    {word}\n" for word in words), ")\n"]), findings)
+    plain = [" ".join(shlex.split(word)) for word in words]
+    for word, text in zip(words, plain, strict=True):
+        if "$" in word or not is_plain_flag(text):
+            what = f"{text.partition('=')[0]} cannot be handed on in a variable"
+            why = "A shell without arrays takes a variable apart at blanks, and reads *, ? and [ in it as names of files."
+            raise NpuprofError([Finding("NP902", what, why, "begin the script with #!/bin/bash, and inject anew")])
+    return _finish_text(config, "".join([f"{onto[1:]}='\n", *(f"    {text}\n" for text in plain), "'\n"]), findings)
+
+
+def is_plain_flag(text: str) -> bool:
+    """Return whether a shell hands a flag on as it is that stands in a variable without quotes."""
+    return not set(text) & set("*?[\\'\"") and text.split() == [text]
 
 
 def _finish_text(config: Config, body: str, findings: list[Finding]) -> Rendered:

@@ -4,57 +4,29 @@ from __future__ import annotations
 
 import ast
 
-from npuprof.scripts.reading.happenings import Assigned, Cleared, Moment, Spot, Used
+from npuprof.scripts.reading.happenings import Spot, Used
 from npuprof.scripts.reading.heap import (
     ANY,
     NOTHING,
     OPTIONS,
     Callable,
-    Frame,
-    Heap,
     Instance,
     Made,
-    Path,
     Thing,
     Values,
+    list_functions,
+    list_things,
 )
-from npuprof.scripts.reading.known_calls import COPYING, EMPTYING, INWARD, KEEPING, LOOKING, PASSING, REWRITE, WRITTEN, describe_taking
-from npuprof.scripts.reading.source import Script
-
-_MOST_USES = 4000
+from npuprof.scripts.reading.known_calls import COPYING, EMPTYING, INWARD, KEEPING, LOOKING, PASSING, WRITTEN, describe_taking
+from npuprof.scripts.reading.ledger import Ledger
 
 
-class Expressions:
-    """The part of a rehearsal that knows of expressions; ``happened`` grows with what is done to configuration objects."""
-
-    def __init__(self, script: Script, wanted: dict[Spot, bool]) -> None:
-        self.script = script
-        self.wanted = wanted  #: the spots of settings, and whether they are those of options of TensorFlow 2
-        self.lines = {line for line, _ in wanted}
-        self.heap = Heap()
-        self.frame = Frame()
-        self.happened: list[Assigned | Used | Cleared] = []
-        self.time = self.run = 0
-        self.arms: tuple[tuple[int, int], ...] = ()
-        self.loops: tuple[int, ...] = ()
-        self.calls: list[Spot] = []  #: the calls around that something is told at
+class Expressions(Ledger):
+    """The part of a rehearsal that knows of expressions."""
 
     def run_function(self, function: Callable, call: ast.Call | None, given: list[Values], named: dict[str, Values]) -> Values | None:
         """Go through a function, and return what it returns; None where that is not done."""
         raise NotImplementedError
-
-    def find_now(self, line: int) -> Moment:
-        """Return the moment."""
-        self.time += 1
-        return Moment(self.time, self.run, self.arms, self.loops, line)
-
-    def find_spot(self, node: ast.AST) -> Spot | None:
-        """Return where a node stands, if a setting is told there."""
-        line: int = node.lineno  # type: ignore[attr-defined]
-        if line not in self.lines:
-            return None
-        spot = line, self.script.column(line, node.col_offset)  # type: ignore[attr-defined]
-        return spot if spot in self.wanted else None
 
     def evaluate(self, node: ast.expr | None) -> Values:
         """Return what an expression stands for, after what its calls do."""
@@ -69,8 +41,7 @@ class Expressions:
             return self._evaluate_call(node)
         if isinstance(node, ast.Subscript):
             self.evaluate(node.slice)
-            name = f"[{node.slice.value!r}]" if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str) else ANY
-            return frozenset(value.step(name) for value in self.evaluate(node.value) if isinstance(value, Thing))
+            return frozenset(self._step_into(value, node.slice) for value in self.evaluate(node.value) if isinstance(value, Thing))
         if isinstance(node, ast.IfExp):
             self.evaluate(node.test)
             return self.evaluate(node.body) | self.evaluate(node.orelse)
@@ -86,6 +57,17 @@ class Expressions:
             found += [self.evaluate(one.iter) for one in node.generators]
         holding = isinstance(node, (ast.BoolOp, ast.Tuple, ast.List, ast.Dict, ast.Set, ast.Starred, ast.Await))
         return NOTHING.union(*found) if holding else NOTHING
+
+    def _step_into(self, thing: Thing, index: ast.expr) -> Thing:
+        """Return an item: by its key, or which of those that were added it is by its number."""
+        sign = -1 if isinstance(index, ast.UnaryOp) and isinstance(index.op, ast.USub) else 1
+        index = index.operand if isinstance(index, ast.UnaryOp) else index
+        key = index.value if isinstance(index, ast.Constant) else None
+        if isinstance(key, str):
+            return thing.step(f"[{key!r}]")
+        added = self.added.get(thing, [])
+        number = key * sign if isinstance(key, int) else len(added)
+        return thing.step(added[number] if -len(added) <= number < len(added) else ANY)
 
     def _evaluate_attribute(self, node: ast.Attribute) -> Values:
         owners = self.evaluate(node.value)
@@ -150,7 +132,7 @@ class Expressions:
         name = function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
         every = NOTHING.union(*given, *named.values())
         spot = self.find_spot(node)
-        if things := [one for one in owners if isinstance(one, Thing)]:
+        if things := list_things(owners):
             return self._call_method(node, name, things, every, spot)
         if name == "setattr" and given:
             self.note_assigned(given[0], spot, node)
@@ -174,7 +156,7 @@ class Expressions:
         values = self._evaluate_attribute_of(function, owners) if isinstance(function, ast.Attribute) else NOTHING
         if isinstance(function, ast.Name):
             values = self.evaluate(function)
-        return [one for one in values if isinstance(one, (Callable, Made))]
+        return list_functions(values)
 
     def _evaluate_attribute_of(self, node: ast.Attribute, owners: Values) -> Values:
         found: set[object] = set()
@@ -201,7 +183,7 @@ class Expressions:
                 function = Callable(makers[0].node, makers[0].home, instance)
             result = self.run_function(function, node, given, named)  # type: ignore[arg-type]
             if result is None:
-                self._note_used(node, NOTHING.union(*given, *named.values()), f"{_shorten(node.func)}()", False)
+                self.note_used(node, NOTHING.union(*given, *named.values()), f"{_shorten(node.func)}()", False)
             elif not isinstance(one, Made):
                 returned |= result
         if spot is not None:
@@ -212,9 +194,11 @@ class Expressions:
         """Do what a method of a protobuf message does."""
         if name == "add":
             mark = f"[{node.lineno}:{node.col_offset}]"
+            for one in things:
+                self.added.setdefault(one, []).append(mark)
             return frozenset(one.step(mark) for one in things)
         if name in WRITTEN:
-            self._note_used(node, frozenset(things), f"{name}() took a copy", True)
+            self.note_used(node, frozenset(things), f"{name}() took a copy", True)
         elif name in EMPTYING:
             for one in things:
                 self.note_cleared(one, node.lineno, inside=name == "clear")
@@ -225,6 +209,10 @@ class Expressions:
         elif name == "pop" and any(one.path[-1:] == ("custom_optimizers",) for one in things):
             for one in things:
                 self.note_cleared(one, node.lineno, inside=True)
+        elif name == "pop" and node.args and isinstance(node.args[0], ast.Constant):
+            for one in (thing.step(f"[{node.args[0].value!r}]") for thing in things):
+                self.note_assigned(frozenset((one,)), spot, node)
+                self.note_cleared(one, node.lineno)
         elif name in ("CopyFrom", "MergeFrom", "update", "extend", "append"):
             inside = any("parameter_map" in one.path for one in things)
             if inside:
@@ -232,7 +220,7 @@ class Expressions:
             elif name == "CopyFrom":
                 for one in things:
                     self.note_cleared(one, node.lineno)
-            self._note_used(node, every, f"{name}() took a copy", True)
+            self.note_used(node, every, f"{name}() took a copy", True)
         elif name in ("get_or_create", "get", "setdefault"):
             key = node.args[0].value if node.args and isinstance(node.args[0], ast.Constant) else None
             return frozenset(one.step(f"[{key!r}]" if isinstance(key, str) else ANY) for one in things)
@@ -257,38 +245,13 @@ class Expressions:
             return every
         what = describe_taking(name)
         taking = bool(what)
-        self._note_used(node, every, what or f"{_shorten(node.func)}()", taking)
-        for one in list(every)[:4]:
+        self.note_used(node, every, what or f"{_shorten(node.func)}()", taking)
+        for one in list_functions(every)[:4]:
             if isinstance(one, Callable):
                 self.run_function(one, None, [], {})
         if name in COPYING:
             return frozenset((self.heap.make(self.time, self.loops, False, node.lineno),)) if every else NOTHING
         return frozenset(one for one in every if isinstance(one, Thing)) if not taking or "RunConfig" in name else NOTHING
-
-    def note_assigned(self, values: Values, spot: Spot | None, node: ast.AST) -> None:
-        """Take note that something is set, where a setting is told there or at a call around."""
-        spots = (*([spot] if spot is not None else []), *self.calls)
-        if not spots:
-            return
-        moment = self.find_now(node.lineno)  # type: ignore[attr-defined]
-        if any(self.wanted[one] for one in spots):
-            self.happened.append(Assigned(moment, OPTIONS, (), spots))
-        for value in values:
-            if isinstance(value, Thing) and ("parameter_map" in value.path or spot is not None):
-                self.happened.append(Assigned(moment, value.number, value.path, spots))
-
-    def _note_used(self, node: ast.AST, values: Values, what: str, certain: bool) -> None:
-        whole = [value for value in values if isinstance(value, Thing) and value.path == REWRITE[: len(value.path)]]
-        if whole and len(self.happened) < _MOST_USES * 20:
-            moment = self.find_now(node.lineno)  # type: ignore[attr-defined]
-            self.happened += [Used(moment, number, what, certain) for number in dict.fromkeys(one.number for one in whole)]
-
-    def note_cleared(self, thing: Thing, line: int, inside: bool = False) -> None:
-        """Take note that a part of an object is emptied; names for what was in it stand for nothing of it any more."""
-        path: Path = (*thing.path, ANY) if inside and thing.path[-1:] == ("custom_optimizers",) else thing.path
-        self.happened.append(Cleared(self.find_now(line), thing.number, path))
-        instead = self.heap.make(self.time, self.loops, True, line, taken_out=line)
-        self.heap.detach(thing.number, thing.path, instead.number)
 
 
 def _ends_with(node: ast.expr, name: str) -> bool:

@@ -154,6 +154,16 @@ class Heap:
                 self.bind(frame, name, frozenset(moved))
 
 
+def list_things(values: Values) -> list[Thing]:
+    """Return the configuration objects among values, always in the same order."""
+    return sorted(value for value in values if isinstance(value, Thing))
+
+
+def list_functions(values: Values) -> list[Callable | Made]:
+    """Return the functions and classes among values, in the order of the text."""
+    return sorted((value for value in values if isinstance(value, (Callable, Made))), key=lambda value: value.node.lineno)
+
+
 def covers(path: Path, other: Path) -> bool:
     """Return whether what lies at a path holds what lies at another, or is it."""
     return len(path) <= len(other) and all(ANY in (one, two) or one == two for one, two in zip(path, other, strict=False))

@@ -20,7 +20,7 @@ from npuprof.scripts.reading.terms import name_callee
 _OPEN = frozenset(("globals", "locals", "vars", "eval", "exec", "Fire", "__dict__", "__import__", "modules", "import_module"))
 _PLAIN = frozenset(("staticmethod", "classmethod", "property"))
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)*")
-_ACTING = ("Session", "Estimator", "app.run", "npu.open")
+_ACTING = ("Session", "Estimator", "RunConfig", "app.run", "npu.open")
 
 
 class Idle(Record):
@@ -82,7 +82,7 @@ def _describe_idle(unit: _Unit) -> Idle:
     node = unit.node
     what = f"{unit.name}()" if not isinstance(node, ast.ClassDef) else f"the class {unit.name}"
     why = f"{what} is used nowhere, so this never runs"
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and _is_lazy(node):
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and is_lazy(node):
         why = f"{what} runs only when something goes through what it returns, and nothing does"
     return Idle(node.lineno, node.end_lineno or node.lineno, unit.name, why)  # type: ignore[attr-defined]
 
@@ -91,7 +91,7 @@ def _collect_units(tree: ast.Module) -> list[_Unit]:
     """Return the units of a module, that of the module itself first."""
     top = _Unit("", tree, None)
     units = [top]
-    lazy = {node.name for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and _is_lazy(node)}
+    lazy = {node.name for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and is_lazy(node)}
     waiting: list[tuple[ast.AST, _Unit]] = [(child, top) for child in tree.body]
     while waiting:
         node, unit = waiting.pop()
@@ -141,7 +141,7 @@ def _is_kept(node: Function | ast.ClassDef, unit: _Unit) -> bool:
     )
 
 
-def _is_lazy(node: Function) -> bool:
+def is_lazy(node: Function) -> bool:
     """Return whether a call alone runs nothing of a function."""
     if isinstance(node, ast.AsyncFunctionDef):
         return True

@@ -10,7 +10,8 @@ import ast
 
 from npuprof.scripts.reading.expressions import Expressions
 from npuprof.scripts.reading.happenings import Spot
-from npuprof.scripts.reading.heap import NOTHING, Callable, Frame, Instance, Made, Thing, Values
+from npuprof.scripts.reading.heap import NOTHING, Callable, Frame, Instance, Made, Thing, Values, list_things
+from npuprof.scripts.reading.idle import is_lazy
 from npuprof.scripts.reading.order import is_main_test
 from npuprof.scripts.reading.scopes import Function
 from npuprof.scripts.reading.source import Script
@@ -99,7 +100,8 @@ class Rehearsal(Expressions):
         elif isinstance(statement, (ast.AnnAssign, ast.AugAssign)):
             self._assign(statement.target, self.evaluate(statement.value), statement.value)
         elif isinstance(statement, ast.Expr):
-            self.evaluate(statement.value)
+            if not self._is_never_gone_through(statement.value):
+                self.evaluate(statement.value)
         elif isinstance(statement, ast.Return):
             self.frame.returned |= self.evaluate(statement.value)
         elif isinstance(statement, ast.If):
@@ -131,6 +133,11 @@ class Rehearsal(Expressions):
                 if isinstance(child, ast.expr):
                     self.evaluate(child)
 
+    def _is_never_gone_through(self, node: ast.expr) -> bool:
+        """Return whether an expression that stands alone only makes a generator or a coroutine."""
+        functions = self.evaluate(node.func) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else NOTHING
+        return bool(functions) and all(isinstance(one, Callable) and is_lazy(one.node) for one in functions)
+
     def _assign(self, target: ast.expr, values: Values, value: ast.expr | None) -> None:
         if isinstance(target, ast.Name):
             frame = self.frame.find_module() if target.id in self.frame.globals else self.frame
@@ -144,7 +151,7 @@ class Rehearsal(Expressions):
         elif isinstance(target, ast.Starred):
             self._assign(target.value, values, None)
         elif isinstance(target, ast.Attribute):
-            things = [one for one in self.evaluate(target.value) if isinstance(one, Thing)]
+            things = list_things(self.evaluate(target.value))
             self.note_assigned(frozenset(one.step(target.attr) for one in things), self.find_spot(target), target)
             if things:
                 self.heap.share(values)
@@ -156,7 +163,7 @@ class Rehearsal(Expressions):
 
     def _note_replaced(self, before: Values, after: Values, line: int) -> None:
         """Take note that a name for an object is given to another one."""
-        now = next((one.number for one in after if isinstance(one, Thing) and not one.path), 0)
+        now = next((one.number for one in list_things(after) if not one.path), 0)
         for one in before - after:
             if now and isinstance(one, Thing) and not one.path:
                 self.replaced.setdefault(one.number, (line, now))
@@ -167,10 +174,9 @@ class Rehearsal(Expressions):
                 self._delete(one)
         elif isinstance(target, ast.Subscript):
             whole = isinstance(target.slice, ast.Slice)
-            for value in self.evaluate(target.value if whole else target):
-                if isinstance(value, Thing):
-                    self.note_assigned(frozenset((value,)), self.find_spot(target), target)
-                    self.note_cleared(value, target.lineno, inside=whole)
+            for value in list_things(self.evaluate(target.value if whole else target)):
+                self.note_assigned(frozenset((value,)), self.find_spot(target), target)
+                self.note_cleared(value, target.lineno, inside=whole)
         elif isinstance(target, ast.Name):
             self._assign(target, NOTHING, None)
 
@@ -229,7 +235,7 @@ class Rehearsal(Expressions):
         self.loops = (*self.loops, self._loops)
         self.heap.begin_branch()
         self._run_block(statement.body)
-        self.heap.unite([self.heap.end_branch(), {}])
+        self.heap.unite([self.heap.end_branch(), *([] if _has_turns(statement) else [{}])])
         self.loops = self.loops[:-1]
         self._run_block(statement.orelse)
 
@@ -243,3 +249,13 @@ def _leaves(body: list[ast.stmt]) -> bool:
     last = body[-1] if body else None
     ends = isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and name_callee(last.value) in _ENDING
     return ends or isinstance(last, _LEAVING)
+
+
+def _has_turns(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
+    """Return whether the body of a loop certainly runs."""
+    if isinstance(loop, ast.While):
+        return isinstance(loop.test, ast.Constant) and bool(loop.test.value)
+    if isinstance(loop.iter, ast.Call) and name_callee(loop.iter) == "range" and len(loop.iter.args) == 1:
+        last = loop.iter.args[0]
+        return isinstance(last, ast.Constant) and isinstance(last.value, int) and last.value > 0
+    return isinstance(loop.iter, (ast.List, ast.Tuple)) and bool(loop.iter.elts)

@@ -7,12 +7,12 @@ import re
 from npuprof.document.keys import format_full_key
 from npuprof.model import Finding, Place
 from npuprof.scripts.reading import atc, env
+from npuprof.scripts.reading.constants import ASSIGNMENT, Constants
 from npuprof.scripts.reading.found import TAKEN_BACK, Branch, FoundSetting, ImportedFile, Site
 from npuprof.scripts.reading.slurm import find_directive_exports, find_exports
 from npuprof.scripts.reading.variables import build_variable_setting, decode_text
 from npuprof.scripts.reading.words import Command, Word, parse_shell_commands
 
-_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=")
 _WHOLE_ARRAY = re.compile(r"\$\{([A-Za-z_]\w*)\[@\]\}")
 _ATC = re.compile(rb"\batc\b")
 
@@ -78,7 +78,8 @@ class _Reading:
         self.found: list[FoundSetting] = []
         self.sites: list[Site] = []
         self.branches: list[list[object]] = []
-        self.known = self._find_constants()
+        self.constants = Constants(text, self.commands)
+        self.known = self.constants.values
         self.pending: dict[str, list[FoundSetting]] = {}
         self.exported: set[str] = set()
         self.arrays: dict[str, tuple[tuple[Branch, ...], tuple[Word, ...]]] = {}
@@ -96,31 +97,6 @@ class _Reading:
                 self.too_deep = command[0]
                 break
         return tuple(sorted(self.found, key=lambda found: (found.line, found.column))), tuple(self.sites)
-
-    def _find_constants(self) -> dict[str, str]:
-        """Return the variables of the script that get one literal value, in one place, outside any branch."""
-        values: dict[str, list[str | None]] = {}
-        depth = 0
-        for command in self.commands:
-            words: list[Word] = command
-            first = words[0].text if words and not words[0].quoted else ""
-            depth += (first in ("if", "case", "for", "while", "until", "select")) - (first in ("fi", "esac", "done"))
-            if first in ("for", "select", "read", "getopts", "local", "mapfile", "unset"):
-                for word in words[1:]:
-                    values.setdefault(word.text.partition("=")[0], []).append(None)
-            if first in ("export", "declare", "typeset", "readonly"):
-                words = words[1:]
-            for word in words:
-                match = _ASSIGNMENT.match(word.parts[0]) if isinstance(word.parts[0], str) else None
-                if not match:
-                    if words is command:
-                        break
-                    continue
-                rest = word.cut_prefix(match.end())
-                values.setdefault(match[1], []).append(
-                    None if word.items or rest.open_part or depth or match[0].endswith("+=") else rest.text
-                )
-        return {name: given[0] for name, given in values.items() if len(given) == 1 and given[0] is not None}
 
     def _current_branches(self) -> tuple[Branch, ...]:
         return tuple((number, arm, str(text)) for number, arm, text in self.branches if text)  # type: ignore[misc]
@@ -147,14 +123,20 @@ class _Reading:
             self.branches.pop()
 
     def _process_command(self, words: list[Word]) -> None:
+        is_test = words[0].text == "if" and not words[0].quoted
         words = self._track_branches(words)
+        asked = [self.branches.pop()] if is_test else []  # what is asked runs whatever the answer
+        self._process_words(words)
+        self.branches += asked
+
+    def _process_words(self, words: list[Word]) -> None:
         while words and words[0].text in _PREFIX_WORDS and not words[0].quoted:
             words = words[1:]
         if not words:
             return
         given: list[tuple[str, Word, Word]] = []
         for place, word in enumerate(words):
-            match = _ASSIGNMENT.match(word.parts[0]) if isinstance(word.parts[0], str) else None
+            match = ASSIGNMENT.match(word.parts[0]) if isinstance(word.parts[0], str) else None
             if not match:
                 words = words[place:]
                 break
@@ -198,6 +180,9 @@ class _Reading:
         found: list[Word] = []
         here = self._current_branches()
         for word in words:
+            if not word.quoted and word.text == word.open_part and (split := self.constants.split_variable(word)):
+                found += split
+                continue
             match = _WHOLE_ARRAY.fullmatch(word.open_part) if word.quoted and word.text == word.open_part else None
             around, items = self.arrays.get(match[1], ((), (word,))) if match else ((), (word,))
             found += items if here[: len(around)] == around else (word,)
@@ -226,7 +211,7 @@ class _Reading:
 
     def _process_export(self, words: list[Word], exported: bool) -> None:
         for place, word in enumerate(words):
-            match = _ASSIGNMENT.match(word.parts[0]) if isinstance(word.parts[0], str) else None
+            match = ASSIGNMENT.match(word.parts[0]) if isinstance(word.parts[0], str) else None
             if exported:
                 self.exported.add(match[1] if match else word.text)
             if match:

@@ -11,7 +11,9 @@ from npuprof.model import Record
 from npuprof.scripts.reading.found import HERE
 
 _HEREDOC = re.compile(r"<<-?[ \t]*(?:'([^'\n]+)'|\"([^\"\n]+)\"|\\?([\w.-]+))")
-_VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
+#: What a shell does not take as it stands where a variable without quotes holds it.
+UNSAFE = frozenset("*?[\\'\"")
+VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
 #: Ways to write the folder of the script itself.
 _HERE = (
     '$(dirname "$0")',
@@ -53,7 +55,7 @@ class Word(Record):
         """Return the word with variables filled in that have one value only, all of them ``but`` one."""
         parts: list[str | tuple[str]] = []
         for part in self.parts:
-            match = _VARIABLE.fullmatch(part[0]) if isinstance(part, tuple) else None
+            match = VARIABLE.fullmatch(part[0]) if isinstance(part, tuple) else None
             if match and (name := match[1] or match[2]) in known and name != but:
                 parts.append(known[name])
             elif isinstance(part, tuple) and part[0] in _HERE:

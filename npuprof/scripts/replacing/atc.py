@@ -1,9 +1,13 @@
-"""Flags of an ``atc`` command line that a block can stand for: the command takes them from an array that the block makes."""
+"""Flags of an ``atc`` command line that a block can stand for: the command takes them from an array that the block makes.
+
+A shell without arrays, and one that nobody names, takes them from a text, where blanks and patterns do not get in the way.
+"""
 
 from __future__ import annotations
 
 import re
 
+from npuprof.renderers.atc import is_plain_flag
 from npuprof.scripts.draft import Draft
 from npuprof.scripts.reading.found import Site
 from npuprof.scripts.reading.words import Command, Word, parse_shell_commands
@@ -16,19 +20,26 @@ _WITH_ARRAYS = ("bash", "zsh")
 _WITHOUT_ARRAYS = re.compile(rb"#![^\n]*[/ \t](sh|dash|ash)(?=\s|$)")
 #: What may stand before the command in its line, for a block to go before that line.
 _PREFIX = re.compile(r"[ \t]*(?:(?:nohup|time|sudo|command|exec|if|!|[A-Za-z_]\w*=\S*)[ \t]+)*(?:[\w./$\"{}-]*/)?")
+#: What only bash and its kin read; a script that holds it is run by one of them.
+_OWN_SYNTAX = re.compile(
+    rb"\[\[|\(\(|\w=\(|<<<|&>|^[ \t]*(?:function|source|declare|local|shopt)[ \t]|\$\'|\$\{\w+(?:/|\[|:\d)|BASH_", re.MULTILINE
+)
 _CONTINUED = re.compile(rb"(?:\\|&&|\|\|?)[ \t]*\r?$")
 
 
 def plan_flags(path: str, data: bytes, draft: Draft, site: Site, shell: str) -> Stand:
     """Return the block for the flags of one command line. Raises NpuprofError (NP830) where that cannot be proven right."""
     what = "the flags of atc cannot be taken out"
-    named = _WITHOUT_ARRAYS.match(data)
-    if named:
-        shell = named[1].decode()
-    if shell not in _WITH_ARRAYS:
-        raise build_refusal(
-            path, what, f"A block hands them on in an array, and {shell or 'no shell'} has none.", site.line, "use bash: #!/bin/bash"
-        )
+    with_array = _has_arrays(path, data, shell)
+    if not with_array:
+        for one in draft.carried:
+            if not is_plain_flag(f"{one.name}={one.written}"):
+                why = "No shell with arrays is named, so the block would hand it on in a variable, and it holds a blank or a pattern."
+                raise build_refusal(path, f"{one.name} cannot be taken out", why, one.line, "begin the script with #!/bin/bash")
+        if b"IFS" in data:
+            raise build_refusal(
+                path, what, "The script sets IFS, so that a variable is not taken apart at blanks.", site.line, "use bash: #!/bin/bash"
+            )
     try:
         text = data.decode()
     except UnicodeDecodeError:
@@ -43,7 +54,13 @@ def plan_flags(path: str, data: bytes, draft: Draft, site: Site, shell: str) -> 
     lines = Lines(data)
     head = lines.lines[site.line - 1].decode()[: site.column - 1]
     if not _PREFIX.fullmatch(head):
-        raise build_refusal(path, what, "Other code stands before the command in its line.", site.line)
+        raise build_refusal(
+            path,
+            what,
+            f"{head.strip()} stands before it in its line, and a block goes before a line.",
+            site.line,
+            "put atc in a line of its own",
+        )
     first = site.line - 1
     if first and _CONTINUED.search(lines.lines[first - 1]):
         raise build_refusal(path, what, "The line goes on from the one before it.", site.line)
@@ -61,9 +78,16 @@ def plan_flags(path: str, data: bytes, draft: Draft, site: Site, shell: str) -> 
         one = next(iter(carried.values()))
         raise build_refusal(path, what, f"--{one.name.removeprefix('--')} comes from elsewhere.", one.line)
     end = len(text[: command[at].span[1]].encode())
-    edits = _join_cuts([Edit(end, end, f' "${{{array}[@]}}"'.encode()), *edits])
-    facts = {"target": "atc", "onto": array, "shell": shell}
+    edits = _join_cuts([Edit(end, end, (f' "${{{array}[@]}}"' if with_array else f" ${array}").encode()), *edits])
+    facts = {"target": "atc", "onto": array if with_array else f"${array}", "shell": shell}
     return Stand(lines.starts[first], lines.find_indent(site.line), facts, tuple(edits), list_left(draft))
+
+
+def _has_arrays(path: str, data: bytes, shell: str) -> bool:
+    """Return whether the shell that runs a script has arrays: by the first line, by what it is written in, or by the ending of its name."""
+    if data.startswith(b"#!"):
+        return not _WITHOUT_ARRAYS.match(data) and shell in _WITH_ARRAYS
+    return path.lower().endswith((".bash", ".zsh")) or (shell in _WITH_ARRAYS and _OWN_SYNTAX.search(data) is not None)
 
 
 def _find_command(path: str, text: str, site: Site) -> tuple[Command, int]:

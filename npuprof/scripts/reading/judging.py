@@ -1,0 +1,180 @@
+"""What follows for a setting from what happened to its object: too late, taken back, overruled, or nothing."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+from npuprof.catalog.values import is_same_typed_value
+from npuprof.scripts.reading.found import TAKEN_BACK, FoundSetting
+from npuprof.scripts.reading.happenings import Assigned, Cleared, Moment, Spot, Used
+from npuprof.scripts.reading.heap import Born, Heap, Path, covers
+from npuprof.scripts.reading.rehearsal import Rehearsal
+
+#: So many uses before a setting, and after it, are looked at.
+_MOST_LOOKED_AT = 40
+
+
+def find_spot(one: FoundSetting) -> Spot:
+    """Return where a setting is told in the script itself."""
+    return one.call if one.call else (one.line, one.column)
+
+
+class Judge:
+    """What has happened to each object, and what follows for what is set in it."""
+
+    def __init__(self, rehearsal: Rehearsal) -> None:
+        self._heap: Heap = rehearsal.heap
+        self._replaced = rehearsal.replaced
+        self._replacing = {after: number for number, (_, after) in rehearsal.replaced.items()}
+        self.assigned: dict[Spot, list[Assigned]] = {}
+        self._uses: dict[int, list[Used]] = {}
+        self._cleared: dict[int, list[Cleared]] = {}
+        for one in rehearsal.happened:
+            if isinstance(one, Assigned):
+                for spot in one.spots:
+                    self.assigned.setdefault(spot, []).append(one)
+            elif isinstance(one, Used):
+                self._uses.setdefault(one.number, []).append(one)
+            else:
+                self._cleared.setdefault(one.number, []).append(one)
+
+    def judge_setting(self, found: FoundSetting) -> str:
+        """Return why a setting is not in force, empty where it is, or where nothing is known against it."""
+        by_object: dict[tuple[int, tuple[str, ...]], list[str]] = {}
+        for one in self.assigned.get(find_spot(found), ()):
+            by_object.setdefault((one.number, one.path), []).append(self._judge(one, found))
+        told = [reasons[0] for reasons in by_object.values() if all(reasons)]
+        return told[0] if told else ""
+
+    def _judge(self, one: Assigned, found: FoundSetting) -> str:
+        born = self._heap.born[one.number]
+        if born.taken_out:
+            return f"it belongs to an entry that line {born.taken_out} takes out"
+        if one.number not in self._uses and not born.shared and (why := self._judge_names(one.number)):
+            return why
+        earlier, later = self._select_uses(one, not found.branches)
+        reason = self._judge_order(one.moment, earlier, later, born)
+        if reason or found.reason == TAKEN_BACK:
+            return reason
+        return self._judge_cleared(one, _fill_name(one.path, found.name), later)
+
+    def _judge_names(self, number: int) -> str:
+        """Return why an object that nothing uses has no effect: its name is that of another, which something uses."""
+        line, after = self._replaced.get(number, (0, 0))
+        for _ in range(_MOST_LOOKED_AT):
+            if after in self._uses or self._heap.born[after].shared:
+                break
+            after = self._replaced.get(after, (0, 0))[1]
+        if line and after:
+            return f"line {line} makes the configuration anew, and this one goes nowhere"
+        before = self._replacing.get(number, 0)
+        if before in self._uses:
+            return f"line {self._heap.born[number].line} makes the configuration anew, and nothing is given this one"
+        return ""
+
+    def _select_uses(self, one: Assigned, always: bool) -> tuple[list[Used], list[Used]]:
+        """Return the uses of the object before it is set, and those after that.
+
+        What is told as ``always`` set does not hold for a use before it that leaves the function either.
+        """
+        uses = self._uses.get(one.number, [])
+        at = bisect_right(uses, one.moment.time, key=lambda use: use.moment.time)
+        near = uses[max(0, at - _MOST_LOOKED_AT) : at], uses[at : at + _MOST_LOOKED_AT]
+        before, after = ([use for use in some if use.moment.run == one.moment.run] for some in near)
+        return [use for use in before if always or use.moment.can_meet(one.moment)], [
+            use for use in after if use.moment.can_meet(one.moment)
+        ]
+
+    def _judge_order(self, moment: Moment, before: list[Used], after: list[Used], born: Born) -> str:
+        certain = [use for use in before if use.certain]
+        if certain:
+            first = certain[-1]
+            told = f"stands after {first.what} (line {first.moment.line})"
+            around = set(moment.loops) - set(born.loops)
+            if not after and any(around.intersection(use.moment.loops) for use in certain):
+                return f"{told}, in a loop: only later turns have it"
+            if after:
+                return f"{told} and before {after[0].what} (line {after[0].moment.line}): one has it, the other has not"
+            return told
+        if before and not after and not born.shared:
+            last = before[-1]
+            return f"stands after {last.what} was given the configuration (line {last.moment.line}), which may have used it by then"
+        return ""
+
+    def _judge_cleared(self, one: Assigned, path: Path, after: list[Used]) -> str:
+        for clear in self._cleared.get(one.number, ())[:200]:
+            later = clear.moment.time > one.moment.time and clear.moment.run == one.moment.run
+            if not later or not clear.moment.can_meet(one.moment) or not covers(clear.path, path):
+                continue
+            between = [use for use in after if use.moment.time < clear.moment.time and use.certain]
+            if not between:
+                return f"line {clear.moment.line} takes it back"
+            if any(use.moment.time > clear.moment.time for use in after):
+                return f"line {clear.moment.line} takes it back, after {between[0].what} (line {between[0].moment.line}) with it"
+        return ""
+
+    def list_certain_uses(self, one: Assigned, until: int) -> list[Used]:
+        """Return the uses of an object between the time something is set in it and another time, if that is later."""
+        uses = self._uses.get(one.number, [])
+        at = bisect_right(uses, one.moment.time, key=lambda use: use.moment.time)
+        near = uses[at : at + _MOST_LOOKED_AT]
+        return [use for use in near if use.moment.time < until and use.certain and use.moment.can_meet(one.moment)]
+
+
+class Timeline:
+    """The settings of each object by their names, in the order in which they are made."""
+
+    def __init__(self, judge: Judge, found: list[FoundSetting]) -> None:
+        self._judge = judge
+        self._found = found
+        self._made: dict[tuple[int, str], list[tuple[Assigned, FoundSetting]]] = {}
+        for one in found:
+            for event in judge.assigned.get(find_spot(one), ()):
+                self._made.setdefault((event.number, one.name), []).append((event, one))
+        for events in self._made.values():
+            events.sort(key=lambda pair: (pair[0].moment.time, pair[1].order))
+
+    def judge_all(self) -> dict[int, str]:
+        """Return why settings are not in force, by their identity; the last ones are judged first, for others depend on them."""
+        told: dict[int, str] = {}
+        for one in sorted(self._found, key=self._find_time, reverse=True):
+            told[id(one)] = self._judge.judge_setting(one) or self._judge_overruled(one, told)
+        return told
+
+    def _find_time(self, one: FoundSetting) -> tuple[int, int]:
+        return max((event.moment.time for event in self._judge.assigned.get(find_spot(one), ())), default=0), one.order
+
+    def _judge_overruled(self, one: FoundSetting, judged: dict[int, str]) -> str:
+        """Return why a setting does not hold, where another function always sets the same after it, or a line between two uses."""
+        told = [self._judge_event(event, one, judged) for event in self._judge.assigned.get(find_spot(one), ())]
+        return told[0] if told and all(told) else next((why for why in told if "holds up to" in why), "")
+
+    def _judge_event(self, event: Assigned, one: FoundSetting, judged: dict[int, str]) -> str:
+        events = self._made[event.number, one.name]
+        at = bisect_right(events, (event.moment.time, one.order), key=lambda pair: (pair[0].moment.time, pair[1].order))
+        for later, other in events[at : at + _MOST_LOOKED_AT]:
+            same = not one.reason and not other.reason and is_same_typed_value(one.value, other.value)
+            if same or later.moment.run != event.moment.run or not later.moment.can_meet(event.moment):
+                continue
+            if not _is_same_entry(event.path, later.path):
+                continue
+            line = later.moment.line
+            between = self._judge.list_certain_uses(event, later.moment.time)
+            if between:
+                if self._judge.list_certain_uses(later, 1 << 60):
+                    return f"holds up to line {line} only, which sets it again after {between[-1].what} (line {between[-1].moment.line})"
+                return ""
+            if set(later.moment.arms) <= set(event.moment.arms) and (other.scope != one.scope or other.reason or judged.get(id(other))):
+                return f"line {line} sets it again" + (f", to what {other.reason}" if other.reason.startswith("depends") else "")
+        return ""
+
+
+def _is_same_entry(path: Path, other: Path) -> bool:
+    one, two = (some[: some.index("parameter_map")] if "parameter_map" in some else some for some in (path, other))
+    return len(one) == len(two) and covers(one, two)
+
+
+def _fill_name(path: Path, name: str) -> Path:
+    """Return a path with the name of the option where the key of a loop stands."""
+    at = path.index("parameter_map") + 1 if "parameter_map" in path else len(path)
+    return (*path[:at], f"[{name!r}]", *path[at + 1 :]) if at < len(path) else path
