@@ -116,10 +116,35 @@ def test_where_nothing_can_be_told_it_says_why(words: list[str], code: int, said
     assert said in shown.out + shown.err
 
 
-def test_a_pipe_with_a_name_is_refused(logs: Path, run: Any) -> None:
-    os.mkfifo(logs / "pipe")
-    shown = run("verify", "bert", "pipe")
+@pytest.mark.parametrize(
+    "words", [["verify", "bert", "a pipe"], ["import", "a pipe"], ["diff", "bert", "a pipe"], ["whatran", "a pipe"], ["show", "./a pipe"]]
+)
+def test_a_pipe_with_a_name_is_refused_and_what_the_shell_opens_is_read(words: list[str], logs: Path, run: Any) -> None:
+    os.mkfifo(logs / "a pipe")
+    shown = run(*words)
     assert (shown.code, "it is a named pipe, not a file" in shown.err) == (2, True)
+    assert "let the shell open it: <(cat '" in shown.err
+    piped = (logs / "good.log").read_bytes()
+    assert "in force" in run("verify", "bert", "-", stdin=piped).out
+    assert "what was in force by standard input" in run("import", "-", stdin=piped).out
+
+
+@pytest.mark.parametrize("name", ["../ev/none.log", "none.log", "ev/none.run.json", "a/none.pbtxt", "/none/x.err", "none.out"])
+@pytest.mark.parametrize("words", [["diff", "bert"], ["show"], ["check"], ["whatran"], ["verify", "bert"], ["render", "--to", "toml"]])
+def test_a_path_that_leads_to_nothing_is_no_bad_name(words: list[str], name: str, logs: Path, run: Any) -> None:
+    shown = run(*words, name)
+    assert shown.code == 2
+    assert f"NP003: there is no {name}\n" in shown.err + shown.out or f"NP003: cannot read {name}: no such file" in shown.err
+
+
+def test_what_is_no_path_of_a_run_is_a_name(logs: Path, run: Any) -> None:
+    assert "NP008" in run("show", "brt").err
+    assert "NP003: there is no ../none" in run("diff", "bert", "../none").err
+    assert "NP004" in run("show", "/etc/passwd").err
+    assert 'write "bert"' in run("show", "./bert").err
+    assert "NP008" in run("show", "a/none.json").err
+    build_store(logs / "profiles", {"a.log": "[options]\ndeterministic = 1\n"})
+    assert run("show", "a.log").code == 0
 
 
 def test_ranks_have_the_names_that_the_engine_gives_them(logs: Path, run: Any) -> None:

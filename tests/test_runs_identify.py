@@ -102,6 +102,24 @@ def test_a_preset_that_is_gone_or_renamed_or_in_a_store_that_was_moved_is_found(
     assert [(one["name"], one["changes_since"]) for one in found(run, gone, "--store", "presets")] == [("gone", None)]
 
 
+def test_a_preset_that_was_renamed_is_compared_with_what_it_is_now(repo: Repo, run: Any) -> None:
+    repo.commit({"base": BASE.format(600), "bert": HEIR})
+    digest, _ = digests_of(run, "bert")
+    repo.git("mv", "profiles/bert.toml", "profiles/large.toml")
+    repo.git("commit", "-qm", "rename")
+    moved = next(one for one in found(run, digest) if one["name"] == "bert")
+    assert (moved["renamed_to"], moved["changes_since"]) == ("large", [])
+    assert "now      renamed to large, the same" in run("whatran", digest).out
+    repo.commit({"base": BASE.format(700)})
+    repo.git("mv", "profiles/large.toml", "profiles/huge.toml")
+    repo.git("commit", "-qm", "rename again")
+    moved = next(one for one in found(run, digest) if one["name"] == "bert")
+    assert (moved["renamed_to"], len(moved["changes_since"])) == ("huge", 1)
+    repo.commit({"bert": "[options]\nhccl_timeout = 5\n"})
+    other = next(one for one in found(run, digest) if one["name"] == "bert")
+    assert (other["renamed_to"], bool(other["changes_since"])) == (None, True), "a name that is there again is the name that is meant"
+
+
 def test_what_only_the_work_tree_has_is_told_and_what_nobody_had_is_exit_1(repo: Repo, run: Any) -> None:
     repo.commit({"base": BASE.format(600), "bert": HEIR})
     repo.write({"base": BASE.format(650)})

@@ -311,11 +311,23 @@ def test_the_rank_that_differs_is_told_with_what_differs(record: Record, tmp_pat
 
 def test_of_several_runs_in_one_folder_the_last_of_each_rank_counts(record: Record, tmp_path: Path, run: Any) -> None:
     for timeout in ("600", "700"):
-        record({"bert": BASE}, "true", flags=("--set", f"hccl_timeout={timeout}"))
+        record({"bert": BASE}, "true", environ={"RANK": "0"}, flags=("--set", f"hccl_timeout={timeout}"))
     done = run("diff", "out")
     assert done.out == "1 record of bert: all were given the same\n"
     assert "1 older record" in done.err
     assert json.loads(run("diff", "./out", "--format", "json").out)["presets"][0]["groups"][0]["paths"] == ["./out/bert.0-2.run.json"]
+
+
+def test_runs_that_no_launcher_gave_a_rank_are_compared_one_by_one(record: Record, tmp_path: Path, run: Any) -> None:
+    for timeout in ("600", "700", "600"):
+        record({"bert": BASE}, "true", flags=("--set", f"hccl_timeout={timeout}"))
+    done = run("diff", "out")
+    assert done.out.splitlines()[0] == "3 records of bert: run 1, run 3 alike; run 2 differs"
+    assert "older" not in done.err
+    for number in (1, 3):
+        (tmp_path / "out" / f"bert.0{f'-{number}' if number > 1 else ''}.run.json").unlink()
+        lines = run("diff", "out").out.splitlines()
+        assert lines[0] == ("2 records of bert: run 2 differs from run 1" if number == 1 else "1 record of bert: all were given the same")
 
 
 def test_a_damaged_record_in_a_folder_is_told(record: Record, tmp_path: Path, run: Any) -> None:

@@ -39,6 +39,8 @@ def is_all_evidence(paths: Sequence[str], others: dict[str, Any]) -> bool:
 
 
 def _is_evidence(path: str) -> bool:
+    if path == "-":
+        return True  # scripts are read by their paths, which their presets name
     if os.path.isdir(path):
         return is_evidence(path, None)
     if output.is_handed_over(path):
@@ -57,7 +59,8 @@ def answer_import(paths: Sequence[str], path: str | None, write: Callable[[dict[
     """
     evidence = read_told_evidence(paths)
     run = imported.import_evidence(evidence)
-    label = os.path.basename(os.path.normpath(paths[0])) + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
+    first = "standard input" if paths[0] == "-" else os.path.basename(os.path.normpath(paths[0]))
+    label = first + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
     if not run.settings and not run.differing:
         what = f"nothing that differs from a default is proven by {', '.join(paths[:3])}"
         hint = "let the run have ASCEND_MODULE_LOG_LEVEL=FMK=1:GE=1"

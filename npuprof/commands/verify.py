@@ -25,8 +25,9 @@ _SAID = {"holds": "holds", "fails": "does not hold", "unknown": "cannot tell"}
 class Verify(Verb):
     """Verify runs by their logs, and versions by their tags.
 
-    EVIDENCE are plog files and folders, standard error of TensorFlow 2, graph dumps (.pbtxt), or - for standard input. Of each process
-    and setting it is told whether it was in force, changed, too late, absent, or cannot be told. With --tags, where the repository asks
+    EVIDENCE are plog files and folders, standard error of TensorFlow 2, graph dumps (.pbtxt), - for standard input,
+    or a pipe that the shell opens: <(zcat run.log.gz). Of each process and setting it is told whether it was in force, changed, too late,
+    absent, or cannot be told. With --tags, where the repository asks
     for signatures (tag.gpgSign, gpg.*), git verify-tag is run, and with it the signing program.
     """
 

@@ -94,11 +94,13 @@ class WhatRan(Verb):
             lines.append("  now      the same" + ("" if match.newest else ", in the work tree and in no commit"))
         elif match.now is None:
             lines.append("  now      there is no such preset, or it cannot be resolved")
-        elif not match.now.is_touched:
-            lines.append("  now      the same")
         else:
-            lines.append(f"  now      {format_count(len(match.now.changes), 'change')} since")
-            lines += [f"    {line}" for line in format_pair_text(match.now, coloured=self.coloured).splitlines()]
+            called = escape_controls(f"renamed to {match.renamed}, ") if match.renamed else ""
+            changes = f"{format_count(len(match.now.changes), 'change')} since" if match.now.is_touched else "the same"
+            lines.append(f"  now      {called}{changes}")
+            lines += (
+                [f"    {line}" for line in format_pair_text(match.now, coloured=self.coloured).splitlines()] if match.now.is_touched else []
+            )
         return lines
 
 
@@ -128,7 +130,7 @@ def _build_match_fields(match: Match) -> dict[str, Any]:
         "context": {name: value for name, value in match.config.context._asdict().items() if value},
         "asked": list(match.asked), "versions": list(match.versions), "commits": match.count,
         "newest": _build_commit_fields(match.newest), "first": _build_commit_fields(match.oldest), "work_tree": match.in_work_tree,
-        "changes_since": [] if match.in_work_tree else changes,
+        "changes_since": [] if match.in_work_tree else changes, "renamed_to": match.renamed or None,
     }  # fmt: skip
 
 

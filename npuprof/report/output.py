@@ -31,8 +31,20 @@ def read_file_content(path: str, hint: str = "check the path and its permissions
     except (OSError, ValueError) as error:
         what = f"cannot read {path}: {describe_os_error(error, path)}"
         if isinstance(error, UnfitFileError):
-            hint = "name a file; what a pipe holds can be given as standard input"
+            hint = suggest_handing_over(path)
         raise NpuprofError([Finding("NP003", what, "", hint)]) from None
+
+
+def suggest_handing_over(path: str) -> str:
+    """Return what to do with a path that is no file: a pipe that the shell opens is read, one that npuprof would wait at is not."""
+    try:
+        if stat.S_ISFIFO(os.stat(path).st_mode):
+            import shlex
+
+            return f"let the shell open it: <(cat {shlex.quote(path)}) in its place, or - < {shlex.quote(path)} where - is taken"
+    except (OSError, ValueError):
+        pass
+    return "name a file; what a pipe holds can be given as standard input"
 
 
 def read_plain_file(path: str, most: int = LARGEST_FILE, whole: bool = True) -> bytes:

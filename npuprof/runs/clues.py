@@ -87,6 +87,7 @@ def read_clues(given: str) -> list[Clue]:
         return _read_text(path, read_file_content(path))
     if match := _DIGEST.fullmatch(given.lower()):
         return [Clue("", digest=match[1])]
+    find_kind(path)  # which says that it is not there, where it looks like the path of a log or a record
     what = f"{given!r} is no file, and no digest"
     hint = f"a digest is 64 hexadecimal digits, of which the first {_LEAST} are enough; npuprof whatran --pid N reads a process"
     raise NpuprofError([Finding("NP962", what, "", hint)])

@@ -16,6 +16,7 @@ from npuprof.store import Folder
 from npuprof.store.commits import Commit, load_commit_headers
 from npuprof.store.one_time import parse_assignments
 from npuprof.store.parents import find_extended_profile
+from npuprof.store.renames import find_former_names
 from npuprof.store.repository import Repository
 from npuprof.store.revisions import find_repository, load_repository_revision
 from npuprof.store.spec import Workspace, build_context
@@ -32,7 +33,8 @@ class Match(Record):
 
     ``newest`` and ``oldest`` are commits with it, None where only the work tree has it. ``kind`` says which digest: ``resolved`` or
     ``preset``, or that it ``fits``; ``config`` is the preset with it; ``now`` is what differs from that to the preset as it is, None where
-    there is none of that name or it cannot be resolved; ``asked`` is what was laid over it.
+    there is none of that name or it cannot be resolved; ``asked`` is what was laid over it. ``renamed`` is what it is called now, empty
+    where that is the same.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Match(Record):
     now: Pair | None = None
     asked: tuple[str, ...] = ()
     fit: Fit | None = None
+    renamed: str = ""
 
 
 class Identified(Record):
@@ -65,6 +68,7 @@ class Identifier:
         self._order: dict[str, int] = {}
         self._index: Index | None = None
         self._configs: dict[str, list[Config]] = {}
+        self._new_names: dict[str, str] | None = None
         self._read_repository()
 
     def _read_repository(self) -> None:
@@ -238,13 +242,27 @@ class Identifier:
         """Return a match with what differs from it to the preset as it is, in the same context."""
         if match.in_work_tree:
             return match
+        name = match.name.partition("@")[0] if "+" not in match.name else match.name
+        known = set(self._list_names())
+        parts = [part if part in known else self._find_new_name(part) for part in name.split("+")]
+        renamed = "+".join(parts) if all(parts) and "+".join(parts) != name else ""
         try:
             workspace = Workspace(None, Context(match.config.context.cann, match.config.context.product))
             workspace.use_store(self._workspace.store)
-            now = workspace.resolve_spec(match.name.partition("@")[0] if "+" not in match.name else match.name)
+            now = workspace.resolve_spec(renamed or name)
         except NpuprofError:
             return match
-        return match._replace(now=build_preset_pair(match.config, now))
+        return match._replace(now=build_preset_pair(match.config, now), renamed=renamed)
+
+    def _find_new_name(self, name: str) -> str:
+        """Return what a preset is called now, which had a name before; empty where none of now had it."""
+        repository = self._repository
+        if self._new_names is None and repository is not None:
+            self._new_names = {}
+            with suppress(NpuprofError):
+                formers = find_former_names(repository.git, "HEAD", repository.find_layout("HEAD"), set(self._list_names()))
+                self._new_names = {former.name: now for now, known in formers.items() for former in known}
+        return (self._new_names or {}).get(name, "")
 
 
 def _list_texts(given: Any) -> list[str]:

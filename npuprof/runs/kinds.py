@@ -12,9 +12,16 @@ from typing import NamedTuple
 
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Place
-from npuprof.report.output import describe_os_error, is_handed_over, read_file_content, read_plain_file
+from npuprof.report.output import (
+    UnfitFileError,
+    describe_os_error,
+    is_handed_over,
+    read_file_content,
+    read_plain_file,
+    suggest_handing_over,
+)
 from npuprof.runs import records
-from npuprof.runs.evidence.recognizing import is_evidence
+from npuprof.runs.evidence.recognizing import SUFFIXES, is_evidence
 
 #: What logs and graph dumps are called.
 EVIDENCE = "evidence of a run"
@@ -23,11 +30,15 @@ _HEAD = 4096
 
 
 class Kind(NamedTuple):
-    """One kind: what it is called, how it is recognised, and how it is read as a profile (which may raise NpuprofError)."""
+    """One kind: what it is called, how it is recognised, and how it is read as a profile (which may raise NpuprofError).
+
+    A path that ends in one of ``suffixes`` was meant for one, whether or not something is there.
+    """
 
     noun: str
     recognize: Callable[[str, bytes | None], bool]
     read: Callable[[str], Profile]
+    suffixes: tuple[str, ...]
 
 
 def _is_record(path: str, head: bytes | None) -> bool:
@@ -47,22 +58,28 @@ def _read_evidence(path: str) -> Profile:
 
 
 KINDS = (
-    Kind("the record of a run", _is_record, _read_record),
-    Kind(EVIDENCE, is_evidence, _read_evidence),
+    Kind("the record of a run", _is_record, _read_record, (records.SUFFIX,)),
+    Kind(EVIDENCE, is_evidence, _read_evidence, SUFFIXES),
 )  # fmt: skip
 
 
 def find_kind(path: str) -> Kind | None:
-    """Return the kind of what is at a path, None where it is of none. Raises NpuprofError where it cannot be read."""
+    """Return the kind of what is at a path, None where it is of none. Raises NpuprofError where it cannot be read, or is not there."""
     if is_handed_over(path):
         return KINDS[-1]  # looked at, its beginning would be lost; a log is what is too long to be a file
+    if not os.path.lexists(path):
+        if not path.endswith(tuple(suffix for kind in KINDS for suffix in kind.suffixes)):
+            return None
+        what, hint = f"there is no {path}", "check the path; npuprof list shows what presets there are"
+        raise NpuprofError([Finding("NP003", what, "", hint, where=Place(path))])
     head: bytes | None = None
     if not os.path.isdir(path):
         try:
             head = read_plain_file(path, _HEAD, whole=False)
         except OSError as error:
             what = f"cannot read {path}: {describe_os_error(error, path)}"
-            raise NpuprofError([Finding("NP003", what, "", "check the path and its permissions", where=Place(path))]) from None
+            hint = suggest_handing_over(path) if isinstance(error, UnfitFileError) else "check the path and its permissions"
+            raise NpuprofError([Finding("NP003", what, "", hint, where=Place(path))]) from None
     return next((kind for kind in KINDS if kind.recognize(path, head)), None)
 
 

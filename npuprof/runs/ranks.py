@@ -21,6 +21,8 @@ from npuprof.store.spec import Workspace
 
 #: Variables of npuprof's own say again what the settings say, but for these.
 _OWN = "NPUPROF_"
+#: What stands before the number of a process that has no rank.
+_RUN = "run "
 
 
 class Ranks(Record):
@@ -40,7 +42,7 @@ class Ranks(Record):
     @property
     def title(self) -> str:
         """The ranks as people read them: ``ranks 0-2, 4``."""
-        return f"rank{'s' if len(self.labels) > 1 else ''} {join_ranks(self.labels)}"
+        return name_ranks(self.labels)
 
 
 class Processes(Record):
@@ -89,8 +91,9 @@ def load_processes(folder: str, workspace: Workspace) -> list[Processes]:
 
 def _compare_processes(name: str, found: dict[str, dict[str, Any]], workspace: Workspace) -> Processes:
     newest: dict[str, str] = {}
+    runs = _number_runs(found)
     for path, fields in found.items():
-        rank = _label_rank(fields)
+        rank = runs.get(path) or _label_rank(fields)
         if rank not in newest or str(found[newest[rank]].get("start")) <= str(fields.get("start")):
             newest[rank] = path
     alike: dict[str, list[str]] = {}
@@ -102,22 +105,47 @@ def _compare_processes(name: str, found: dict[str, dict[str, Any]], workspace: W
         first = newest[ranks[0]]
         config = workspace.resolve_spec(first if os.path.isabs(first) else os.path.join(os.curdir, first))
         base = made[0] if made else None
-        pair = build_preset_pair(base.config, config, f"rank {join_ranks(ranks)}") if base else None
+        pair = build_preset_pair(base.config, config, name_ranks(ranks, one="rank")) if base else None
         environment = compare_environments(found[base.paths[0]], found[first]) if base else {}
         paths = tuple(newest[rank] for rank in ranks)
         made.append(Ranks(paths, tuple(ranks), config, pair, environment, tuple(describe_ending(found[path]) for path in paths)))
     return Processes(name, tuple(made), len(found) - len(newest))
 
 
+def _number_runs(found: dict[str, dict[str, Any]]) -> dict[str, str]:
+    """Return labels of the processes that no launcher gave a rank, in the order in which they began: each is a run of its own.
+
+    One that is alone is rank 0, as in the name of its record.
+    """
+    if len(found) < 2:
+        return {}
+    alone = [path for path, fields in found.items() if _find_rank(fields) is None]
+    alone.sort(key=lambda path: str(found[path].get("start")))
+    return {path: f"{_RUN}{number}" for number, path in enumerate(alone, 1)}
+
+
+def _find_rank(fields: dict[str, Any]) -> Any:
+    process = fields.get("process")
+    return process.get("rank") if isinstance(process, dict) else None
+
+
 def _label_rank(fields: dict[str, Any]) -> str:
     """Return the rank of a process; where no launcher told it, 0, as in the name of its record."""
-    process = fields.get("process")
-    rank = process.get("rank") if isinstance(process, dict) else None
+    rank = _find_rank(fields)
     return str(rank) if rank is not None else "0"
 
 
 def _sort_label(label: str) -> tuple[int, str]:
+    if label.startswith(_RUN):
+        return (1 << 61) + int(label.removeprefix(_RUN)), ""
     return (int(label), "") if label.isdecimal() else (1 << 62, label)
+
+
+def name_ranks(labels: Sequence[str], one: str = "") -> str:
+    """Return who processes are: ``ranks 0-2, 4``, or ``run 2`` where they have no rank; ``one`` is the word however many there are."""
+    if all(label.startswith(_RUN) for label in labels):
+        return ", ".join(labels)
+    return f"{one or ('ranks' if len(labels) > 1 else 'rank')} {join_ranks(labels)}"
 
 
 def join_ranks(labels: Sequence[str]) -> str:
@@ -177,7 +205,7 @@ def list_endings(groups: Iterable[Ranks]) -> list[str]:
     if len(by_ending) < 2:
         return []
     order = Counter({ending: len(labels) for ending, labels in by_ending.items()}).most_common()
-    return [f"{ending or 'unknown'}: rank {join_ranks(sorted(by_ending[ending], key=_sort_label))}" for ending, _ in order]
+    return [f"{ending or 'unknown'}: {name_ranks(sorted(by_ending[ending], key=_sort_label), one='rank')}" for ending, _ in order]
 
 
 def format_environment(changed: dict[str, tuple[str | None, str | None]]) -> list[str]:
@@ -199,4 +227,5 @@ def describe_count(found: Processes) -> str:
     if not others:
         return f"{whole}: all were given the same"
     alone = len(others) == 1 and len(others[0].labels) == 1
-    return f"{whole}: {first.title} alike; {'; '.join(group.title for group in others)} {'differs' if alone else 'differ'}"
+    said = f"{'; '.join(group.title for group in others)} {'differs' if alone else 'differ'}"
+    return f"{whole}: {said} from {first.title}" if len(first.labels) == 1 else f"{whole}: {first.title} alike; {said}"

@@ -58,8 +58,11 @@ def read_script_files(files: list[str]) -> Iterator[tuple[str, bytes | Finding]]
 
 def _suggest_path(file: str) -> str:
     """Return what to do about a script that is not there: it may be a preset that was meant."""
+    from npuprof.report.output import is_stream, suggest_handing_over
     from npuprof.store import spec
 
+    if is_stream(file):
+        return suggest_handing_over(file)
     with suppress(NpuprofError):
         if not os.path.lexists(file) and file in spec.Workspace().listed_store.names():
             return f"for a preset: npuprof check {file}"

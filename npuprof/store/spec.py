@@ -115,7 +115,7 @@ class Workspace:
 
         Raises NpuprofError.
         """
-        if spec.startswith(_PATHS) and (other := self._read_other_kind(spec)) is not None:
+        if spec.startswith(_PATHS) and os.path.exists(_expand_home(spec)) and (other := self._read_other_kind(spec)) is not None:
             return other
         if "+" in spec and not _is_one_file(spec):
             parts = self.split_spec(spec)
@@ -134,13 +134,20 @@ class Workspace:
         except NpuprofError as error:
             other = self._read_other_kind(spec) if error.findings[0].code in _NOT_THERE else None
             if other is None:
-                raise
+                raise (self._explain_lost_path(spec, error.findings[0]) or error) from None
             return other
 
+    def _explain_lost_path(self, spec: str, said: Finding) -> NpuprofError | None:
+        """Return that nothing is at a path, which may as well be of what a run leaves behind; None where a spec is none."""
+        if self.read_other is None or not spec.startswith(_PATHS) or said.code != "NP004" or os.path.lexists(_expand_home(spec)):
+            return None
+        hint = said.hint if said.hint.startswith("write ") else "check the path; a file of a preset ends in .toml"
+        return NpuprofError([Finding("NP003", f"there is no {spec}", "", hint)])
+
     def _read_other_kind(self, spec: str) -> Profile | None:
-        """Return what is at a path and is no preset as a profile; None where there is nothing, or nobody reads it. Raises NpuprofError."""
-        path = os.path.expanduser(spec) if spec.startswith("~/") else spec
-        if self.read_other is None or _is_file_spec(path) or not os.path.exists(path):
+        """Return what is at a path and is no preset as a profile, None where nobody reads it. Raises NpuprofError."""
+        path = _expand_home(spec)
+        if self.read_other is None or _is_file_spec(path):
             return None
         if path not in self._others:  # a pipe can be read once only, and a log may be long
             self._others[path] = self.read_other(path)
@@ -396,6 +403,10 @@ def _build_absent_reader(home: Folder) -> Callable[[str], bytes | None]:
         return worktree.read_absent_file(home, name)
 
     return read_absent_file
+
+
+def _expand_home(spec: str) -> str:
+    return os.path.expanduser(spec) if spec.startswith("~/") else spec
 
 
 def _is_file_spec(spec: str) -> bool:

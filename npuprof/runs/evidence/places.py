@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import IO, NamedTuple
 
 from npuprof.model import Finding, NpuprofError, Place
-from npuprof.report.output import describe_os_error, is_handed_over, name_special_file
+from npuprof.report.output import describe_os_error, is_handed_over, name_special_file, suggest_handing_over
 
 #: Files of a folder that are read: logs, what a launcher kept of standard error, graph dumps.
 _SUFFIXES = (".log", ".txt", ".out", ".err", ".pbtxt", "")
@@ -86,14 +86,14 @@ def open_source(path: str) -> Iterator[tuple[IO[bytes], int | None]]:
         handed = is_handed_over(path)
         mode = os.stat(path).st_mode
         if not handed and (name := name_special_file(mode)):
-            raise _build_unread_error(path, f"it is {name}, not a file")
+            raise _build_unread_error(path, f"it is {name}, not a file", suggest_handing_over(path))
         with open(path, "rb") as file:
             yield file, os.fstat(file.fileno()).st_size if stat.S_ISREG(mode) else None
     except (OSError, ValueError) as error:
         raise _build_unread_error(path, describe_os_error(error, path)) from None
 
 
-def _build_unread_error(path: str, why: str) -> NpuprofError:
+def _build_unread_error(path: str, why: str, hint: str = "") -> NpuprofError:
     name = "standard input" if path == "-" else path
-    hint = "name a log, a folder of logs, a graph dump, or - for standard input"
+    hint = hint or "name a log, a folder of logs, a graph dump, or - for standard input"
     return NpuprofError([Finding("NP003", f"cannot read {name}: {why}", "", hint, where=None if path == "-" else Place(path))])

@@ -8,7 +8,8 @@ import re
 from npuprof.runs.evidence.lines import parse_line
 
 _PLOG = re.compile(r"plog-\d+_\d+\.log")
-_SUFFIXES = (".log", ".pbtxt", ".err", ".out")
+#: How the names of logs and dumps end.
+SUFFIXES = (".log", ".pbtxt", ".err", ".out")
 _FOLDERS = (("debug", "plog"), ("run", "plog"), ("plog",), ("extra-info", "graph"))
 
 
@@ -16,7 +17,7 @@ def is_evidence(path: str, head: bytes | None) -> bool:
     """Return whether a path is that of logs or graph dumps; ``head`` is how a file begins, None for a folder."""
     if head is None:
         return any(os.path.isdir(os.path.join(path, *parts)) for parts in _FOLDERS) or _holds_evidence(path)
-    return path.endswith(_SUFFIXES) or any(parse_line(line) for line in head.splitlines()[:200])
+    return path.endswith(SUFFIXES) or any(parse_line(line) for line in head.splitlines()[:200])
 
 
 def _holds_evidence(folder: str) -> bool:
