@@ -513,3 +513,27 @@ def test_killed_at_random_with_several_at_once_it_comes_to_the_same_answer(run: 
 def test_more_causes_than_are_looked_for_are_told(run: Run, ends: Path) -> None:
     result = run("bisect", "good", "bad", "-j", "2", "--", *judge("|".join(NAMES)))
     assert (result.code, "not told: whether there are more causes than these 8" in result.out) == (1, True)
+
+
+@pytest.mark.parametrize("jobs", ["1", "2", "4"])
+@pytest.mark.parametrize("causes", ["D+K", "A", "B|N"])
+def test_every_run_that_was_started_is_told_as_counted_or_as_ended_early(
+    run: Run, ends: Path, tmp_path: Path, jobs: str, causes: str
+) -> None:
+    command = [sys.executable, "-c", f"{JUDGE.replace('sys.exit', 'import time; time.sleep(0.15); sys.exit')}", causes]
+    result = run("bisect", "good", "bad", "--format", "json", "-j", jobs, "--", *command)
+    assert result.code == 0, result.err
+    early = re.search(r"(\d+) more runs? w\w+ started side by side and ended early", result.err)
+    counted, left = json.loads(result.out)["runs"], int(early[1]) if early else 0
+    started = len((tmp_path / "runs").read_text())
+    assert counted <= started <= counted + left  # (one that was ended at once may not have come to write its dot)
+    assert jobs != "1" or left == 0
+
+
+@pytest.mark.parametrize(
+    ("form", "said"), [("toml", "this preset holds the first of 2 causes"), ("diff", "these are the first of 2 causes")]
+)
+def test_a_form_that_holds_one_cause_says_that_there_are_others(run: Run, ends: Path, form: str, said: str) -> None:
+    assert said in run("bisect", "good", "bad", "--format", form, "--", *judge("B|N")).err
+    assert "causes" not in run("bisect", "good", "bad", "--format", form, "--", *judge("C")).err
+    assert "the first of" not in run("bisect", "good", "bad", "--", *judge("B|N")).err

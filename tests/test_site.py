@@ -320,7 +320,7 @@ def test_no_text_of_a_preset_becomes_markup(text: str) -> None:
     import tempfile
 
     from npuprof.__main__ import main
-    from npuprof.document.keys import format_toml_value
+    from npuprof.document.keys import format_key_segment, format_toml_value
 
     with tempfile.TemporaryDirectory() as folder:
         written = format_toml_value(f"{HOSTILE}{text}".encode(errors="ignore").decode())
@@ -329,6 +329,8 @@ def test_no_text_of_a_preset_becomes_markup(text: str) -> None:
             f"# {HOSTILE}\n[profile]\ndescription = {written}\nowner = {written}\n"
             f"[options]\nop_debug_config = {written}\n[env]\nX = {written}\n"
         )
+        (Path(folder) / "profiles/broken.toml").write_text(f"[profile]\nextends = [{written}]\ndescription = {written}\n")
+        (Path(folder) / "profiles/key.toml").write_text(f"[options]\n{format_key_segment(text)} = {written}\n")
         assert main(["site", f"{folder}/public", "--store", f"{folder}/profiles"]) == 0
         for path in Path(folder, "public").rglob("*.html"):
             page = Page(path)

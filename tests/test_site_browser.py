@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
+from browsing import CHROMIUM, open_browser
 from building import REPOSITORY, build_store
 from repositories import Repo
 
-playwright = pytest.importorskip("playwright.sync_api")
+pytest.importorskip("playwright.sync_api")
 pytest.importorskip("jinja2")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 AXE = REPOSITORY / ".venv/node_modules/axe-core/axe.min.js"
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")]
@@ -57,10 +57,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    with playwright.sync_playwright() as driver:
-        made = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield made
-        made.close()
+    yield from open_browser()
 
 
 @pytest.fixture
@@ -223,6 +220,102 @@ def test_all_is_reached_by_keyboard(page: Any, site: Path) -> None:
     assert {"Family", "Catalogue", "search", "base/one"} <= seen
 
 
+@pytest.mark.parametrize(
+    "path", ["index.html", "search.html#q=leaf", "family.html#leaf3", "compare.html#base/one&leaf3", "boards.html", "presets/leaf3.html"]
+)
+def test_all_that_can_be_used_is_reached_by_the_tab_key_and_shows_that(page: Any, site: Path, path: str) -> None:
+    open_page(page, site, path)
+    page.wait_for_timeout(200)
+    usable = page.evaluate(
+        """() => { const all = [...document.querySelectorAll("a[href], button, input, select, summary, [tabindex='0']")]
+          .filter((one) => one.checkVisibility()); all.forEach((one, place) => { one.dataset.place = place; }); return all.length; }"""
+    )
+    seen, unmarked = set(), []
+    for _ in range(usable + 12):
+        page.keyboard.press("Tab")
+        place, outline = page.evaluate(
+            "() => { const one = document.activeElement; return [one.dataset.place || '', getComputedStyle(one).outlineStyle]; }"
+        )
+        seen.add(place)
+        if place and outline == "none":
+            unmarked.append(page.evaluate("document.activeElement.outerHTML"))
+    assert {str(number) for number in range(usable)} <= seen
+    assert unmarked == []
+
+
+def test_the_link_to_the_content_leaves_the_choice_in_the_address(page: Any, site: Path) -> None:
+    for path in ("index.html#q=leaf3", "family.html#leaf3", "compare.html#base/one&leaf3"):
+        open_page(page, site, "rules.html")
+        open_page(page, site, path)
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        assert page.evaluate("document.activeElement.id") == "main"
+        assert page.url.endswith(path)
+
+
+CHOICES = [
+    ("index.html#q=leaf1", 11, "11 of 24"),
+    ("index.html#found=broken", 1, "1 of 24"),
+    ("index.html#found=-", 0, ""),
+    ("index.html#q=nothing%20at%20all", 0, "0 of 24"),
+    ("catalogue.html#kind=flag&q=soc_version", 2, ""),
+    ("rules.html#severity=error&q=NP001", 1, ""),
+    ("boards.html#q=leaf3", 1, "1 of 24"),
+    ("index.html#kind=nothing&q=%", 0, "0 of 24"),
+]
+
+
+@pytest.mark.parametrize(("path", "rows", "said"), CHOICES)
+def test_what_is_chosen_on_a_list_stands_in_its_address(page: Any, site: Path, path: str, rows: int, said: str) -> None:
+    open_page(page, site, path)
+    shown = page.locator("table[id] tbody tr:visible")
+    assert rows == 0 or shown.count() == rows
+    assert not said or page.locator("#count").inner_text() == said
+    page.locator("#search").fill("leaf7")
+    assert "q=leaf7" in page.evaluate("location.href")
+    page.keyboard.press("Escape")
+    assert page.locator("#search").input_value() == ""
+    assert "q=" not in page.evaluate("location.href")
+    page.get_by_role("button", name="Clear").click()
+    assert "=" not in page.evaluate("location.hash")
+
+
+def test_a_group_of_presets_on_the_boards_opens_on_those_that_are_searched_for(page: Any, site: Path) -> None:
+    open_page(page, site, "boards.html")
+    group = page.locator("#board details").first
+    assert not group.evaluate("(one) => one.open")
+    page.locator("#search").fill("leaf13")
+    assert group.locator("a:visible").all_inner_texts() == ["leaf13"]
+    page.keyboard.press("Escape")
+    assert not group.evaluate("(one) => one.open")
+
+
+SEARCHES = [
+    ("hccl_timeout", ["settings", "values"], "hccl_timeout = 1904"),
+    ("op_wait_timeout=7", ["values"], "leaf7"),
+    ("leaf13", ["presets"], "leaf13"),
+    ("NP301", ["codes"], "NP301"),
+    ("<script>", ["presets", "values"], HOSTILE),
+    ("nothing at all like this", [], ""),
+]
+
+
+@pytest.mark.parametrize(("words", "kinds", "said"), SEARCHES)
+def test_one_search_answers_for_presets_values_settings_and_codes(page: Any, site: Path, words: str, kinds: list[str], said: str) -> None:
+    open_page(page, site, "search.html")
+    page.keyboard.press("/")
+    page.keyboard.type(words)
+    page.wait_for_function("document.getElementById('count').textContent !== ''")
+    told = page.locator("#count").inner_text()
+    assert all(f"{kind}: " in told for kind in kinds)
+    assert kinds or told == "nothing found"
+    assert said in page.locator("#hits").inner_text()
+    open_page(page, site, "rules.html")
+    page.go_back()
+    page.wait_for_function("document.getElementById('count').textContent !== ''")
+    assert page.locator("#count").inner_text() == told
+
+
 def test_the_family_is_walked_and_a_preset_opened_by_keyboard_alone(page: Any, site: Path) -> None:
     open_page(page, site, "family.html")
     page.get_by_label("Search").focus()
@@ -332,8 +425,6 @@ def test_a_single_page_has_its_style_fits_the_window_and_is_clean(browser: Any, 
 def test_revisions_versions_records_logs_and_compositions_are_compared_by_a_link(
     browser: Any, repo: Repo, run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from urllib.parse import quote
-
     from logged import write_run
 
     repo.commit({"job": '[options]\nhccl_timeout = 600\nprecision_mode = "force_fp16"\n', "mix": "[options]\ndeterministic = 1\n"})

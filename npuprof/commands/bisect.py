@@ -128,7 +128,17 @@ class Bisect(Verb):
             raise
         finally:
             journal.close()
-        return self._build_answer(found, (*newer, *sorted(runner.told)))
+        return self._build_answer(
+            found, tuple(filter(None, (*newer, *sorted(runner.told), runner.tell_given_up(), self._tell_other_causes(found))))
+        )
+
+    def _tell_other_causes(self, found: Bisection) -> str:
+        """Return what a form that holds one cause only leaves out; an empty text where that is nothing."""
+        causes = len(found.outcome.causes) if found.outcome else 0
+        if causes < 2 or self.format not in ("toml", "diff"):
+            return ""
+        what = "this preset holds" if self.format == "toml" else "these are"
+        return f"{what} the first of {causes} causes, any of which is enough: --format text or json tells all"
 
     def _build_judgement(self) -> Judgement:
         from npuprof.trials.judging import Judgement

@@ -15,6 +15,7 @@ from npuprof.catalog.launchers import tell_single_process
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.renderers.environment import collect_env_variables
 from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, write_sidecars
+from npuprof.report.text import format_count
 from npuprof.resolve.config import Config
 from npuprof.trials.journal import Journal, Result
 from npuprof.trials.judging import build_result
@@ -70,9 +71,17 @@ class Runner:
         self._started: dict[str, tuple[Wanted, str, str]] = {}
         self._free = list(setup.devices)
         self._seen = {device for device in setup.devices if os.path.exists(DEVICE_FILE.format(device))}
+        self._given_up = 0
         self._number = sum(map(len, journal.results.values()))
         if end_marked(f"{journal.key}-"):
             self.told.add("processes of an earlier npuprof that was killed were still there, and have been ended")
+
+    def tell_given_up(self) -> str:
+        """Return in a sentence how many runs were started for nothing; an empty text where none were."""
+        if not self._given_up:
+            return ""
+        said = f"{format_count(self._given_up, 'more run')} {'was' if self._given_up == 1 else 'were'} started side by side"
+        return f"{said} and ended early, as what others gave had answered before: not counted"
 
     @property
     def running(self) -> int:
@@ -87,6 +96,7 @@ class Runner:
         with _end_on_signals():
             try:
                 self._drive(find_wanted, watch)
+                self._given_up += len(self._pool)
             finally:
                 self._pool.stop()
                 self._started.clear()
@@ -118,6 +128,7 @@ class Runner:
 
     def _give_up(self, names: Sequence[str]) -> None:
         self._pool.stop(names)
+        self._given_up += len(names)
         for name in names:
             _, device, _ = self._started.pop(name)
             self._free += [device] if device else []

@@ -1,0 +1,99 @@
+"""Pages of stores in which all that somebody may write is hostile: read by a parser, opened in Chromium; shown, never run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import hostile
+import pytest
+from browsing import CHROMIUM, open_browser
+from building import build_store
+from repositories import Repo
+
+pytest.importorskip("playwright.sync_api")
+pytest.importorskip("jinja2")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    yield from open_browser()
+
+
+@pytest.fixture(scope="module")
+def hostile_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A site of a store in which all that somebody may write is hostile, in presets, beside them, and in commits."""
+    from npuprof.__main__ import main
+    from npuprof.document.keys import format_key_segment, format_toml_value
+
+    folder = tmp_path_factory.mktemp("hostile")
+    presets = {"root": "[options]\nhccl_timeout = 1836\n", "syntax": f"[profile\n{hostile.TEXTS[0]}\n"}
+    for number, text in enumerate(hostile.TEXTS):
+        value, key, comment = format_toml_value(text), format_key_segment(text), "".join(filter(str.isprintable, text))
+        presets[f"h{number}"] = (
+            f'# {comment}\n[profile]\nextends = ["root"]\ndescription = {value}\nowner = {value}\ndeprecated = {value}\n'
+            f"[options]\nop_debug_config = {value}\ndump_path = {value} # {comment}\n{key} = {value}\n"
+            f"[options.modify_mixlist.black-list]\nto-add = [{value}]\n"
+            f"[env]\nX = {value}\nLD_PRELOAD = {value}\n"
+            f"[[override]]\nmatch = {{ product = 'atlas-a3' }}\noptions = {{ dump_path = 'x', {key} = 1 }}\n"
+        )
+        presets[f"b{number}"] = f"[profile]\nextends = [{value}, 'root']\ndescription = {value}\n"
+    build_store(folder / "profiles", presets)
+    (folder / "CODEOWNERS").write_text(
+        "".join(f"/profiles/h{number}.toml @{''.join(text.split())[:60]}\n" for number, text in enumerate(hostile.TEXTS))
+    )
+    reason = format_toml_value(hostile.TEXTS[0])
+    (folder / "npuprof.toml").write_text(
+        f'[[ignore]]\ncode = "NP505"\npresets = ["*"]\nreason = {reason}\n'
+        f'[[rule]]\ncode = "TEAM-1"\nrequire = "deterministic == 1"\nmessage = {reason}\n'
+    )
+    repo = Repo(folder)
+    for number, text in enumerate(hostile.TEXTS[:12]):
+        author = "".join(char for char in text if char not in "<>\n") or "nobody"
+        (folder / "profiles/root.toml").write_text(f"# {number}\n[options]\nhccl_timeout = {1836 + number}\n")
+        repo.git("add", "-A")
+        repo.git("-c", f"user.name={author}", "commit", "-q", "--allow-empty", "-m", text, f"--author={author} <a@b>")
+    assert main(["site", str(folder / "public"), "--store", str(folder / "profiles")]) == 0
+    return folder / "public"
+
+
+def test_pages_of_a_store_where_all_is_hostile_run_nothing_ask_for_nothing_and_show_it(browser: Any, hostile_site: Path) -> None:
+    context = browser.new_context(viewport={"width": 360, "height": 800})
+    context.add_init_script("document.addEventListener('securitypolicyviolation', (event) => console.error('policy', event.blockedURI))")
+    page = context.new_page()
+    said: list[str] = []
+    page.on("console", lambda message: said.append(f"{page.url} {message.text}"))
+    page.on("pageerror", lambda error: said.append(f"{page.url} {error}"))
+    page.on("dialog", lambda dialog: said.append(f"{page.url} {dialog.message}"))
+    page.on("request", lambda request: said.append(request.url) if not request.url.startswith(f"file://{hostile_site}/") else None)
+    presets = [f"presets/{kind}{number}.html" for number in range(len(hostile.TEXTS)) for kind in "hb" if kind == "h" or not number % 4]
+    lists = [
+        "index.html",
+        "boards.html",
+        "rules.html",
+        "catalogue.html",
+        "family.html",
+        "family.html#b0",
+        "compare.html#" + "&".join(f"h{n}" for n in range(8)),
+    ]
+    searches = [
+        f"{path}#q={quote(text, safe='')}"
+        for text in hostile.TEXTS[:12]
+        for path in ("search.html", "index.html", "family.html#x", "compare.html")
+    ]
+    for path in [*presets, *lists, *searches, "search.html#q=dump"]:
+        page.goto("about:blank")
+        page.goto(f"file://{hostile_site}/{path}")
+        page.evaluate("new Promise((done) => setTimeout(done, 20))")
+        assert page.title().endswith(" · npuprof"), path
+        assert page.locator("img, iframe, object, base, form[action], main script:not([src]), [onerror], [onload]").count() == 0, path
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360, path
+    assert said == []
+    for number, text in enumerate(hostile.TEXTS):
+        if text.isprintable() and text == " ".join(text.split()):
+            page.goto(f"file://{hostile_site}/presets/h{number}.html")
+            assert text in page.locator("main p").first.text_content()
+    context.close()
