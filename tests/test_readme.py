@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from documents import list_blocks
+from documents import PAGES, list_blocks
 
 from npuprof.document.profile import PROFILE_KEYS
 
