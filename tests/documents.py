@@ -229,9 +229,15 @@ def format_library() -> str:
 
 
 def format_topics() -> str:
-    """Return a table of the topics of the documentation, with links to their pages."""
-    return format_table(
-        ("topic", "what it is about"), ((f"[{one.name}](npuprof/docs/{one.path})", one.summary) for one in docs.load_topics())
+    """Return the topics of the documentation, with links to their pages, group by group: what each is about is told by its page."""
+    known = docs.load_topics()
+    groups = {title: [one for one in known if one.group == group] for group, title in docs.GROUP_TITLES.items()}
+    return "\n".join(
+        [
+            "",
+            *(f"- {title}: {', '.join(f'[{one.title}](npuprof/docs/{one.path})' for one in found)}" for title, found in groups.items()),
+            "",
+        ]
     )
 
 

@@ -550,6 +550,13 @@ def test_a_name_that_no_shell_takes_is_refused_for_what_a_job_asks_later(store: 
     assert (done.code, done.out) == (2, "")
 
 
+@pytest.mark.parametrize("key", ["ab.a=1", '"a b".a=1', '"a.b"=[1]', "'\"'={}"])
+def test_a_value_that_no_variable_holds_is_refused_whatever_its_key_is_made_of(key: str, store: Any, run: Any) -> None:
+    store({"leaf": ""})
+    done = run("env", "leaf", "--set", key, "--no-check")
+    assert (done.code, "NP901" in done.err) == (2, True), done.err
+
+
 @pytest.mark.parametrize(("text", "told"), [("x\x7fy", "U+007F"), ("x\x9f", "U+009F"), ("\uffff", "U+FFFF"), ("\x01\x85\u2028", "")])
 def test_what_kustomize_does_not_write_again_is_told(text: str, told: str, store: Any, run: Any) -> None:
     store({"leaf": f"[env]\nODD = {json.dumps(text)}\n"})

@@ -120,6 +120,7 @@ def build_unfit_finding(config: Config, name: str, target: str) -> Finding:
     """Return the finding for a value of a type that its place cannot hold."""
     from npuprof.checks.settings import find_setting_faults
 
-    why = next((fault.message for fault in find_setting_faults(name, config.settings[name])), "Its place holds another type.")
+    held = config.settings[name] if name in config.settings else config.options[name]  # its key has quotes where its name is no bare one
+    why = next((fault.message for fault in find_setting_faults(name, held)), "Its place holds another type.")
     what = f"{name} cannot be carried by the target {target}"
     return Finding("NP901", what, f"{why}.", "npuprof check says what to write", config.origin(name), name, (config.name,))
