@@ -86,6 +86,23 @@ def test_what_a_page_shows_is_what_happens(page: str, tmp_path: Path, request: p
     write_back(page, "".join(parts), request)
 
 
+@pytest.mark.parametrize(
+    ("shown", "printed"),
+    [
+        ("$ echo a\nb\n", "$ echo a\na\n"),
+        ("$ echo a\n", "$ echo a\na\n"),
+        ("$ true\nb\n", "$ true\n"),
+        ("$ echo a\na\n$ echo a\nc\n", "$ echo a\na\n$ echo a\na\n"),
+        ("$ cat <<'END'\n> a\n> END\na\n", "$ cat <<'END'\n> a\n> END\na\n"),
+        ("$ echo 1a2b3c4 2020-01-02\n5d6e7f8 2026-03-04\n", "$ echo 1a2b3c4 2020-01-02\n5d6e7f8 2026-03-04\n"),
+        ("$ echo sha256:1a2b3c4\nsha256:5d6e7f8\n", "$ echo sha256:1a2b3c4\nsha256:1a2b3c4\n"),
+        ("$ echo $HOME; echo $PWD >&2\n", "$ echo $HOME; echo $PWD >&2\n/home/ada\n/home/ada/presets\n"),
+    ],
+)
+def test_what_a_command_prints_replaces_what_was_said_of_it_but_for_commits_and_dates(shown: str, printed: str, tmp_path: Path) -> None:
+    assert run_console(World(tmp_path, "true"), shown) == printed
+
+
 @pytest.mark.slow
 @pytest.mark.accepted
 def test_the_recording_shows_what_the_readme_shows(tmp_path: Path, request: pytest.FixtureRequest) -> None:
