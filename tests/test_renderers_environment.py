@@ -459,7 +459,8 @@ def test_a_config_map_carries_the_sidecar_files(store: Any, run: Any) -> None:
     assert settings["data"]["NPUPROF_MODIFY_MIXLIST"] == "/etc/npuprof/ops_info.json"
     assert settings["metadata"]["name"].startswith("npuprof-team-mixed-")
     assert settings["metadata"]["annotations"]["npuprof/preset"] == "team/Mixed"
-    assert "/etc/npuprof" in result.err
+    assert "ops_info.json must be at /etc/npuprof in the container: mount the second ConfigMap there\n" in result.err
+    assert "npuprof env --format k8s-configmap writes a ConfigMap of them" in run("env", "team/Mixed", "--format", "k8s-env").err
 
 
 @pytest.mark.parametrize(

@@ -181,6 +181,38 @@ def test_a_block_in_a_script_says_what_it_was_made_of(repo: Repo, run: Any) -> N
     assert {match["name"] for match in found(run, "train.py")} == {"bert"}
 
 
+OVER = "[options]\nstream_sync_timeout = 7000000\n"
+
+
+@pytest.mark.parametrize("over", ["over", "over+more", "over@first"])
+@pytest.mark.parametrize("product", ["", " --product atlas-a3"])
+def test_presets_that_were_laid_over_one_another_are_found_by_what_says_so(over: str, product: str, repo: Repo, run: Any) -> None:
+    first = repo.commit({"base": BASE.format(600), "bert": OVERRIDDEN, "over": OVER, "more": "[options]\ndeterministic = 1\n"})
+    repo.git("tag", "first")
+    assert run(*f"env bert+{over}{product} --format slurm-job -o job.sh".split()).code == 0
+    last = repo.commit({"unrelated": "[options]\nhccl_timeout = 7\n"})
+    (match,) = found(run, "job.sh")
+    assert (match["name"], match["work_tree"]) == (f"bert+{over}", True)
+    assert (match["commits"], match["first"]["commit"], match["newest"]["commit"]) == (2, first, last)
+    repo.commit({"base": BASE.format(700)}, "raise it")
+    (match,) = found(run, "job.sh")
+    assert (match["commits"], match["newest"]["commit"], match["work_tree"]) == (2, last, False)
+    assert [(one["key"], one["before"], one["after"]) for one in match["changes_since"]] == [("hccl_timeout", 600, 700)]
+    repo.commit({"over": OVER.replace("7", "8")}, "wait longer")
+    assert [one["newest"]["commit"] for one in found(run, "job.sh")] == [last]
+
+
+def test_of_a_composition_with_more_set_the_layers_are_found(repo: Repo, run: Any) -> None:
+    repo.commit({"base": BASE.format(600), "bert": HEIR, "over": OVER})
+    assert run("env", "bert+over", "--set", "hccl_timeout=5", "--format", "slurm", "-o", "job.sh").code == 0
+    assert [(match["name"], match["matched"]) for match in found(run, "job.sh")] == [("bert+over", "preset")]
+    repo.commit({"over": OVER.replace("7", "8")})
+    repo.git("checkout", "-q", "--orphan", "other")
+    repo.commit({"base": BASE.format(1), "bert": HEIR, "over": OVER})
+    repo.git("branch", "-D", "main")
+    assert found(run, "job.sh") == []
+
+
 def test_a_live_process_says_what_it_was_given(repo: Repo, run: Any) -> None:
     repo.commit({"base": BASE.format(600), "bert": HEIR})
     with subprocess.Popen([*NPUPROF, "run", "bert", "--", "sleep", "30"]) as process:

@@ -114,7 +114,10 @@ def _write_file_format(config: Config, name: str, trusting: bool) -> Answer:
         raise NpuprofError([Finding("NP903", what, "Kubernetes takes at most 1 MiB.", "keep long values in files")])
     if kind.folder:
         if beside:
-            notes.append(f"{', '.join(beside)} must be at {kind.folder} in the container: env --format k8s-configmap holds them")
+            where = (
+                "mount the second ConfigMap there" if kind.holds_files else "npuprof env --format k8s-configmap writes a ConfigMap of them"
+            )
+            notes.append(f"{', '.join(beside)} must be at {kind.folder} in the container: {where}")
     else:
         write_sidecars(config, folder)
         if beside and kind.shared:

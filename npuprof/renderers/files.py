@@ -27,14 +27,16 @@ class Format(Record):
 
     ``write`` takes the config, the variables, and the sidecar files by name; ``refuses`` a name and a value, and
     returns why they cannot be written, or an empty text, ``doubts`` why not every reader takes them as they are.
-    ``folder`` is where the reader finds sidecar files, empty for the folder they are in on this machine. ``shared`` files
-    are read by many processes. ``largest`` is how many bytes names and values may have together, 0 for any number. ``facts``
-    are those that the file asks the launcher for when it is used, with the variables it asks.
+    ``folder`` is where the reader finds sidecar files, empty for the folder they are in on this machine; ``holds_files``
+    where they come in what is written. ``shared`` files are read by many processes. ``largest`` is how many bytes names and
+    values may have together, 0 for any number. ``facts`` are those that the file asks the launcher for when it is used,
+    with the variables it asks.
     """
 
     write: Callable[[Config, dict[str, str], dict[str, str]], str]
     refuses: Callable[[str, str], str]
     folder: str = ""
+    holds_files: bool = False
     shared: bool = True
     largest: int = 0
     doubts: Callable[[str, str], str] | None = None
@@ -288,7 +290,9 @@ FORMATS: dict[str, Format] = {
     "docker": Format(_build_line_writer(lambda name, text: f"{name}={text}"), _explain_docker_refusal),
     "systemd": Format(_build_line_writer(_format_systemd_line), _explain_systemd_refusal),
     "github": Format(_format_github_env, _explain_github_refusal),
-    "k8s-configmap": Format(_format_configmap, _accept_any_variable, folder=MOUNT, largest=1_048_576, doubts=_describe_kustomize_doubt),
+    "k8s-configmap": Format(
+        _format_configmap, _accept_any_variable, folder=MOUNT, holds_files=True, largest=1_048_576, doubts=_describe_kustomize_doubt
+    ),
     "k8s-env": Format(_format_kubernetes_env, _accept_any_variable, folder=MOUNT, doubts=_describe_kustomize_doubt),
     "slurm": Format(_format_slurm_lines, _accept_any_variable),
     "slurm-job": Format(_build_job_writer("%j", "-N 2 --ntasks-per-node=8"), _accept_any_variable, facts=SLURM_FACTS),

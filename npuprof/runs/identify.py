@@ -11,6 +11,7 @@ from npuprof.model import Context, NpuprofError, Record
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
 from npuprof.runs.clues import Clue
+from npuprof.runs.composed import group_commits
 from npuprof.runs.index import Index, list_commits, list_configs, load_index
 from npuprof.store import Folder
 from npuprof.store.commits import Commit, load_commit_headers
@@ -92,7 +93,7 @@ class Identifier:
         if clue.record and (repeated := self._repeat(clue)) is not None:
             matches[repeated.name, repeated.config.digest] = repeated
         for wanted in clue.digests:
-            for match in (*self._search_work_tree(wanted), *self._search_history(wanted)):
+            for match in (*self._search_work_tree(wanted), *self._search_history(wanted), *self._search_composed(clue.name, wanted)):
                 known = matches.get((match.name, match.config.digest))
                 matches[match.name, match.config.digest] = _join(known, match) if known is not None else match
             if matches:
@@ -181,6 +182,27 @@ class Identifier:
         resolver = Resolver(lambda reference, referrer, place: find_extended_profile(store, reference, referrer, place))
         return resolver.resolve_profile(store.profile(name), f"{name}@{commit[:7]}")
 
+    def _search_composed(self, name: str, wanted: str) -> list[Match]:
+        """Return presets laid over one another by their name, ``A+B``, with the commits at which they had a digest."""
+        parts = self._workspace.split_spec(name) if "+" in name else []
+        if len(parts) < 2:
+            return []
+        now = next((config for config in self._load_current(name) if _match(config, wanted)), None)
+        found = [] if now is None else [Match(name, _match(now, wanted), now, in_work_tree=True)]
+        if self._repository is None or self.index is None:
+            return found
+        for commits in group_commits(self.index, dict.fromkeys(part for part in parts if not _is_fixed(part)), self._order):
+            with suppress(NpuprofError):
+                workspace = Workspace(None)
+                workspace.use_store(self._workspace.store)
+                resolved = workspace.resolve_spec(self._pin(workspace, name, commits[0]))
+                config = next((config for config in list_configs(resolved) if _match(config, wanted)), None)
+                if config is not None:
+                    ends = [Commit(self._repository, oid, (), {}) for oid in dict.fromkeys((commits[0], commits[-1]))]
+                    load_commit_headers(ends)
+                    found.append(Match(name, _match(config, wanted), config, len(commits), ends[0], ends[-1]))
+        return found
+
     # -- evidence ------------------------------------------------------------------------------------------------------
 
     def _search_fits(self, evidence: Evidence) -> list[Match]:
@@ -232,9 +254,7 @@ class Identifier:
 
     def _pin(self, workspace: Workspace, spec: str, commit: str) -> str:
         """Return a spec with each preset of the store that stands in it at a commit."""
-        return "+".join(
-            part if "@" in part or ":" in part or part.endswith(".toml") else f"{part}@{commit}" for part in workspace.split_spec(spec)
-        )
+        return "+".join(part if _is_fixed(part) else f"{part}@{commit}" for part in workspace.split_spec(spec))
 
     # -- now -----------------------------------------------------------------------------------------------------------
 
@@ -267,6 +287,11 @@ class Identifier:
 
 def _list_texts(given: Any) -> list[str]:
     return [one for one in given if isinstance(one, str)] if isinstance(given, list) else []
+
+
+def _is_fixed(part: str) -> bool:
+    """Return whether a part of a spec means the same at every commit of the repository."""
+    return "@" in part or ":" in part or part.endswith(".toml")
 
 
 def _match(config: Config, wanted: str) -> str:
