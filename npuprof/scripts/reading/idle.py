@@ -63,17 +63,23 @@ def find_idle_functions(tree: ast.Module, named_elsewhere: Callable[[str], bool]
         by_name.setdefault(unit.name, []).append(unit)
         inside.setdefault(id(unit.around), []).append(unit)
     live: set[int] = set()
-    waiting = [units[0], *(unit for unit in units[1:] if not unit.around.around and named_elsewhere(unit.name))]  # type: ignore[union-attr]
     asked: set[str] = set()
-    while waiting:
-        unit = waiting.pop()
-        if id(unit) in live:
-            continue
-        live.add(id(unit))
-        waiting += [one for one in inside.get(id(unit), ()) if one.is_kept]
-        for name in unit.mentions - asked:
-            asked.add(name)
-            waiting += by_name.get(name, ())
+
+    def follow(waiting: list[_Unit]) -> None:
+        while waiting:
+            unit = waiting.pop()
+            if id(unit) in live:
+                continue
+            live.add(id(unit))
+            waiting += [one for one in inside.get(id(unit), ()) if one.is_kept]
+            for name in unit.mentions - asked:
+                asked.add(name)
+                waiting += by_name.get(name, ())
+
+    follow([units[0]])
+    for unit in inside.get(id(units[0]), ()):  # other files are looked at for what is used by none of this one only
+        if id(unit) not in live and named_elsewhere(unit.name):
+            follow([unit])
     idle = {id(unit) for unit in units if id(unit) not in live}
     return [_describe_idle(unit) for unit in units if id(unit) in idle and not unit.is_within(idle)]
 
