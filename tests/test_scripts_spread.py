@@ -42,9 +42,9 @@ def left_out(text: str) -> list[str]:
         (f"{FILL}def main():\n{MAKE}{OWN}    for i in a:\n        fill(custom_op)\n", [FP16, {"use_off_line": True}]),
         # two objects are two configurations
         (f"{FILL}def one():\n{MAKE}{OWN}    fill(custom_op)\ndef two():\n{MAKE}    fill(custom_op)\n", [FP16, {"use_off_line": True}]),
-        # both set the same key, and the order of the lines is not that of the run
+        # both set the same key, and the order of the lines is not that of the run: what runs last holds
         (f"{FILL}def main():\n{MAKE}{ORIGIN}    fill(custom_op)\n",
-         [FP16, {"precision_mode": "origin"}]),
+         [FP16]),
         # methods that fill one object, which its class makes without setting anything
         ("class Net:\n    def __init__(self):\n        self.op = tf.ConfigProto().graph_options.rewrite_options.custom_optimizers.add()\n        self.a()\n        self.b()\n"
          "    def a(self):\n        self.op.parameter_map['precision_mode'].s = b'force_fp16'\n    def b(self):\n        self.op.parameter_map['use_off_line'].b = True\nNet()\n",

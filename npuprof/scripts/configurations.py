@@ -12,9 +12,9 @@ from bisect import bisect_right
 from functools import cached_property
 
 from npuprof.model import Record
+from npuprof.scripts.reading.entries import AddedEntry, LaidOn
 from npuprof.scripts.reading.found import FoundSetting, ImportedFile, Site
 from npuprof.scripts.reading.nested import GivenSession
-from npuprof.scripts.reading.session import AddedEntry, LaidOn
 
 _MADE = re.compile(r"@\d+$")
 _NAME = re.compile(r"[A-Za-z_][\w.]*")

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from npuprof.model import Finding, Place
 from npuprof.scripts.lint.worlds import are_exclusive
 from npuprof.scripts.reading import ImportedFile
-from npuprof.scripts.reading.session import AddedEntry
+from npuprof.scripts.reading.entries import AddedEntry
 
 _TURNS = "The adapter reads both in turn: the later wins where they say the same key, and the checks between options see one at a time."
 #: What ends a path through a script, or takes entries away again.

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from itertools import accumulate
 
-from npuprof.scripts.reading import classes, env, global_options, run_config, session
+from npuprof.scripts.reading import classes, entries, env, global_options, run_config, session
 from npuprof.scripts.reading.option_names import find_options_names
 from npuprof.scripts.reading.source import Script
 
@@ -22,7 +22,7 @@ def find_hot_lines(script: Script, called: Iterable[str] = (), options: Iterable
     text = script.text if "\r" not in script.text else "\n".join(script.lines)
     starts = [0, *accumulate(len(line) + 1 for line in script.lines)]
     found: set[int] = set()
-    names = {*session.find_entry_names(text), *find_options_names(text, options), *classes.find_class_names(text), *called}
+    names = {*entries.find_entry_names(text), *find_options_names(text, options), *classes.find_class_names(text), *called}
     if len(names) > _FEW_NAMES:  # the text is looked through once for all of them, and not once for each
         last_words = {words[-1] for name in names if (words := _WORD.findall(name))}
         found |= {bisect.bisect_right(starts, match.start()) for match in _WORD.finditer(text) if match[0] in last_words}

@@ -51,9 +51,9 @@ class _Unit:
         return False
 
 
-def find_idle_functions(tree: ast.Module, named_elsewhere: Callable[[str], bool]) -> list[Idle]:
+def find_idle_functions(tree: ast.Module, text: str, named_elsewhere: Callable[[str], bool]) -> list[Idle]:
     """Return the outermost functions and classes of a script that never run; none where the file is no script, or may call any by name."""
-    units = _collect_units(tree)
+    units = _collect_units(tree, "yield" in text or "async" in text)
     named = {unit.name for unit in units[1:]}
     if any(not _OPEN.isdisjoint(unit.mentions) for unit in units) or not _is_script(tree, named):
         return []
@@ -63,17 +63,23 @@ def find_idle_functions(tree: ast.Module, named_elsewhere: Callable[[str], bool]
         by_name.setdefault(unit.name, []).append(unit)
         inside.setdefault(id(unit.around), []).append(unit)
     live: set[int] = set()
-    waiting = [units[0], *(unit for unit in units[1:] if not unit.around.around and named_elsewhere(unit.name))]  # type: ignore[union-attr]
     asked: set[str] = set()
-    while waiting:
-        unit = waiting.pop()
-        if id(unit) in live:
-            continue
-        live.add(id(unit))
-        waiting += [one for one in inside.get(id(unit), ()) if one.is_kept]
-        for name in unit.mentions - asked:
-            asked.add(name)
-            waiting += by_name.get(name, ())
+
+    def follow(waiting: list[_Unit]) -> None:
+        while waiting:
+            unit = waiting.pop()
+            if id(unit) in live:
+                continue
+            live.add(id(unit))
+            waiting += [one for one in inside.get(id(unit), ()) if one.is_kept]
+            for name in unit.mentions - asked:
+                asked.add(name)
+                waiting += by_name.get(name, ())
+
+    follow([units[0]])
+    for unit in inside.get(id(units[0]), ()):  # other files are looked at for what is used by none of this one only
+        if id(unit) not in live and named_elsewhere(unit.name):
+            follow([unit])
     idle = {id(unit) for unit in units if id(unit) not in live}
     return [_describe_idle(unit) for unit in units if id(unit) in idle and not unit.is_within(idle)]
 
@@ -87,11 +93,15 @@ def _describe_idle(unit: _Unit) -> Idle:
     return Idle(node.lineno, node.end_lineno or node.lineno, unit.name, why)  # type: ignore[attr-defined]
 
 
-def _collect_units(tree: ast.Module) -> list[_Unit]:
+def _collect_units(tree: ast.Module, may_be_lazy: bool) -> list[_Unit]:
     """Return the units of a module, that of the module itself first."""
     top = _Unit("", tree, None)
     units = [top]
-    lazy = {node.name for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and is_lazy(node)}
+    lazy = {
+        node.name
+        for node in (ast.walk(tree) if may_be_lazy else ())
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and is_lazy(node)
+    }
     waiting: list[tuple[ast.AST, _Unit]] = [(child, top) for child in tree.body]
     while waiting:
         node, unit = waiting.pop()

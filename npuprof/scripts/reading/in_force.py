@@ -26,7 +26,7 @@ def mark_unused(script: Script, found: list[FoundSetting], named_elsewhere: Call
     reasons: dict[int, str] = {}
     first = _find_first_definition(script)
     inner = [one for one in live if _find_line(one) >= first]
-    idle = find_idle_functions(script.tree, named_elsewhere) if inner else []
+    idle = find_idle_functions(script.tree, script.text, named_elsewhere) if inner else []
     for one in inner:
         line = _find_line(one)
         reasons |= {id(one): function.why for function in idle if function.first <= line <= function.last}

@@ -135,7 +135,7 @@ class Modules:
         if files not in self._importers:
             self._importers = {files: self._index_importers(files)}
         stem = posixpath.splitext(posixpath.basename(path.replace("\\", "/")))[0]
-        return any(one != path and name.encode() in (self._read(one) or b"") for one in self._importers[files].get(stem, ()))
+        return any(one != path and name.encode() in self.read(one) for one in self._importers[files].get(stem, ()))
 
     def _index_importers(self, files: Iterable[str]) -> dict[str, list[str]]:
         """Return the files that name modules in their imports, by the last part of the name."""

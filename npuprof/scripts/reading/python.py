@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from npuprof.scripts.reading import env, follow, global_options, in_force, nested, run_config, session
+from npuprof.scripts.reading import entries, env, follow, global_options, in_force, nested, run_config
 from npuprof.scripts.reading.comments import find_commented_settings
 from npuprof.scripts.reading.found import FoundSetting, ImportedFile
 from npuprof.scripts.reading.hot import SURFACES, WORDS, find_hot_lines
@@ -58,7 +58,7 @@ def import_python(path: str, data: bytes, modules: Modules | None = None) -> Imp
         found = walk.found
     global_options.forget_nodes(walk)
     walk.facts["text"] = script.text
-    others = {scope for scope, site in walk.sites.items() if site.entry is not None and session.is_foreign_optimizer(site.entry)}
+    others = {scope for scope, site in walk.sites.items() if site.entry is not None and entries.is_foreign_optimizer(site.entry)}
     found = [one for one in found if one.scope not in others or one.commented]
     _tell_what_is_too_much(script, found)
     for line, name in walk.facts.pop("unfollowed", ())[:1]:

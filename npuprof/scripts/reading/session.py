@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import ast
-import re
 from bisect import bisect_left
-from collections.abc import Iterator
 from typing import Any
 
 from npuprof import catalog
 from npuprof.document.keys import format_key_segment
-from npuprof.model import Record, find_nearest_names
 from npuprof.scripts.reading.arguments import bind_call_arguments
+from npuprof.scripts.reading.entries import LaidOn, is_entry_handed_on, is_optimizer_added, note_added_entry
 from npuprof.scripts.reading.found import TAKEN_BACK, Branch
 from npuprof.scripts.reading.literals import format_expression
 from npuprof.scripts.reading.order import runs_once
 from npuprof.scripts.reading.scopes import Scope
-from npuprof.scripts.reading.walk import MOST_CALLS, Walk
+from npuprof.scripts.reading.view import MOST_CALLS
+from npuprof.scripts.reading.walk import Walk
 
 #: Words in whose lines something of this surface can stand.
 HOT = ("parameter_map", "custom_optimizers", "NpuOptimizer", "remapping", "memory_optimization")
@@ -26,69 +25,6 @@ HELPERS = ("npu_config_proto", "npu_run_config_init", "set_keras_session_npu_con
 
 FIELDS = ("s", "b", "i", "f")
 _MEMBERS = (*FIELDS, "type", "shape", "tensor", "func", "placeholder", "list")
-_NAMED = (
-    ("parameter_map", re.compile(r"[ \t]*([A-Za-z_]\w*)\s*=\s*[\w.\[\]()'\"]*parameter_map$")),
-    ("custom_optimizers.add(", re.compile(r"[ \t]*([A-Za-z_][\w.]*)\s*=.*custom_optimizers\.add\($")),
-)
-
-
-_GLOBAL, _RETURN = re.compile(r"\bglobal\b"), re.compile(r"\breturn\b")
-
-
-class LaidOn(Record):
-    """A call that hands an object to a function which sets more in it under a name of its own.
-
-    ``scope`` is that of the settings, ``expression`` the object at the call, ``seen`` the function it stands in; ``certain`` tells
-    whether the call runs there once, if the ``tests`` around it hold.
-    """
-
-    scope: str
-    expression: str
-    seen: str
-    line: int
-    certain: bool
-    tests: tuple[Branch, ...] = ()
-
-
-class AddedEntry(Record):
-    """An optimizer entry that is added to a configuration: where, and to what.
-
-    ``owner`` is the expression that the entry is added to, ``config`` what that begins with. ``site`` is where the entry gets its
-    name later, ``name`` the one it is made with. ``loop`` are the first and the last line of a loop that adds it in each turn.
-    """
-
-    line: int
-    column: int
-    scope: str
-    owner: str
-    branches: tuple[Branch, ...]
-    site: str = ""
-    name: str = ""
-    loop: tuple[int, int] | tuple[()] = ()
-
-    @property
-    def config(self) -> str:
-        """The object whose entry it is."""
-        return self.owner.partition(".graph_options")[0]
-
-
-def is_foreign_optimizer(name: str) -> bool:
-    """Return whether an optimizer entry belongs to somebody else (TensorRT has one): no slip of the adapter's own name."""
-    return name != "NpuOptimizer" and not find_nearest_names(name, ("NpuOptimizer",), 1)
-
-
-def find_entry_names(text: str) -> list[str]:
-    """Return the names that stand for an optimizer entry, a parameter map, or a value in one, in a text."""
-    return sorted({name for word, pattern in _NAMED for name in _match_entry_names(text, word, pattern)})
-
-
-def _match_entry_names(text: str, word: str, pattern: re.Pattern[str]) -> Iterator[str]:
-    at = text.find(word)
-    while at >= 0:
-        start = text.rfind("\n", 0, at) + 1
-        if match := pattern.match(text, start, at + len(word)):
-            yield match[1]
-        at = text.find(word, at + 1)
 
 
 def handle_statement(walk: Walk, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, branches: tuple[Branch, ...]) -> None:
@@ -142,11 +78,11 @@ def _is_other_table(walk: Walk, target: ast.Subscript, root: str, scope: Scope) 
 def _note_session_object(walk: Walk, target: ast.Name | ast.Attribute, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
     """Take note of a new optimizer entry, its name, a second name for a map, or a rewrite that is switched."""
     place = target.lineno, walk.script.column(target.lineno, target.col_offset)
-    if _is_optimizer_added(value):
+    if is_optimizer_added(value):
         root = format_expression(target)
-        made = walk.new_site(scope, root, "session", target, branches, not _is_entry_handed_on(walk, scope, root))
+        made = walk.new_site(scope, root, "session", target, branches, not is_entry_handed_on(walk, scope, root))
         walk.add_fact("added", place)
-        _note_added_entry(walk, value, place, scope, branches, made, "")
+        note_added_entry(walk, value, place, scope, branches, made, "")
         return
     if isinstance(target, ast.Attribute) and target.attr in ("remapping", "memory_optimization"):
         state = format_expression(value)
@@ -154,14 +90,14 @@ def _note_session_object(walk: Walk, target: ast.Name | ast.Attribute, value: as
         return
     if isinstance(target, ast.Attribute) and target.attr == "name":
         owner = target.value
-        if _is_optimizer_added(owner):
+        if is_optimizer_added(owner):
             walk.add_fact("added", place)
         text, reason, _ = walk.evaluate_expression(value, scope)
         if reason or not isinstance(text, (str, bytes)):
             return
         name = text.decode(errors="replace") if isinstance(text, bytes) else text
-        if _is_optimizer_added(owner):
-            _note_added_entry(walk, owner, place, scope, branches, "", name)
+        if is_optimizer_added(owner):
+            note_added_entry(walk, owner, place, scope, branches, "", name)
         site = walk.current.get((scope.name, format_expression(owner)))
         if site is not None:
             column = walk.script.column(value.lineno, value.col_offset)
@@ -173,76 +109,6 @@ def _note_session_object(walk: Walk, target: ast.Name | ast.Attribute, value: as
     whole = isinstance(value, ast.Attribute) and value.attr == "parameter_map"
     if whole or (isinstance(value, ast.Subscript) and _find_map_owner(walk, value.value, scope)):
         walk.aliases[scope.name, format_expression(target)] = value
-
-
-def _note_added_entry(
-    walk: Walk, call: ast.expr, place: tuple[int, int], scope: Scope, branches: tuple[Branch, ...], site: str, name: str
-) -> None:
-    """Take note of an entry that is added, with the name it is made with, if any."""
-    assert isinstance(call, ast.Call)
-    for keyword in call.keywords:
-        if keyword.arg == "name":
-            text, reason, _ = walk.evaluate_expression(keyword.value, scope)
-            name = str(text) if not reason else name
-    if not walk.dead and isinstance(call.func, ast.Attribute):
-        owner, where = _find_owner(format_expression(call.func.value), scope)
-        walk.add_fact(
-            "added entries", AddedEntry(*place, where.name, owner, branches, site, name, _find_loop(walk, owner, scope, branches))
-        )
-
-
-def _find_owner(owner: str, scope: Scope) -> tuple[str, Scope]:
-    """Return what an entry is added to, in the words of the script that hands it to a function of another file."""
-    root, dot, rest = owner.partition(".")
-    while scope.label and root in scope.bound:
-        given, scope = scope.bound[root]
-        root, more, behind = format_expression(given).partition(".")
-        rest = f"{behind}{dot}{rest}" if more else rest
-    return f"{root}{'.' if rest else ''}{rest}", scope
-
-
-def _find_loop(walk: Walk, owner: str, scope: Scope, branches: tuple[Branch, ...]) -> tuple[int, int] | tuple[()]:
-    """Return the lines of the loop that adds an entry to the same object in each of its turns, nothing where there may be one only."""
-    if not walk.loops or walk.loops[-1][1] != len(branches):
-        return ()
-    loop = walk.loops[-1][0]
-    turns, unknown, _ = walk.evaluate_expression(loop.iter, scope)
-    changing = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
-    if owner.partition(".")[0].partition("[")[0] in changing or (not unknown and isinstance(turns, (list, tuple)) and len(turns) < 2):
-        return ()
-    return loop.lineno, loop.end_lineno or loop.lineno
-
-
-def _is_optimizer_added(node: ast.expr) -> bool:
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "add":
-        return False
-    owner = node.func.value
-    return isinstance(owner, ast.Attribute) and owner.attr == "custom_optimizers"
-
-
-def _is_entry_handed_on(walk: Walk, scope: Scope, root: str) -> bool:
-    """Return whether an optimizer entry is handed to other code, which may set more in it."""
-    if not root.isidentifier():
-        return True
-    known: bool | None = walk.handed.get((scope.node, root))
-    if known is None:
-        lines = walk.find_lines_with(scope, root)
-        known = walk.handed[scope.node, root] = _is_returned(lines, root) or _is_given_to_others(walk, lines, root)
-    return known
-
-
-def _is_returned(lines: list[str], root: str) -> bool:
-    name = re.compile(rf"\b{root}\b"), re.compile(rf"\b{root}\b(?!\.)")
-    for line in lines:
-        for word, pattern in zip((_GLOBAL, _RETURN), name, strict=True):
-            if (leads := word.search(line)) and pattern.search(line, leads.end()):
-                return True
-    return False
-
-
-def _is_given_to_others(walk: Walk, lines: list[str], root: str) -> bool:
-    handed = re.compile(rf"(?<![\w.])([\w.]*)\((?:[^()]*,)?\s*(?:\w+\s*=\s*)?{root}\s*[,)]")
-    return any(name not in walk.defined_names for line in lines for name in handed.findall(line))
 
 
 Entry = tuple[ast.Subscript, str, "str | None"]

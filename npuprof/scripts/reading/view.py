@@ -1,0 +1,177 @@
+"""What a script says about itself, asked for while it is walked: calls of its functions, the tests around them, flags, attributes."""
+
+from __future__ import annotations
+
+import ast
+import re
+from bisect import bisect_left
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from npuprof.scripts.reading.arguments import bind_call_arguments
+from npuprof.scripts.reading.calls import collect_flag_defaults, find_all_calls, reads_parameter
+from npuprof.scripts.reading.found import Branch
+from npuprof.scripts.reading.literals import Unknown, fold_expression, format_expression
+from npuprof.scripts.reading.modules import open_module_scope
+from npuprof.scripts.reading.order import find_surroundings, is_main_test
+from npuprof.scripts.reading.scopes import ModuleHome, Scope
+from npuprof.scripts.reading.source import Script
+from npuprof.scripts.reading.terms import name_callee
+
+#: The calls of a function are followed where there are no more.
+MOST_CALLS = 40
+#: So many calls, one around the other, hand a value on.
+_DEEPEST = 3
+_WORD = re.compile(r"[^\W\d]\w*")
+_DEF = re.compile(r"^[ \t]*def (\w+)\(", re.MULTILINE)
+
+
+class BoundCall(NamedTuple):
+    """A call of a function of the file: the scope to read its arguments in, and the tests that it stands under, if it runs at all.
+
+    ``outer`` are the calls that hand on what it is given, the next one first, each with the name of the function it stands in.
+    """
+
+    call: ast.Call
+    scope: Scope
+    tests: tuple[Branch, ...]
+    never: bool
+    outer: tuple[tuple[str, ast.Call], ...] = ()
+
+    def find_place(self, owner: str) -> ast.Call:
+        """Return which of the calls stands in the function whose object it is, the innermost where none does."""
+        return next((call for name, call in ((self.scope.name, self.call), *self.outer) if (name or "<module>") == owner), self.call)
+
+
+class ScriptView:
+    """A script and what has been asked of it; each answer is worked out once."""
+
+    def __init__(self, script: Script, hot: list[int], home: ModuleHome | None) -> None:
+        assert script.tree is not None
+        self.home = home
+        self.script = script
+        self.tree = script.tree
+        self.hot = hot
+        self.asked_by: ScriptView | None = None  #: the view of the script that calls what this one reads
+        self._module: Scope | None = None
+        self._mentioned: dict[str, bool] = {}
+        self._words: dict[ast.AST, dict[str, list[str]]] = {}
+        self._calls: dict[str, list[tuple[ast.Call, Scope]]] | None = None
+        self._flags: dict[str, Any] | None = None
+        self._attributes: dict[str, list[ast.expr]] | None = None
+
+    def open_module(self) -> Scope:
+        """Return the scope of the whole script."""
+        if self._module is None:
+            self._module = open_module_scope(self.script, self.home)
+        return self._module
+
+    def is_hot(self, node: ast.AST) -> bool:
+        """Return whether a tell-tale word stands in the lines of a node."""
+        first, last = node.lineno, node.end_lineno  # type: ignore[attr-defined]
+        at = bisect_left(self.hot, first)
+        return at < len(self.hot) and self.hot[at] <= last
+
+    def fold_test(self, test: ast.expr, scope: Scope) -> bool | None:
+        """Return whether a test always or never holds, None where the run decides."""
+        try:
+            return bool(fold_expression(test, scope))
+        except Unknown:
+            return None
+
+    def list_tests(self, call: ast.Call, scope: Scope) -> tuple[tuple[Branch, ...], bool]:
+        """Return the tests that a call stands under in its function, and whether it never runs for one of them."""
+        tests: list[Branch] = []
+        never = False
+        around, statement = find_surroundings(call, scope)
+        for one, inner in zip(around, [*around[1:], statement], strict=False):
+            if isinstance(one, ast.If):
+                wanted = inner in one.body
+                truth = True if is_main_test(one.test) else self.fold_test(one.test, scope)
+                if truth is not wanted:
+                    text = format_expression(one.test)
+                    tests.append((-one.lineno, 0, text) if wanted else (-one.lineno, -1, f"not ({text})"))
+                    never = never or truth is not None
+            elif isinstance(one, ast.Try) and inner not in [*one.body, *one.orelse, *one.finalbody]:
+                tests.append((-one.lineno, 0, "an error is caught"))
+            elif hasattr(one, "cases"):
+                tests.append((-one.lineno, 0, f"a case of {format_expression(one.subject)}"))  # type: ignore[attr-defined]
+        parts = [one for one in ast.walk(statement) if isinstance(one, (ast.IfExp, ast.BoolOp))] if statement is not None else []
+        choices = [one for one in parts if any(inner is call for inner in ast.walk(one))]
+        tests += [(-call.lineno, 0, format_expression(one.test if isinstance(one, ast.IfExp) else one.values[0])) for one in choices]
+        return tuple(tests), never
+
+    def list_bound_calls(self, name: str, depth: int = 0) -> list[BoundCall]:
+        """Return the calls of a function; those that hand on parameters of the function around them once for each call of that one."""
+        found: list[BoundCall] = []
+        for call, where in self.find_calls(name):
+            tests, never = self.list_tests(call, where)
+            around = where.node
+            given = (*call.args, *(keyword.value for keyword in call.keywords))
+            outer: list[BoundCall] = []
+            if depth < _DEEPEST and isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef)) and around.name != name:
+                if any(isinstance(one, ast.Name) and reads_parameter(one, where) for value in given for one in ast.walk(value)):
+                    outer = self.list_bound_calls(around.name, depth + 1)
+                bound = [bind_call_arguments(around, where, one.call, one.scope) for one in outer]
+                if bound and None not in bound:
+                    for one, more in zip(outer, bound, strict=True):
+                        chain = ((one.scope.name, one.call), *one.outer)
+                        found.append(BoundCall(call, where.with_bound(more or {}), (*one.tests, *tests), one.never or never, chain))
+                    continue
+            found.append(BoundCall(call, where, tests, never))
+            if len(found) > MOST_CALLS:
+                break
+        return found
+
+    def find_calls(self, name: str) -> list[tuple[ast.Call, Scope]]:
+        """Return every call of a function of this module, with the scope it stands in."""
+        if self._calls is None:
+            self._calls = {}
+            for call, scope in find_all_calls(self.open_module()):
+                self._calls.setdefault(name_callee(call), []).append((call, scope))
+        return self._calls.get(name, [])
+
+    def find_lines_with(self, scope: Scope, name: str) -> list[str]:
+        """Return the lines of a scope in which a name stands."""
+        if scope.node not in self._words:
+            first = getattr(scope.node, "lineno", 1)
+            words: dict[str, list[str]] = {}
+            for line in self.script.lines[first - 1 : getattr(scope.node, "end_lineno", None)]:
+                for word in set(_WORD.findall(line)):
+                    words.setdefault(word, []).append(line)
+            self._words[scope.node] = words
+        return self._words[scope.node].get(name, [])
+
+    @cached_property
+    def defined_names(self) -> frozenset[str]:
+        """The names of the functions of this file."""
+        return frozenset(_DEF.findall(self.script.text))
+
+    @cached_property
+    def adding_lines(self) -> list[int]:
+        """The lines in which something may be added to the optimizer entries of a configuration."""
+        return [number for number, line in enumerate(self.script.lines, 1) if ".add(" in line]
+
+    def mentions(self, word: str) -> bool:
+        """Return whether a word stands anywhere in the text, which is looked through once for each."""
+        if word not in self._mentioned:
+            self._mentioned[word] = word in self.script.text
+        return self._mentioned[word]
+
+    def find_attribute_values(self, name: str) -> list[ast.expr]:
+        """Return what an attribute of an object is given anywhere in the module, by its text: ``self.dump_config``."""
+        if self._attributes is None:
+            self._attributes = {}
+            for node in ast.walk(self.tree):
+                if isinstance(node, ast.Assign):
+                    for target in node.targets:
+                        if isinstance(target, ast.Attribute):
+                            self._attributes.setdefault(ast.unparse(target), []).append(node.value)
+        return self._attributes.get(name, [])
+
+    def flag_default(self, flag: str) -> Any:
+        """Return the default of a command-line flag that this file declares, or None."""
+        if self._flags is None:
+            self._flags = collect_flag_defaults(self.tree) if any(word in self.script.text for word in ("add_argument", "DEFINE_")) else {}
+        found = self._flags.get(flag)
+        return self.asked_by.flag_default(flag) if found is None and self.asked_by is not None else found
