@@ -232,6 +232,15 @@ def test_single_lines_of_2021_prove_their_values(tmp_path: Path) -> None:
     assert {name: one.state for name, one in found.items() if one.state != "in force"} == {"deterministic": "cannot tell"}
 
 
+def test_sessions_that_may_be_of_several_processes_have_to_agree(tmp_path: Path) -> None:
+    """On a screen the adapter of 2020 named no process: one of two ranks may have set what the other has not."""
+    lines = ["[GEOP] variable_acceleration :", "[GEOP] variable_acceleration :0"]
+    named = "".join(write_line(line, "session_manager.cc", old=True) for line in lines)
+    assert judge_one(tmp_path, named, "variable_format_optimize", False) == "in force"
+    console = "".join(f"2021-06-22 02:57:12.348048: I tf_adapter/util/session_manager.cc:862] {line}\n" for line in lines)
+    assert judge_one(tmp_path, console, "variable_format_optimize", False) == "cannot tell"
+
+
 def test_the_engine_has_the_last_word(tmp_path: Path) -> None:
     given = "".join(
         write_engine_line(f"GE option: {key}, value: {text}.", "GEInitializeImpl") for key, text in sorted({**INIT, **MODES}.items())

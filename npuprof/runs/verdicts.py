@@ -55,9 +55,9 @@ def _touches(wire: Wire, epoch: Epoch) -> bool:
 
 def _judge_epoch(wanted: Wanted, epoch: Epoch, process: Process, generation: Generation | None) -> Verdict:
     wire = wanted.wire
-    apart = generation is not None and generation.per == "start"
+    apart = process.pid is not None and (generation is None or generation.per == "start")
     init = _judge_init(wanted, epoch)
-    session = _judge_sessions(wanted, epoch, apart or generation is None)
+    session = _judge_sessions(wanted, epoch, apart)
     graph = _judge_graphs(wanted, epoch)
     stages = [one for one in (init, session, graph) if one is not None]
     others = tuple(dict.fromkeys(text for one in stages for text in one.texts))
@@ -129,13 +129,17 @@ def _is_tf2_default(wanted: Wanted, process: Process) -> bool:
     return unset in (wanted.plain, other.plain) or other.is_default(())
 
 
+def _judge_stage(wanted: Wanted, epoch: Epoch, stage: str) -> list[Outcome]:
+    """Return what the blocks of a stage say of an option, or where none has a line of it the single lines that stand for them."""
+    name = wanted.wire.name
+    blocks = [merge(_judge_map(wanted, stage, one), one) for one in epoch.maps.get(stage, ())]
+    known = [one for one in blocks if one is not None]
+    singles = [one.values[name] for one in epoch.maps.get(f"single {stage}", ()) if name in one.values]
+    return known or [_judge_text(wanted, name, text) for text in singles]
+
+
 def _judge_init(wanted: Wanted, epoch: Epoch) -> Outcome | None:
-    wire = wanted.wire
-    found = [merge(_judge_map(wanted, "init", one), one) for one in epoch.maps.get("init", ())]
-    known = [one for one in found if one is not None]
-    if not known:
-        maps = epoch.maps.get("single init", ())
-        known = [_judge_text(wanted, wire.name, one.values[wire.name]) for one in maps if wire.name in one.values]
+    known = _judge_stage(wanted, epoch, "init")
     if not known:
         return None
     joined = _join(known)
@@ -148,13 +152,11 @@ def _judge_init(wanted: Wanted, epoch: Epoch) -> Outcome | None:
 
 
 def _judge_sessions(wanted: Wanted, epoch: Epoch, apart: bool) -> Outcome | None:
-    """Judge the sessions; where each has its own block, one that has what nobody set was not made for this preset."""
-    wire = wanted.wire
-    blocks = [merge(_judge_map(wanted, "session", found), found) for found in epoch.maps.get("session", ())]
-    known = [one for one in blocks if one is not None]
-    if not known and not epoch.has("session"):
-        singles = epoch.maps.get("single session", ())
-        known = [_judge_text(wanted, wire.name, one.values[wire.name]) for one in singles if wire.name in one.values]
+    """Judge the sessions; where each has its own block, one that has what nobody set was not made for this preset.
+
+    They are not ``apart`` where they may as well be of several processes.
+    """
+    known = _judge_stage(wanted, epoch, "session")
     if not known:
         return None
     joined = _join(known)

@@ -2,7 +2,8 @@
 
 Logs of 256 MiB: one as a training writes them, where the adapter writes a line in six, one where every line is the adapter's, and one
 that has nothing but the options of graphs, of which each is added a moment later. Blocks of options stand at the beginning, in the middle
-and at the end as well. Printed are ratios of processor time, and the peak of memory over that of a log of one MiB.
+and at the end as well. And the dump of a graph as long as these, of which two nodes carry options. Printed are ratios of processor time,
+and the peak of memory over that of a log of one MiB.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from logged import write_block, write_engine_line, write_line, write_run
+from logged import write_block, write_dump, write_engine_line, write_line, write_run
+
+from npuprof.catalog.wire import load_attribute_names
 
 SIZE = 256 << 20
 WORD = "OMPartition"
@@ -45,7 +48,22 @@ def write_graphs(number: int) -> str:
     return "".join(lines).replace("05:06:07.008", f"05:{number // 60 % 60:02d}:{number % 60:02d}.{number % 1000:03d}")
 
 
-def write_log(path: Path, modules: tuple[str, ...], size: int) -> None:
+def write_nodes(path: Path, size: int) -> None:
+    """Write the dump of a graph in which the first node and the last carry options."""
+    texts = {"_graph_run_mode": "1", "_ge.deterministic": "1", **dict.fromkeys(sorted(load_attribute_names())[:60], "1")}
+    marked = write_dump(texts, end="")
+    piece = write_dump({"_class": "x", "_output_shapes": "y"}, end="") * 1000
+    with path.open("w") as file:
+        file.write(marked)
+        for _ in range(size // len(piece)):
+            file.write(piece)
+        file.write(marked)
+
+
+def write_log(path: Path, modules: tuple[str, ...] | None, size: int) -> None:
+    if modules is None:
+        write_nodes(path, size)
+        return
     noise = (write_noise(number, modules) for number in range(40_000)) if modules else map(write_graphs, range(3_000))
     piece = "".join(noise).encode()
     run = write_run({"ge.deterministic": "1"}).encode()
@@ -72,10 +90,15 @@ def measure(command: list[str], rounds: int = 3) -> tuple[float, int]:
 
 
 def main() -> None:
-    kinds = (("a line in six is the adapter's", MODULES), ("all lines are the adapter's", ("FMK",)), ("all lines are options", ()))
+    kinds: list[tuple[str, tuple[str, ...] | None]] = [
+        ("a line in six is the adapter's", MODULES), ("all lines are the adapter's", ("FMK",)), ("all lines are options", ()),
+        ("the dump of a graph", None),
+    ]  # fmt: skip
     for title, modules in kinds:
         with tempfile.TemporaryDirectory() as folder:
-            preset, log, small = Path(folder, "p.toml"), Path(folder, "a.log"), Path(folder, "b.log")
+            preset, log, small = (
+                Path(folder, name) for name in ("p.toml", *(f"{name}.{'pbtxt' if modules is None else 'log'}" for name in "ab"))
+            )
             preset.write_text("[options]\ndeterministic = 1\n")
             write_log(log, modules, SIZE)
             write_log(small, modules, 1 << 20)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import IO
 
 from npuprof.catalog.wire import load_attribute_names
 from npuprof.runs.evidence import Map, Process, Text, Values
 from npuprof.runs.evidence.lines import decode_text
+from npuprof.runs.evidence.scanning import Ahead, read_pieces
 
 _KEY = re.compile(rb'\s*key: "(_[\w.]+)"', re.ASCII)
 _STRING = re.compile(rb'\s*s: "((?:[^"\\]|\\.)*)"')
@@ -16,45 +18,111 @@ _ESCAPE = re.compile(rb"\\([0-7]{1,3}|x[0-9a-fA-F]{1,2}|.)", re.DOTALL)
 _PLAIN = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"f": b"\f", b"v": b"\v"}
 #: A node with fewer attributes of options is not the one that carries them all.
 LEAST_ATTRIBUTES = 20
-#: The longest line that is looked at; weights may stand in lines of many megabytes.
-_LONGEST = 1 << 20
+
+
+#: One of these is among the attributes of every node that carries all options; most nodes of a graph have none of them.
+_SIGNS = (b'"_graph_run_mode"', b'"_hcom_parallel"', b'"_iterations_per_loop"', b'"_enable_dump"', b'"_job"')
+#: How the blocks of a dump begin and end where it is written as usual; a longer one is no node of options.
+_BEGIN, _END, _LONGEST_BLOCK = (b"node {\n", b"library {\n", b"versions {\n"), b"\n}\n", 1 << 20
 
 
 def scan_dump(stream: IO[bytes], process: Process, tell: Callable[[int], None], most: int | None) -> int:
-    """Keep what a dump says in a process; return its size. Nodes are read one after the other, whatever else stands between them."""
-    known = load_attribute_names()
-    total = depth = 0
-    started = False
-    key, kind = "", "node"
-    values: Values = {}
-    found: list[tuple[str, Values]] = []
-    while most is None or total < most:
-        line = stream.readline(_LONGEST)
-        if not line:
-            break
-        total += len(line)
-        tell(len(line))
-        head = line.lstrip()[:5]
-        if depth == 0 and head.startswith(b"node "):
-            key, kind, values, started = "", "node", {}, True
-        if head == b'op: "':
-            kind = "operator" if line.strip() == b'op: "GeOp"' else kind if kind == "operator" and depth > 1 else "node"
-        elif match := _KEY.match(line):
-            key = match[1].decode()
-        elif key and (match := _STRING.match(line)):
-            if key in known:
-                values[key] = Text(_unescape(match[1]))
-            key = ""
-        if b'"' not in line:  # a text may hold any number of braces
-            depth += line.count(b"{") - line.count(b"}")
-        if depth == 0 and len(values) >= LEAST_ATTRIBUTES:
-            if (kind, values) not in found and len(found) < 64:
-                found.append((kind, values))
-            values = {}
-    whole = started and depth == 0
-    for kind, values in found:
-        process.dumps.append((kind, Map(values, whole=whole)))
+    """Keep what a dump says in a process; return its size. Where it is not written as usual, each of its lines is read."""
+    reader = _DumpReader()
+    pieces = read_pieces(stream, most)
+    first = next(pieces, b"")
+    tell(len(first))
+    if first.startswith(_BEGIN):
+        total = len(first) + _scan_blocks(first, pieces, reader, tell)
+    else:
+        total = len(first) + _read_all(first, pieces, reader, tell)
+    for kind, values in reader.found:
+        process.dumps.append((kind, Map(values, whole=reader.whole)))
     return total
+
+
+def _scan_blocks(rest: bytes, pieces: Iterator[bytes], reader: _DumpReader, tell: Callable[[int], None]) -> int:
+    """Read those blocks of a dump in which a sign of options is; return how many bytes there were behind the first ones."""
+    total = 0
+    inside = False  # what is there is the rest of a block that is too long
+    while True:
+        if inside and (end := rest.find(_END)) >= 0:
+            rest, inside = rest[end + len(_END) :], False
+        end = -1 if inside else rest.rfind(_END)
+        if end >= 0:
+            _read_signed(rest[: end + len(_END)], reader)
+            rest = rest[end + len(_END) :]
+        if inside or len(rest) > _LONGEST_BLOCK:
+            rest, inside = rest[-len(_END) :], True
+        piece = next(pieces, b"")
+        if not piece:
+            break
+        total += len(piece)
+        tell(len(piece))
+        rest += piece
+    if not inside and rest.endswith(_END[:-1]):  # the newline behind the last one is not always there
+        _read_signed(rest + b"\n", reader)
+        rest = b""
+    reader.whole = not rest.strip() and not inside
+    return total
+
+
+def _read_signed(data: bytes, reader: _DumpReader) -> None:
+    ahead, place = Ahead(data, _SIGNS), 0
+    while (hit := ahead.find(place)) is not None:
+        last = data.rfind(_END, place, hit)
+        start = last + len(_END) if last >= 0 else place
+        place = data.index(_END, hit) + len(_END)
+        for line in data[start:place].split(b"\n"):
+            reader.take(line)
+
+
+def _read_all(rest: bytes, pieces: Iterator[bytes], reader: _DumpReader, tell: Callable[[int], None]) -> int:
+    total = 0
+    for piece in chain(pieces, (b"",)):
+        total += len(piece)
+        tell(len(piece))
+        end = (rest + piece).rfind(b"\n") + 1 if piece else len(rest)
+        for line in (rest + piece)[:end].split(b"\n"):
+            reader.take(line)
+        rest = (rest + piece)[end:][-_LONGEST_BLOCK:]
+    reader.whole = reader.started and reader.depth == 0
+    return total
+
+
+class _DumpReader:
+    """Who takes the lines of a dump: ``found`` are the texts of nodes that carry all options, by kind, ``whole`` whether it has its end."""
+
+    def __init__(self) -> None:
+        self._known = load_attribute_names()
+        self._key, self._kind = "", "node"
+        self._values: Values = {}
+        self.started = False
+        self.depth = 0
+        self.found: list[tuple[str, Values]] = []
+        self.whole = False
+
+    def take(self, line: bytes) -> None:
+        """Take a line. Nodes stand one after the other, whatever else is between them."""
+        head = line.lstrip()[:5]
+        if self.depth == 0 and head.startswith(b"node "):
+            self._key, self._kind, self._values, self.started = "", "node", {}, True
+        if head == b'op: "':
+            self._kind = (
+                "operator" if line.strip() == b'op: "GeOp"' else self._kind if self._kind == "operator" and self.depth > 1 else "node"
+            )
+        elif match := _KEY.match(line):
+            self._key = match[1].decode()
+        elif self._key and (match := _STRING.match(line)):
+            if self._key in self._known:
+                self._values[self._key] = Text(_unescape(match[1]))
+            self._key = ""
+        if b'"' not in line:  # a text may hold any number of braces
+            self.depth += line.count(b"{") - line.count(b"}")
+        if self.depth == 0 and len(self._values) >= LEAST_ATTRIBUTES:
+            if (self._kind, self._values) not in self.found and len(self.found) < 64:
+                self.found.append((self._kind, self._values))
+            self._values = {}
 
 
 def _unescape(raw: bytes) -> str:

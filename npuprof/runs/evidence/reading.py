@@ -28,6 +28,7 @@ class _Processes:
     def __init__(self) -> None:
         self.found: dict[tuple[str, str, int | None], Process] = {}
         self.left_out = 0
+        self._by_number: dict[int | None, list[Process]] = {}
 
     def get(self, place: str, before: str, pid: int | None) -> Process | None:
         key = (place, before if pid is None else "", pid)
@@ -37,6 +38,7 @@ class _Processes:
                 self.left_out += 1
                 return None
             process = self.found[key] = Process(place, pid)
+            self._by_number.setdefault(pid, []).append(process)
         return process
 
     def find_logged(self, place: str, pid: int | None) -> Process | None:
@@ -44,8 +46,8 @@ class _Processes:
         if pid is None or (place, "", pid) in self.found:
             return None
         near: dict[int, list[Process]] = {}
-        for process in self.found.values():
-            if process.pid == pid and (process.epochs or process.pending):
+        for process in self._by_number.get(pid, ()):
+            if process.epochs or process.pending:
                 near.setdefault(_count_common(process.place, place), []).append(process)
         nearest = near[max(near)] if near else []
         return nearest[0] if len(nearest) == 1 else None

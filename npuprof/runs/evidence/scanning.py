@@ -33,7 +33,7 @@ def scan_stream(stream: IO[bytes], reader: Reader, tell: Callable[[int], None], 
     """Give a reader the lines of a stream that it may want, and return how many bytes there were; no more than ``most`` are read."""
     total = 0
     rest = b""
-    for piece in _read_pieces(stream, most):
+    for piece in read_pieces(stream, most):
         total += len(piece)
         tell(len(piece))
         end = piece.rfind(b"\n") + 1
@@ -48,7 +48,8 @@ def scan_stream(stream: IO[bytes], reader: Reader, tell: Callable[[int], None], 
     return total
 
 
-def _read_pieces(stream: IO[bytes], most: int | None) -> Iterator[bytes]:
+def read_pieces(stream: IO[bytes], most: int | None) -> Iterator[bytes]:
+    """Yield what a stream has, piece by piece, and no more than ``most`` bytes."""
     left = most
     while left is None or left > 0:
         piece = stream.read(_PIECE if left is None else min(_PIECE, left))
@@ -64,7 +65,7 @@ def _scan_lines(data: bytes, reader: Reader) -> None:
     words: tuple[bytes, ...] = _WORDS
     if any(sign in data for sign in _ADAPTER_SIGNS):
         words += _ADAPTER_WORDS
-    ahead = _Ahead(data, words)
+    ahead = Ahead(data, words)
     size, place = len(data), 0
     while place < size:
         if not reader.attentive:
@@ -81,7 +82,7 @@ def _scan_lines(data: bytes, reader: Reader) -> None:
             place = reader.recall(data, place)
 
 
-class _Ahead:
+class Ahead:
     """Where the first of several words is next: what was looked through for one of them is not looked through again."""
 
     def __init__(self, data: bytes, words: tuple[bytes, ...]) -> None:
