@@ -305,14 +305,14 @@ def test_one_search_answers_for_presets_values_settings_and_codes(page: Any, sit
     open_page(page, site, "search.html")
     page.keyboard.press("/")
     page.keyboard.type(words)
-    page.wait_for_function("document.getElementById('count').textContent !== ''")
+    page.locator("#count:not(:empty)").wait_for(state="attached")
     told = page.locator("#count").inner_text()
     assert all(f"{kind}: " in told for kind in kinds)
     assert kinds or told == "nothing found"
     assert said in page.locator("#hits").inner_text()
     open_page(page, site, "rules.html")
     page.go_back()
-    page.wait_for_function("document.getElementById('count').textContent !== ''")
+    page.locator("#count:not(:empty)").wait_for(state="attached")
     assert page.locator("#count").inner_text() == told
 
 

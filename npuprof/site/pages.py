@@ -112,7 +112,8 @@ class Writer:
             "catalogue.html": dict(_build_catalogue(list_catalogue_rows())),
             "rules.html": {"rows": list_rule_rows()},
         }  # fmt: skip
-        return {path: self.fill(path, path, label, **values[path]).encode() for path, label in _MENU if path in values}
+        labels = dict(_MENU)
+        return {path: self.fill(path, path, labels[path], **shown).encode() for path, shown in values.items()}
 
     def _build_row(self, page: Told, content: Content) -> _Row:
         purpose = ", ".join(filter(None, ("abstract" if page.abstract else "", page.scenario, page.cann and f"CANN {page.cann}")))
