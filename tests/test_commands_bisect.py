@@ -383,15 +383,80 @@ def test_records_of_runs_are_ends_too(run: Run, ends: Path, tmp_path: Path) -> N
     assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_H"]
 
 
-def test_a_command_that_has_changed_since_is_told(run: Run, ends: Path, tmp_path: Path) -> None:
+def test_a_command_that_has_changed_since_is_told_as_often_as_it_is_asked(run: Run, ends: Path, tmp_path: Path) -> None:
     script = tmp_path / "judge.sh"
     script.write_text('[ "$SET_E" = good ]\n')
-    assert "newer" not in run("bisect", "good", "bad", "--", "sh", "judge.sh").err
+    assert "changed" not in run("bisect", "good", "bad", "--", "sh", "judge.sh").err
+    before = script.stat()
     script.write_text('[ "$SET_F" = good ]\n')
-    later = time.time() + 5
-    os.utime(script, (later, later))
-    assert "judge.sh is newer than the results that are kept" in run("bisect", "good", "bad", "--", "sh", "judge.sh").err
+    os.utime(script, ns=(before.st_atime_ns, before.st_mtime_ns))  # of the same age and length
+    for _ in range(2):
+        assert "judge.sh has changed since" in run("bisect", "good", "bad", "--", "sh", "judge.sh").err
     assert "SET_F" in run("bisect", "good", "bad", "--fresh", "--", "sh", "judge.sh").out
+
+
+def test_a_metric_in_the_middle_of_a_long_output_counts(run: Run, ends: Path) -> None:
+    script = 'head -c 3000000 /dev/zero; echo; [ "$SET_C" = bad ] && echo loss=9 || echo loss=1; head -c 3000000 /dev/zero; echo; exit 0'
+    answer = ask(run, "--metric", "loss=([0-9.]+)", "--", "sh", "-c", script)
+    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_C"]
+
+
+DEVICE = 'd="$ASCEND_DEVICE_ID"; echo "$d" >> devices; [ "$d" = 1 ] && [ ! -e mended ] && exit 125; [ "$SET_B" = good ]'
+
+
+def test_what_could_not_be_told_on_one_device_is_tried_on_another(run: Run, ends: Path, tmp_path: Path) -> None:
+    words = ["--", "sh", "-c", DEVICE]
+    answer = ask(run, "--devices", "0-1", *words)
+    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_B"]
+    assert (tmp_path / "devices").read_text().split().count("1") == 1  # it is used no more
+    result = run("bisect", "good", "bad", "--fresh", "--devices", "0-1", *words)
+    assert "device 1: a run ended with 125 there, and was told on device 0; it has told nothing, and is used no more" in result.err
+    assert {one["device"] for trial in answer["trials"] for one in trial["runs"]} == {"0"}
+
+
+def test_what_could_not_be_told_is_tried_again_with_other_devices(run: Run, ends: Path, tmp_path: Path) -> None:
+    words = ["--", "sh", "-c", DEVICE]
+    refused = run("bisect", "good", "bad", "--devices", "1", *words)
+    assert (refused.code, "It ended with exit code 125 on device 1" in refused.err) == (2, True)
+    assert len((tmp_path / "devices").read_text().split()) == 2
+    assert run("bisect", "good", "bad", "--devices", "1", *words).code == 2
+    assert len((tmp_path / "devices").read_text().split()) == 2  # nothing is run twice
+    answer = ask(run, "--devices", "0", *words)
+    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_B"]
+
+
+def test_what_two_devices_cannot_tell_is_run_no_more(run: Run, ends: Path, tmp_path: Path) -> None:
+    words = ["--", "sh", "-c", 'echo "$ASCEND_DEVICE_ID" >> devices; exit 125']
+    assert run("bisect", "good", "bad", "--devices", "0-3", *words).code == 2
+    assert 2 <= len((tmp_path / "devices").read_text().split()) <= 8
+    seen = (tmp_path / "devices").read_text()
+    assert run("bisect", "good", "bad", "--devices", "0-3", *words).code == 2
+    assert (tmp_path / "devices").read_text() == seen
+
+
+@pytest.mark.parametrize(
+    "line", ['{"digest": 7, "exit": 0}', '{"digest": "a", "exit": "0"}', '{"digest": "a", "exit": 0, "metrics": 3}', "[]", "x"]
+)
+def test_a_line_of_a_journal_that_is_no_result_is_told_with_its_place(run: Run, ends: Path, tmp_path: Path, line: str) -> None:
+    ask(run, "--", *judge("B"))
+    (journal,) = tmp_path.glob(".npuprof/trials/*/journal.jsonl")
+    journal.write_text(journal.read_text() + line + "\n")
+    result = run("bisect", "good", "bad", "--", *judge("B"))
+    assert (result.code, "NP951" in result.err, "journal.jsonl:" in result.err) == (2, True, True), result.err
+
+
+def test_a_disk_that_is_full_before_anything_runs_is_told_with_the_path(run: Run, ends: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = os.open
+
+    def refuse(path: Any, *more: Any, **named: Any) -> int:
+        if str(path).endswith("lock"):
+            raise OSError(28, "No space left on device")
+        return real(path, *more, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", refuse)
+        result = run("bisect", "good", "bad", "--", *judge("E"))
+    assert (result.code, "NP012" in result.err, "lock" in result.err) == (2, True, True), result.err
 
 
 @pytest.mark.slow

@@ -283,7 +283,7 @@ def test_kubernetes_takes_the_manifest_by_its_published_schema_and_the_shell_its
     assert json.loads((tmp_path / "mount/1/ops_info.json").read_text()) == {"black-list": {"to-add": ["MatMul"]}}
     words = ["sh", str(tmp_path / "mount/run.sh")]
     done = subprocess.run(words, env={"PATH": "/usr/bin:/bin", "JOB_COMPLETION_INDEX": "1"}, capture_output=True, text=True, check=True)
-    said, last = done.stdout.rsplit("\n", 2)[0], done.stdout.splitlines()[-1]
+    said, last = done.stdout.rstrip("\n").rsplit("\n", 2)[0], done.stdout.splitlines()[-1]
     assert said.endswith("/etc/npuprof/1/ops_info.json")
     assert json.loads(last)["exit"] == 0
     (tmp_path / "logs").write_text(f"[pod/x] before\n{done.stdout}after\n")
@@ -291,3 +291,86 @@ def test_kubernetes_takes_the_manifest_by_its_published_schema_and_the_shell_its
     found = json.loads(run("sweep", "base", *words).out)["combinations"]
     assert [one["run"] and one["run"]["exit"] for one in found] == [None, 0]
     assert "tells no result of this sweep" in run("sweep", "base", *words).err
+
+
+@pytest.mark.parametrize("prefixed", [False, True])
+def test_logs_of_pods_are_read_with_and_without_prefixes_and_ends_of_lines(run: Run, base: None, tmp_path: Path, prefixed: bool) -> None:
+    words = ["--vary", "hccl_timeout=600,900", "--metric", "it", "--metric", r"v=^v=(\d+)$"]
+    command = ["--", "sh", "-c", 'echo "v=$NPUPROF_HCCL_TIMEOUT"; printf \'{"it": %d}\' "$NPUPROF_HCCL_TIMEOUT"']
+    written = run("sweep", "base", "--to", "k8s-indexed-job", "--image", "train:1", *words, *command).out
+    import yaml
+
+    (tmp_path / "pod.sh").write_text(next(yaml.safe_load_all(written))["data"]["run.sh"])
+    logs = []
+    for index in "01":
+        environment = {"PATH": "/usr/bin:/bin", "JOB_COMPLETION_INDEX": index}
+        done = subprocess.run(["sh", "pod.sh"], env=environment, capture_output=True, text=True, check=True)
+        lead = f"[pod/sweep-base-{index}-x7k2p/trial] " if prefixed else ""
+        logs.append([f"{lead}{line}" for line in done.stdout.splitlines()])
+    mixed = [line for pair in zip(*logs, strict=True) for line in pair] if prefixed else [line for lines in logs for line in lines]
+    (tmp_path / "logs").write_text("\n".join(mixed))
+    found = ask(run, "--logs", "logs", *words, *command)["combinations"]
+    assert [one["run"]["metrics"] for one in found] == [{"it": 600, "v": 600}, {"it": 900, "v": 900}]
+
+
+def test_the_end_of_a_pod_is_found_behind_output_without_the_end_of_a_line(run: Run, base: None, tmp_path: Path) -> None:
+    words = ["--vary", "hccl_timeout=600", "--metric", "v=v=([0-9]+)", "--", "true"]
+    digest = ask(run, "--results", *words)["combinations"][0]["digest"]
+    (tmp_path / "logs").write_text(f'{{"x": 1}} v=3{{"npuprof_trial": "{digest}", "exit": 0, "seconds": 2}}\n')
+    assert ask(run, "--logs", "logs", *words)["combinations"][0]["run"]["metrics"] == {"v": 3}
+
+
+def test_a_timeout_ends_the_trial_of_a_scheduler_and_nothing_else(run: Run, base: None, tmp_path: Path) -> None:
+    import yaml
+
+    words = ["--vary", "hccl_timeout=600,900", "--timeout", "1"]
+    command = ["--", "sh", "-c", "[ $NPUPROF_HCCL_TIMEOUT = 600 ] || sleep 30"]
+    (tmp_path / "job.sh").write_text(run("sweep", "base", "--to", "slurm-array", *words, *command).out)
+    (tmp_path / "srun").write_text(SRUN)
+    (tmp_path / "srun").chmod(0o755)
+    began = time.monotonic()
+    for task in "01":
+        environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "SLURM_ARRAY_TASK_ID": task}
+        subprocess.run(["bash", "job.sh"], env=environment, check=False, capture_output=True)
+    rows = ask(run, "--results", *words, *command)["combinations"]
+    assert [(one["run"]["exit"], one["run"]["hung"]) for one in rows] == [(0, False), (124, True)]
+    shown = [line.split()[1] for line in run("sweep", "base", "--results", *words, *command).out.splitlines()[1:]]
+    assert shown == ["0", "hang"]
+
+    assert time.monotonic() - began < 20
+    pod = run("sweep", "base", "--fresh", "--to", "k8s-indexed-job", "--image", "train:1", *words, *command).out
+    (tmp_path / "pod.sh").write_text(next(yaml.safe_load_all(pod))["data"]["run.sh"])
+    environment = {"PATH": "/usr/bin:/bin", "JOB_COMPLETION_INDEX": "1"}
+    done = subprocess.run(["sh", "pod.sh"], env=environment, check=False, capture_output=True, text=True)
+    (tmp_path / "logs").write_text(done.stdout)
+    assert ask(run, "--logs", "logs", *words, *command)["combinations"][1]["run"]["hung"]
+
+
+def test_an_array_beyond_the_default_of_slurm_says_how_to_submit_it_in_parts(run: Run, base: None, tmp_path: Path) -> None:
+    script = 'echo "$NPUPROF_HCCL_TIMEOUT" > said'
+    few = run("sweep", "base", "--vary", "hccl_timeout=600,601", "--to", "slurm-array", "--", "sh", "-c", script)
+    assert "MaxArraySize" not in few.out + few.err
+    values = ",".join(map(str, range(600, 2100)))
+    many = run("sweep", "base", "--vary", f"hccl_timeout={values}", "--to", "slurm-array", "--", "sh", "-c", script)
+    assert "scontrol show config | grep MaxArraySize" in " ".join(many.err.split())
+    parts = "sbatch --array=0-999 THIS 0; sbatch --array=0-499 THIS 1000"
+    assert parts in many.out
+    assert parts in " ".join(many.err.split())
+    (tmp_path / "job.sh").write_text(many.out)
+    (tmp_path / "srun").write_text(SRUN)
+    (tmp_path / "srun").chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "SLURM_ARRAY_TASK_ID": "7"}
+    subprocess.run(["bash", "job.sh", "1000"], env=environment, check=True, capture_output=True)
+    assert (tmp_path / "said").read_text() == "1607\n"
+
+
+def test_the_best_is_a_number_and_the_way_that_was_taken_is_said(run: Run, base: None) -> None:
+    script = "case $NPUPROF_HCCL_TIMEOUT in 600) echo loss=nan ;; *) echo loss=$NPUPROF_HCCL_TIMEOUT ;; esac"
+    words = ["--vary", "hccl_timeout=600,601,602", "--metric", "loss=loss=(.*)"]
+    for best, timeout, told in (("loss", 602, "the greatest; --best min:loss is the least"), ("min:loss", 601, "")):
+        result = run("sweep", "base", *words, "--best", best, "--", "sh", "-c", script)
+        assert f"hccl_timeout = {timeout}" in result.out
+        assert told in " ".join(result.err.split())
+        assert bool(told) == ("--best" in result.err)
+    none = run("sweep", "base", "--vary", "hccl_timeout=600", *words[2:], "--best", "loss", "--", "sh", "-c", script)
+    assert "no run has told loss" in none.err

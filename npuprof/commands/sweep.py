@@ -177,14 +177,14 @@ class Sweep(Verb):
 
         names = tuple(setup.metrics)
         goals = [parse_goal(text, names) for text in (self.best, *(self.front.split(",") if self.front else ())) if text]
-        take_results(journal, setup.metrics)
+        take_results(journal, setup.metrics, setup.timeout)
         notes, whole = self._take_logs(setup, journal, combinations), True
         if not self.results and self.logs is None:
             notes, whole = self._run_all(setup, journal, combinations)
         rows = tuple(pair_results(combinations, journal))
         found = tables.Sweep(self.spec, tuple(axes), tuple(combinations), rows, names, left_out)
         if self.best is not None:
-            return _answer_best(found, goals[0], notes)
+            return _answer_best(found, goals[0], notes, told=":" in self.best)
         front = self._choose_front(goals, names)
         forms: Forms = {
             "text": lambda: tables.build_table(found),
@@ -201,7 +201,7 @@ class Sweep(Verb):
             return ()
         text = output.read_file_content(self.logs, "write it with kubectl logs -l job-name=NAME --tail=-1").decode(errors="replace")
         wanted = [one.config.digest for one in combinations if one.is_run and one.config is not None]
-        taken = take_logs(journal, setup.metrics, text, wanted)
+        taken = take_logs(journal, setup.metrics, text, wanted, setup.timeout)
         return () if taken else (f"{self.logs} tells no result of this sweep that is not known yet",)
 
     def _run_all(self, setup: Setup, journal: Journal, combinations: Sequence[Combination]) -> tuple[tuple[str, ...], bool]:
@@ -235,6 +235,7 @@ class Sweep(Verb):
 
     def _write_engine(self, engine: str, configs: Sequence[Config], setup: Setup, journal: Journal) -> Answer:
         from npuprof.trials.engines import write_indexed_job, write_slurm_array
+        from npuprof.trials.running import write_texts
 
         known = [config for config in configs if config.digest not in journal.results]
         if not known:
@@ -246,10 +247,9 @@ class Sweep(Verb):
             return Answer(text, notes=tuple(sorted(notes)))
         folder = os.path.abspath(journal.folder)
         text, files, notes = write_slurm_array(self.spec, known, setup, folder, self.jobs or 0)
-        for path, content in files.items():
+        for path in files:
             output.make_folder(os.path.dirname(path))
-            with open(path, "w", encoding="utf-8", newline="") as file:
-                file.write(content)
+        write_texts(files)
         output.make_folder(os.path.join(folder, "results"))
         return Answer(text, notes=tuple(sorted(notes)))
 
@@ -261,16 +261,20 @@ def _explain_nothing(combinations: Sequence[Combination], left_out: int) -> Find
     return Finding("NP954", "no combination is left to run", why, "vary other values; npuprof check says what is wrong with one")
 
 
-def _answer_best(found: Found, goal: Goal, notes: tuple[str, ...]) -> Answer:
+def _answer_best(found: Found, goal: Goal, notes: tuple[str, ...], told: bool) -> Answer:
     from npuprof.trials.sweeping import find_best, find_value
     from npuprof.trials.tables import describe_choices
 
     best = find_best(found.rows, goal)
     if best is None or best[0].config is None:
         what = f"no run has told {goal.name}"
-        raise NpuprofError([Finding("NP954", what, "Only runs that end with 0 count.", "look at the pattern, and at the logs of the runs")])
+        why = "Only runs that end with 0 count, and values that are numbers."
+        raise NpuprofError([Finding("NP954", what, why, "look at the pattern, and at the logs of the runs")])
     one, result = best
     said = f"{describe_choices(found, one)}: {goal.name} {find_value(result, goal.name):g}"
+    if not told:
+        ways = ("greatest", "min", "least") if goal.greatest else ("least", "max", "greatest")
+        said += f", the {ways[0]}; --best {ways[1]}:{goal.name} is the {ways[2]}"
     assert one.config is not None
     return Answer(renderers.load_target("toml").render(one.config, inline=True).text, notes=(*notes, said))
 

@@ -88,15 +88,17 @@ def tell_progress() -> Iterator[Callable[[str], None]]:
 
 
 def warn_of_newer_files(command: Sequence[str], journal: Journal) -> tuple[str, ...]:
-    """Return a remark for each file in a command that is newer than the results that are kept: it may give others now."""
-    if not journal.results:
-        return ()
-    kept = os.stat(journal.file).st_mtime
-    return tuple(
-        f"{word} is newer than the results that are kept; --fresh forgets them"
-        for word in dict.fromkeys(command)
-        if os.path.isfile(word) and os.stat(word).st_mtime > kept
-    )
+    """Return a remark for each file in a command that was another one when results were made that are kept."""
+    from npuprof.trials.running import identify_files
+
+    now = identify_files(command)
+    kept = [result.files for results in journal.results.values() for result in results]
+    told = []
+    for word, name in now.items():
+        other = sum(files.get(word, name) != name for files in kept)
+        if other:
+            told.append(f"{word} has changed since {other} of the {len(kept)} runs that are kept were made; --fresh forgets them")
+    return tuple(told)
 
 
 def format_command(command: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from npuprof.model import Finding, NpuprofError, Record
 from npuprof.trials.configs import Combinations
 from npuprof.trials.journal import Result
 from npuprof.trials.judging import Effect, Judgement, find_median_value, parse_tolerance
-from npuprof.trials.running import OutOfRunsError, Runner, Wanted
+from npuprof.trials.running import UNTOLD, OutOfRunsError, Runner, Wanted
 from npuprof.trials.search import BAD, GOOD, UNKNOWN, Outcome, Pending, find_causes
 from npuprof.trials.speculation import foresee_trials, replay_search
 
@@ -57,7 +57,7 @@ class Bisection:
 
     def list_results(self, mask: int) -> list[Result]:
         """Return the runs of a combination."""
-        return self._runner.journal.results.get(self.find_digest(mask), [])
+        return self._runner.list_counted(self.find_digest(mask))
 
     def find_verdict(self, mask: int) -> str | None:
         """Return whether a combination is good or bad, or cannot be told; None where it has to be run first. Raises StopTrialsError."""
@@ -219,4 +219,5 @@ def describe_run(result: Result) -> str:
 
         return name_signal(result.signal)
     values = ", ".join(f"{value:g}" for value in result.metrics.values())
-    return f"exit code {result.exit}" + (f" and the value {values}" if values else "")
+    where = f" on device {result.device}" if result.exit == UNTOLD and result.device else ""
+    return f"exit code {result.exit}{where}" + (f" and the value {values}" if values else "")

@@ -15,9 +15,14 @@ from npuprof.renderers.files import LARGEST_MAP, MOUNT, SLURM_FACTS, format_yaml
 from npuprof.renderers.shell import SHELLS, format_export_lines
 from npuprof.resolve.config import Config
 from npuprof.resolve.digests import compute_digest
+from npuprof.trials.processes import GRACE
 from npuprof.trials.running import CODE, Setup
 
 ENGINES = ("slurm-array", "k8s-indexed-job")
+
+#: An array has so many tasks at most unless Slurm is set up for more: MaxArraySize is 1001, and 0 the first index.
+_LARGEST_ARRAY = 1001
+_PART = 1000
 
 _SLURM = """\
 #!/bin/bash
@@ -26,16 +31,17 @@ _SLURM = """\
 #SBATCH --output=/dev/null
 # {what}: {count} combinations, one a task; npuprof sweep --results, with the same words, tells what came of them.
 # Resources are named where it is submitted: sbatch -N 1 --ntasks-per-node=8 THIS
-out={out}
+{parts}out={out}
 cd {here} || exit 2
 asks=:
-case "$SLURM_ARRAY_TASK_ID" in
-{branches}*) echo "npuprof: there is no combination $SLURM_ARRAY_TASK_ID" >&2; exit 2 ;;
+task=$((SLURM_ARRAY_TASK_ID + ${{1:-0}}))
+case "$task" in
+{branches}*) echo "npuprof: there is no combination $task" >&2; exit 2 ;;
 esac
 mkdir -p "$out" || exit 2
 began=$(date +%s.%N)
 srun --export=ALL --kill-on-bad-exit=1 bash -c "$asks"'
-exec "$@"' npuprof "$@" >"$out/$digest.log" 2>&1 </dev/null
+exec "$@"' npuprof {limited}"$@" >"$out/$digest.log" 2>&1 </dev/null
 code=$?
 # The result is there as a whole or not at all: a job that is killed leaves none, and its combination is run again.
 echo "$code $began $(date +%s.%N)" >"$out/$digest.part" && mv "$out/$digest.part" "$out/$digest.end"
@@ -47,8 +53,10 @@ case "$JOB_COMPLETION_INDEX" in
 {branches}*) echo "npuprof: there is no combination $JOB_COMPLETION_INDEX" >&2; exit 2 ;;
 esac
 began=$(date +%s)
-"$@"
+{limited}"$@"
 code=$?
+# Output may end without the end of a line.
+echo
 echo "{{\\"npuprof_trial\\": \\"$digest\\", \\"exit\\": $code, \\"seconds\\": $(($(date +%s) - began))}}"
 exit "$code"
 """
@@ -72,12 +80,32 @@ def write_slurm_array(name: str, configs: Sequence[Config], setup: Setup, folder
             + (f"asks={shlex.quote(asks)}\n" if asks else "")
             + f"set -- {shlex.join(words)}\n;;\n"
         )
+    parts = _list_parts(len(configs))
+    notes |= {" ".join(parts)} if parts else set()
     script = _SLURM.format(
         job=re.sub(r"[^A-Za-z0-9_.-]+", "-", f"sweep-{name}").strip("-"), last=len(configs) - 1, limit=f"%{jobs}" if jobs > 1 else "",
         what=ascii(name)[1:-1], count=len(configs), out=shlex.quote(os.path.join(folder, "results")), here=shlex.quote(os.getcwd()),
-        branches="".join(branches),
+        branches="".join(branches), limited=_format_limit(setup), parts="".join(f"# {line}\n" for line in parts),
     )  # fmt: skip
     return script, files, notes
+
+
+def _format_limit(setup: Setup) -> str:
+    """Return what ends a trial after its time, and nothing else of the task: how it ended is written down still."""
+    return f"timeout --kill-after={GRACE:g} {setup.timeout:g} " if setup.timeout is not None else ""
+
+
+def _list_parts(count: int) -> list[str]:
+    """Return what to say of more tasks than an array has where nobody has set Slurm up for more; nothing where they fit."""
+    if count <= _LARGEST_ARRAY:
+        return []
+    firsts = range(0, count, _PART)
+    parts = [f"sbatch --array=0-{min(_PART, count - first) - 1} THIS {first}" for first in firsts]
+    shown = parts if len(parts) <= 4 else [*parts[:2], "...", parts[-1]]
+    return [
+        f"{count:,} tasks are more than Slurm takes at once unless it is set up for it: scontrol show config | grep MaxArraySize",
+        f"Where that is no more than {count:,}, submit it in parts: {'; '.join(shown)}",
+    ]
 
 
 def _build_command(config: Config, setup: Setup, beside: str) -> tuple[list[str], dict[str, str]]:
@@ -107,7 +135,7 @@ def write_indexed_job(name: str, configs: Sequence[Config], setup: Setup, image:
         variables, told = collect_env_variables(config, None, beside, True)
         notes |= set(told)
         branches.append(f"{place})\ndigest={config.digest}\n{format_export_lines(SHELLS['sh'], variables)}set -- {shlex.join(words)}\n;;\n")
-    held["run.sh"] = _POD.format(branches="".join(branches))
+    held["run.sh"] = _POD.format(branches="".join(branches), limited=_format_limit(setup))
     paths["run.sh"] = "run.sh"
     size = sum(len(f"{key}{text}".encode()) for key, text in held.items())
     if size > LARGEST_MAP:

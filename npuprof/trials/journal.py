@@ -32,6 +32,28 @@ class Result(Record):
     hung: bool = False
     metrics: dict[str, float] = {}
     log: str = ""
+    device: str = ""
+    files: dict[str, str] = {}  #: what the files that the command names were, each as ``identify_file`` says
+
+
+#: What the fields of a result may be, as it is kept.
+_KINDS: dict[str, tuple[type, ...]] = {
+    "digest": (str,), "exit": (int, type(None)), "signal": (int, type(None)), "seconds": (int, float), "hung": (bool,),
+    "metrics": (dict,), "log": (str,), "device": (str,), "files": (dict,),
+}  # fmt: skip
+
+
+def _read_result(row: Mapping[str, Any]) -> Result | None:
+    """Return a result from a line of a journal, None for what is none; what older ones did not keep has its default."""
+    held = {name: row.get(name, getattr(Result, name, None)) for name in Result._fields}
+    sound = all(
+        type(held[name]) in kinds  # True is no exit code
+        for name, kinds in _KINDS.items()
+    )
+    sound = sound and {"digest", "exit"} <= set(row) and (held["exit"] is not None or held["signal"] is not None or held["hung"])
+    sound = sound and all(type(value) in (int, float) for value in held["metrics"].values())
+    sound = sound and all(type(value) is str for value in held["files"].values())
+    return Result(**held) if sound else None
 
 
 class Journal:
@@ -59,7 +81,10 @@ class Journal:
 
     def _take_lock(self) -> int:
         path = os.path.join(self.folder, "lock")
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise build_write_error(f"{path}: {describe_os_error(error, path)}", "Nothing was run.") from None
         try:
             if fcntl is not None:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -70,8 +95,9 @@ class Journal:
             raise NpuprofError([Finding("NP950", what, "", "wait for it, or end it; what it has found is kept")]) from None
         except OSError:  # a file system without locks
             return handle
-        os.ftruncate(handle, 0)
-        os.write(handle, f"process {os.getpid()} on {os.uname().nodename}\n".encode())
+        with suppress(OSError):  # who holds it is told for comfort; that it is held is what counts
+            os.ftruncate(handle, 0)
+            os.write(handle, f"process {os.getpid()} on {os.uname().nodename}\n".encode())
         return handle
 
     def _forget(self) -> None:
@@ -110,13 +136,11 @@ class Journal:
         return handle
 
     def _take_line(self, number: int, row: Mapping[str, Any]) -> None:
-        try:
-            result = Result(**{name: row[name] for name in Result._fields})
-            result.digest.lower()
-        except (KeyError, AttributeError):
+        result = _read_result(row)
+        if result is None:
             what = f"{self.file}:{number} is no result of a trial"
             hint = "take the line out, or say --fresh, which keeps the file as journal.jsonl.old"
-            raise NpuprofError([Finding("NP951", what, "", hint, where=Place(self.file, number))]) from None
+            raise NpuprofError([Finding("NP951", what, "", hint, where=Place(self.file, number))])
         self.results.setdefault(result.digest, []).append(result)
 
     def add(self, result: Result) -> None:

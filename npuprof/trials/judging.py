@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
-from collections import deque
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.trials.journal import Result
 from npuprof.trials.processes import Ended
 from npuprof.trials.search import BAD, GOOD, UNKNOWN
 
-#: The number of a metric: the one of its pattern's first group, or the first in what the pattern matches.
-_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan\b|inf(?:inity)?\b)", re.IGNORECASE)
-_MOST_JSON = 100  # lines from the end in which numbers are looked for as JSON
+#: By so much of a value a number may miss an edge that it would lie on, were numbers not written in two's powers.
+_ROUNDING = 1e-9
 
 
 class StopTrialsError(NpuprofError):
@@ -36,7 +32,8 @@ class Effect(Record):
             return BAD if math.isnan(value) else GOOD
         if math.isinf(self.bad):
             return BAD if value == self.bad else GOOD
-        return BAD if (value - self.bad) * (1 if self.bad > self.good else -1) >= -self.tolerance else GOOD
+        edge = self.tolerance + _ROUNDING * max(abs(self.bad), abs(value))  # on the edge is within it, whatever numbers are rounded to
+        return BAD if (value - self.bad) * (1 if self.bad > self.good else -1) >= -edge else GOOD
 
 
 class Judgement(Record):
@@ -111,46 +108,9 @@ def name_signal(number: int) -> str:
         return f"signal {number}"
 
 
-def build_result(digest: str, ended: Ended, metrics: Mapping[str, str], log: str) -> Result:
-    """Return how a run ended as it is kept; ``metrics`` are patterns by name, an empty one for a number of a JSON line."""
-    text = ended.output.decode(errors="replace") if metrics else ""
-    return Result(digest, ended.exit, ended.signal, round(ended.seconds, 3), ended.hung, read_metrics(text, metrics), log)
-
-
-def read_metrics(text: str, metrics: Mapping[str, str]) -> dict[str, float]:
-    """Return the numbers that an output tells, the last of each name."""
-    found: dict[str, float] = {}
-    objects: list[Any] | None = None
-    for name, pattern in metrics.items():
-        if pattern:
-            last = deque(re.finditer(pattern, text, re.MULTILINE), maxlen=1)
-            said = (last[0][1] if last[0].re.groups else last[0][0]) if last else None
-            number = _NUMBER.search(said) if said else None
-            value = float(number[0]) if number else None
-        else:
-            objects = list(_read_objects(text)) if objects is None else objects
-            value = next((held[name] for held in objects if _is_number(held.get(name))), None)
-        if value is not None:
-            found[name] = float(value)
-    return found
-
-
-def _read_objects(text: str) -> list[dict[str, Any]]:
-    """Return the JSON objects that stand in lines of their own, the last one first."""
-    found = []
-    for line in reversed(text.splitlines()[-_MOST_JSON:]):
-        if line.lstrip().startswith("{"):
-            try:
-                held = json.loads(line)
-            except ValueError:
-                continue
-            if isinstance(held, dict):
-                found.append(held)
-    return found
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+def build_result(digest: str, ended: Ended, log: str, device: str = "") -> Result:
+    """Return how a run ended as it is kept."""
+    return Result(digest, ended.exit, ended.signal, round(ended.seconds, 3), ended.hung, ended.metrics, log, device)
 
 
 def parse_tolerance(text: str, of: float) -> float:

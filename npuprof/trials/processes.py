@@ -12,8 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from npuprof.model import Record
+from npuprof.trials.metrics import MetricReader
 
-#: What is kept of the output of a command: so many bytes from its beginning, and so many from its end.
+#: What is kept of the output of a command: so many bytes from its beginning, and so many from its end. Metrics are read in all of it.
 KEPT_OUTPUT = 1_048_576
 #: How long processes have to end that were asked to, in seconds.
 GRACE = 2.0
@@ -31,17 +32,20 @@ class Ended(Record):
     seconds: float
     hung: bool
     output: bytes
+    metrics: dict[str, float] = {}
 
 
 class _Output:
-    """The beginning and the end of what a command prints."""
+    """The beginning and the end of what a command prints, and the metrics in all of it."""
 
-    def __init__(self) -> None:
+    def __init__(self, metrics: Mapping[str, str]) -> None:
+        self.reader = MetricReader(metrics)
         self._head = bytearray()
         self._tail: deque[bytes] = deque()
         self._held = self._total = 0
 
     def add(self, piece: bytes) -> None:
+        self.reader.add(piece)
         self._total += len(piece)
         room = KEPT_OUTPUT - len(self._head)
         if room > 0:
@@ -62,12 +66,14 @@ class _Output:
 class _Running:
     """A command that runs."""
 
-    def __init__(self, process: subprocess.Popen[bytes], pipe: int, mark: str, began: float, timeout: float | None) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], pipe: int, mark: str, began: float, timeout: float | None, metrics: Mapping[str, str]
+    ) -> None:
         self.process = process
         self.pipe = pipe
         self.end = _open_end(process.pid)
         self.mark = mark
-        self.output = _Output()
+        self.output = _Output(metrics)
         self.began = began
         self.deadline = self.began + timeout if timeout is not None else None
         self.ended: float | None = None
@@ -79,7 +85,8 @@ class _Running:
 class Pool:
     """Commands that run side by side, each by a key of its own."""
 
-    def __init__(self) -> None:
+    def __init__(self, metrics: Mapping[str, str] | None = None) -> None:
+        self._metrics = metrics or {}
         self._selector = selectors.DefaultSelector()
         self._running: dict[str, _Running] = {}
 
@@ -112,7 +119,7 @@ class Pool:
         finally:
             os.close(writing)
         os.set_blocking(reading, False)
-        self._running[key] = _Running(process, reading, mark, began, timeout)
+        self._running[key] = _Running(process, reading, mark, began, timeout, self._metrics)
         self._selector.register(reading, selectors.EVENT_READ, key)
         if (end := self._running[key].end) >= 0:
             self._selector.register(end, selectors.EVENT_READ, key)
@@ -134,10 +141,8 @@ class Pool:
             self._close_end(one)
             code = one.process.returncode
             assert one.ended is not None
-            yield (
-                key,
-                Ended(code if code >= 0 else None, -code if code < 0 else None, one.ended - one.began, one.hung, one.output.get_text()),
-            )
+            how = (code, None) if code >= 0 else (None, -code)
+            yield key, Ended(how[0], how[1], one.ended - one.began, one.hung, one.output.get_text(), one.output.reader.finish())
 
     def stop(self, keys: Sequence[str] | None = None) -> None:
         """End commands, all if none are named, with what they have started."""

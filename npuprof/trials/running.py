@@ -6,7 +6,7 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
 
@@ -15,6 +15,7 @@ from npuprof.catalog.launchers import tell_single_process
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.renderers.environment import collect_env_variables
 from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, write_sidecars
+from npuprof.report.output import build_write_error, describe_os_error, make_folder
 from npuprof.report.text import format_count
 from npuprof.resolve.config import Config
 from npuprof.trials.journal import Journal, Result
@@ -26,6 +27,12 @@ _OWN = tuple(f"NPUPROF_{name}" for name in OBEYED_VARIABLES)
 CODE = "{code}"
 #: What stands for a device of Ascend, where the driver is installed.
 DEVICE_FILE = "/dev/davinci{}"
+
+
+#: The exit code of a run that says nothing, as for ``git bisect run``.
+UNTOLD = 125
+#: Files up to this size are known by what is in them, others by their size and time.
+_READ = 1_048_576
 
 
 class Wanted(Record):
@@ -67,7 +74,9 @@ class Runner:
         self._refuse = refuse
         self.made = 0
         self.told: set[str] = set()
-        self._pool = Pool()
+        self._pool = Pool(setup.metrics)
+        self._unfit: set[str] = set()  # devices on which nothing could be told that others told
+        self._files = identify_files(setup.command)
         self._started: dict[str, tuple[Wanted, str, str]] = {}
         self._free = list(setup.devices)
         self._seen = {device for device in setup.devices if os.path.exists(DEVICE_FILE.format(device))}
@@ -100,7 +109,7 @@ class Runner:
             finally:
                 self._pool.stop()
                 self._started.clear()
-                self._free = [device for device in self.setup.devices if self._is_there(device)]
+                self._free = [device for device in self.setup.devices if self._is_there(device) and device not in self._unfit]
 
     def _drive(self, find_wanted: Callable[[int], Sequence[Wanted]], watch: Callable[[], None] | None) -> None:
         room = min(self.setup.jobs, len(self._free)) if self.setup.devices else self.setup.jobs
@@ -137,7 +146,9 @@ class Runner:
     def _start(self, name: str, wanted: Wanted) -> None:
         if self.setup.most is not None and self.made >= self.setup.most:
             return
-        device = self._free.pop(0) if self.setup.devices else ""
+        device = self._pick_device(wanted.digest)
+        if device is None:
+            return
         self._number += 1
         log = os.path.join(self.journal.folder, "logs", f"{self._number:04}-{wanted.digest[:12]}.log")
         environment = self._build_environment(wanted.config, device)
@@ -151,6 +162,44 @@ class Runner:
             raise NpuprofError([Finding("NP915", what, "", hint)]) from None
         self.made += 1
         self._started[name] = wanted, device, log
+
+    def _pick_device(self, digest: str) -> str | None:
+        """Take a free device, one on which the combination could not be told only where there is no other; None to wait for another."""
+        if not self.setup.devices:
+            return ""
+        tried = {result.device for result in self.journal.results.get(digest, ()) if result.exit == UNTOLD}
+        fresh = [device for device in self._free if device not in tried]
+        busy = {device for _, device, _ in self._started.values()} - tried
+        if not fresh and (busy or not self._free):
+            return None
+        chosen = (fresh or self._free)[0]
+        self._free.remove(chosen)
+        return chosen
+
+    def list_counted(self, digest: str) -> list[Result]:
+        """Return the runs of a combination that count: one that could not be told does where no other device is left to ask.
+
+        It may be the device that does not work. Two of them are believed, unless other ones are named than these.
+        """
+        results = self.journal.results.get(digest, [])
+        tried = {result.device for result in results if result.exit == UNTOLD}
+        named = set(self.setup.devices or ("",))
+        again = named - tried - self._unfit and (len(tried) < 2 or not tried & named)
+        return [result for result in results if result.exit != UNTOLD] if tried and again else results
+
+    def _compare_devices(self, told: Result) -> None:
+        """Say which device could not tell what another has told; leave it out where it has told nothing by now."""
+        for result in self.journal.results[told.digest]:
+            device = result.device
+            if told.exit == UNTOLD or result.exit != UNTOLD or device == told.device or device not in self.setup.devices:
+                continue
+            every = (one for results in self.journal.results.values() for one in results)
+            works = any(one.device == device and one.exit != UNTOLD for one in every)
+            said = f"device {device}: a run ended with {UNTOLD} there, and was told on device {told.device}"
+            self.told.add(said if works else f"{said}; it has told nothing, and is used no more")
+            if not works:
+                self._unfit.add(device)
+                self._free = [one for one in self._free if one != device]
 
     def _build_environment(self, config: Config, device: str) -> dict[str, str]:
         """Return what ``npuprof run`` gives a command."""
@@ -171,10 +220,8 @@ class Runner:
         rendered = target.render(config)
         folder = os.path.abspath(os.path.join(self.journal.folder, "code", name))
         shutil.rmtree(folder, ignore_errors=True)
-        os.makedirs(folder)
-        for file, text in {target.file: rendered.text, **rendered.sidecars}.items():
-            with open(os.path.join(folder, file), "w", encoding="utf-8", newline="") as stream:
-                stream.write(text)
+        make_folder(folder)
+        write_texts({os.path.join(folder, file): text for file, text in {target.file: rendered.text, **rendered.sidecars}.items()})
         return [word.replace(CODE, os.path.join(folder, target.file)) for word in self.setup.command]
 
     def _finish(self, name: str, how: Ended) -> None:
@@ -188,16 +235,36 @@ class Runner:
                     [Finding("NP953", what, "A run without its device says nothing of settings.", "bring it back, and go on")]
                 )
             return
-        self._free += [device] if device else []
+        self._free += [device] if device and device not in self._unfit else []
         with suppress(OSError), open(log, "wb") as file:  # it is there to be read; what counts is in the journal
             file.write(how.output)
         shutil.rmtree(os.path.join(self.journal.folder, "code", name), ignore_errors=True)
-        result = build_result(wanted.digest, how, self.setup.metrics, log)
+        result = build_result(wanted.digest, how, log, device)._replace(files=self._files)
         self._refuse(result)
         self.journal.add(result)
+        if device:
+            self._compare_devices(result)
 
     def _is_there(self, device: str) -> bool:
         return device not in self._seen or os.path.exists(DEVICE_FILE.format(device))
+
+
+def identify_files(command: Sequence[str]) -> dict[str, str]:
+    """Return what the files are that a command names: what changes with what is in them."""
+    from hashlib import sha256
+
+    found = {}
+    for word in command:
+        with suppress(OSError, ValueError):
+            if not os.path.isfile(word):
+                continue
+            told = os.stat(word)
+            if told.st_size > _READ:
+                found[word] = f"{told.st_size}-{told.st_mtime_ns}"
+            else:
+                with open(word, "rb") as file:
+                    found[word] = sha256(file.read()).hexdigest()[:16]
+    return found
 
 
 def parse_devices(text: str) -> tuple[str, ...]:
@@ -211,6 +278,16 @@ def parse_devices(text: str) -> tuple[str, ...]:
             raise NpuprofError([Finding("NP902", f"--devices {text!r} names no devices", "", "write them as in 0-7, or 0,2,4")])
         found |= dict.fromkeys(str(number) for number in range(int(first), int(last or first) + 1))
     return tuple(found)
+
+
+def write_texts(files: Mapping[str, str]) -> None:
+    """Write files that runs need. Raises NpuprofError."""
+    for path, text in files.items():
+        try:
+            with open(path, "w", encoding="utf-8", newline="") as stream:
+                stream.write(text)
+        except OSError as error:
+            raise build_write_error(f"{path}: {describe_os_error(error, path)}", "A run needs it; what is known is kept.") from None
 
 
 def parse_seconds(text: str | None, name: str) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import product
@@ -14,11 +15,15 @@ from npuprof.resolve.config import Config
 from npuprof.store import one_time
 from npuprof.trials.journal import Journal, Result
 from npuprof.trials.judging import build_result, name_signal
+from npuprof.trials.metrics import WINDOW, MetricReader
 from npuprof.trials.processes import Ended
 from npuprof.trials.running import OutOfRunsError, Runner, Wanted
 
 #: More combinations are refused before anything is resolved: nobody waits for them.
 MOST_COMBINATIONS = 100_000
+#: What ``kubectl logs --prefix`` puts before a line, and what the line begins with that says how a pod ended.
+_PREFIX = re.compile(r"\[pod/[^\]\s]+\] ")
+_POD_END = '{"npuprof_trial": '
 #: What is known of a run beside its metrics, and may be asked for like one.
 TIME = "time"
 
@@ -183,8 +188,15 @@ def parse_goal(text: str, names: Sequence[str]) -> Goal:
 
 def find_best(rows: Sequence[tuple[Combination, Result | None]], goal: Goal) -> tuple[Combination, Result] | None:
     """Return the combination that is best, of those whose run was fine; None where none has the metric."""
-    known = [(one, result) for one, result in rows if result is not None and result.exit == 0 and find_value(result, goal.name) is not None]
-    return min(known, key=lambda row: goal.rank(find_value(row[1], goal.name) or 0.0), default=None)
+    known = [
+        (goal.rank(value), place)
+        for place, (_, result) in enumerate(rows)
+        if result is not None and result.exit == 0 and (value := find_value(result, goal.name)) is not None and not math.isnan(value)
+    ]
+    if not known:
+        return None
+    one, best = rows[min(known)[1]]
+    return (one, best) if best is not None else None
 
 
 def find_front(points: Sequence[tuple[float, float]], goals: tuple[Goal, Goal]) -> list[int]:
@@ -209,7 +221,14 @@ def pair_results(combinations: Sequence[Combination], journal: Journal) -> list[
     return found
 
 
-def take_results(journal: Journal, metrics: dict[str, str]) -> int:
+def _read_end(code: int, seconds: float, timeout: float | None, reader: MetricReader) -> Ended:
+    """Return how a command ended that ``timeout`` may have ended: with 124, or 137 where it had to be killed."""
+    number = code - 128 if 128 < code < 128 + 65 else None
+    hung = timeout is not None and code in (124, 137) and seconds > timeout - 1
+    return Ended(None if number else code, number, seconds, hung, b"", reader.finish())
+
+
+def take_results(journal: Journal, metrics: dict[str, str], timeout: float | None = None) -> int:
     """Take over what jobs of a scheduler have left in the folder of results; return how many there were."""
     folder = os.path.join(journal.folder, "results")
     taken = 0
@@ -217,52 +236,60 @@ def take_results(journal: Journal, metrics: dict[str, str]) -> int:
         if digest in journal.results:
             continue
         log = os.path.join(folder, f"{digest}.log")
-        try:
-            with open(log, "rb") as file:
-                output = file.read()
-        except OSError:
-            output = b""
+        reader = MetricReader(metrics)
+        with suppress(OSError), open(log, "rb") as file:
+            while piece := file.read(WINDOW):
+                reader.add(piece)
         code, began, ended = int(end[0]), float(end[1]), float(end[2])
-        number = code - 128 if 128 < code < 128 + 65 else None
-        result = build_result(digest, Ended(None if number else code, number, max(ended - began, 0.0), False, output), metrics, log)
+        result = build_result(digest, _read_end(code, max(ended - began, 0.0), timeout, reader), log)
         if result.exit not in (126, 127):
             journal.add(result)
             taken += 1
     return taken
 
 
-def take_logs(journal: Journal, metrics: dict[str, str], text: str, wanted: Sequence[str]) -> int:
-    """Take over what the pods of an Indexed Job have printed, one after another; return how many results of ``wanted`` there were.
+def take_logs(journal: Journal, metrics: dict[str, str], text: str, wanted: Sequence[str], timeout: float | None = None) -> int:
+    """Take over what the pods of an Indexed Job have printed; return how many results of ``wanted`` there were.
 
-    The last line of each pod says which combination it was, and how it ended; what stands before it is its output.
+    The last line of each pod says which combination it was, and how it ended; what stands before it is its output. With the names of
+    pods before the lines (``--prefix``) they may stand in any order.
     """
-    output: list[str] = []
+    readers: dict[str, MetricReader] = {}
     taken = 0
     for line in text.splitlines():
-        said = _read_pod_line(line)
+        pod, line = _split_prefix(line)
+        output, said = _read_pod_line(line)
+        reader = readers.setdefault(pod, MetricReader(metrics))
+        if output or said is None:
+            reader.add(f"{output}\n".encode())
         if said is None:
-            output.append(line)
             continue
         digest, code, seconds = said
         if digest in wanted and digest not in journal.results and code not in (126, 127):
-            number = code - 128 if 128 < code < 128 + 65 else None
-            ended = Ended(None if number else code, number, seconds, False, "\n".join(output).encode())
-            journal.add(build_result(digest, ended, metrics, ""))
+            journal.add(build_result(digest, _read_end(code, seconds, timeout, reader), ""))
             taken += 1
-        output = []
+        del readers[pod]
     return taken
 
 
-def _read_pod_line(line: str) -> tuple[str, int, float] | None:
-    if "npuprof_trial" not in line:
-        return None
+def _split_prefix(line: str) -> tuple[str, str]:
+    """Return what ``kubectl logs --prefix`` has put before a line, and the line."""
+    found = _PREFIX.match(line)
+    return (found[0], line[found.end() :]) if found else ("", line)
+
+
+def _read_pod_line(line: str) -> tuple[str, tuple[str, int, float] | None]:
+    """Return what is output in a line, and what it says of the end of a pod."""
+    output, mark, _ = line.partition(_POD_END)
+    if not mark:
+        return line, None
     import json
 
     try:
-        held = json.loads(line[line.index("{") :])
-        return str(held["npuprof_trial"]), int(held["exit"]), float(held["seconds"])
+        held = json.loads(line[len(output) :])
+        return output, (str(held["npuprof_trial"]), int(held["exit"]), float(held["seconds"]))
     except (ValueError, LookupError, TypeError):
-        return None
+        return line, None
 
 
 def _list_ends(folder: str) -> Iterator[tuple[str, list[Any]]]:
