@@ -1,0 +1,36 @@
+"""What the package says of its home, once it has one: the addresses, and in the README links that lead somewhere from an index as well.
+
+Where a release is made, ``NPUPROF_HOME`` is the address of the repository and ``NPUPROF_REVISION`` the commit. Without them no address is
+made up: there is none, and links of the README stay as they are in the repository.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any
+
+from hatchling.metadata.plugin.interface import MetadataHookInterface
+
+_IMAGE = re.compile(r"(!\[[^\]]*\]\()(?![a-z]+:|#|/)([^)\s]+)")
+_LINK = re.compile(r"((?<!!)\[(?:[^\[\]]|!\[[^\]]*\]\([^)]*\))*\]\()(?![a-z]+:|#|/)([^)\s]+)")
+
+
+class HomeHook(MetadataHookInterface):
+    """Fills in the addresses, and the README with them."""
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        """Set ``readme``, and ``urls`` where there is a home."""
+        home = os.environ.get("NPUPROF_HOME", "").rstrip("/")
+        with open(os.path.join(self.root, "README.md"), encoding="utf-8") as file:
+            text = file.read()
+        if home:
+            metadata["urls"] = {
+                "Homepage": home,
+                "Changelog": f"{home}/blob/main/npuprof/docs/changelog.md",
+                "Documentation": f"{home}/tree/main/npuprof/docs",
+                "Issues": f"{home}/issues",
+            }
+            revision = os.environ.get("NPUPROF_REVISION") or "main"
+            text = _LINK.sub(rf"\g<1>{home}/blob/{revision}/\g<2>", _IMAGE.sub(rf"\g<1>{home}/raw/{revision}/\g<2>", text))
+        metadata["readme"] = {"content-type": "text/markdown", "text": text}
