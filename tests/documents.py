@@ -229,10 +229,15 @@ def format_library() -> str:
 
 
 def format_topics() -> str:
-    """Return a table of the topics of the documentation, with links to their pages."""
-    return format_table(
-        ("topic", "what it is about"), ((f"[{one.name}](npuprof/docs/{one.path})", one.summary) for one in docs.load_topics())
-    )
+    """Return a table of the topics of the documentation, with links to their pages, and the titles of other groups in a line each."""
+    topics = docs.load_topics()
+    rows = ((f"[{one.name}](npuprof/docs/{one.path})", one.summary) for one in topics if not one.group)
+    lines = [
+        f"{title}: {', '.join(f'[{one.title}](npuprof/docs/{one.path})' for one in topics if one.group == group)}.\n"
+        for group, title in docs.GROUP_TITLES.items()
+        if group
+    ]
+    return "\n".join([format_table(("topic", "what it is about"), rows), *lines])
 
 
 def _read_purpose(found: Any) -> str:

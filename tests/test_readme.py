@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from documents import list_blocks
+from documents import PAGES, list_blocks
 
 from npuprof.document.profile import PROFILE_KEYS
 
@@ -28,6 +28,10 @@ def test_the_profile_file_is_clean_and_can_be_rendered(tmp_path):
 def test_the_profile_file_shows_every_key():
     shown = list_blocks("presets.md", "toml")[0]
     assert list(tomllib.loads(shown)["profile"]) == list(PROFILE_KEYS)
+
+
+def test_the_readme_takes_a_minute():
+    assert len(PAGES["README"].read_bytes()) <= 12_000
 
 
 def test_continuous_integration_runs_the_test_command_of_the_readme():

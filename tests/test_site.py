@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import html
 import json
 import os
 from collections.abc import Callable
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -236,7 +236,7 @@ def test_the_documentation_is_part_of_a_site(site: Path) -> None:
     ]
     for topic in topics:
         text = (site / f"docs/{topic.name}.html").read_text(encoding="utf-8")
-        assert f"<h1>{topic.title}</h1>" in html.unescape(text)
+        assert f"<h1>{topic.title}</h1>" in unescape(text)
         assert "style=" not in text
         assert "<!--" not in text.removeprefix("<!DOCTYPE html>")
     assert (site / "docs/sources.svg").is_file()

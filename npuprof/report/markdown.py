@@ -56,7 +56,7 @@ class Markdown(Record):
         with console.capture() as captured:
             console.print(Page(_LINK.sub(self._write_link, text), hyperlinks=False))
         lines = [line.rstrip() for line in captured.get().split("\n")]
-        return "\n".join(lines).strip("\n") + "\n\n"
+        return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n") + "\n\n"
 
     def _write_link(self, match: re.Match[str]) -> str:
         picture, said, target = match.groups()

@@ -1,5 +1,6 @@
 """The static inspector: a folder of pages that shows a store, and needs neither a network nor a server.
 
 ``presets`` and ``past`` read what there is to tell of each preset, ``family`` draws who extends whom, ``catalogue`` and
-``boards`` hold what the checks know, ``manual`` makes pages of the documentation, ``pages`` fills the templates, ``folder`` writes what has changed.
+``boards`` hold what the checks know, ``manual`` makes pages of the documentation, ``pages`` fills the templates, ``folder`` writes
+what has changed.
 """
