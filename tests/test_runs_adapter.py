@@ -176,6 +176,31 @@ def test_of_short_names_that_a_compiler_may_have_kept_elsewhere_nobody_can_tell(
     assert found["different"] == []
 
 
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs a compiler")
+def test_a_library_of_another_machine_is_read_and_one_that_is_cut_is_none(tmp_path: Path, run: Any) -> None:
+    here = tmp_path / "_tf_adapter.so"
+    write_library(here, list_keys(releases.load_releases()[-1]), compiled=True)
+    raw = here.read_bytes()
+    other = tmp_path / "_tf_adapter_arm.so"
+    other.write_bytes(raw[:18] + b"\xb7" + raw[19:])  # the number of the machine
+    one, two = (diagnose(run, "--adapter", str(path)) for path in (here, other))
+    assert one["adapter"]["options"] == two["adapter"]["options"] != []
+    other.write_bytes(raw[:300])
+    assert "holds no adapter" in run("doctor", "--adapter", str(other)).out
+
+
+def test_what_would_never_end_is_not_opened(tmp_path: Path, run: Any) -> None:
+    os.mkfifo(tmp_path / "pipe.so")
+    (tmp_path / "huge.so").touch()
+    os.truncate(tmp_path / "huge.so", 3 << 30)
+    assert "it is a named pipe, not a file" in run("doctor", "--adapter", str(tmp_path / "pipe.so")).out
+    assert "it is longer than 512 MiB" in run("doctor", "--adapter", str(tmp_path / "huge.so")).out
+    write_library(tmp_path / "tf.so", list_keys(releases.load_releases()[-1]))
+    said = run("doctor", "--adapter", str(tmp_path))
+    assert said.code in (0, 1)
+    assert "pipe.so" in said.out + said.out
+
+
 def test_names_are_found_across_the_pieces_that_a_file_is_read_in() -> None:
     whole = b"\0precision_mode_v2\0x\0hccl_timeout\0"
     for size in range(1, len(whole) + 1):

@@ -330,6 +330,14 @@ def test_runs_that_no_launcher_gave_a_rank_are_compared_one_by_one(record: Recor
         assert lines[0] == ("2 records of bert: run 2 differs from run 1" if number == 1 else "1 record of bert: all were given the same")
 
 
+def test_the_folder_of_its_log_is_no_difference_of_a_rank(record: Record, tmp_path: Path, run: Any) -> None:
+    for rank in "01":
+        record({"bert": BASE}, "true", environ={"RANK": rank}, flags=("--prove",))
+    folders = {read(path)["environment"]["ASCEND_PROCESS_LOG_PATH"] for path in (tmp_path / "out").glob("*.run.json")}
+    assert len(folders) == 2
+    assert run("diff", "out").out == "2 records of bert: all were given the same\n"
+
+
 def test_a_damaged_record_in_a_folder_is_told(record: Record, tmp_path: Path, run: Any) -> None:
     write_records(tmp_path, record, {})
     (tmp_path / "out" / "bert.3.run.json").write_text("{")

@@ -6,17 +6,15 @@ import ast
 import os
 import re
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from typing import IO
 
 from npuprof import catalog
 from npuprof.catalog import releases, surfaces
 from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.report.output import LARGEST_FILE, describe_os_error
+from npuprof.runs.adapter_files import PACKAGES, Source, find_installed, open_source
 
-#: The packages of the adapter: for TF 1, and for TF 2.
-PACKAGES = ("npu_bridge", "npu_device")
 _CLASS = "NPURunConfig"
 _PIECE = 1 << 20
 #: Names that compilers may keep in instructions, where no search finds them, have at most so many characters.
@@ -71,20 +69,12 @@ class Likeness(Record):
     different: tuple[str, ...]
 
 
-class _Source(Record):
-    """Where the files of an adapter are: their names, and how each is opened."""
-
-    shown: str
-    names: tuple[str, ...]
-    open: Callable[[str], IO[bytes]]
-
-
 def read_adapter(given: str | None) -> Adapter:
     """Return the adapter at a path (a folder, a wheel, a library), or the one of the Python that is on PATH.
 
     Raises NpuprofError (NP963) where there is none.
     """
-    sources = [_open_source(given)] if given is not None else list(_find_installed())
+    sources = [open_source(given)] if given is not None else list(find_installed())
     found = [_read_source(source) for source in sources]
     found = [one for one in found if one.packages or one.libraries]
     if not found:
@@ -101,59 +91,7 @@ def _build_missing_finding(given: str | None) -> Finding:
     return Finding("NP963", what, "What an adapter reads can only be told from it.", hint)
 
 
-def _find_installed() -> Iterator[_Source]:
-    """Yield the folders from which the Python on PATH imports, that hold a package of the adapter."""
-    import json
-    import shutil
-    import subprocess
-
-    program = shutil.which("python3") or shutil.which("python")
-    if program is None:
-        return
-    words = [program, "-c", "import sys, json; print(json.dumps(sys.path))"]
-    try:
-        done = subprocess.run(words, capture_output=True, timeout=60, check=False)  # noqa: S603 - no shell
-        folders = json.loads(done.stdout.splitlines()[-1]) if done.stdout else []
-    except (OSError, ValueError, subprocess.SubprocessError):
-        return
-    for folder in dict.fromkeys(folder or os.curdir for folder in folders if isinstance(folder, str)):
-        if any(os.path.isdir(os.path.join(folder, name)) for name in PACKAGES):
-            yield _list_folder(folder, only_packages=True)
-
-
-def _open_source(path: str) -> _Source:
-    """Return the files at a path. Raises NpuprofError where they cannot be read."""
-    try:
-        if os.path.isdir(path):
-            inside = os.path.basename(os.path.abspath(path)) in PACKAGES
-            return _list_folder(os.path.dirname(os.path.abspath(path)) if inside else path, only_packages=inside)
-        if zipfile.is_zipfile(path):
-            archive = zipfile.ZipFile(path)
-            return _Source(path, tuple(archive.namelist()), archive.open)
-        with open(path, "rb"):
-            pass
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
-        what = f"cannot read {path}: {describe_os_error(error, path)}"
-        raise NpuprofError([Finding("NP003", what, "", "name a folder, a wheel, or a shared library", where=Place(path))]) from None
-    folder = os.path.dirname(path)
-    return _Source(folder or os.curdir, (os.path.basename(path),), lambda name: open(os.path.join(folder, name), "rb"))
-
-
-def _list_folder(folder: str, only_packages: bool) -> _Source:
-    names: list[str] = []
-    tops = [folder]
-    if only_packages:
-        tops = [os.path.join(folder, name) for name in PACKAGES]
-        names += [f"{entry}/METADATA" for entry in os.listdir(folder) if entry.endswith(".dist-info") and entry.startswith(PACKAGES)]
-        names += [f"{entry}/PKG-INFO" for entry in os.listdir(folder) if entry.endswith(".egg-info") and entry.startswith(PACKAGES)]
-    for top in tops:
-        for where, folders, files in os.walk(top):
-            folders[:] = sorted(name for name in folders if not name.startswith(".") and name != "__pycache__")
-            names += [os.path.relpath(os.path.join(where, name), folder) for name in sorted(files)]
-    return _Source(folder, tuple(names), lambda name: open(os.path.join(folder, name), "rb"))
-
-
-def _read_source(source: _Source) -> Adapter:
+def _read_source(source: Source) -> Adapter:
     unread: list[tuple[str, str]] = []
     packages = tuple(_list_packages(source, unread))
     classes = _Classes()
@@ -197,7 +135,7 @@ def _join(found: Iterable[Adapter]) -> Adapter:
     return made
 
 
-def _list_packages(source: _Source, unread: list[tuple[str, str]]) -> Iterator[Package]:
+def _list_packages(source: Source, unread: list[tuple[str, str]]) -> Iterator[Package]:
     versions: dict[str, str] = {}
     for name in source.names:
         head, _, tail = name.rpartition("/")

@@ -170,7 +170,9 @@ def _select_shared(fields: dict[str, Any]) -> dict[str, str]:
     said: set[str] = set()
     for section, name in (keys.split_section_and_name(one["key"]) for one in fields["settings"]):
         said.update((name,) if section == "env" else load_env_twins().get(name, ()) if section == "options" else ())
-    return {name: str(text) for name, text in (fields.get("environment") or {}).items() if name not in said and _is_shared(name)}
+    log = (fields.get("proof") or {}).get("log")  # a folder of its own, where npuprof has switched the log on
+    variables = (fields.get("environment") or {}).items()
+    return {name: str(text) for name, text in variables if name not in said and text != log and _is_shared(name)}
 
 
 def _is_shared(name: str) -> bool:

@@ -1,0 +1,91 @@
+"""Where an adapter may be: installed for the Python on PATH, a folder, a wheel, a library; which files are in it, and how one is opened."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Callable, Iterator
+from typing import IO
+
+from npuprof.model import Finding, NpuprofError, Place, Record
+from npuprof.report.output import UnfitFileError, describe_os_error, name_special_file
+
+#: The packages of the adapter: for TF 1, and for TF 2.
+PACKAGES = ("npu_bridge", "npu_device")
+#: A longer file is no library of an adapter, and would be looked through for minutes.
+_LARGEST = 1 << 29
+
+
+class Source(Record):
+    """Where the files of an adapter are: their names, and how each is opened."""
+
+    shown: str
+    names: tuple[str, ...]
+    open: Callable[[str], IO[bytes]]
+
+
+def find_installed() -> Iterator[Source]:
+    """Yield the folders from which the Python on PATH imports, that hold a package of the adapter."""
+    import json
+    import shutil
+    import subprocess
+
+    program = shutil.which("python3") or shutil.which("python")
+    if program is None:
+        return
+    words = [program, "-c", "import sys, json; print(json.dumps(sys.path))"]
+    try:
+        done = subprocess.run(words, capture_output=True, timeout=60, check=False)  # noqa: S603 - no shell
+        folders = json.loads(done.stdout.splitlines()[-1]) if done.stdout else []
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return
+    for folder in dict.fromkeys(folder or os.curdir for folder in folders if isinstance(folder, str)):
+        if any(os.path.isdir(os.path.join(folder, name)) for name in PACKAGES):
+            yield _list_folder(folder, only_packages=True)
+
+
+def open_source(path: str) -> Source:
+    """Return the files at a path. Raises NpuprofError where they cannot be read."""
+    try:
+        if os.path.isdir(path):
+            inside = os.path.basename(os.path.abspath(path)) in PACKAGES
+            return _list_folder(os.path.dirname(os.path.abspath(path)) if inside else path, only_packages=inside)
+        _refuse_unfit(path)
+        if zipfile.is_zipfile(path):
+            archive = zipfile.ZipFile(path)
+            return Source(path, tuple(archive.namelist()), archive.open)
+        with _open_file(path):
+            pass
+    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        what = f"cannot read {path}: {describe_os_error(error, path)}"
+        raise NpuprofError([Finding("NP003", what, "", "name a folder, a wheel, or a shared library", where=Place(path))]) from None
+    folder = os.path.dirname(path)
+    return Source(folder or os.curdir, (os.path.basename(path),), lambda name: _open_file(os.path.join(folder, name)))
+
+
+def _list_folder(folder: str, only_packages: bool) -> Source:
+    names: list[str] = []
+    tops = [folder]
+    if only_packages:
+        tops = [os.path.join(folder, name) for name in PACKAGES]
+        names += [f"{entry}/METADATA" for entry in os.listdir(folder) if entry.endswith(".dist-info") and entry.startswith(PACKAGES)]
+        names += [f"{entry}/PKG-INFO" for entry in os.listdir(folder) if entry.endswith(".egg-info") and entry.startswith(PACKAGES)]
+    for top in tops:
+        for where, folders, files in os.walk(top):
+            folders[:] = sorted(name for name in folders if not name.startswith(".") and name != "__pycache__")
+            names += [os.path.relpath(os.path.join(where, name), folder) for name in sorted(files)]
+    return Source(folder, tuple(names), lambda name: _open_file(os.path.join(folder, name)))
+
+
+def _open_file(path: str) -> IO[bytes]:
+    _refuse_unfit(path)
+    return open(path, "rb")
+
+
+def _refuse_unfit(path: str) -> None:
+    """Raise UnfitFileError where nothing would be read of a path for long, or for ever."""
+    found = os.stat(path)
+    if name := name_special_file(found.st_mode):
+        raise UnfitFileError(0, f"it is {name}, not a file")
+    if found.st_size > _LARGEST and not zipfile.is_zipfile(path):
+        raise UnfitFileError(0, f"it is longer than {_LARGEST >> 20} MiB")
