@@ -177,6 +177,41 @@ def test_the_inputs_of_the_action_reach_it_as_they_are(github: GitHub, tmp_path:
     assert "nowhere" in done.stderr
 
 
+OLD = "[options]\ngraph_run_mode = true\n"
+WANTED = [
+    ({}, 1),
+    ({"baseline": "known file.json"}, 0),
+    ({"baseline": "$(touch x).json"}, 2),
+    ({"ignore": "NP2"}, 0),
+    ({"ignore": "NP1, NP202"}, 0),
+    ({"select": "NP1"}, 0),
+    ({"select": "NP202", "severity": "error"}, 1),
+    ({"baseline": "known file.json", "strict": "true"}, 1),
+    ({"baseline": "known file.json", "strict": "false"}, 0),
+    ({"strict": "yes"}, 2),
+]
+
+
+def prepare_old_store(change: Repo, run: Callable[..., Any]) -> None:
+    """Let a store have an error and a warning of before, the error in a baseline."""
+    change.git("checkout", "-q", "main")
+    change.commit({"old": OLD})
+    path = str(change.folder / "known file.json")
+    assert run("check", "--store", str(change.folder / "profiles"), "--baseline", path, "--write-baseline").code == 0
+    change.commit({"risky": RISKY}, "known")
+    change.git("rebase", "-q", "main", "change")
+
+
+@pytest.mark.parametrize(("inputs", "code"), WANTED, ids=str)
+def test_the_action_judges_as_its_inputs_say(
+    inputs: dict[str, str], code: int, github: GitHub, tmp_path: Path, change: Repo, machine: dict[str, str], run: Callable[..., Any]
+) -> None:
+    prepare_old_store(change, run)
+    done = run_action(ACTION, tmp_path, change, machine, **inputs)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert not (change.folder / "x").exists()
+
+
 def test_what_init_writes_for_github_runs_as_the_action_does(
     github: GitHub, tmp_path: Path, change: Repo, machine: dict[str, str], run: Callable[..., Any]
 ) -> None:
@@ -299,6 +334,16 @@ def test_the_gitlab_job_keeps_one_note_and_reports_code_quality(
     (row,) = [row for row in json.loads((change.folder / "gl-code-quality-report.json").read_text()) if row["check_name"] == "NP201"]
     assert row["location"] == {"path": "profiles/base.toml", "lines": {"begin": 6}}
     assert "**Broken**" in gitlab.bodies("project_3_bot")[0]
+
+
+@pytest.mark.parametrize(("inputs", "code"), WANTED, ids=str)
+def test_the_gitlab_job_judges_as_its_variables_say(
+    inputs: dict[str, str], code: int, gitlab: GitLab, change: Repo, machine: dict[str, str], run: Callable[..., Any]
+) -> None:
+    prepare_old_store(change, run)
+    machine["CI_MERGE_REQUEST_DIFF_BASE_SHA"] = change.git("rev-parse", "main")
+    done = run_job(change, machine, run, **{name.upper(): value for name, value in inputs.items()})
+    assert done.returncode == code, done.stdout + done.stderr
 
 
 def test_without_a_token_the_gitlab_job_only_prints(gitlab: GitLab, change: Repo, machine: dict[str, str], run: Callable[..., Any]) -> None:

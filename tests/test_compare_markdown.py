@@ -194,7 +194,7 @@ def test_long_values_that_many_share_are_whole_once_and_give_way_to_changes(repo
     assert all(f"<code>job/{number:03}</code>" in text for number in range(30)), "changes first"
     told = text.count("in full</summary>")
     assert 0 < told < 30
-    assert text.endswith(f"\nLeft out: {30 - told} values in full (`npuprof diff` shows them).\n")
+    assert text.endswith(f"\nLeft out: {30 - told} values in full (`npuprof diff --rev HEAD~1..HEAD` shows them).\n")
 
 
 @pytest.mark.slow

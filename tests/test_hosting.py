@@ -514,3 +514,175 @@ def test_a_base_that_is_nowhere_is_refused_and_the_presets_are_checked_all_the_s
     assert "NP061" in said.out
     assert "NP201" in said.out
     assert github.written == []
+
+
+# -- what fails the job is on the page -----------------------------------------------------------------------------------
+
+LOCKED = BASE.replace('scenario = "training"\n', 'scenario = "training"\nlocked = ["hccl_timeout"]\n')
+OLD = "[options]\ngraph_run_mode = true\n"
+FREE = '[profile]\nscenario = "training"\n\n[env]\nLD_PRELOAD = "/opt/x.so"\n'
+#: What stands in main before the branch leaves, what comes to main meanwhile, what the branch does; what the page says of it.
+RED: dict[str, tuple[dict[str, str | None], dict[str, str | None], dict[str, str | None], int, tuple[str, ...]]] = {
+    "a lock that came to the target": (
+        {},
+        {"base": LOCKED},
+        {"leaf": '[profile]\nextends = ["base"]\n[options]\nhccl_timeout = 600\n', "base": None},
+        1,
+        ("1 broken by the merge;", "**Broken by the merge with `main`**", "NP105 `hccl_timeout is", "profiles/leaf.toml:4", "try: `"),
+    ),
+    "an error that stands in the target": (
+        {"old": OLD},
+        {},
+        {},
+        1,
+        ("1 error of before", "**1 error of before, which fails the job**", "NP202 `", "profiles/old.toml:2", "graph_run_mode = 1`"),
+    ),
+    "an error that came to the target meanwhile": ({}, {"old": OLD}, {}, 1, ("1 error of before", "profiles/old.toml:2")),
+    "a rename of a preset with an error": (
+        {"old": OLD},
+        {},
+        {"old": None, "other": OLD},
+        1,
+        ("1 renamed", "**1 error of before, which fails the job**", "profiles/other.toml:2", "**Renamed**: `old` → `other`"),
+    ),
+    "a file with a name that no preset has": (
+        {},
+        {},
+        {"we`ird": FREE},
+        2,
+        ("1 error besides", "**What else fails the job**", "NP004", "profiles/we`ird.toml", "  try: `rename the file`"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", RED)
+def test_what_fails_the_job_is_on_the_page(way: str, github: GitHub, change: Repo, tmp_path: Path, run: Run) -> None:
+    before, meanwhile, own, code, told = RED[way]
+    change.git("checkout", "-q", "main")
+    change.commit({"fine": BASE, **before}, "before")
+    change.git("checkout", "-q", "-B", "change")
+    change.commit({"base": BASE.replace("1836", "1904"), **{name: text for name, text in own.items() if name != "base"}}, "own")
+    if "base" in own:
+        change.commit({"base": BASE}, "as it was")
+    head = change.head
+    change.git("checkout", "-q", "main")
+    if meanwhile:
+        change.commit(meanwhile, "meanwhile")
+    tip = change.head
+    change.git("checkout", "-q", "--detach")
+    change.git("merge", "-q", "--no-ff", "-m", "merge", head)
+    tell_event(tmp_path, change, base={"sha": tip, "ref": "main"}, head={"sha": head})
+    said = run("review")
+    assert said.code == code, said.err
+    (body,) = github.bodies(BOT)
+    for text in told:
+        assert text in body
+    assert max(map(body.index, told[1:])) < body.index("</summary>") if "<details>" in body else True, "what is broken comes first"
+    assert "fine" not in body
+
+
+def test_what_stands_under_broken_is_not_told_twice(github: GitHub, change: Repo, tmp_path: Path, run: Run) -> None:
+    change.commit(
+        {"base": BASE.replace("hccl_timeout", "hccl_timout"), "lost": '[profile]\nextends = ["nowhere"]\n', "torn": "x = ["}, "wrong"
+    )
+    head = change.head
+    change.git("checkout", "-q", "main")
+    change.commit({"other": BASE}, "meanwhile")
+    change.git("merge", "-q", "--no-ff", "-m", "merge", head)
+    tell_event(tmp_path, change, base={"sha": change.git("rev-parse", "HEAD^1"), "ref": "main"}, head={"sha": head})
+    assert run("review").code == 2
+    (body,) = own(github)
+    assert [body.count(f"- {code} ") for code in ("NP201", "NP101", "NP001")] == [1, 1, 1], body
+    assert "besides" not in body
+    assert "by the merge" not in body
+
+
+def test_warnings_that_fail_a_strict_job_are_on_the_page(github: GitHub, change: Repo, tmp_path: Path, run: Run) -> None:
+    change.commit({"free": FREE}, "free")
+    tell_event(tmp_path, change)
+    assert run("review", "--strict").code == 1
+    assert "**What else fails the job**\n\n- NP605" in own(github)[0]
+    assert run("review").code == 0
+    assert "fails the job" not in own(github)[0]
+
+
+UNREADABLE = {
+    "a torn npuprof.toml": ("[[rule]\n", "NP001", "npuprof.toml:1"),
+    "another npuprof": ('requires = ">=99"\n', "NP041", "npuprof.toml:1"),
+    "no store at all": (None, "NP010", "try: "),
+}
+
+
+@pytest.mark.parametrize("way", UNREADABLE)
+def test_a_store_that_cannot_be_judged_is_told_and_the_comment_of_before_goes(
+    way: str, service: StandIn, change: Repo, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text, code, place = UNREADABLE[way]
+    assert run("review").code == 0
+    if text is None:
+        change.git("rm", "-rq", "profiles")
+    else:
+        (change.folder / "npuprof.toml").write_text(text)
+    change.commit(message="torn")
+    tell_event(tmp_path, change)
+    monkeypatch.setenv("CI_COMMIT_SHA", change.head)
+    said = run("review", "--store", "profiles")
+    assert said.code == 2
+    (body,) = own(service)
+    assert "1836 → 1904" not in body
+    assert code in body
+    assert place in body
+    assert code in said.out, "the log, or an annotation"
+    if isinstance(service, GitHub):
+        assert "::error " in said.out
+        assert code in (tmp_path / "summary.md").read_text().rpartition("### Presets")[2]
+
+
+def test_what_a_baseline_hides_fails_no_job_in_silence(github: GitHub, change: Repo, tmp_path: Path, run: Run) -> None:
+    change.git("checkout", "-q", "main")
+    change.commit({"lost": '[profile]\nextends = ["nowhere"]\n'}, "lost")
+    change.git("checkout", "-q", "-B", "change")
+    tell_event(tmp_path, change)
+    assert run("review", "--ignore", "NP101").code == 2
+    assert "**1 preset cannot be read or resolved, and what says why is left out here (npuprof check)**" in own(github)[0]
+
+
+def test_the_summary_has_what_the_comment_has_no_room_for(github: GitHub, change: Repo, tmp_path: Path, run: Run) -> None:
+    many = {f"job/{number:03}": f'[options]\ndump_path = "/{number}/{"ä" * 2000}"\n' for number in range(60)}
+    change.commit(many, "many")
+    start = change.head
+    change.commit({name: text.replace("/ä", "/ö") for name, text in many.items()}, "other")
+    tell_event(tmp_path, change, base={"sha": start})
+    assert run("review").code in (0, 1)
+    (body,) = own(github)
+    summary = (tmp_path / "summary.md").read_text()
+    assert len(body) < 60_100
+    assert f"(`npuprof diff --rev {start[:12]}...{change.head[:12]}` shows them)" in body
+    assert "Left out" not in summary
+    assert all(f"<code>job/{number:03}</code>" in summary for number in range(60))
+    assert len(summary.encode()) < 1024 * 1024
+
+
+REFUSALS = [
+    ("Resource not accessible by integration", True),
+    ("Not Found", True),
+    ("Must have admin rights to Repository.", True),
+    ("403 Forbidden", True),
+    ("404 Project Not Found", True),
+    ("insufficient_scope", True),
+    ("", True),
+    ("Unable to create comment because issue is locked.", False),
+    ("Repository was archived so is read-only.", False),
+    ("User is blocked", False),
+    ("Although you appear to have the correct authorization credentials, the team has an IP allow list enabled", False),
+]
+
+
+@pytest.mark.parametrize(("message", "is_right"), REFUSALS)
+def test_the_reason_of_a_service_is_not_guessed_over(message: str, is_right: bool, github: GitHub, run: Run) -> None:
+    github.faults = [Fault("POST", 403, text=json.dumps({"message": message})) for _ in range(2)]
+    github.tokens = {SECRET: Token("ada")}
+    said = run("review")
+    assert said.code == 0
+    assert f"GitHub refuses it (403{': ' if message else ''}{message})" in said.err
+    assert ("The token lacks the right" in said.err) == is_right

@@ -62,14 +62,19 @@ class Diff(Verb):
             if self.link is not None and not is_address(self.link):
                 hint = "write it as a browser shows it: https://github.com/team/presets"
                 raise NpuprofError([Finding("NP902", f"--link {self.link!r} is no address", "", hint)])
-            return self._answer_survey(self._compare_revisions(workspace, self.rev or "HEAD"))
+            return self.answer_survey(self._compare_revisions(workspace, self.rev or "HEAD"))
         if len(self.specs) > 2:
             return self._answer_matrix(workspace)
         if len(self.specs) == 1 and (processes := find_processes(self.specs[0], workspace)) is not None:
             return answer_ranks(self, processes)
-        return self._answer_survey(self._compare_two(workspace), single=True)
+        return self.answer_survey(self._compare_two(workspace), single=True)
 
-    def _answer_survey(self, found: Survey, single: bool = False) -> Answer:
+    def compare_revisions(self) -> Survey:
+        """Return what differs in the store between the revisions asked for. Raises NpuprofError."""
+        return self._compare_revisions(open_workspace(self.store, spec.build_context(self.cann, self.product)), self.rev or "HEAD")
+
+    def answer_survey(self, found: Survey, single: bool = False) -> Answer:
+        """Return what differs as the answer; exit 2 where not all could be told."""
         from npuprof.compare import data, html, markdown
 
         unread = [pair.name for pair in found.pairs if pair.unread]
@@ -85,7 +90,7 @@ class Diff(Verb):
             return Answer("".join(f"{pair.name}\n" for pair in found.different_pairs), tuple(untold), code)
         forms: Forms = {
             "text": lambda: self._format_text(found, single),
-            "markdown": lambda: markdown.format_survey_markdown(found, page=self._build_page(found)),
+            "markdown": lambda: markdown.format_survey_markdown(found, page=self.build_page(found)),
             "html": lambda: html.format_survey_html(found),
             "json": lambda: data.format_survey_json(found, self.everything, single),
         }
@@ -95,14 +100,21 @@ class Diff(Verb):
         ]
         return Answer(forms, (*untold, *self._beside), code)
 
-    def _build_page(self, found: Survey) -> Page:
-        """Return what a page says beside the changes: links to lines, and the owners of what is reached."""
+    def build_page(self, found: Survey) -> Page:
+        """Return what a page says beside the changes: links to lines, the owners of what is reached, the command that shows it all."""
         from npuprof.compare.owners import find_owners
         from npuprof.compare.spans import Page
 
         if self._owned is None:
-            return Page()
-        return Page(self.link or "", find_owners(found, self._owned))
+            return Page(command=self._format_command())
+        return Page(self.link or "", find_owners(found, self._owned), command=self._format_command())
+
+    def _format_command(self) -> str:
+        """Return what to type to see the same on a terminal; of full ids the beginning."""
+        rev = None if self.rev is None else re.sub(r"\b(?:[0-9a-f]{64}|[0-9a-f]{40})\b", lambda found: found[0][:12], self.rev)
+        given = {"--rev": rev, "--store": self.store, "--cann": self.cann, "--product": self.product}
+        words = [word for name, value in given.items() if value is not None for word in (name, value)]
+        return " ".join(["npuprof diff", *map(_quote, words), *(["--raw"] if self.raw else []), *map(_quote, self.specs)])
 
     def _format_text(self, found: Survey, single: bool) -> str:
         from npuprof.compare import plain
@@ -200,6 +212,13 @@ def _refuse_revision(workspace: spec.Workspace, word: str) -> None:
 
 def _label_commit(text: str, commit: str) -> str:
     return commit[:7] if commit.startswith(text) and len(text) >= 7 else f"{text} ({commit[:7]})"
+
+
+def _quote(word: str) -> str:
+    """Return a word as it is typed in a shell; a tilde within it, as in ``HEAD~1``, needs no quotes."""
+    from shlex import quote
+
+    return word if re.fullmatch(r"[\w./:@%+=,-][\w./:@%+=,~-]*", word, re.ASCII) else quote(word)
 
 
 def _shorten(text: str) -> str:

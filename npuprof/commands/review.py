@@ -3,20 +3,51 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from urllib.parse import quote
 
 from npuprof import hosting
 from npuprof.commands.check import Check
-from npuprof.commands.parameters import BASELINE, IGNORE, SEVERITY, STORE, STRICT
+from npuprof.commands.parameters import BASELINE, IGNORE, SELECT, SEVERITY, STORE, STRICT
 from npuprof.commands.verb import Verb, flag, option
 from npuprof.hosting.job import Job
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.report.findings import FORMATS, format_findings, format_severity_counts
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.commands.reviewed import States
+    from npuprof.compare.survey import Survey
+
 #: What a report for the service itself is written as.
 _REPORTS = {"GitHub": "sarif", "GitLab": "gitlab"}
+#: GitHub takes a summary of 1 MiB, and a log is no place for more either; in bytes.
+_SUMMARY_LIMIT = 1_000_000
+
+
+@dataclass
+class _Found:
+    """What a job knows so far: findings to be told, those that fail it, what could not be done, remarks, the exit code."""
+
+    told: list[Finding] = field(default_factory=list)
+    failing: list[Finding] = field(default_factory=list)
+    problems: list[Finding] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    code: int = 0
+    unresolved: int = 0
+
+    def note_failures(self, findings: Iterable[Finding]) -> None:
+        """Note what stands in the way of judging or comparing: each once."""
+        new = [
+            one
+            for one in findings
+            if (one.code, one.message, one.place) not in {(own.code, own.message, own.place) for own in self.problems}
+        ]
+        self.problems += new
+        self.failing += new
+        self.code = 2
 
 
 class Review(Verb):
@@ -34,6 +65,7 @@ class Review(Verb):
     sync: bool = flag("--sync", text="First fetch the sources that npuprof.lock names, here and in the commits that are compared.")
     severity: str | None = SEVERITY
     strict: bool = STRICT
+    select: list[str] = SELECT
     ignore: list[str] = IGNORE
     baseline: str | None = BASELINE
     store: str | None = STORE
@@ -41,34 +73,22 @@ class Review(Verb):
     def run(self) -> Answer:
         """Return what was found. Exit codes are those of ``check``, and 2 where it cannot be told what changes. Raises NpuprofError.
 
-        A comment that could not be written is told, and changes no exit code.
+        Whatever fails the job is on the page. A comment that could not be written is told, and changes no exit code.
         """
         job = hosting.read_job(os.environ)
+        job = replace(job, base=self.base) if self.base else job
         check = Check({
-            "store": self.store, "format": job.format, "severity": self.severity, "strict": self.strict, "ignore": self.ignore,
-            "baseline": self.baseline, "color": "never",
+            "store": self.store, "format": job.format, "severity": self.severity, "strict": self.strict, "select": self.select,
+            "ignore": self.ignore, "baseline": self.baseline, "color": "never",
         })  # fmt: skip
-        check.refuse_odd_choice()
-        problems = self._sync_sources()
-        outcome = check.judge(check.open_store())
-        told = check.select_told(outcome.settled.findings)
-        code = check.decide_code(outcome.settled.findings, outcome.unresolved)
-        remarks = [check.describe_outcome(outcome)]
+        found = _Found()
+        if unsynced := self._sync_sources():
+            found.note_failures(unsynced)
+        self._judge(check, found)
         if self.report is not None:
-            self._write_report(self.report, job, told)
-        code = 2 if problems else code
-        page = ""
-        if job.number:
-            try:
-                page, found = self._build_page(job, remarks)
-                code = max(code, found if found > 1 else 0)
-                problems += self._publish(job, page, found > 0, remarks)
-            except NpuprofError as error:
-                problems, code = [*problems, *error.findings], 2
-        if page:
-            told, left = self._select_caused(check, job, told)
-            remarks += left
-        return Answer(self._format_answer(job, told, page, problems), tuple(remarks), code, problems=problems)
+            self._write_report(self.report, job, found)
+        page = self._review(job, check, found) if job.number else ""
+        return Answer(self._format_answer(job, found, page), tuple(found.remarks), found.code, problems=found.problems)
 
     def _sync_sources(self, rev: str | None = None) -> list[Finding]:
         """Fetch what the lock names, of the work tree or at a revision; return what could not be had."""
@@ -81,92 +101,132 @@ class Review(Verb):
             return list(error.findings)
         return []
 
-    def _write_report(self, path: str, job: Job, told: Sequence[Finding]) -> None:
+    def _judge(self, check: Check, found: _Found) -> None:
+        """Note what a check of the work tree finds, or why there can be none."""
+        try:
+            check.refuse_odd_choice()
+            outcome = check.judge(check.open_store())
+        except NpuprofError as error:
+            found.note_failures(error.findings)
+            return
+        findings = outcome.settled.findings
+        found.told = check.select_told(findings)
+        found.failing += [one for one in findings if check.decide_code([one])]
+        found.unresolved = outcome.unresolved
+        found.code = max(found.code, check.decide_code(findings, outcome.unresolved))
+        found.remarks.append(check.describe_outcome(outcome))
+
+    def _write_report(self, path: str, job: Job, found: _Found) -> None:
         from npuprof.report.writing import write_files_atomically
 
-        write_files_atomically({path: FORMATS[_REPORTS[job.service]](told)})
+        try:
+            write_files_atomically({path: FORMATS[_REPORTS[job.service]]([*found.told, *found.problems])})
+        except NpuprofError as error:
+            found.note_failures(error.findings)
 
-    def _build_page(self, job: Job, remarks: list[str]) -> tuple[str, int]:
-        """Return what the pull request changes as a page; 0 where that is nothing, 2 where not all could be read. Raises NpuprofError."""
+    def _review(self, job: Job, check: Check, found: _Found) -> str:
+        """Compare what the pull request is made of, and publish it; return the page for the log. Faults are noted."""
         from npuprof.commands.diff import Diff
-        from npuprof.compare.spans import is_address
+        from npuprof.commands.reviewed import States, format_review_page, list_unexplained, sort_faults
+        from npuprof.compare.spans import COMMENT_LIMIT, is_address
+
+        rev, link = f"{job.base}...{job.head}", job.pages if is_address(job.pages) else None
+        diff = Diff({"rev": rev, "format": "markdown", "link": link, "exit_code": True, "store": self.store})
+        survey: Survey | None = None
+        states: States | None = None
+        is_whole, differs = False, False
+        try:
+            self._complete_checkout(job)
+            is_whole = True
+            survey = diff.compare_revisions()
+            states = States(job, self.store, self.severity)
+        except NpuprofError as error:
+            found.note_failures(error.findings)
+        if survey is not None:
+            answer = diff.answer_survey(survey)
+            found.remarks += answer.remarks
+            found.code = max(found.code, answer.code if answer.code > 1 else 0)
+            differs = answer.code > 0
+        faults = sort_faults(found.failing, survey, states, job.target or "the target branch")
+        if found.unresolved and not (faults or differs):
+            faults = list_unexplained(found.unresolved)
+
+        def format_page(limit: int) -> str:
+            return format_review_page(diff, survey, faults, limit)
+
+        page = _fit_bytes(format_page, _SUMMARY_LIMIT)
+        self._publish(job, page, format_page(COMMENT_LIMIT), is_whole and (differs or found.code > 0), found)
+        if states is not None:
+            self._leave_out_known(check, job, states, found)
+        return page
+
+    def _complete_checkout(self, job: Job) -> None:
+        """Fetch what the comparison lacks: commits, and with ``sync`` sources. Raises NpuprofError."""
         from npuprof.hosting.checkout import complete_checkout
         from npuprof.store import spec
 
-        base = self.base or job.base
-        complete_checkout(spec.Workspace(self.store).store.root, base, job.head, job.depth)
-        for side in (base, job.head):
-            self._sync_sources(side)  # a side that cannot be had is told by the comparison
-        rev = f"{base}...{job.head}"
-        link = job.pages if is_address(job.pages) else None
-        answer = Diff({"rev": rev, "format": "markdown", "link": link, "exit_code": True, "store": self.store}).run()
-        remarks += answer.remarks
-        return str(answer.write_form("markdown")), answer.code
-
-    def _select_caused(self, check: Check, job: Job, told: Sequence[Finding]) -> tuple[list[Finding], list[str]]:
-        """Return the findings that the pull request brings, and those that fail the job; a remark counts the others.
-
-        What was there before is known by its file, code, key and message; all is told where the state before cannot be judged.
-        """
-        aside = [finding for finding in told if not check.decide_code([finding])]
-        if not aside:
-            return list(told), []
-        from npuprof.commands import baselines
-        from npuprof.commands.baseline_comparing import compare_with_baseline
-        from npuprof.store import revisions, spec
-
         try:
-            repository = revisions.find_repository(spec.Workspace(self.store).store)
-            commits = [repository.resolve_commit(rev) for rev in (self.base or job.base, "HEAD")]
-            before = Check(
-                {"store": self.store, "rev": repository.find_merge_base(*commits), "format": "github", "severity": self.severity}
-            )
-            known = before.judge(before.open_store()).settled.findings
-        except NpuprofError:
-            return list(told), []
-        baseline = baselines.Baseline(place := os.path.join(repository.top, "-"), None, baselines.count_marks(known, place))
-        new = {id(finding) for finding in compare_with_baseline(aside, baseline, lambda _: False).new}
-        left = {id(finding) for finding in aside} - new
-        if not left:
-            return list(told), []
-        counted = format_severity_counts([finding for finding in told if id(finding) in left])
-        remark = f"{counted} that this {_name_request(job)} did not bring {'is' if len(left) == 1 else 'are'} left out here (npuprof check)"
-        return [finding for finding in told if id(finding) not in left], [remark]
+            folder = spec.Workspace(self.store).store.root
+        except NpuprofError:  # told by the check; the commits may be had all the same
+            folder = os.getcwd()
+        complete_checkout(folder, job.base, job.head, job.depth)
+        for side in (job.base, job.head):
+            self._sync_sources(side)  # a side that cannot be had is told by the comparison
 
-    def _publish(self, job: Job, page: str, differs: bool, remarks: list[str]) -> list[Finding]:
-        """Write the summary and the comment; return what could not be."""
-        problems = []
+    def _leave_out_known(self, check: Check, job: Job, states: States, found: _Found) -> None:
+        """Keep the findings that the pull request brings, and those that fail the job; a remark counts the others."""
+        aside = [finding for finding in found.told if not check.decide_code([finding])]
+        new = {id(finding) for finding in states.drop_known(aside, states.left)}
+        left = [finding for finding in aside if id(finding) not in new]
+        if not left:
+            return
+        are = "is" if len(left) == 1 else "are"
+        found.remarks.append(
+            f"{format_severity_counts(left)} that this {_name_request(job)} did not bring {are} left out here (npuprof check)"
+        )
+        gone = set(map(id, left))
+        found.told = [finding for finding in found.told if id(finding) not in gone]
+
+    def _publish(self, job: Job, page: str, short: str, wanted: bool, found: _Found) -> None:
+        """Write the summary and the comment, which is the ``short`` page; note what could not be."""
         if job.summary:
             try:
                 with open(job.summary, "a", encoding="utf-8", errors="surrogateescape") as file:
                     file.write(page)
             except OSError as error:
                 what = f"the summary of the job cannot be written: {error.strerror}"
-                problems.append(Finding("NP062", what, "", "see the comment, or npuprof diff"))
+                found.problems.append(Finding("NP062", what, "", "see the comment, or npuprof diff"))
         if job.comments is None:
             hint = job.token_hint
-            problems.append(Finding("NP062", "no comment is written: there is no token", "", hint, severity="info"))
-            return problems
+            found.problems.append(Finding("NP062", "no comment is written: there is no token", "", hint, severity="info"))
+            return
         from npuprof.hosting.comments import keep_comment
         from npuprof.hosting.service import ServiceError
 
         try:
-            done = keep_comment(job.comments, _build_marker(self.store or os.environ.get("NPUPROF_STORE")), page, differs)
+            done = keep_comment(job.comments, _build_marker(self.store or os.environ.get("NPUPROF_STORE")), short, wanted)
         except ServiceError as error:
-            why = "The token lacks the right; that of a fork may only read." if error.refused else ""
+            why = "The token lacks the right; that of a fork may only read." if error.lacks_right else ""
             where = "the summary of this job" if job.summary else "the log of this job"
             what = f"the comment could not be written: {error.message}"
             problem = Finding("NP062", what, why, f"see {where}, which has all of it")
-            problems.append(problem._replace(severity="info") if error.refused else problem)
+            found.problems.append(problem._replace(severity="info") if error.refused else problem)
         else:
-            remarks.append(f"the comment on {_name_request(job)} {job.number}: {done}")
-        return problems
+            found.remarks.append(f"the comment on {_name_request(job)} {job.number}: {done}")
 
-    def _format_answer(self, job: Job, told: Sequence[Finding], page: str, problems: Sequence[Finding]) -> str:
+    def _format_answer(self, job: Job, found: _Found, page: str) -> str:
         """Return what the log shows: on GitHub what becomes annotations, else the page and the findings."""
         if job.format == "github":
-            return FORMATS["github"]([*told, *problems])
-        return f"{page}\n{format_findings(told)}" if page and told else page + format_findings(told)
+            return FORMATS["github"]([*found.told, *found.problems])
+        return f"{page}\n{format_findings(found.told)}" if page and found.told else page + format_findings(found.told)
+
+
+def _fit_bytes(format_page: Callable[[int], str], room: int) -> str:
+    """Return a page of at most so many bytes, whatever characters it has."""
+    limit = room
+    while len((page := format_page(limit)).encode(errors="surrogateescape")) > room:
+        limit = limit * 3 // 4
+    return page
 
 
 def _name_request(job: Job) -> str:

@@ -7,10 +7,20 @@ from html import escape
 from typing import NamedTuple
 
 from npuprof.compare.changes import Change
+from npuprof.compare.crowds import format_crowd
+from npuprof.compare.faults import is_broken
 from npuprof.compare.folds import fold_changes, format_pair_headline, format_pair_verdicts, identify_change
 from npuprof.compare.longvalues import format_short_sentence, list_full_values, shorten_text
-from npuprof.compare.pagehead import RISKS, format_head, format_short_head, is_broken, rank_risk
-from npuprof.compare.spans import Page, collect_revisions, format_code_list, format_code_span, format_listed_span, show_place
+from npuprof.compare.pagehead import RISKS, format_head, rank_risk
+from npuprof.compare.spans import (
+    Page,
+    collect_revisions,
+    format_code_list,
+    format_code_span,
+    format_listed_span,
+    measure_listed,
+    show_place,
+)
 from npuprof.report.text import escape_controls, format_count
 
 TYPE_CHECKING = False
@@ -19,13 +29,9 @@ if TYPE_CHECKING:
     from npuprof.compare.pairs import Pair
     from npuprof.compare.survey import Survey
 
-#: GitHub takes 65,536 characters in a comment; some room is left for a heading above.
-COMMENT_LIMIT = 60_000
 _HEAD = "| | change | risk | cause |\n|---|---|---|---|\n"
-#: How much room is kept for the sentence that counts what is left out.
+#: How much room is kept for the sentence that counts what is left out, besides the command in it.
 _RESERVE = 200
-#: How many characters the rows of one table take at most.
-_TABLE_LIMIT = 20_000
 
 
 class _Piece(NamedTuple):
@@ -38,22 +44,24 @@ class _Piece(NamedTuple):
     full: bool = False
 
 
-def format_survey_markdown(survey: Survey, limit: int = COMMENT_LIMIT, page: Page | None = None) -> str:
-    """Return a survey as markdown of at most ``limit`` characters; what is broken or removed is told whatever else is left out.
+def format_survey_markdown(survey: Survey, page: Page | None = None) -> str:
+    """Return a survey as markdown of at most as many characters as a page may have.
 
-    Of what has no room, as many presets are named as fit, and all is counted.
+    What is broken or removed is told whatever else is left out; of what has no room, as many presets are named as fit, and all is
+    counted.
     """
     page = (page or Page())._replace(revisions=collect_revisions(survey.pairs))
-    names_room = limit // 8
-    out = format_head(survey, page)
-    if len(out) > limit - names_room:
-        out = format_short_head(survey, limit - names_room)
+    limit = page.limit - _RESERVE - len(page.command)
     pieces = _list_pieces(survey, page)
     if len(survey.pairs) == 1:  # whoever asks for one preset wants to see it
         pieces = [piece._replace(text=piece.text.replace("<details>", "<details open>", 1)) for piece in pieces]
-    room = limit - len(out) - _RESERVE
-    if sum(len(piece.text) for piece in pieces) > room:
-        room -= names_room
+    out, known = format_head(survey, page, limit)
+    names_room = 0
+    if len(out) + sum(len(piece.text) for piece in pieces) > limit:
+        names_room = min(page.names_room, _measure_names(pieces, known))
+        if len(out) > limit - names_room:
+            out, known = format_head(survey, page, limit - names_room)
+    room = limit - names_room - len(out)
     told = 0
     for piece in pieces:
         room -= len(piece.text)
@@ -61,10 +69,16 @@ def format_survey_markdown(survey: Survey, limit: int = COMMENT_LIMIT, page: Pag
             break
         out += piece.text
         told += 1
-    return out + _format_left(pieces[:told], pieces[told:], min(names_room, limit - len(out) - _RESERVE))
+    return out + _format_left(pieces[:told], pieces[told:], known, page.command, limit - len(out))
 
 
-def _format_left(told: Sequence[_Piece], left: Sequence[_Piece], room: int) -> str:
+def _measure_names(pieces: Sequence[_Piece], known: Container[str]) -> int:
+    """Return how many characters the names of presets take of which the head says nothing, with the words around them."""
+    names = dict.fromkeys(name for piece in pieces for name in piece.presets if name not in known)
+    return measure_listed(list(map(format_listed_span, names))) + _RESERVE if names else 0
+
+
+def _format_left(told: Sequence[_Piece], left: Sequence[_Piece], known: frozenset[str], command: str, room: int) -> str:
     """Return the count of what is not on a page, with the names of presets of which nothing else is said."""
     changes = sum(piece.cut for piece in told) + sum(piece.changes for piece in left)
     parts = sum(not piece.full for piece in left)
@@ -74,10 +88,10 @@ def _format_left(told: Sequence[_Piece], left: Sequence[_Piece], room: int) -> s
     counts += [f"{format_count(full, 'value')} in full"] if full else []
     if not counts:
         return ""
-    known = {name for piece in told for name in piece.presets}
+    known = known.union(name for piece in told for name in piece.presets)
     names = [name for name in dict.fromkeys(name for piece in left for name in piece.presets) if name not in known]
-    listed = f"\n\nNothing more is said of {format_count(len(names), 'preset')}: {format_code_list(names, room)}" if names else ""
-    return f"\nLeft out: {' and '.join(counts)} (`npuprof diff` shows them).{listed}\n"
+    listed = f"\n\nNothing more is said of {format_count(len(names), 'preset')}: {format_crowd(names, room - _RESERVE)}" if names else ""
+    return f"\nLeft out: {' and '.join(counts)} ({format_code_span(command)} shows them).{listed}\n"
 
 
 def format_change_table(changes: Sequence[Change], page: Page) -> str:
@@ -86,11 +100,11 @@ def format_change_table(changes: Sequence[Change], page: Page) -> str:
 
 
 def _format_table(changes: Sequence[Change], page: Page) -> tuple[str, int]:
-    """Return changes as a table, as many as a part of a page may take, and how many are left out."""
+    """Return changes as a table, as many as have room in a third of a page, and how many are left out."""
     out = _HEAD
     for place, change in enumerate(changes):
         row = _format_markdown_row(change, page)
-        if len(out) + len(row) > _TABLE_LIMIT:
+        if len(out) + len(row) > page.limit // 3:
             return f"{out}\nand {format_count(len(changes) - place, 'change')} more\n", len(changes) - place
         out += row
     return out, 0
@@ -118,7 +132,7 @@ def _list_pieces(survey: Survey, page: Page) -> list[_Piece]:
             verdicts.setdefault(line, []).append(pair.name)
     common = {line: tuple(names) for line, names in verdicts.items() if len(names) > 1}
     for line, names in common.items():
-        pieces.append(_format_verdict(line, names, told))
+        pieces.append(_format_verdict(line, names, told, page))
         told.append(names)
     singles = []
     every = [fold.change for fold in wide]
@@ -154,14 +168,14 @@ def _format_group(names: tuple[str, ...], folds: list[Fold], told: Sequence[tupl
     shown = ", ".join(causes[:3]) + (f" and {len(causes) - 3} more" if len(causes) > 3 else "")
     out = f"\n**{shown or 'one cause'} → {len(names)} presets**\n\n"
     table, cut = _format_table(changes, page)
-    return _Piece(out + table + _format_reach(names, told), names, len(changes), cut)
+    return _Piece(out + table + _format_reach(names, told, page), names, len(changes), cut)
 
 
-def _format_reach(names: tuple[str, ...], told: Sequence[tuple[str, ...]]) -> str:
+def _format_reach(names: tuple[str, ...], told: Sequence[tuple[str, ...]], page: Page) -> str:
     """Return a list of presets, folded; what it lacks of one above, where it is nearly that."""
     if alike := _find_like_list(names, told):
         return f"\nThe {len(alike)} presets above{_describe_difference(names, alike)}.\n"
-    return f"\n<details><summary>{len(names)} presets</summary>\n\n{format_code_list(names)}\n\n</details>\n"
+    return f"\n<details><summary>{len(names)} presets</summary>\n\n{format_crowd(names, page.names_room)}\n\n</details>\n"
 
 
 def _find_like_list(names: tuple[str, ...], told: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
@@ -182,9 +196,9 @@ def _list_verdicts(pair: Pair) -> list[str]:
     return [line for line in format_pair_verdicts(pair) if not line.startswith("breaks ")]
 
 
-def _format_verdict(line: str, names: tuple[str, ...], told: Sequence[tuple[str, ...]]) -> _Piece:
+def _format_verdict(line: str, names: tuple[str, ...], told: Sequence[tuple[str, ...]], page: Page) -> _Piece:
     """Return a finding that came to many presets, or went, with the list of those."""
-    out = f"\n**{len(names)} presets**: {format_listed_span(shorten_text(line))}\n{_format_reach(names, told)}"
+    out = f"\n**{len(names)} presets**: {format_listed_span(shorten_text(line))}\n{_format_reach(names, told, page)}"
     return _Piece(out, names, 0)
 
 

@@ -51,8 +51,7 @@ def _format_matrix_cells(configs: Sequence[Config], table: list[Row]) -> list[li
 
 def format_matrix_markdown(configs: Sequence[Config], table: list[Row]) -> str:
     """Return rows as a markdown table."""
-    from npuprof.compare.markdown import COMMENT_LIMIT
-    from npuprof.compare.spans import format_code_span
+    from npuprof.compare.spans import COMMENT_LIMIT, format_code_span
 
     head = f"| key | {' | '.join(format_code_span(config.name) for config in configs)} |\n|---|{'---|' * len(configs)}\n"
     body = [

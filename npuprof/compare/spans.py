@@ -6,29 +6,47 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from npuprof.model import Origin
+from npuprof.model import Finding, Origin
 from npuprof.report.text import escape_controls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.compare.pairs import Pair
 
+#: GitHub takes 65,536 characters in a comment; some room is left for a heading above.
+COMMENT_LIMIT = 60_000
 #: How many characters a list of names takes at most, where nothing else is said.
 NAMES_LIMIT = 8_000
 _PIPE = re.compile(r"(?<!\\)(\\*)\|")
 _ADDRESS = re.compile(r"https?://[^\s()<>\[\]`|]+")
 
 
+class Faults(NamedTuple):
+    """Findings that a page tells beside those of the changes, under a title; ``counted`` is what its first line says of them."""
+
+    title: str
+    counted: str
+    findings: Sequence[Finding]
+
+
 class Page(NamedTuple):
-    """What a page can say beside the changes: the address of the repository, and the owners of presets.
+    """What a page can say beside the changes: the address of the repository, the owners of presets, ``faults`` found elsewhere.
 
     ``revisions`` are the commits that it compares, where they are known: a place in another one, as of a parent that is pinned,
-    is told with its commit.
+    is told with its commit. ``command`` shows what has no room, in ``limit`` characters.
     """
 
     address: str = ""
     owners: Mapping[str, Sequence[str]] = {}
     revisions: frozenset[str] = frozenset()
+    faults: Sequence[Faults] = ()
+    command: str = "npuprof diff"
+    limit: int = COMMENT_LIMIT
+
+    @property
+    def names_room(self) -> int:
+        """How many characters a list of names takes at most, where nothing else is said."""
+        return NAMES_LIMIT * self.limit // COMMENT_LIMIT
 
 
 def format_code_span(text: str, in_table: bool = True) -> str:
@@ -56,8 +74,13 @@ def format_code_list(names: Sequence[str], room: int = NAMES_LIMIT) -> str:
     return join_fitting(list(map(format_listed_span, names)), room)
 
 
-def join_fitting(shown: Sequence[str], room: int = NAMES_LIMIT) -> str:
-    """Return texts as a list, as many as have room; the others are counted."""
+def measure_listed(shown: Sequence[str]) -> int:
+    """Return how many characters texts take as a list."""
+    return sum(map(len, shown)) + 2 * len(shown)
+
+
+def join_fitting(shown: Sequence[str], room: int = NAMES_LIMIT, noun: str = "") -> str:
+    """Return texts as a list, as many as have room; the others are counted, as what ``noun`` says."""
     fitting = 0
     for text in shown:
         room -= len(text) + 2
@@ -65,7 +88,10 @@ def join_fitting(shown: Sequence[str], room: int = NAMES_LIMIT) -> str:
             break
         fitting += 1
     more = len(shown) - fitting
-    return ", ".join(shown[:fitting]) + (f" and {more} more" if more and fitting else f"{more} of them" if more else "")
+    if not more:
+        return ", ".join(shown)
+    what = f" {noun}{'' if more == 1 else 's'}" if noun else ""
+    return f"{', '.join(shown[:fitting])} and {more} more{what}" if fitting else f"{more}{what or ' of them'}"
 
 
 def collect_revisions(pairs: Iterable[Pair]) -> frozenset[str]:

@@ -49,7 +49,13 @@ def read_github_job(environ: Mapping[str, str]) -> Job:
         _DEPTH,
         comments,
         _TOKEN_HINT,
+        _read_branch(said),
     )
+
+
+def _read_branch(said: dict[str, Any]) -> str:
+    name = _reach(said, "base", "ref")
+    return name if isinstance(name, str) else ""
 
 
 class GitHubComments:

@@ -44,6 +44,7 @@ def read_gitlab_job(environ: Mapping[str, str]) -> Job:
         depth=_DEPTH,
         comments=comments,
         token_hint=_TOKEN_HINT,
+        target=environ.get("CI_MERGE_REQUEST_TARGET_BRANCH_NAME", ""),
     )
 
 

@@ -37,8 +37,8 @@ class Job:
 
     ``number`` is that of the pull request, 0 where it is for none; then only the presets are checked. ``base`` and ``head`` are its
     commits, ``pages`` the address for links to lines, ``summary`` the file for what is shown beside the job's log (empty where the log
-    itself is the place), ``depth`` what to write so that the checkout is whole. ``comments`` is None without a token, which
-    ``token_hint`` says how to give.
+    itself is the place), ``target`` the branch that it is for, ``depth`` what to write so that the checkout is whole. ``comments`` is
+    None without a token, which ``token_hint`` says how to give.
     """
 
     service: str
@@ -51,6 +51,7 @@ class Job:
     depth: str = ""
     comments: Comments | None = None
     token_hint: str = ""
+    target: str = ""
 
 
 def require_variable(name: str, value: object, pattern: str) -> str:
