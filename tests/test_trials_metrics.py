@@ -27,7 +27,7 @@ def test_pieces_of_any_size_tell_what_the_whole_tells(size: int) -> None:
         make_line()
         for _ in range(60_000)
     ]  # fmt: skip
-    raw = "\n".join([*lines, "loss=nothing", "it 7 of 8", '{"acc": "none"}', ""]).encode()
+    raw = "\n".join([*lines, "it 7 of 8", '{"acc": "none"}', ""]).encode()
     reader = MetricReader(METRICS)
     for place in range(0, len(raw), size):
         reader.add(raw[place : place + size])
@@ -56,6 +56,7 @@ def test_a_number_in_the_middle_of_a_long_output_is_read_in_bounded_memory() -> 
     ("text", "found"),
     [
         ("loss=1 loss=2", {"loss": 2}),
+        ("loss=1 loss=nothing", {}),
         ("loss=nan\n", {"loss": "nan"}),
         ('{"acc": 1}\n{"acc": true}\n{"acc', {"acc": 1}),
         ('  {"acc": 2, "more": {"acc": 3}}\n', {"acc": 2}),

@@ -54,9 +54,10 @@ class MetricReader:
             last = None
             for last in pattern.finditer(text, len(self._before)):  # noqa: B007 - the last one counts
                 pass
-            said = (last[1] if last.re.groups else last[0]) if last else None
-            number = _NUMBER.search(said) if said else None
-            if number:
+            if last is None:
+                continue
+            self.found.pop(name, None)  # what matches last counts, also where it is no number
+            if number := _NUMBER.search((last[1] if last.re.groups else last[0]) or ""):
                 self.found[name] = float(number[0])
         for name, spelled in self._names.items():
             value = _find_json_number(text, name, spelled)
