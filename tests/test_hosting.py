@@ -537,6 +537,13 @@ RED: dict[str, tuple[dict[str, str | None], dict[str, str | None], dict[str, str
         1,
         ("1 error of before", "**1 error of before, which fails the job**", "NP202 `", "profiles/old.toml:2", "graph_run_mode = 1`"),
     ),
+    "a parent that was lost before": (
+        {"lost": '[profile]\nextends = ["nowhere"]\n'},
+        {},
+        {},
+        2,
+        ("1 error of before", "**1 error of before, which fails the job**", "NP101", "profiles/lost.toml:2"),
+    ),
     "an error that came to the target meanwhile": ({}, {"old": OLD}, {}, 1, ("1 error of before", "profiles/old.toml:2")),
     "a rename of a preset with an error": (
         {"old": OLD},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 
 from npuprof.commands.check import Check
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from npuprof.commands.diff import Diff
     from npuprof.compare.survey import Survey
 
+#: How messages tell the commit at which a store is read.
+_COMMIT = re.compile(r" at [0-9a-f]{7,64}\b")
+
 
 class States:
     """The states that a job knows beside the work tree: where the branch left, the target's tip, what is proposed."""
@@ -24,8 +28,9 @@ class States:
     def __init__(self, job: Job, store: str | None, severity: str | None) -> None:
         from npuprof.store import revisions, spec
 
-        self._store, self._severity = store, severity
-        self._repository = repository = revisions.find_repository(spec.Workspace(store).store)
+        home = spec.Workspace(store).store
+        self._store, self._severity, self._label = store, severity, home.label
+        self._repository = repository = revisions.find_repository(home)
         self._known: dict[str, list[Finding]] = {}
         self.tree, base = repository.resolve_commit("HEAD"), repository.resolve_commit(job.base)
         self.head = repository.resolve_commit(job.head)
@@ -49,7 +54,10 @@ class States:
         if commit not in self._known:
             before = Check({"store": self._store, "rev": commit, "format": "github", "severity": self._severity})
             try:
-                self._known[commit] = before.judge(before.open_store()).settled.findings
+                judged = before.open_store()
+                found = before.judge(judged).settled.findings
+                there = judged.home.label  # messages call the store by it
+                self._known[commit] = [one._replace(message=one.message.replace(there, self._label)) for one in found]
             except NpuprofError as error:
                 self._known[commit] = list(error.findings)
         return self._known[commit]
@@ -82,7 +90,7 @@ def _leave_out(findings: Iterable[Finding], others: Iterable[Finding]) -> list[F
 
 def _mark(finding: Finding) -> list[tuple[str, ...]]:
     """Return what makes a finding the same at a commit and in the work tree: its words, or the line that it is about."""
-    marks: list[tuple[str, ...]] = [(finding.code, finding.key, strip_lines(finding.message))]
+    marks: list[tuple[str, ...]] = [(finding.code, finding.key, _COMMIT.sub("", strip_lines(finding.message)))]
     if finding.origin is not None and finding.origin.line:
         text = finding.origin.document.text.split("\n")[finding.origin.line - 1]
         marks.append((finding.code, finding.key, finding.origin.file, text.strip()))
