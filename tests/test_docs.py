@@ -239,6 +239,11 @@ def test_a_page_begins_with_its_title_and_one_sentence(topic: docs.Topic) -> Non
     assert re.fullmatch(r"[a-z0-9-]+", topic.name)
 
 
+def test_a_group_of_topics_is_listed_by_its_name(run: Any) -> None:
+    listed = [line.split()[0] for line in run("help", "recipes").out.splitlines() if line and not line.startswith("npuprof")]
+    assert listed == [topic.name for topic in TOPICS if topic.group == "recipes"]
+
+
 def test_a_topic_has_one_page_and_no_verb_has_its_name() -> None:
     names = [topic.name for topic in TOPICS]
     assert len(set(names)) == len(names)

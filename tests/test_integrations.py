@@ -76,6 +76,28 @@ def test_what_is_asked_wrongly_is_said_with_a_repair(presets: Path, words: list[
     assert all(finding.hint for finding in caught.value.findings)
 
 
+@pytest.mark.parametrize("words", [["--npu_set=hccl_timout=1"], ["--npu_set=hccl_timeout=abc"]])
+def test_what_no_adapter_reads_or_takes_is_refused_where_it_is_asked_for(presets: Path, words: list[str], capsys: Any) -> None:
+    args = parse(["--npu_preset=leaf", *words])
+    with pytest.raises(npuprof.NpuprofError):
+        arguments.resolve_arguments(args)
+    assert arguments.resolve_arguments(args, check=False) is not None
+    with pytest.raises(SystemExit) as ended:
+        arguments.resolve_arguments(args, argparse.ArgumentParser(prog="train.py"))
+    assert (ended.value.code, "train.py: error:" in capsys.readouterr().err) == (2, True)
+
+
+@pytest.mark.parametrize("words", [["--npu_preset=bret"], ["--npu_preset=leaf", "--npu_set=hccl_timeout"], ["--npu_set=hccl_timeout=1"]])
+def test_absl_refuses_what_is_not_there_as_it_does_any_flag(presets: Path, words: list[str]) -> None:
+    flags = pytest.importorskip("absl.flags")
+    from npuprof.integrations import absl_flags
+
+    values = flags.FlagValues()
+    absl_flags.define_flags(flag_values=values)
+    with pytest.raises(flags.IllegalFlagValueError, match="npu_"):
+        values(["train.py", *words])
+
+
 def test_the_help_of_a_script_tells_the_flags(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         parse(["--help"], preset="50%")

@@ -34,11 +34,13 @@ class Help(Verb):
     def run(self) -> Answer:
         """Return a page, the help of a verb, or the list of all pages. Raises NpuprofError for a word that is neither."""
         topics = docs.load_topics()
-        if not self.topic:
+        asked = " ".join(self.topic)
+        group = [one for one in topics if one.group and one.group == asked.lower()]
+        if group or not self.topic:
+            topics = group or topics
             rows = [{"name": one.name, "title": one.title, "summary": one.summary, "path": one.path} for one in topics]
             table = Table([(one.name, one.summary) for one in topics], after=_ALL, header=("topic", "what it is about"))
             return Answer({"text": lambda: table, "json": lambda: {"schema": "npuprof.topics/1", "topics": rows}})
-        asked = " ".join(self.topic)
         found = next((one for one in topics if asked.lower().removesuffix(".md") in (one.name, one.path.removesuffix(".md"))), None)
         if found is None:
             return _show_verb(self.topic, [one.name for one in topics])

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from npuprof.integrations.choice import FLAGS, resolve_choice
+from npuprof.model import NpuprofError
 from npuprof.resolve.config import Config
 
 
@@ -26,13 +27,24 @@ def define_flags(preset: str | None = None, store: str | None = None, flag_value
         else:
             flags.DEFINE_string(flag.name, defaults[flag.name], flag.help, flag_values=values)
 
+    def exists(asked: dict[str, Any]) -> bool:
+        try:
+            resolve_choice(asked["npu_preset"], asked["npu_set"] or (), asked["npu_unset"] or (), asked["npu_store"], check=False)
+        except NpuprofError as error:
+            raise flags.ValidationError(str(error)) from None
+        return True
 
-def resolve_flags(flag_values: Any = None, *, cann: str | None = None, product: str | None = None) -> Config | None:
-    """Return the preset that the parsed flags ask for, resolved; None where none was asked for, and the script has no default.
+    flags.register_multi_flags_validator([flag.name for flag in FLAGS], exists, flag_values=values)
 
-    Raises NpuprofError with every problem, its place and a repair; and absl's own error where the flags are not parsed yet.
+
+def resolve_flags(flag_values: Any = None, *, cann: str | None = None, product: str | None = None, check: bool = True) -> Config | None:
+    """Return the preset that the parsed flags ask for, resolved and checked; None where none was asked for, and the script has no default.
+
+    A preset that is not there, and what is no ``KEY=VALUE``, absl has refused already as it does any other flag. Raises NpuprofError
+    with every problem, its place and a repair, for errors of the checks unless ``check`` is false; and absl's own error where the
+    flags are not parsed yet.
     """
     from absl import flags
 
     values = flags.FLAGS if flag_values is None else flag_values
-    return resolve_choice(values.npu_preset, values.npu_set, values.npu_unset, values.npu_store, cann, product)
+    return resolve_choice(values.npu_preset, values.npu_set, values.npu_unset, values.npu_store, cann, product, check)

@@ -13,6 +13,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from npuprof.integrations.choice import FLAGS, PRESET, resolve_choice
+from npuprof.model import NpuprofError
 from npuprof.resolve.config import Config
 
 
@@ -30,9 +31,17 @@ def add_arguments(parser: ArgumentParser, preset: str | None = None, store: str 
             group.add_argument(*names, dest=flag.name, metavar=flag.metavar, default=default, help=text)
 
 
-def resolve_arguments(args: Namespace, *, cann: str | None = None, product: str | None = None) -> Config | None:
-    """Return the preset that was asked for on the command line, resolved; None where none was, and the script has no default.
+def resolve_arguments(
+    args: Namespace, parser: ArgumentParser | None = None, *, cann: str | None = None, product: str | None = None, check: bool = True
+) -> Config | None:
+    """Return the preset that was asked for on the command line, resolved and checked; None where none was, and the script has no default.
 
-    Raises NpuprofError with every problem, its place and a repair.
+    Raises NpuprofError with every problem, its place and a repair; with a ``parser`` the script ends by its ``error`` instead, as for
+    any other argument. ``check=False`` leaves the checks out.
     """
-    return resolve_choice(args.npu_preset, args.npu_set, args.npu_unset, args.npu_store, cann, product)
+    try:
+        return resolve_choice(args.npu_preset, args.npu_set, args.npu_unset, args.npu_store, cann, product, check)
+    except NpuprofError as error:
+        if parser is None:
+            raise
+        parser.error(str(error))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from npuprof.checks import check_before_export
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.resolve.config import Config
 from npuprof.store import one_time, spec
@@ -34,8 +35,12 @@ def resolve_choice(
     store: str | None,
     cann: str | None = None,
     product: str | None = None,
+    check: bool = True,
 ) -> Config | None:
-    """Return the preset that was asked for, with its changes; None where none was. Raises NpuprofError."""
+    """Return the preset that was asked for, with its changes; None where none was.
+
+    Raises NpuprofError, with ``check`` also for the errors that the checks find: no key is ignored in silence.
+    """
     if not preset:
         if set_ or unset:
             what = f"--npu_{'set' if set_ else 'unset'} changes a preset, and --npu_preset names none"
@@ -44,4 +49,8 @@ def resolve_choice(
     workspace = spec.Workspace(store, spec.build_context(cann, product, None))
     if "-" in preset.split("+"):
         raise NpuprofError([Finding("NP902", "'-' is standard input, which belongs to the script", "", "name a preset, or a file")])
-    return workspace.resolve_spec(preset, changes=one_time.parse_assignments(set_, unset))
+    config = workspace.resolve_spec(preset, changes=one_time.parse_assignments(set_, unset))
+    errors = [finding for finding in check_before_export(config) if finding.severity == "error"] if check else []
+    if errors:
+        raise NpuprofError(errors)
+    return config

@@ -5,3 +5,8 @@
 pages load when they are asked, ``building`` puts all together, ``kept`` knows what the last run made of it, ``folder`` writes
 what has changed.
 """
+
+from __future__ import annotations
+
+#: What brings what the pages are made with.
+HOW_TO_INSTALL = "pip install 'npuprof[site]', in a clone pip install '.[site]'"

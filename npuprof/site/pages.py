@@ -10,6 +10,7 @@ from npuprof.catalog import products, releases
 from npuprof.docs import GROUP_TITLES, load_topics
 from npuprof.model import SCENARIOS, Finding, NpuprofError, Record, __version__
 from npuprof.report.text import escape_lines, format_count
+from npuprof.site import HOW_TO_INSTALL
 from npuprof.site.boards import Board, Upgrade, group_rows
 from npuprof.site.catalogue import KINDS, CatalogueRow, list_catalogue_rows, list_release_rows, list_rule_rows
 from npuprof.site.family import LONGEST_NAME, draw_family
@@ -75,7 +76,7 @@ class Writer:
             import jinja2
         except ImportError:
             why = "The pages of a site are filled in by it."
-            raise NpuprofError([Finding("NP981", "Jinja2 is not installed", why, "pip install 'npuprof[site]'")]) from None
+            raise NpuprofError([Finding("NP981", "Jinja2 is not installed", why, HOW_TO_INSTALL)]) from None
         loader = jinja2.PackageLoader("npuprof.site", "templates")
         self.jinja = jinja2.Environment(
             loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, finalize=_show, trim_blocks=True, lstrip_blocks=True

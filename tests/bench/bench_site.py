@@ -138,6 +138,8 @@ def format_page(found: list[list[float]]) -> str:
         "",
         "The pages that `npuprof site` writes are made once, opened as files, and searched in the browser.",
         "",
+        "<!-- order: 355 -->",
+        "",
         "Written by `tests/bench/bench_site.py`. Pages are opened in headless Chromium, each measure is the median of five, and of all",
         "kinds of pages the worst; a first view is a page with its style and its scripts. Making is processor time of the command, first",
         "into an empty folder. The machine did other work meanwhile.",
