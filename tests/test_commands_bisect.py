@@ -264,8 +264,37 @@ def test_a_flaky_command_is_run_several_times_and_the_odds_are_stated(run: Run, 
     words = ["--repeat", "5", "--", "sh", "-c", flaky]
     answer = ask(run, *words)
     assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_C"]
-    assert all(len(trial["runs"]) == 5 for trial in answer["trials"] if trial["verdict"] == "good")
-    assert "a bad combination passes for good in 5 runs" in run("bisect", "good", "bad", *words).out
+    assert all(len(trial["runs"]) >= 5 for trial in answer["trials"] if trial["verdict"] == "good")
+    often = answer["odds"]["good"]["runs"]
+    assert often >= 10
+    assert (answer["odds"]["good"]["bad"], answer["odds"]["bad"]["runs"]) == (0, often)
+    assert 0 < answer["odds"]["wrong"] < 0.2
+    shown = run("bisect", "good", "bad", *words).out
+    assert f"this answer is wrong with a chance of {answer['odds']['wrong']:.2g}" in shown
+    assert f"odds: good was bad in 0 of {often} runs, bad in " in shown
+
+
+def test_a_good_end_that_is_bad_by_accident_is_told_as_flaky_and_one_that_is_bad_as_often_refused(run: Run, ends: Path) -> None:
+    count = "f=n$SET_C; n=$(cat $f 2>/dev/null || echo 0); echo $((n + 1)) > $f; "
+    words = ["--repeat", "5", "--", "sh", "-c", count + '[ "$SET_C" = good ] && [ $((n % 10)) != 3 ]']
+    result = run("bisect", "good", "bad", *words)
+    assert "good was bad in 1 of 10 runs, bad in 10 of 10: it is bad by accident as well" in " ".join(result.err.split())
+    assert "env.SET_C" in result.out
+    alike = run("bisect", "good", "bad", "--repeat", "4", "--", "sh", "-c", count + "[ $((n % 2)) = 0 ]")
+    assert (alike.code, "the ends are too alike: good was bad in 16 of 32 runs, bad in 16 of 32" in alike.err) == (2, True)
+
+
+@pytest.mark.parametrize(("noise", "said"), [(0, ""), (2, "the runs of an end differ by about the tolerance of 0.9"), (9, "overlap")])
+def test_a_metric_that_is_noisy_is_told_with_its_figures_and_has_odds(run: Run, ends: Path, noise: int, said: str) -> None:
+    script = 'n=$(cat n 2>/dev/null || echo 0); echo $((n + 1)) > n; v=100; [ "$SET_C" = bad ] && v=90; '
+    script += f"echo v=$((v + (n * 7 % 5 - 2) * {noise} / 2))"
+    result = run("bisect", "good", "bad", "--metric", "v=([0-9]+)", "--repeat", "4", "--", "sh", "-c", script)
+    told = " ".join(result.err.split())
+    assert said in told
+    assert bool(said) == bool(told)
+    if noise < 9:
+        assert "env.SET_C" in result.out
+        assert "this answer is wrong with a chance of" in result.out
 
 
 def test_no_more_runs_are_made_than_allowed_and_what_is_known_goes_on(run: Run, ends: Path, tmp_path: Path) -> None:

@@ -129,7 +129,8 @@ class Bisect(Verb):
         finally:
             journal.close()
         return self._build_answer(
-            found, tuple(filter(None, (*newer, *sorted(runner.told), runner.tell_given_up(), self._tell_other_causes(found))))
+            found,
+            tuple(filter(None, (*newer, *found.remarks, *sorted(runner.told), runner.tell_given_up(), self._tell_other_causes(found)))),
         )
 
     def _tell_other_causes(self, found: Bisection) -> str:

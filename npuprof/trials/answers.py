@@ -11,7 +11,8 @@ from npuprof.compare.folds import format_change_cause, format_change_sentence
 from npuprof.model import Record
 from npuprof.report.findings import build_finding_dict
 from npuprof.report.text import escape_controls, format_count
-from npuprof.trials.bisecting import Bisection, describe_run
+from npuprof.trials.bisecting import Bisection
+from npuprof.trials.ends import describe_run
 from npuprof.trials.judging import find_median_value
 from npuprof.trials.search import BAD, GOOD, MOST_CAUSES, Cause, join_masks, list_bits
 
@@ -230,6 +231,7 @@ def build_answer_fields(bisection: Bisection, command: list[str]) -> dict[str, A
         "in_question": list_bits(bisection.state.bad) if outcome is None else [],
         "untried": [build_change_dict(change) for change in difference.untried],
         "metric": _build_metric_fields(bisection),
+        "odds": _build_odds_fields(bisection),
         "trials": [
             {
                 "digest": digest,
@@ -269,3 +271,11 @@ def _build_metric_fields(bisection: Bisection) -> dict[str, Any] | None:
     if effect is None:
         return None
     return {"pattern": bisection.judgement.metric, "good": effect.good, "bad": effect.bad, "tolerance": effect.tolerance}
+
+
+def _build_odds_fields(bisection: Bisection) -> dict[str, Any] | None:
+    rates = bisection.judgement.rates
+    if rates is None:
+        return None
+    ends = {"good": {"bad": rates.good_bad, "runs": rates.good_runs}, "bad": {"bad": rates.bad_bad, "runs": rates.bad_runs}}
+    return {**ends, "wrong": bisection.compute_odds()}

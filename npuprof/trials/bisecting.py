@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from npuprof.model import Finding, NpuprofError, Record
+from npuprof.model import Finding, Record
 from npuprof.trials.configs import Combinations
+from npuprof.trials.ends import build_alike_error, describe_rates, measure_ends
 from npuprof.trials.journal import Result
-from npuprof.trials.judging import Effect, Judgement, find_median_value, parse_tolerance
-from npuprof.trials.running import UNTOLD, OutOfRunsError, Runner, Wanted
+from npuprof.trials.judging import Judgement
+from npuprof.trials.odds import ENDS_TIMES, MOST_TIMES, join_doubts
+from npuprof.trials.running import OutOfRunsError, Runner, Wanted
 from npuprof.trials.search import BAD, GOOD, UNKNOWN, Outcome, Pending, find_causes
 from npuprof.trials.speculation import foresee_trials, replay_search
 
@@ -46,6 +48,8 @@ class Bisection:
         self._drops = drops
         self._runner = runner
         self._digests: dict[int, str] = {}
+        self._rested_on: set[int] = set()  # combinations that the answer rests on: they are looked at a second time
+        self.remarks: tuple[str, ...] = ()
 
     # -- what is known ---------------------------------------------------------------------------------------------
 
@@ -67,7 +71,9 @@ class Bisection:
                 self.barred[mask] = errors
             else:
                 self.asked[mask] = self.find_digest(mask)
-        return UNKNOWN if mask in self.barred else self.judgement.judge_runs(self.list_results(mask))
+        if self.judgement.rates is not None and mask in (0, self.difference.every):
+            return BAD if mask else GOOD
+        return UNKNOWN if mask in self.barred else self.judgement.judge_runs(self.list_results(mask), mask in self._rested_on)
 
     def find_dropped(self, unit: int) -> int:
         """Return what goes with a unit: itself, and what cannot stand without it."""
@@ -78,79 +84,67 @@ class Bisection:
         digests = {self.find_digest(mask) for mask in (0, self.difference.every, *self.asked)}
         return sum(len(self._runner.journal.results.get(digest, ())) for digest in digests)
 
+    def compute_odds(self) -> float | None:
+        """Return the chance that one of the verdicts which the answer rests on is wrong; None where each combination is run once."""
+        if self.judgement.rates is None or self.outcome is None:
+            return None
+        return join_doubts(self.judgement.compute_doubt(self.list_results(mask)) for mask in self._list_rested_on(self.outcome))
+
     def list_odds(self) -> list[str]:
         """Return how sure the answer is where a combination was run several times, a line each; nothing where each is run once."""
-        results = self.list_results(self.difference.every)
-        repeat = self.judgement.repeat
-        if repeat < 2 or self.judgement.metric or not results:
+        rates, wrong, repeat = self.judgement.rates, self.compute_odds(), self.judgement.repeat
+        if rates is None or wrong is None:
             return []
-        failed = sum(self.judgement.judge_run(result) == BAD for result in results)
-        share = (failed + 1) / (len(results) + 2)  # as Laplace has it: no rate is taken for certain
-        missed = (1 - share) ** repeat
-        good = sum(self.find_verdict(mask) == GOOD for mask in self.asked)
-        once = 1 - (1 - missed) ** good
+        names = self.difference.before.name, self.difference.after.name
         return [
-            f"odds: the bad end was bad in {failed} of {len(results)} runs; a bad combination passes for good in {repeat} runs",
-            f"  with a chance of {missed:.2g}, and one of the {good} good ones is wrong with a chance of {once:.2g}",
+            f"odds: {describe_rates(rates, *names)}; a combination is what its runs are likelier of",
+            f"  a bad one is good in all of {repeat} runs with a chance of {rates.compute_missed(repeat):.2g};"
+            f" this answer is wrong with a chance of {wrong:.2g}",
         ]
 
-    def _want(self, mask: int) -> list[Wanted]:
+    def _list_rested_on(self, outcome: Outcome) -> set[int]:
+        """Return the combinations whose verdicts show that causes are ones, that they are smallest, and that there are no others."""
+        every = self.difference.every
+        cured = {every & ~cure for cure in outcome.cures}
+        return {
+            mask
+            for mask in self.asked
+            if mask in cured or any(mask & cause.units == mask for cause in outcome.causes)
+            if mask not in (0, every)
+        }
+
+    def _want(self, mask: int, often: int = 0) -> list[Wanted]:
+        """Return the runs of a combination up to so many; as many as are asked for, or one more, where that is not said."""
         config = self.combinations.find_config(mask)
         assert config is not None
         known = len(self.list_results(mask))
-        return [Wanted(self.find_digest(mask), attempt, config) for attempt in range(known, max(self.judgement.repeat, known + 1))]
+        last = often or max(self.judgement.repeat, known + 1)
+        return [Wanted(self.find_digest(mask), attempt, config) for attempt in range(known, last)]
 
     # -- the ends --------------------------------------------------------------------------------------------------
 
     def try_ends(self, tolerance: str, tell: Tell) -> None:
         """Run both ends. Raises NpuprofError where the good one is not good or the bad one not bad: nothing could be found then."""
-        every = self.difference.every
+        names = self.difference.before.name, self.difference.after.name
+        given, repeat = self.judgement, self.judgement.repeat
+        for times in ENDS_TIMES if repeat > 1 else (1,):
+            self._run_ends(times * repeat, tell)
+            results = self.list_results(0), self.list_results(self.difference.every)
+            self.judgement, self.remarks = measure_ends(given, tolerance, (names[0], results[0]), (names[1], results[1]))
+            rates = self.judgement.rates
+            if rates is None or rates.can_tell(MOST_TIMES * repeat):
+                return
+        assert rates is not None
+        raise build_alike_error(rates, *names)
 
+    def _run_ends(self, often: int, tell: Tell) -> None:
         def find_wanted(room: int) -> list[Wanted]:
-            wanted: list[Wanted] = []
-            for mask in (0, every):
-                results = self.list_results(mask)
-                told = [self.judgement.judge_run(result) for result in results]
-                if mask == 0 and not self.judgement.metric and BAD in told:
-                    return []
-                if len(results) < self.judgement.repeat:
-                    wanted += self._want(mask)
-            return wanted[: max(room, 1)]
+            told = [self.judgement.judge_run(result) for result in self.list_results(0)]
+            if often == 1 and not self.judgement.metric and BAD in told:
+                return []
+            return [one for mask in (0, self.difference.every) for one in self._want(mask, often)][: max(room, 1)]
 
         self._runner.drive(find_wanted, lambda: tell("the two ends"))
-        if self.judgement.metric:
-            self.judgement = self.judgement._replace(effect=self._measure_ends(tolerance))
-        good, bad = (self.judgement.judge_runs(self.list_results(mask)) for mask in (0, every))
-        names = self.difference.before.name, self.difference.after.name
-        if good != GOOD:
-            how = "is bad as well" if good == BAD else "could not be told"
-            raise _build_end_error(f"{names[0]}, which should be good, {how}", self._describe_runs(0), good or UNKNOWN)
-        if bad != BAD:
-            how = "is good as well" if bad == GOOD else "could not be told"
-            raise _build_end_error(f"{names[1]}, which should be bad, {how}", self._describe_runs(every), bad or UNKNOWN)
-
-    def _measure_ends(self, tolerance: str) -> Effect:
-        ends = []
-        for mask, config in ((0, self.difference.before), (self.difference.every, self.difference.after)):
-            results = self.list_results(mask)
-            value = find_median_value([result for result in results if not result.exit], self.judgement.metric)
-            if value is None:
-                what = f"{config.name} told no value of the metric"
-                hint = f"see that {self.judgement.metric!r} finds a number in what it prints, and that it ends with 0"
-                raise NpuprofError([Finding("NP954", what, self._describe_runs(mask), hint)])
-            ends.append(value)
-        good, bad = ends
-        effect = Effect(good, bad, parse_tolerance(tolerance, bad))
-        if effect.judge(good) == BAD:
-            what = f"the metric is {good:g} for {self.difference.before.name} and {bad:g} for {self.difference.after.name}"
-            why = f"They differ by no more than the tolerance of {tolerance}."
-            raise NpuprofError([Finding("NP954", what, why, "say a smaller --tolerance, or measure longer")])
-        return effect
-
-    def _describe_runs(self, mask: int) -> str:
-        said = [describe_run(result) for result in self.list_results(mask)]
-        logs = [result.log for result in self.list_results(mask) if result.log]
-        return f"It ended with {', '.join(dict.fromkeys(said))}" + (f"; its output is in {logs[-1]}" if logs else "") + "."
 
     # -- the search ------------------------------------------------------------------------------------------------
 
@@ -163,7 +157,11 @@ class Bisection:
         def find_wanted(room: int) -> list[Wanted]:
             try:
                 self.outcome = replay_search(find, self.find_verdict)
-                return []
+                if self.judgement.rates is None:
+                    return []
+                self._rested_on |= self._list_rested_on(self.outcome)
+                doubtful = [mask for mask in sorted(self._rested_on) if self.find_verdict(mask) is None]
+                return [one for mask in doubtful for one in self._want(mask)]
             except Pending:
                 state = self.state
             masks = foresee_trials(find, self.find_verdict, max(room, 1)) if room > 1 else []
@@ -181,7 +179,11 @@ class Bisection:
         try:
             self._runner.drive(find_wanted, watch)
         except OutOfRunsError:
-            self.outcome = None
+            self._rested_on.clear()  # there are no runs for a second look: the odds say what that is worth
+            try:
+                self.outcome = replay_search(find, self.find_verdict)
+            except Pending:
+                self.outcome = None
 
     def _watch(self, bad: int, needed: int, left: int) -> None:
         self.state = State(bad, needed, left)
@@ -201,23 +203,3 @@ def count_promised_runs(units: int, needed: int) -> int:
     if 4 * needed > units:
         return min(5 * units + 4, 1 << min(units, 30))
     return int(2 * needed * math.log2(units / needed) + 2 * needed + 4)
-
-
-def _build_end_error(what: str, why: str, answer: str) -> NpuprofError:
-    hint = "look at what it printed, or at what the command takes for bad"
-    if answer == UNKNOWN:
-        hint = "125 means that a run cannot be judged, as does a hang unless --hang says otherwise"
-    return NpuprofError([Finding("NP954", what, why, hint)])
-
-
-def describe_run(result: Result) -> str:
-    """Return how a run ended, in words."""
-    if result.hung:
-        return f"a hang, ended after {result.seconds:g} s"
-    if result.signal is not None:
-        from npuprof.trials.judging import name_signal
-
-        return name_signal(result.signal)
-    values = ", ".join(f"{value:g}" for value in result.metrics.values())
-    where = f" on device {result.device}" if result.exit == UNTOLD and result.device else ""
-    return f"exit code {result.exit}{where}" + (f" and the value {values}" if values else "")

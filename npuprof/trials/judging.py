@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.trials.journal import Result
+from npuprof.trials.odds import DOUBTFUL, DOUBTFUL_OF_ANSWER, MOST_TIMES, UNTELLABLE, Rates
 from npuprof.trials.processes import Ended
 from npuprof.trials.search import BAD, GOOD, UNKNOWN
 
@@ -44,6 +45,7 @@ class Judgement(Record):
     repeat: int = 1
     metric: str = ""
     effect: Effect | None = None
+    rates: Rates | None = None  #: what the ends show, where combinations are run several times
 
     def judge_run(self, result: Result) -> str:
         """Return what one run says. Raises StopTrialsError for one after which no other makes sense."""
@@ -68,24 +70,28 @@ class Judgement(Record):
             return UNKNOWN if code or value is None else self.effect.judge(value)
         return BAD if code else GOOD
 
-    def judge_runs(self, results: Sequence[Result]) -> str | None:
-        """Return what the runs of one combination say, None where more are needed: one bad run is enough."""
-        if self.effect is not None and self.repeat > 1:
-            return self._judge_median(results)
-        told = [self.judge_run(result) for result in results]
-        if BAD in told:
-            return BAD
-        if len(told) < self.repeat:
-            return None
-        return GOOD if GOOD in told else UNKNOWN
+    def judge_runs(self, results: Sequence[Result], sure: bool = False) -> str | None:
+        """Return what the runs of one combination say, None where more are needed; to be ``sure`` takes more of them.
 
-    def _judge_median(self, results: Sequence[Result]) -> str | None:
-        if len(results) < self.repeat:
-            return None
-        value = find_median_value(results, self.metric)
+        One run is enough where each combination is run once. Else the verdict is that of the end whose runs these are likelier of.
+        """
         told = [self.judge_run(result) for result in results]
-        assert self.effect is not None
-        return UNKNOWN if value is None or UNKNOWN in told else self.effect.judge(value)
+        bad, runs = told.count(BAD), len(told) - told.count(UNKNOWN)
+        if self.rates is None or self.repeat < 2:
+            return BAD if bad else None if len(told) < self.repeat else GOOD if runs else UNKNOWN
+        verdict = BAD if self.rates.weigh(bad, runs) > 0 else GOOD
+        doubt = self.rates.compute_doubt(bad, runs)
+        if doubt <= (DOUBTFUL_OF_ANSWER if sure else DOUBTFUL) and (verdict == BAD or len(told) >= self.repeat):
+            return verdict
+        if len(told) < self.repeat or (runs and len(told) < MOST_TIMES * self.repeat):
+            return None
+        return verdict if runs and doubt <= UNTELLABLE else UNKNOWN
+
+    def compute_doubt(self, results: Sequence[Result]) -> float:
+        """Return the chance that the verdict of runs is wrong; nothing where each combination is run once."""
+        told = [self.judge_run(result) for result in results]
+        bad, good = told.count(BAD), told.count(GOOD)
+        return self.rates.compute_doubt(bad, bad + good) if self.rates is not None else 0.0
 
 
 def find_median_value(results: Sequence[Result], metric: str) -> float | None:

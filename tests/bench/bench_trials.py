@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
-CASES, ROUNDS, SETTINGS = 1000, 7, 24
+CASES, ROUNDS, SETTINGS, FLAKY = 1000, 7, 24, 150
 
 
 def count_trials(count: int, needed: int) -> int:
@@ -75,6 +75,21 @@ def measure_cost() -> bool:
     return whole / trials / runs <= 1.5
 
 
+def measure_odds() -> bool:
+    """Print for flaky commands how many answers were wrong, against what was stated; what was refused at the ends is no answer."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    from flaky import bisect_flaky
+
+    chance, held = random.Random(9), True
+    for repeat, good, bad in ((4, 0.0, 0.3), (4, 0.0, 0.5), (4, 0.03, 0.5), (4, 0.03, 0.9), (8, 0.03, 0.3), (8, 0.03, 0.5), (8, 0.1, 0.9)):
+        rows = [row for _ in range(FLAKY) if (row := bisect_flaky(chance, good, bad, repeat))]
+        wrong = sum(not right for right, _, _ in rows) / max(len(rows), 1)
+        stated = statistics.mean([odds for _, odds, _ in rows] or [0])
+        held &= wrong <= stated + 3 * math.sqrt(stated * (1 - stated) / max(len(rows), 1))
+        print(f"--repeat {repeat}, rates {good:g} and {bad:g}: {len(rows)} of {FLAKY} answered, {wrong:.3f} wrong, {stated:.3f} stated")
+    return held
+
+
 if __name__ == "__main__":
-    held = [measure_search(), measure_cost()]
+    held = [measure_search(), measure_cost(), measure_odds()]
     sys.exit(0 if all(held) else 1)

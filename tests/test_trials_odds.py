@@ -1,0 +1,50 @@
+"""What runs of flaky commands say of combinations, and that what is stated of an answer is not better than it is."""
+
+from __future__ import annotations
+
+import random
+import statistics
+
+import pytest
+from flaky import bisect_flaky
+
+from npuprof.trials.odds import Rates, join_doubts
+
+
+@pytest.mark.parametrize(
+    ("rates", "runs", "missed"),
+    [(Rates(0, 4, 4, 4), 4, 1 / 126), (Rates(0, 4, 2, 4), 4, 5 / 42), (Rates(0, 1, 1, 1), 1, 1 / 3), (Rates(0, 8, 8, 8), 0, 1.0)],
+)
+def test_a_rate_that_was_measured_a_few_times_is_integrated_over(rates: Rates, runs: int, missed: float) -> None:
+    assert rates.compute_missed(runs) == pytest.approx(missed)
+
+
+@pytest.mark.parametrize(
+    ("rates", "bad", "runs", "sign"),
+    [
+        (Rates(0, 8, 8, 8), 0, 4, -1), (Rates(0, 8, 8, 8), 4, 4, 1), (Rates(1, 8, 8, 8), 1, 4, -1), (Rates(2, 20, 10, 20), 1, 10, -1),
+        (Rates(2, 20, 10, 20), 5, 10, 1), (Rates(0, 30, 3, 30), 1, 4, 1),
+    ],
+)  # fmt: skip
+def test_runs_are_of_the_end_that_they_are_likelier_of(rates: Rates, bad: int, runs: int, sign: int) -> None:
+    assert rates.weigh(bad, runs) * sign > 0
+    assert 0 < rates.compute_doubt(bad, runs) < 0.5
+
+
+def test_doubts_of_several_verdicts_add_up() -> None:
+    assert join_doubts([]) == 0
+    assert join_doubts([0.1, 0.1]) == pytest.approx(0.19)
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "repeat", "wrong"), [(0.03, 0.9, 4, 0.03), (0.03, 1.0, 2, 0.03), (0.1, 0.9, 4, 0.04), (0.03, 0.7, 4, 0.05)]
+)
+def test_answers_are_wrong_no_more_often_than_is_stated(good: float, bad: float, repeat: int, wrong: float) -> None:
+    """One bad run was enough once: with 3 of 100 good runs bad, half of the answers were wrong, of which one in eighty was stated."""
+    chance = random.Random(17)
+    rows = [row for _ in range(60) if (row := bisect_flaky(chance, good, bad, repeat))]
+    share = sum(not right for right, _, _ in rows) / len(rows)
+    stated = statistics.mean(odds for _, odds, _ in rows)
+    assert len(rows) > 40
+    assert share <= wrong
+    assert share <= stated + 3 * (stated * (1 - stated) / len(rows)) ** 0.5
