@@ -412,6 +412,20 @@ def test_records_of_runs_are_ends_too(run: Run, ends: Path, tmp_path: Path) -> N
     assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_H"]
 
 
+def test_what_has_run_against_a_rule_is_an_end_all_the_same_and_the_rule_is_told(run: Run, store: Run, tmp_path: Path) -> None:
+    broken = 'options.precision_mode_v2 = "fp16"\noptions.modify_mixlist.black-list.to-add = ["Cast"]\n'
+    store({"good": broken + preset("good"), "bad": broken + preset("bad")})
+    judged = judge("H")
+    assert run("bisect", "good", "bad", "--", *judged).code == 2
+    for name in ("good", "bad"):
+        words = [*NPUPROF, "run", name, "--no-check", "--record", "records", "--", "true"]
+        subprocess.run(words, cwd=tmp_path, check=True, capture_output=True)
+    result = run("bisect", "records/good.0.run.json", "records/bad.0.run.json", "--", *judged)
+    assert (result.code, "env.SET_H" in result.out) == (0, True), result.err
+    assert "NP303" in result.err
+    assert "it has run so" in " ".join(result.err.split())
+
+
 def test_a_command_that_has_changed_since_is_told_as_often_as_it_is_asked(run: Run, ends: Path, tmp_path: Path) -> None:
     script = tmp_path / "judge.sh"
     script.write_text('[ "$SET_E" = good ]\n')

@@ -68,6 +68,22 @@ def test_where_chooses_among_combinations(run: Run, base: None) -> None:
     found = ask(run, "--vary", "hccl_timeout=600,900,1200", "--where", "hccl_timeout > 600", "--", "true")
     assert [one["values"]["hccl_timeout"] for one in found["combinations"]] == ["900", "1200"]
     assert found["left_out"] == 1
+    both = ask(run, "--vary", "hccl_timeout=600,900,1200", "--where", "hccl_timeout > 600", "--where", "hccl_timeout < 1200", "--", "true")
+    assert [one["values"]["hccl_timeout"] for one in both["combinations"]] == ["900"]
+
+
+@pytest.mark.parametrize("words", [
+    ["sweep", "base", "--vary", "hccl_timeout=1", "--timeout", "1", "--timeout", "2", "--", "true"],
+    ["list", "--where", "hccl_timeout > 1", "--where", "deterministic == 1"],
+    ["show", "base", "--cann", "8.0", "--cann=8.1"],
+])  # fmt: skip
+def test_what_has_one_value_and_is_given_two_is_refused_by_every_verb(run: Run, base: None, words: list[str]) -> None:
+    result = run(*words)
+    assert (result.code, "is given more than once" in result.err) == (2, True), result.err
+
+
+def test_a_value_that_is_given_twice_is_one(run: Run, base: None) -> None:
+    assert run("list", "--where", "hccl_timeout > 1", "--where", "hccl_timeout > 1").code == 0
     nothing = run("sweep", "base", "--vary", "hccl_timeout=600", "--where", "hccl_timeout > 600", "--", "true")
     assert (nothing.code, "no combination is left to run" in nothing.err) == (2, True)
 

@@ -13,6 +13,7 @@ import typer
 
 from npuprof.commands.registry import describe_family, list_verb_names, list_verbs, load_verb
 from npuprof.commands.usage import explain_usage, suggest_flag
+from npuprof.commands.verb import refuse_second_values
 from npuprof.model import Finding, NpuprofError, __version__
 from npuprof.report import output
 from npuprof.report.text import escape_lines, shorten_words
@@ -109,7 +110,7 @@ def build_application(words: list[str], runner: Runner) -> typer.Typer:
             find_family(names).command(names[-1], help=purpose)(_do_nothing)
         return app
     for names, verb in [found[:2]] if found else list_verbs():
-        _add_verb(find_family(names), names[-1], verb, runner, verb.parameters, found[2] if found else [])
+        _add_verb(find_family(names), names[-1], verb, runner, verb.parameters, words[len(names) :] if found else [])
     return app
 
 
@@ -132,6 +133,8 @@ def _add_verb(app: typer.Typer, name: str, verb: type[Verb], runner: Runner, par
     """Make a command of the framework from the declaration of a verb; ``words`` are what is given to it."""
 
     def command(**given: Any) -> int:
+        if not verb.takes_any_word:
+            refuse_second_values(verb, words)
         return runner(verb, given)
 
     signature = [_build_parameter(name, parameter) for name, parameter in parameters.items()]

@@ -92,16 +92,17 @@ class Bisect(Verb):
         workspace = open_workspace(self.store, spec.build_context(self.cann, self.product, self.to or "env"))
         changes = one_time.parse_assignments(self.set_, self.unset)
         ends = [resolve_end(workspace, one, self.mixin, changes) for one in (self.good, self.bad)]
-        for end in ends:
-            refuse_unfit_end(end, setup, self.no_check, self.trust)
+        remarks: list[str] = []
+        for one, end in zip((self.good, self.bad), ends, strict=True):
+            remarks += refuse_unfit_end(end, setup, self.no_check, self.trust, workspace.is_of_a_run(one))
         difference = Difference(*ends)
         if not difference.changes:
             what = f"{ends[0].name} and {ends[1].name} have the same settings"
             why = "What differs is not in them." + (" They say that they are for different things." if difference.untried else "")
             raise NpuprofError([Finding("NP954", what, why, "name two presets that differ; npuprof diff shows how")])
-        return self._bisect(difference, setup)
+        return self._bisect(difference, setup, tuple(remarks))
 
-    def _bisect(self, difference: Difference, setup: object) -> Answer:
+    def _bisect(self, difference: Difference, setup: object, remarks: tuple[str, ...]) -> Answer:
         from npuprof.trials.bisecting import Bisection
         from npuprof.trials.configs import Combinations
         from npuprof.trials.journal import Journal
@@ -130,7 +131,11 @@ class Bisect(Verb):
             journal.close()
         return self._build_answer(
             found,
-            tuple(filter(None, (*newer, *found.remarks, *sorted(runner.told), runner.tell_given_up(), self._tell_other_causes(found)))),
+            tuple(
+                filter(
+                    None, (*remarks, *newer, *found.remarks, *sorted(runner.told), runner.tell_given_up(), self._tell_other_causes(found))
+                )
+            ),
         )
 
     def _tell_other_causes(self, found: Bisection) -> str:

@@ -44,7 +44,7 @@ class Sweep(Verb):
     command: list[str] = arguments("CMD...", "The command and its arguments, after --.")
     vary: list[str] = many("--vary", metavar="KEY=V1,V2,...", text="Try these values of a key; may be repeated.")
     mixin: list[str] = many("--with", metavar="A,B,...", text="Try each of these presets laid over it; may be repeated.")
-    where: str | None = option("--where", metavar="COND", text="Only combinations whose resolved values meet a condition.")
+    where: list[str] = many("--where", metavar="COND", text="Only combinations whose resolved values meet a condition; all of several.")
     metric: list[str] = many("--metric", metavar="NAME=REGEX", text="Read a number in the output; NAME alone is one of a JSON line.")
     best: str | None = option("--best", metavar="METRIC", text="Answer with the preset that is best: max:speed, min:loss, time.")
     front: str | None = option("--front", metavar="M1,M2", text="The two metrics of the Pareto front on the page.")
@@ -141,11 +141,11 @@ class Sweep(Verb):
         axes = tuple(build_axes(self.vary, self.mixin))
         workspace = open_workspace(self.store, spec.build_context(self.cann, self.product, self.to or "env"))
         fixed = one_time.parse_assignments(self.set_, self.unset)
-        wanted = None
-        if self.where is not None:
+        wanted: list[Any] = []
+        if self.where:
             from npuprof.commands.conditions import parse_condition
 
-            wanted = parse_condition(self.where)
+            wanted = [parse_condition(text) for text in self.where]
         fit, left_out = build_fit(setup, self.trust), 0
 
         def judge(config: Config) -> list[Finding]:
@@ -160,11 +160,12 @@ class Sweep(Verb):
 
         def is_wanted(config: Config) -> bool:
             nonlocal left_out
-            met = wanted is None or condition.evaluate_condition(
-                wanted, lambda path: written_condition.look_up(config.scenario, config.settings, path)
+            met = all(
+                condition.evaluate_condition(one, lambda path: written_condition.look_up(config.scenario, config.settings, path)) is True
+                for one in wanted
             )
-            left_out += met is not True
-            return met is True
+            left_out += not met
+            return met
 
         found = combine_axes(axes, lambda mixins, steps: workspace.resolve_spec(self.spec, mixins, [*fixed, *steps]), judge, is_wanted)
         return axes, found, left_out

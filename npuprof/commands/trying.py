@@ -51,15 +51,19 @@ def build_setup(asked: Any, metrics: dict[str, str], target: str) -> Setup:
     return Setup(tuple(asked.command), target, jobs, devices, timeout, asked.max_runs, metrics)
 
 
-def refuse_unfit_end(config: Config, setup: Setup, no_check: bool, trusting: bool) -> None:
-    """Raise NpuprofError for a preset that ``run`` would not run, or that cannot be rendered."""
+def refuse_unfit_end(config: Config, setup: Setup, no_check: bool, trusting: bool, has_run: bool = False) -> tuple[str, ...]:
+    """Raise NpuprofError for a preset that ``run`` would not run, or that cannot be rendered; what has run is only remarked upon."""
     from npuprof.checks import check_before_export
 
+    remarks: tuple[str, ...] = ()
     if not no_check:
         findings = [one for one in check_before_export(config) if one.code != "NP605"]
-        if any(finding.severity == "error" for finding in findings):
+        errors = [finding for finding in findings if finding.severity == "error"]
+        if errors and not has_run:
             raise NpuprofError(findings)
+        remarks = tuple(f"{config.name}: {one.code} {one.message}; it has run so, and is tried so" for one in errors)
     build_fit(setup, trusting)(config)
+    return remarks
 
 
 def build_fit(setup: Setup, trusting: bool = True) -> Callable[[Config], None]:

@@ -201,11 +201,32 @@ def parse_plain_words(verb: type[Verb], words: Sequence[str]) -> dict[str, Any] 
     return given if _take_places(verb, places, given) else None
 
 
+def refuse_second_values(verb: type[Verb], words: Sequence[str]) -> None:
+    """Raise NpuprofError (NP902) where what has one value is given several: one of them would be dropped without a word."""
+    by_flag = {spelling: one for one in verb.parameters.values() if one.kind in ("text", "number") for spelling in one.flags}
+    given: dict[str, list[str]] = {}
+    rest = iter(words)
+    for word in rest:
+        if word == "--":
+            break
+        spelling, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
+        if spelling in by_flag:
+            given.setdefault(by_flag[spelling].flags[0], []).append(value if equals else next(rest, ""))
+    for name, values in given.items():
+        if len(set(values)) > 1 and "" not in values:
+            what = f"{name} is given more than once: {' and '.join(dict.fromkeys(values))}"
+            hint = "join the conditions by 'and'" if by_flag[name].metavar == "COND" else "leave all but one of them out"
+            raise NpuprofError([Finding("NP902", what, "It has one value.", hint)])
+
+
 def _take_value(parameter: Parameter, name: str, value: str, given: dict[str, Any]) -> bool:
     """Give a value to a parameter; return whether it is a plain one."""
     if parameter.kind == "many":
         given.setdefault(name, []).append(value)
-    elif parameter.kind == "number":
+        return True
+    if name in given:
+        return False  # it may be refused
+    if parameter.kind == "number":
         if not (value.isascii() and value.isdigit()) or len(value) > 9 or int(value) < (parameter.least or 0):
             return False
         given[name] = int(value)

@@ -137,6 +137,11 @@ class Workspace:
                 raise (self._explain_lost_path(spec, error.findings[0]) or error) from None
             return other
 
+    def is_of_a_run(self, spec: str) -> bool:
+        """Return whether a spec names what a run has left behind, and no preset. Raises NpuprofError."""
+        found = self.profile(spec)
+        return any(found is other for other in self._others.values())
+
     def _explain_lost_path(self, spec: str, said: Finding) -> NpuprofError | None:
         """Return that nothing is at a path, which may as well be of what a run leaves behind; None where a spec is none."""
         if self.read_other is None or not spec.startswith(_PATHS) or said.code != "NP004" or os.path.lexists(_expand_home(spec)):
