@@ -129,14 +129,8 @@ class Bisect(Verb):
             raise
         finally:
             journal.close()
-        return self._build_answer(
-            found,
-            tuple(
-                filter(
-                    None, (*remarks, *newer, *found.remarks, *sorted(runner.told), runner.tell_given_up(), self._tell_other_causes(found))
-                )
-            ),
-        )
+        told = (*remarks, *newer, *found.remarks, *sorted(runner.told), runner.tell_given_up(), self._tell_other_causes(found))
+        return self._build_answer(found, tuple(filter(None, told)))
 
     def _tell_other_causes(self, found: Bisection) -> str:
         """Return what a form that holds one cause only leaves out; an empty text where that is nothing."""
