@@ -223,3 +223,27 @@ def test_what_is_in_force_is_found_at_the_cost_of_the_length(name: str) -> None:
         return lambda: imported(text)
 
     assert measure_growth(build, 50) < 1.5
+
+
+@pytest.mark.parametrize("verb", ["import", "scan", "adopt"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"a": HUGE}.items()',
+        'for k, v in {"jit_compile": HUGE}.items():\n    op.parameter_map[k].i = v',
+        "(HUGE).parameter_map['x'].i = HUGE",
+        "config[HUGE] = HUGE",
+        "f[HUGE].g(config)",
+        "global_options()[HUGE].jit_compile = 'x'",
+        "NPURunConfig(dump_config=objects[HUGE].dump)",
+        "if __name__ == '__main__':\n    run[HUGE](config)",
+    ],
+)
+def test_a_number_of_thousands_of_digits_stops_no_reading(verb: str, line: str, tmp_path: Path, run: Any) -> None:
+    head = "import npu_bridge\nop = config.graph_options.rewrite_options.custom_optimizers.add()\nop.name = 'NpuOptimizer'\n"
+    script = f"{head}op.parameter_map['hccl_timeout'].i = 600\n{line.replace('HUGE', '9' * 5000)}\nsess = tf.Session(config=config)\n"
+    (tmp_path / "a.py").write_text(script)
+    (tmp_path / "profiles").mkdir()
+    done = run(verb, "a.py")
+    assert done.code in (0, 1, 2), done.err
+    assert "a bug in npuprof" not in done.err

@@ -17,6 +17,7 @@ from npuprof.scripts import blocks
 from npuprof.scripts.block_files import FileBlocks, Writing, write_blocks
 from npuprof.scripts.blocks import Block, Injector, RefreshedBlock
 from npuprof.scripts.reading.source import Script
+from npuprof.scripts.reading.terms import write_source
 
 #: Names that rendered lines use and a script has to have.
 _NEEDED = ("tf", "RewriterConfig", "NPURunConfig", "npu_config_proto", "npu_run_config_init", "set_keras_session_npu_config", "npu", "os")
@@ -236,7 +237,7 @@ def _find_config_statements(tree: ast.Module) -> list[tuple[ast.Assign, str]]:
             made = node.value.func
             name = made.attr if isinstance(made, ast.Attribute) else made.id if isinstance(made, ast.Name) else ""
             if name == "ConfigProto" and isinstance(node.targets[0], (ast.Name, ast.Attribute)):
-                found.append((node, ast.unparse(node.targets[0])))
+                found.append((node, write_source(node.targets[0])))
     return sorted(found, key=lambda pair: pair[0].lineno)
 
 

@@ -8,6 +8,7 @@ from functools import cache
 
 from npuprof import catalog
 from npuprof.scripts.reading.scopes import MOST_BINDINGS, Scope
+from npuprof.scripts.reading.terms import write_source
 
 CLASSES = catalog.load_config_classes()
 _NAMES = tuple(CLASSES)
@@ -64,7 +65,7 @@ def find_named_class(function: ast.expr, scope: Scope, depth: int = 0) -> str:
         if isinstance(node, ast.ImportFrom):
             name = found[1][0].name if found else name
             known = [one.name for one in node.names if (one.asname or one.name) == name and one.name in CLASSES]
-            return known[0] if known and "npu" in ast.unparse(node).lower() else ""
+            return known[0] if known and "npu" in write_source(node).lower() else ""
         if isinstance(node, ast.ClassDef) and found and is_plain_heir(node):
             return find_named_class(node.bases[0], found[0], depth + 1)
         return find_named_class(node, found[0], depth + 1) if found and isinstance(node, (ast.Name, ast.Attribute)) else ""
@@ -74,6 +75,6 @@ def find_named_class(function: ast.expr, scope: Scope, depth: int = 0) -> str:
     if isinstance(owner, ast.Name) and (found := scope.resolve_name(owner.id)):
         for binding in found[1][:MOST_BINDINGS]:
             node = binding.node
-            if not isinstance(node, (ast.Import, ast.ImportFrom)) or "npu" not in ast.unparse(node).lower():
+            if not isinstance(node, (ast.Import, ast.ImportFrom)) or "npu" not in write_source(node).lower():
                 return ""
     return name

@@ -19,6 +19,7 @@ from npuprof.scripts.reading.heap import (
 )
 from npuprof.scripts.reading.known_calls import COPYING, EMPTYING, INWARD, KEEPING, LOOKING, PASSING, WRITTEN, describe_taking
 from npuprof.scripts.reading.ledger import Ledger
+from npuprof.scripts.reading.terms import write_source
 
 
 class Expressions(Ledger):
@@ -268,5 +269,5 @@ def _format_slot(node: ast.Attribute) -> str:
 
 
 def _shorten(node: ast.expr) -> str:
-    text = ast.unparse(node) if isinstance(node, (ast.Name, ast.Attribute)) else "a function"
+    text = write_source(node) if isinstance(node, (ast.Name, ast.Attribute)) else "a function"
     return text if len(text) <= 40 else f"...{text[-37:]}"

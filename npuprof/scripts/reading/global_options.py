@@ -11,7 +11,7 @@ from npuprof.scripts.reading.found import UNSET, Branch, Site
 from npuprof.scripts.reading.option_objects import resolve_option_object
 from npuprof.scripts.reading.run_config import convert_option_value
 from npuprof.scripts.reading.scopes import Scope
-from npuprof.scripts.reading.terms import name_callee
+from npuprof.scripts.reading.terms import name_callee, write_source
 from npuprof.scripts.reading.walk import Walk
 
 HOT = ("global_options",)
@@ -53,7 +53,7 @@ def _handle_assignment(walk: Walk, target: ast.expr, value: ast.expr, scope: Sco
         return
     path = _resolve_option_path(walk, value, scope)
     if path is not None and isinstance(target, (ast.Name, ast.Attribute)):
-        _list_second_names(walk)[scope.name, ast.unparse(target)] = path
+        _list_second_names(walk)[scope.name, write_source(target)] = path
         walk.facts.setdefault("options", True)
         return
     if isinstance(target, ast.Name):
@@ -132,7 +132,7 @@ def _list_second_names(walk: Walk) -> dict[tuple[str, str], str]:
 
 def _find_second_name(walk: Walk, node: ast.Name | ast.Attribute, scope: Scope) -> str | None:
     """Return the path below the options that a name stands for, as seen from a scope."""
-    names, text = _list_second_names(walk), ast.unparse(node)
+    names, text = _list_second_names(walk), write_source(node)
     where: Scope | None = scope if names else None
     while where is not None:
         if (where.name, text) in names:
@@ -168,7 +168,7 @@ def _resolve_option_path(walk: Walk, node: ast.expr, scope: Scope) -> str | None
 
 def _resolve_own_attribute(walk: Walk, node: ast.Attribute) -> str | None:
     """Return the path that an attribute of ``self`` is by all that the file gives it, by calls only: those mean the same everywhere."""
-    given = walk.find_attribute_values(ast.unparse(node))
+    given = walk.find_attribute_values(write_source(node))
     returned = walk.facts.setdefault("options returned", {})
     paths = {resolve_option_object(value, walk.open_module(), returned) if _begins_with_call(value) else None for value in given}
     return paths.pop() if len(paths) == 1 else None

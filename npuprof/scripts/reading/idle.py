@@ -14,7 +14,7 @@ from collections.abc import Callable
 from npuprof.model import Record
 from npuprof.scripts.reading.order import is_main_test
 from npuprof.scripts.reading.scopes import Function
-from npuprof.scripts.reading.terms import name_callee
+from npuprof.scripts.reading.terms import name_callee, write_source
 
 #: What finds functions by names that the run makes.
 _OPEN = frozenset(("globals", "locals", "vars", "eval", "exec", "Fire", "__dict__", "__import__", "modules", "import_module"))
@@ -173,6 +173,6 @@ def _is_script(tree: ast.Module, named: set[str]) -> bool:
         if isinstance(statement, ast.If) and is_main_test(statement.test):
             return True
         for node in ast.walk(statement):
-            if isinstance(node, ast.Call) and (name_callee(node) in named or ast.unparse(node.func).endswith(_ACTING)):
+            if isinstance(node, ast.Call) and (name_callee(node) in named or write_source(node.func).endswith(_ACTING)):
                 return True
     return False

@@ -15,6 +15,7 @@ from typing import TypeVar
 from npuprof.scripts.reading.found import HERE
 from npuprof.scripts.reading.scopes import Binding, Function, ModuleHome, Scope, iterate_statements
 from npuprof.scripts.reading.source import Script
+from npuprof.scripts.reading.terms import write_source
 
 #: So many files are kept at hand, those that were asked for last: scripts that share a helper are read one after the other.
 _MOST_KEPT = 256
@@ -229,7 +230,7 @@ class Home:
         found = scope.resolve_name(root.id) if isinstance(root, ast.Name) else None
         if not found or not found[1] or found[0].home is None or any(binding.kind != "import" for binding in found[1]):
             return ""
-        return found[0].home.locate_bound(ast.unparse(node), found[1])
+        return found[0].home.locate_bound(write_source(node), found[1])
 
     def locate_bound(self, text: str, bindings: Iterable[Binding]) -> str:
         """Return the file that a name, or one with dots, stands for by imports; empty where they differ, or where it is of no tree."""
@@ -248,7 +249,7 @@ class Home:
         path = self.find_module(node.value, scope)
         if not path:
             return None
-        owner = ast.unparse(node.value)
+        owner = write_source(node.value)
         return self._find_in_module(path, node.attr) if scope.rebound.isdisjoint((f"{owner}.{node.attr}", f"{owner}.*")) else None
 
 

@@ -11,6 +11,7 @@ from npuprof.scripts.reading.found import FoundSetting
 from npuprof.scripts.reading.literals import format_expression
 from npuprof.scripts.reading.loops import list_table_nodes
 from npuprof.scripts.reading.scopes import MOST_BINDINGS, Scope, iterate_statements
+from npuprof.scripts.reading.terms import write_source
 from npuprof.scripts.reading.walk import Walk
 
 #: So many objects are followed into one NPURunConfig.
@@ -74,7 +75,7 @@ def note_taken_configs(walk: Walk, call: ast.Call, owner: str, scope: Scope) -> 
                 waiting.append((name, *bound[0].bound[value.id], condition))
             waiting += [(name, node, bound[0], condition) for node, kind in given if kind == "assign" and isinstance(node, ast.expr)]
         elif isinstance(value, ast.Attribute):
-            waiting += [(name, node, where, condition) for node in walk.find_attribute_values(ast.unparse(value))]
+            waiting += [(name, node, where, condition) for node in walk.find_attribute_values(write_source(value))]
         elif isinstance(value, ast.Call) and (returned := _find_returned_value(value, where)):
             waiting.append((name, *returned, condition))
         elif isinstance(value, ast.Call):

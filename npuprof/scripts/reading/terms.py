@@ -22,13 +22,17 @@ class Unknown(Exception):  # noqa: N818
         self.flag = flag
 
 
+def write_source(node: ast.AST) -> str:
+    """Return the text of a node, an empty one where Python cannot write it: it is too deep, or holds a number of thousands of digits."""
+    try:
+        return ast.unparse(node)
+    except (RecursionError, ValueError):
+        return ""
+
+
 def format_expression(node: ast.AST) -> str:
     """Return an expression as text, cut where it is long."""
-    try:
-        text = ast.unparse(node)
-    except (RecursionError, ValueError):
-        return "a long expression"
-    text = " ".join(text.split())
+    text = " ".join(write_source(node).split()) or "a long expression"
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 

@@ -16,7 +16,7 @@ from npuprof.scripts.reading.modules import open_module_scope
 from npuprof.scripts.reading.order import find_surroundings, is_main_test
 from npuprof.scripts.reading.scopes import ModuleHome, Scope
 from npuprof.scripts.reading.source import Script
-from npuprof.scripts.reading.terms import name_callee
+from npuprof.scripts.reading.terms import name_callee, write_source
 
 #: The calls of a function are followed where there are no more.
 MOST_CALLS = 40
@@ -166,8 +166,8 @@ class ScriptView:
                 if isinstance(node, ast.Assign):
                     for target in node.targets:
                         if isinstance(target, ast.Attribute):
-                            self._attributes.setdefault(ast.unparse(target), []).append(node.value)
-        return self._attributes.get(name, [])
+                            self._attributes.setdefault(write_source(target), []).append(node.value)
+        return self._attributes.get(name, []) if name else []
 
     def flag_default(self, flag: str) -> Any:
         """Return the default of a command-line flag that this file declares, or None."""

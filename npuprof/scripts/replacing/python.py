@@ -11,7 +11,7 @@ from npuprof.scripts.draft import Draft
 from npuprof.scripts.reading.found import FoundSetting, Site
 from npuprof.scripts.reading.scopes import Scope, statement_blocks
 from npuprof.scripts.reading.source import Script
-from npuprof.scripts.reading.terms import name_callee
+from npuprof.scripts.reading.terms import name_callee, write_source
 from npuprof.scripts.replacing.cuts import Edit, Lines, Stand, build_refusal
 from npuprof.scripts.replacing.statements import (
     HOMES,
@@ -201,10 +201,10 @@ def _find_options(file: PythonFile, unit: Standing, one: FoundSetting) -> str:
     for _ in range(one.name.count(".") + 1):
         target = target.value if isinstance(target, ast.Attribute) else None
     if target is not None and not isinstance(target, ast.Tuple):
-        return ast.unparse(target)
+        return write_source(target)
     for call in ast.walk(file.statements.tree):
         if isinstance(call, ast.Call) and name_callee(call) == "global_options":
-            return ast.unparse(call)
+            return write_source(call)
     return ""
 
 

@@ -9,7 +9,7 @@ from npuprof.model import Record
 from npuprof.scripts.reading.found import FoundSetting
 from npuprof.scripts.reading.order import is_main_test
 from npuprof.scripts.reading.scopes import Function, statement_blocks
-from npuprof.scripts.reading.terms import name_callee
+from npuprof.scripts.reading.terms import name_callee, write_source
 
 _FIELDS = ("s", "b", "i", "f")
 #: Calls that neither fail nor look at anything but what they are given.
@@ -141,7 +141,7 @@ class Statements:
                 continue
             read = {part.id for tree in source for part in ast.walk(tree) if isinstance(part, ast.Name)}
             named = {
-                find_root(ast.unparse(part))
+                find_root(write_source(part))
                 for target in targets
                 for part in ast.walk(target)
                 if isinstance(part, (ast.Name, ast.Attribute))
@@ -159,7 +159,7 @@ class Statements:
     def list_entry_owners(self) -> set[str]:
         """Return the names of what the optimizer entries of the module belong to, whichever of them."""
         chains = (node.value for node in ast.walk(self.tree) if isinstance(node, ast.Attribute) and node.attr == "custom_optimizers")
-        return {root for chain in chains if (root := find_root(ast.unparse(chain))).isidentifier()}
+        return {root for chain in chains if (root := find_root(write_source(chain))).isidentifier()}
 
     def find_function(self, name: str) -> Function | None:
         """Return the one function of the module that has a name."""
