@@ -61,7 +61,8 @@ class Fence:
             allowed = allowed or given[0] in (os.devnull, "/dev/urandom")
             paths = [] if allowed else [given[0]]
         else:
-            paths = [given[place] for place in WATCHED[event] if place < len(given)]
+            own = given[0] == "/proc/self/fd"  # run --record: what it would hand on to the command
+            paths = [] if own else [given[place] for place in WATCHED[event] if place < len(given)]
         for path in paths:
             place = self._resolve(path)
             if place and place != self.folder and not place.startswith((f"{self.folder}/", *(PACKAGE if event in READS else ()))):
