@@ -241,7 +241,9 @@ def test_what_is_in_force_is_found_at_the_cost_of_the_length(name: str) -> None:
 )
 def test_a_number_of_thousands_of_digits_stops_no_reading(verb: str, line: str, tmp_path: Path, run: Any) -> None:
     head = "import npu_bridge\nop = config.graph_options.rewrite_options.custom_optimizers.add()\nop.name = 'NpuOptimizer'\n"
-    script = f"{head}op.parameter_map['hccl_timeout'].i = 600\n{line.replace('HUGE', '0x' + 'f' * 5000)}\nsess = tf.Session(config=config)\n"
+    script = (
+        f"{head}op.parameter_map['hccl_timeout'].i = 600\n{line.replace('HUGE', '0x' + 'f' * 5000)}\nsess = tf.Session(config=config)\n"
+    )
     (tmp_path / "a.py").write_text(script)
     (tmp_path / "profiles").mkdir()
     done = run(verb, "a.py")
