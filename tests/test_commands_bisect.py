@@ -346,6 +346,17 @@ def test_a_torn_last_line_is_passed_over_and_another_version_refused_by_name(run
     assert journal.with_name("journal.jsonl.old").exists()
 
 
+def test_a_lock_of_a_process_that_is_no_more_is_waited_for(run: Run, ends: Path, tmp_path: Path) -> None:
+    answer = ask(run, "--", *judge("B"))
+    (lock,) = tmp_path.glob(".npuprof/trials/*/lock")
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    lock.write_text(f"process {gone.pid} on {os.uname().nodename}\n")
+    with subprocess.Popen(["flock", str(lock), "sleep", "0.5"]):
+        time.sleep(0.2)
+        assert ask(run, "--", *judge("B"))["causes"] == answer["causes"]
+
+
 def test_two_at_once_in_one_folder_are_told(run: Run, ends: Path, tmp_path: Path) -> None:
     command = ["sh", "-c", 'touch begun; sleep 5; [ "$SET_B" = good ]']
     with start(tmp_path, "--", *command) as process:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -20,6 +22,24 @@ except ImportError:  # no locks there
 
 SCHEMA = "npuprof.trials/1"
 HOME = os.path.join(".npuprof", "trials")
+
+
+#: How often a lock is tried, a tenth of a second apart, that a process holds which is no more.
+_MOST_TRIES = 30
+
+
+def _is_gone(holder: str) -> bool:
+    """Return whether what a lock says of its holder is a process of this machine that has ended."""
+    found = re.fullmatch(r"process ([0-9]+) on (.*)", holder)
+    if not found or found[2] != os.uname().nodename:
+        return False
+    try:
+        os.kill(int(found[1]), 0)
+    except (ProcessLookupError, OverflowError):
+        return True
+    except OSError:
+        return False
+    return False
 
 
 class Result(Record):
@@ -85,16 +105,20 @@ class Journal:
             handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             raise build_write_error(f"{path}: {describe_os_error(error, path)}", "Nothing was run.") from None
-        try:
-            if fcntl is not None:
+        for attempt in range(_MOST_TRIES if fcntl is not None else 0):
+            try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            holder = os.read(handle, 100).decode(errors="replace").strip() or "another process"
-            os.close(handle)
-            what = f"{self.folder} is in use by {holder}: the same command is being tried there"
-            raise NpuprofError([Finding("NP950", what, "", "wait for it, or end it; what it has found is kept")]) from None
-        except OSError:  # a file system without locks
-            return handle
+                break
+            except BlockingIOError:
+                holder = os.pread(handle, 100, 0).decode(errors="replace").strip() or "another process"
+                if attempt + 1 < _MOST_TRIES and _is_gone(holder):
+                    time.sleep(0.1)  # it was killed as it started a run, which lets go of the lock as soon as it is the command
+                    continue
+                os.close(handle)
+                what = f"{self.folder} is in use by {holder}: the same command is being tried there"
+                raise NpuprofError([Finding("NP950", what, "", "wait for it, or end it; what it has found is kept")]) from None
+            except OSError:  # a file system without locks
+                return handle
         with suppress(OSError):  # who holds it is told for comfort; that it is held is what counts
             os.ftruncate(handle, 0)
             os.write(handle, f"process {os.getpid()} on {os.uname().nodename}\n".encode())
