@@ -10,7 +10,7 @@ import pytest
 
 from npuprof.trials.journal import _read_result
 from npuprof.trials.judging import Effect
-from npuprof.trials.metrics import WINDOW, MetricReader, read_metrics
+from npuprof.trials.metrics import WINDOW, MetricReader
 
 METRICS = {"loss": r"loss=(\S+)", "line": r"^it (\d+)$", "acc": ""}
 
@@ -65,7 +65,9 @@ def test_a_number_in_the_middle_of_a_long_output_is_read_in_bounded_memory() -> 
     ],
 )
 def test_what_is_a_number_of_a_metric(text: str, found: dict[str, float]) -> None:
-    assert {name: value if value == value else "nan" for name, value in read_metrics(text, METRICS).items()} == found
+    reader = MetricReader(METRICS)
+    reader.add(text.encode())
+    assert {name: value if value == value else "nan" for name, value in reader.finish().items()} == found
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from npuprof.compare.spans import format_listed_span, join_fitting, measure_listed
+from npuprof.compare.spans import count_fitting, format_listed_span, join_fitting, measure_listed
 
 #: Characters of the words between names and folders: "and 1,800 more: ".
 _WORDS = 24
@@ -25,13 +25,7 @@ def format_crowd(names: Sequence[str], room: int) -> str:
     if measure_listed(shown) <= room:
         return ", ".join(shown)
     folders = _count_folders(names, room // 2)
-    left = room - min(measure_listed(folders), room // 2) - _WORDS
-    fitting = 0
-    for text in shown:
-        left -= len(text) + 2
-        if left < 0:
-            break
-        fitting += 1
+    fitting = count_fitting(shown, room - min(measure_listed(folders), room // 2) - _WORDS)
     if not fitting:
         return join_fitting(_count_folders(names, room), room, "folder")
     counted = join_fitting(_count_folders(names[fitting:], room // 2), room // 2, "folder")

@@ -79,14 +79,20 @@ def measure_listed(shown: Sequence[str]) -> int:
     return sum(map(len, shown)) + 2 * len(shown)
 
 
-def join_fitting(shown: Sequence[str], room: int = NAMES_LIMIT, noun: str = "") -> str:
-    """Return texts as a list, as many as have room; the others are counted, as what ``noun`` says."""
+def count_fitting(shown: Sequence[str], room: int) -> int:
+    """Return how many texts of a list have room, from the first on."""
     fitting = 0
     for text in shown:
         room -= len(text) + 2
         if room < 0:
             break
         fitting += 1
+    return fitting
+
+
+def join_fitting(shown: Sequence[str], room: int = NAMES_LIMIT, noun: str = "") -> str:
+    """Return texts as a list, as many as have room; the others are counted, as what ``noun`` says."""
+    fitting = count_fitting(shown, room)
     more = len(shown) - fitting
     if not more:
         return ", ".join(shown)

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 from npuprof.model import Finding, NpuprofError
 from npuprof.trials.journal import Result
-from npuprof.trials.judging import Effect, Judgement, find_median_value, parse_tolerance
+from npuprof.trials.judging import UNTOLD, Effect, Judgement, find_median_value, name_signal, parse_tolerance
 from npuprof.trials.odds import Rates
-from npuprof.trials.running import UNTOLD
 from npuprof.trials.search import BAD, GOOD, UNKNOWN
 
 #: The name of an end, and its runs.
@@ -33,7 +32,7 @@ def measure_ends(judgement: Judgement, tolerance: str, good: End, bad: End) -> t
         if wanted not in told:
             raise _build_end_error(name, results, wanted, BAD if BAD in told else GOOD if GOOD in told else UNKNOWN)
         counts += [told.count(BAD), len(told) - told.count(UNKNOWN)]
-    rates = Rates(counts[0], counts[1], counts[2], counts[3])
+    rates = Rates(*counts)
     if counts[0]:
         remarks.append(
             f"{describe_rates(rates, good[0], bad[0])}: it is bad by accident as well, and a combination is not judged by one bad run"
@@ -89,7 +88,7 @@ def _build_end_error(name: str, results: Sequence[Result], wanted: str, answer: 
     how = "could not be told" if answer == UNKNOWN else f"is {answer} as well"
     hint = "look at what it printed, or at what the command takes for bad"
     if answer == UNKNOWN:
-        hint = "125 means that a run cannot be judged, as does a hang unless --hang says otherwise"
+        hint = f"{UNTOLD} means that a run cannot be judged, as does a hang unless --hang says otherwise"
     return NpuprofError([Finding("NP954", f"{name}, which should be {wanted}, {how}", _describe_runs(results), hint)])
 
 
@@ -104,8 +103,6 @@ def describe_run(result: Result) -> str:
     if result.hung:
         return f"a hang, ended after {result.seconds:g} s"
     if result.signal is not None:
-        from npuprof.trials.judging import name_signal
-
         return name_signal(result.signal)
     values = ", ".join(f"{value:g}" for value in result.metrics.values())
     where = f" on device {result.device}" if result.exit == UNTOLD and result.device else ""

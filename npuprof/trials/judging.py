@@ -12,6 +12,8 @@ from npuprof.trials.odds import DOUBTFUL, DOUBTFUL_OF_ANSWER, MOST_TIMES, UNTELL
 from npuprof.trials.processes import Ended
 from npuprof.trials.search import BAD, GOOD, UNKNOWN
 
+#: The exit code of a run that says nothing, as for ``git bisect run``.
+UNTOLD = 125
 #: By so much of a value a number may miss an edge that it would lie on, were numbers not written in two's powers.
 _ROUNDING = 1e-9
 
@@ -63,7 +65,7 @@ class Judgement(Record):
             what = f"the command was ended by {name_signal(number or 0)}" if result.signal else f"the command ended with {code}"
             why = "That may be the settings, or somebody who wanted it to end: no trial is counted on a guess."
             raise _build_stop(what, why, "say --signal bad where that is what is looked for", result)
-        if code == 125:
+        if code == UNTOLD:
             return UNKNOWN
         if self.effect is not None:
             value = result.metrics.get(self.metric)

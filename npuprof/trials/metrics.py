@@ -65,13 +65,6 @@ class MetricReader:
                 self.found[name] = value
 
 
-def read_metrics(text: str, metrics: Mapping[str, str]) -> dict[str, float]:
-    """Return the numbers that a text tells."""
-    reader = MetricReader(metrics)
-    reader.add(text.encode())
-    return reader.finish()
-
-
 def _find_json_number(text: str, name: str, spelled: tuple[str, ...]) -> float | None:
     """Return the number of a name in the last JSON object that stands in a line of its own and has one."""
     end = len(text)

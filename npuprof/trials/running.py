@@ -19,7 +19,7 @@ from npuprof.report.output import build_write_error, describe_os_error, make_fol
 from npuprof.report.text import format_count
 from npuprof.resolve.config import Config
 from npuprof.trials.journal import Journal, Result
-from npuprof.trials.judging import build_result
+from npuprof.trials.judging import UNTOLD, build_result
 from npuprof.trials.processes import Ended, Pool, end_marked
 
 _OWN = tuple(f"NPUPROF_{name}" for name in OBEYED_VARIABLES)
@@ -29,8 +29,6 @@ CODE = "{code}"
 DEVICE_FILE = "/dev/davinci{}"
 
 
-#: The exit code of a run that says nothing, as for ``git bisect run``.
-UNTOLD = 125
 #: Files up to this size are known by what is in them, others by their size and time.
 _READ = 1_048_576
 

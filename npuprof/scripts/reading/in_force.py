@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from npuprof.scripts.reading.found import TAKEN_BACK, FoundSetting
-from npuprof.scripts.reading.happenings import Spot
 from npuprof.scripts.reading.idle import find_idle_functions
 from npuprof.scripts.reading.judging import Judge, Timeline, find_spot
 from npuprof.scripts.reading.rehearsal import Rehearsal
@@ -30,13 +29,10 @@ def mark_unused(script: Script, found: list[FoundSetting], named_elsewhere: Call
     for one in inner:
         line = _find_line(one)
         reasons |= {id(one): function.why for function in idle if function.first <= line <= function.last}
-    wanted: dict[Spot, bool] = {
-        find_spot(one): one.surface == "global_options" for one in live if one.surface in _SURFACES and id(one) not in reasons
-    }
-    if wanted:
-        rehearsal = Rehearsal(script, wanted)
+    judged = [one for one in live if one.surface in _SURFACES and id(one) not in reasons]
+    if judged:
+        rehearsal = Rehearsal(script, {find_spot(one): one.surface == "global_options" for one in judged})
         rehearsal.run_script()
-        judged = [one for one in live if one.surface in _SURFACES and id(one) not in reasons]
         reasons |= Timeline(Judge(rehearsal), judged).judge_all()
     return [one._replace(unused=why) if (why := reasons.get(id(one), "")) else one for one in found]
 
