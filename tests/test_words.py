@@ -117,7 +117,7 @@ TYPED = [
     ("show bert@9.9.9", 2, "no released version 9.9.9", "npuprof release bert"),
     ("check profiles/", 2, "leave the / off", "npuprof check without a name"),
     ("list bert", 2, "npuprof show NAME"),
-    ("restore bert 1.0.0", 2, "npuprof restore NAME@1.2.0"),
+    ("restore bert 1.0.0", 2, "npuprof restore bert@1.0.0"),
     ("new bert", 2, "profiles/bert.toml exists already"),
     ("new ../x", 2, "cannot be the name of a profile"),
     ("log gone", 2, "no commit has a profile 'gone'", "npuprof list"),
@@ -269,6 +269,47 @@ TYPED = [
     ("check --product a2", 2, "did you mean 'atlas-a2'"),
     ("check --severity high", 2, "known are error, warning, info"),
     ("migrate bert --cann latest", 2, "unknown CANN release 'latest'", "the newest are"),
+    # words in another order
+    ("show 1.0.0 bert", 2, "npuprof show bert@1.0.0"),
+    ("restore 1.0.0 held", 2, "npuprof restore held@1.0.0"),
+    ("release 1.1.0 held", 2, "'held' is not a version", "npuprof release held 1.1.0"),
+    ("copy fresh bert", 2, "the preset that is there stands before the new name: bert fresh"),
+    ("rename fresh bert", 2, "the preset that is there stands before the new name: bert fresh"),
+    ("log hccl_timeout bert/x", 2, "npuprof log bert/x hccl_timeout"),
+    ("new fresh bert", 2, "npuprof new NAME --extends PARENT", "npuprof copy PRESET NAME"),
+    ("render --to session session bert", 2, "npuprof render --to session bert"),
+    ("render bert to keras", 2, "npuprof render bert --to keras"),
+    ("show --product bert", 2, "bert was taken for the PRODUCT of --product"),
+    ("bert", 2, "A verb stands first"),
+    ("help render session", 2, "npuprof help render shows that one"),
+    # a flag in the place of a value
+    ("run bert --record -- true", 2, "--record has no DIR: -- stands in its place"),
+    ("render bert -o --inline", 2, "-o has no PATH: --inline stands in its place"),
+    ("env bert --shell --unset", 2, "--shell has no NAME: --unset stands in its place"),
+    # what a shell takes away
+    ("list --where hccl_timeout = 600 --tree", 2, "npuprof list --where 'hccl_timeout == 600' --tree"),
+    ("list --where precision_mode_v2 == fp16", 2, "--where 'precision_mode_v2 == \"fp16\"'"),
+    ("set bert 'dynamic_dims=[[1,2],' '[3,4]]'", 2, "put it in quotes", "'dynamic_dims=[[1,2], ...'"),
+    ("set bert 'dump_path=\"/tmp/x'", 2, "the quote before the value of dump_path is not closed", "dump_path=/tmp/x"),
+    ("show bert --set 'dump_path=\"/tmp/x'", 2, "the quote before the value of dump_path is not closed"),
+    # hints that are taken as they are
+    ("list --where 'precision_mode_v2 = fp16'", 2, "write 'precision_mode_v2 == \"fp16\"'"),
+    ("list --where 'hccl_timeout=600 && deterministic = 1'", 2, "write 'hccl_timeout == 600 and deterministic == 1'"),
+    ("list --where 'hccl_timeout => 600'", 2, "write 'hccl_timeout >= 600'"),
+    ("set bert options/deterministic=1", 2, "write deterministic"),
+    ("set bert +op_debug_level=1", 2, "write op_debug_level"),
+    ("unset bert options", 2, "options is a section, whose keys are named one by one"),
+    ("show bert --unset env", 2, "--unset: error NP009", "env.NAME"),
+    ("options hcll", 2, "did you mean 'hccl'?"),
+    ("env bert --format .env", 2, "write dotenv"),
+    ("show bert@^1.0", 2, "NAME@1 is the newest 1.x"),
+    ("diff bert --rev v1.0.0", 2, "versions are told by preset: held/v1.0.0"),
+    ("diff held@1.0.0..bert", 2, "npuprof diff A B compares two presets"),
+    ("show builtin/bert-training", 2, "builtin:bert-training"),
+    ("show builtin:bert", 2, "did you mean 'bert-"),
+    ("show 1.0.0", 2, "is a version, and no preset", "NAME@1.0.0"),
+    ("sweep bert --vary deterministic=0,1 --devices " + "9" * 5000 + " -- true", 2, "names no devices"),
+    ("sweep bert --vary deterministic=0,1 --devices 0-" + "9" * 5000 + " -- true", 2, "names no devices"),
     # a verb that is meant for something else
     ("new b --from bert", 2, "No such option: --from", "--extends"),
     ("show bert hccl_timeout", 2, "npuprof explain bert hccl_timeout"),
@@ -294,6 +335,23 @@ TYPED = [
     ("release held 0.9.0", 2, "held is at 1.0.0", "the next is 1.0.1"),
     ("restore held@2.0.0", 2, "held has no released version 2.0.0", "released are 1.0.0"),
 ]  # fmt: skip
+
+
+def test_a_preset_is_found_by_the_last_part_of_its_name(folder: Path, run: Any) -> None:
+    (folder / "profiles/nlp").mkdir()
+    (folder / "profiles/nlp/gpt.toml").write_text(BERT)
+    assert "did you mean 'nlp/gpt'?" in run("show", "gpt").err
+    (folder / "profiles/child.toml").write_text('[profile]\nextends = ["gpt"]\n')
+    assert "did you mean 'nlp/gpt'?" in run("check", "child").out
+    assert "A verb stands first: npuprof show nlp/gpt" in run("nlp/gpt").err
+
+
+@pytest.mark.parametrize("text", ["[]", "5", '"x"', "null", '{"schema": "npuprof.baseline/1", "findings": 5}',
+                                  '{"schema": "npuprof.baseline/1", "findings": [5]}'])  # fmt: skip
+def test_what_is_no_baseline_is_told_without_words_of_python(folder: Path, run: Any, text: str) -> None:
+    Path("base.json").write_text(text)
+    result = run("check", "--baseline", "base.json")
+    assert (result.code, "base.json is no baseline: it is a file of another kind" in result.err) == (2, True), result.err
 
 
 #: The same beside a source, ``team``, that has a preset ``bert``.
@@ -328,7 +386,9 @@ def test_a_folder_of_presets_names_what_is_in_it(folder: Path, run: Any, typed: 
     assert "sub is a folder of presets, which are named one by one: sub/in" in result.out + result.err
 
 
-@pytest.mark.parametrize(("typed", "code", "said"), [(typed, code, said) for typed, code, *said in TYPED], ids=[row[0] for row in TYPED])
+@pytest.mark.parametrize(
+    ("typed", "code", "said"), [(typed, code, said) for typed, code, *said in TYPED], ids=[row[0][:80] for row in TYPED]
+)
 def test_a_mistake_on_the_command_line_is_answered_in_words(folder: Path, run: Any, typed: str, code: int, said: list[str]) -> None:
     result = run(*shlex.split(typed))
     assert result.code == code, result.err

@@ -18,6 +18,8 @@ _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
     "int": ((int,), "a whole number"), "float": ((int, float), "a number"),
 }  # fmt: skip
 _TEXT: tuple[tuple[type, ...], str] = ((str,), "text")
+#: Longer conditions are no slips of somebody who types.
+_LONGEST_MENDED = 2000
 _ORDER = ("<", "<=", ">", ">=")
 
 #: What a condition may be made of.
@@ -44,11 +46,10 @@ def read_condition(text: str, guess: Guess | None = None) -> Any:
         tree = condition.parse_condition(text)
         odd = condition.find_misplaced_operand(tree)
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
-        single = re.fullmatch(r"\s*([\w.]+)\s*=\s*([^=\s]+)\s*", text)
-        hint = f"write '{single[1]} == {single[2]}'" if single else "write 'precision_mode_v2 == \"fp16\"'"
-        if worded := _put_into_words(text):
-            hint = f"write '{worded}': the words are and, or, not"
-        raise ConditionError(f"{text!r} is not a condition", hint) from None
+        worded = _put_into_words(text)
+        mended = _mend_comparisons(worded or text, guess) or (worded if _is_condition(worded) else "")
+        hint = f"write '{mended}'" if mended else "write 'precision_mode_v2 == \"fp16\"'"
+        raise ConditionError(f"{text!r} is not a condition", f"{hint}: the words are and, or, not" if worded and mended else hint) from None
     if odd is not None and odd[0] == "value":
         key = ".".join(odd[1])
         state = "unset" if re.search(rf"\bnot\s+{re.escape(key)}\b", text) else "set"
@@ -59,23 +60,48 @@ def read_condition(text: str, guess: Guess | None = None) -> Any:
     for comparison in condition.list_comparisons(tree):
         if not condition.collect_condition_paths(comparison):
             raise ConditionError(f"{text!r} is true or false whatever a preset says", "compare an option: 'hccl_timeout > 600'")
-        _refuse_unlike_sides(*comparison, guess)
+        _refuse_unlike_sides(*comparison, guess, text)
     return _read_variables_alike(tree)
 
 
 def _put_into_words(text: str) -> str:
-    """Return a condition with the words for ``&&``, ``||`` and ``!``; empty where none of them is in it, or it is none then either."""
+    """Return a condition with the words for ``&&``, ``||`` and ``!``; empty where none of them is in it."""
     signs = {"&&": " and ", "||": " or ", "&": " and ", "|": " or ", "!": " not "}
     pieces = re.findall(r"\"[^\"]*\"|'[^']*'|&&?|\|\|?|!(?!=)|[^&|!\"']+|.", text)
     if not any(piece in signs for piece in pieces):
         return ""
     worded = "".join(piece if piece[0] in "\"'" else re.sub(r"\s+", " ", signs.get(piece, piece)) for piece in pieces)
-    worded = re.sub(r" {2,}", " ", worded).strip()
+    return re.sub(r" {2,}", " ", worded).strip()
+
+
+def _is_condition(text: str) -> bool:
     try:
-        condition.parse_condition(worded)
+        condition.parse_condition(text)
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def _mend_comparisons(text: str, guess: Guess | None) -> str:
+    """Return a condition with ``==`` for ``=`` and texts in quotes; empty where that is none that would be taken."""
+    if len(text) > _LONGEST_MENDED:
         return ""
-    return worded
+    pieces = re.findall(r"\"[^\"]*\"|'[^']*'|[^\"']+|.", text)
+    pieces = [piece if piece[0] in "\"'" else piece.replace("=>", ">=").replace("=<", "<=") for piece in pieces]
+    mended = "".join(piece if piece[0] in "\"'" else re.sub(r"\s*(?<![=!<>])=(?!=)\s*", " == ", piece) for piece in pieces)
+    mended = re.sub(r"([=!]=\s*)([A-Za-z_][\w-]*)(?![\w.-])", _quote_text, mended).strip()
+    if mended == text:
+        return ""
+    try:
+        read_condition(mended, guess)
+    except ConditionError:
+        return ""
+    return mended
+
+
+def _quote_text(found: re.Match[str]) -> str:
+    known = found[2] in ("true", "false", "True", "False", "scenario", "product") or catalog.find_option(found[2]) is not None
+    return found[0] if known else f'{found[1]}"{found[2]}"'
 
 
 def _find_example(key: str) -> Any:
@@ -118,7 +144,7 @@ def _find_kind(key: str) -> tuple[tuple[type, ...], str] | None:
     return next(((types, name) for types, name in (*_KINDS.values(), _TEXT) if types == found), None) or _KINDS.get(record.kind, _TEXT)
 
 
-def _refuse_unlike_sides(word: str, left: Any, right: Any, guess: Guess | None) -> None:
+def _refuse_unlike_sides(word: str, left: Any, right: Any, guess: Guess | None, text: str) -> None:
     """Raise ConditionError where a setting is compared with what its values never are: the answer would always be no."""
     for one, other in ((left, right), (right, left)):
         key = find_compared_key(one)
@@ -131,8 +157,8 @@ def _refuse_unlike_sides(word: str, left: Any, right: Any, guess: Guess | None) 
             and other[1][0] not in ("scenario", "product")
             and not catalog.find_option(other[1][0])
         ):
-            why = f"write '{key} == {keys.format_toml_value(other[1][0])}'"
-            raise ConditionError(f"{other[1][0]} is no setting, and a text stands in quotes", why)
+            mended = _mend_comparisons(text, guess) or f"{key} == {keys.format_toml_value(other[1][0])}"
+            raise ConditionError(f"{other[1][0]} is no setting, and a text stands in quotes", f"write '{mended}'")
         if other[0] != "const":
             continue
         wanted = other[1] if word in ("in", "not in") and isinstance(other[1], tuple) else (other[1],)

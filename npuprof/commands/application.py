@@ -13,7 +13,7 @@ import typer
 
 from npuprof.commands.registry import describe_family, list_verb_names, list_verbs, load_verb
 from npuprof.commands.usage import explain_usage, suggest_flag
-from npuprof.commands.verb import refuse_second_values
+from npuprof.commands.verb import refuse_flags_as_values, refuse_second_values
 from npuprof.model import Finding, NpuprofError, __version__
 from npuprof.report import output
 from npuprof.report.text import escape_lines, shorten_words
@@ -134,6 +134,7 @@ def _add_verb(app: typer.Typer, name: str, verb: type[Verb], runner: Runner, par
 
     def command(**given: Any) -> int:
         if not verb.takes_any_word:
+            refuse_flags_as_values(verb, words)
             refuse_second_values(verb, words)
         return runner(verb, given)
 

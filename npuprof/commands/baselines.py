@@ -52,8 +52,10 @@ def read_baseline(file: str) -> Baseline:
         rows = [(Mark(*(_require_text(row[name]) for name in Mark._fields)), row.get("count", 1)) for row in said["findings"]]
         if any(type(count) is not int or count < 1 for _, count in rows):
             raise ValueError("a count is no whole number from 1 on")
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         reason = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
+        if not isinstance(error, (ValueError, KeyError)):  # what Python says of it is about this code
+            reason = "it is a file of another kind"
         what, why = f"{file} is no baseline: {reason}", "What cannot be read would hide nothing, or everything."
         raise NpuprofError([Finding("NP015", what, why, "restore it, or remove it and write it anew", where=Place(file))]) from None
     known: Counter[Mark] = Counter()

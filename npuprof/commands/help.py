@@ -68,6 +68,8 @@ def _show_verb(words: Sequence[str], topics: Sequence[str]) -> Answer:
     asked = " ".join(words)
     if asked not in names and asked not in families:
         hint = did_you_mean(asked, (*topics, *names), "npuprof help lists the topics, and npuprof --help the verbs")
+        if words[0] in (*names, *topics):
+            hint = f"npuprof help {words[0]} shows that one; one is shown at a time"
         raise NpuprofError([Finding("NP902", f"there is no topic {asked!r}", "", _find_elsewhere(asked) or hint)])
     from npuprof.commands.application import format_help
 

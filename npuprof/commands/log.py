@@ -63,7 +63,7 @@ class Log(Verb):
         from npuprof.store.parents import is_source_reference
         from npuprof.store.sources.reading import find_source_store
 
-        key, tail = _parse_key(self.key)
+        key, tail = _parse_key(self.key, self.spec)
         workspace = spec.Workspace(self.store, spec.build_context(self.cann, self.product))
         if is_source_reference(self.spec):
             there = find_source_store(workspace.home, self.spec)
@@ -107,10 +107,14 @@ class Log(Verb):
         return Answer(forms, tuple(remarks))
 
 
-def _parse_key(key: str | None) -> tuple[str, Path]:
+def _parse_key(key: str | None, preset: str) -> tuple[str, Path]:
     if key is None:
         return "", ()
+    from npuprof.store.missing import is_known_key
+
     parsed = keys.parse_key(key)
+    if parsed is None and is_known_key(preset):
+        raise NpuprofError([Finding("NP009", f"{key!r} is not a key", "", f"the preset stands before the key: npuprof log {key} {preset}")])
     if parsed is None:
         raise NpuprofError([Finding("NP009", f"{key!r} is not a key", "", one_time.suggest_bare_key(key))])
     return parsed

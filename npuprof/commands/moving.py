@@ -39,7 +39,12 @@ class Moved:
 
     def __init__(self, home: Folder, old: str, new: str) -> None:
         refuse_builtin(home)
-        _refuse_no_name(home, old)
+        try:
+            _refuse_no_name(home, old)
+        except NpuprofError as error:
+            from npuprof.store.missing import explain_swapped_names
+
+            raise explain_swapped_names(home, old, new, error) from None
         self.home, self.old_name, self.name = home, old, new
         self.old = read_preset_file(home, old)
         if os.path.islink(self.old.path):

@@ -18,6 +18,7 @@ class New(Verb):
 
     group = "edit"
     undoable = True
+    usage_hint = "npuprof new NAME --extends PARENT builds on a preset; npuprof copy PRESET NAME begins with its text."
 
     name: str = argument("NAME", "The name of the new preset.")
     extends: list[str] = many("--extends", metavar="NAME", text="A preset it extends; may be repeated, later wins.")

@@ -39,7 +39,8 @@ class Options(Verb):
                 if all(word in f"{prefix}{name} {summary}".lower() for word in words) and all(keeps(section, name) for keeps in filters):
                     rows.append({"name": f"{prefix}{name}", "section": section, "summary": summary})
         if not rows:
-            hint = did_you_mean(self.query or "", catalog.record_names(), "leave a filter out" if filters else "try fewer words")
+            known = {part: None for name in catalog.record_names() for part in (name, *name.split("_"))}
+            hint = did_you_mean(self.query or "", known, "leave a filter out" if filters else "try fewer words")
             what = "the filters leave nothing" if self.query is None else f"nothing in the catalogue matches {self.query!r}"
             raise NpuprofError([Finding("NP201", what, "", hint)])
         return Answer({

@@ -98,7 +98,7 @@ class Release(Verb):
         from npuprof.history.releasing import build_release_record, find_last_release, list_earlier_versions
         from npuprof.store import revisions
 
-        wanted = _parse_number(self.version) if self.version is not None else None
+        wanted = _parse_number(self.version, self.spec or "") if self.version is not None else None
         name, revision = workspace.split_single_spec(asked, "release")
         if revision:
             what, hint = f"cannot release {asked!r}", f"npuprof release {name}"
@@ -250,7 +250,7 @@ def _build_plan_fields(plan: ReleasePlan) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _parse_number(version: str) -> VersionText:
+def _parse_number(version: str, preset: str = "") -> VersionText:
     from npuprof.store.versions import parse_version_request, parse_version_text
 
     found = parse_version_text(version)
@@ -261,6 +261,8 @@ def _parse_number(version: str) -> VersionText:
             hint = f"write {'.'.join(map(str, (*asked.parts, 0, 0)[:3]))}; a version has three numbers: 1.2.0, or 2.0.0-rc.1 before 2.0.0"
         elif version in ("major", "minor", "patch", "auto", "next"):
             hint = f"leave it out, and npuprof proposes the number by what has changed; or {hint}"
+        elif parse_version_text(preset) is not None:
+            hint = f"the preset stands before its version: npuprof release {version} {preset}"
         raise NpuprofError([Finding("NP026", f"{version!r} is not a version", "", hint)])
     return found
 

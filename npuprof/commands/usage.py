@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from npuprof.commands.places import list_placed_words
 from npuprof.commands.registry import list_verb_names, load_verb
@@ -35,6 +37,9 @@ _CALLED_ELSEWHERE = {
     "--extends": "--from --parent --base --inherit --inherits",
     "--into": "--dir --folder --to --path",
 }
+#: What stands behind a preset and an @; where a word may be a preset as well, what can be nothing else.
+_VERSION = r"v?\d+(\.\d+)*\S*|HEAD\S*"
+_VERSION_ALONE = r"v?\d+(\.\d+){1,2}|HEAD([~^]\S*)?"
 #: How many words before a verb are looked at.
 _MOST_BEFORE = 5
 #: What to say of a word that is missing, by its name in the help.
@@ -125,7 +130,9 @@ def explain_usage(error: Exception, words: list[str]) -> Iterator[str]:
         if moved := _move_flags_behind(words):
             yield f"Flags stand behind the verb: npuprof {moved}"
             return
-        yield from _explain_unknown_verb([word for word in words if not word.startswith("-")])
+        plain = [word for word in words if not word.startswith("-")]
+        told = list(_explain_unknown_verb(plain))
+        yield from told or _explain_preset_as_verb(plain, error)
         return
     names, verb, rest = found
     flag = _find_misplaced_choice(error, verb, rest)
@@ -134,7 +141,9 @@ def explain_usage(error: Exception, words: list[str]) -> Iterator[str]:
         return
     called = " ".join(("npuprof", *names))
     parameter = verb.parameters.get(getattr(getattr(error, "param", None), "name", None) or "")
-    if parameter is not None and (hint := _MISSING.get(parameter.metavar.rstrip("."))):
+    if parameter is not None and parameter.kind == "argument" and (taker := _find_taker(verb, rest)):
+        yield taker
+    elif parameter is not None and (hint := _MISSING.get(parameter.metavar.rstrip("."))):
         yield hint
     elif parameter is not None and parameter.required and not verb.usage_hint:
         yield f"{_show_parameter(parameter)}: {parameter.describe()}"
@@ -142,6 +151,8 @@ def explain_usage(error: Exception, words: list[str]) -> Iterator[str]:
         yield f"{_show_parameter(waiting)}: {waiting.describe()}"
     elif version := _join_version(verb, rest):
         yield f"What is meant may be: {called} {version}"
+    elif mended := _give_flag_its_value(error, verb, rest) or _quote_condition(error, verb, rest):
+        yield f"What is meant may be: {called} {mended}"
     elif key := _find_key_behind_preset(error, verb, rest):
         yield f"One value is told by npuprof explain {key}"
     elif presets := _find_two_presets(error, verb, rest):
@@ -204,6 +215,21 @@ def _explain_unknown_verb(words: Sequence[str]) -> Iterator[str]:
         yield f"npuprof {first} has {', '.join(known)}."
 
 
+def _explain_preset_as_verb(words: Sequence[str], error: Exception) -> Iterator[str]:
+    """Yield what shows a preset that stands where a verb does."""
+    if len(words) != 1 or getattr(error, "possibilities", None):
+        return
+    from npuprof.model import NpuprofError
+    from npuprof.store import find_store
+
+    try:
+        known = words[0] in find_store(None, os.environ).names()
+    except NpuprofError:
+        known = False
+    if known or re.search(r"\.toml$|^builtin:|/", words[0]):
+        yield f"A verb stands first: npuprof show {words[0]}"
+
+
 def _find_misplaced_choice(error: Exception, verb: type[Verb], rest: Sequence[str]) -> str:
     """Return the flag with its value where the value stands without it."""
     for word in rest:
@@ -221,10 +247,66 @@ def _find_flag(verb: type[Verb], error: Exception) -> Parameter | None:
 def _join_version(verb: type[Verb], rest: Sequence[str]) -> str:
     """Return a preset and its version as one word, where a verb that takes the two so was given them apart."""
     joins = any("@" in parameter.metavar for parameter in verb.parameters.values() if not parameter.flags)
-    places = [word for word in rest if not word.startswith("-")]
-    if not joins or len(places) < 2 or "@" in places[0] or not re.fullmatch(r"v?\d+(\.\d+)*\S*|HEAD\S*", places[1]):
+    places = list_placed_words(verb, rest)
+    takes = [parameter.metavar for parameter in verb.parameters.values() if not parameter.flags]
+    if not (joins or takes == ["SPEC"]) or len(places) != 2 or "@" in "".join(places):
         return ""
-    return f"{places[0]}@{places[1]}"
+    versions = [bool(re.fullmatch(_VERSION if joins else _VERSION_ALONE, word)) for word in places]
+    if versions[0] == versions[1]:
+        return ""
+    name, version = places if versions[1] else places[::-1]
+    return f"{name}@{version}"
+
+
+def _find_taker(verb: type[Verb], rest: Sequence[str]) -> str:
+    """Return that a flag has taken the only word for its value, where a word is missing; empty where none has."""
+    if list_placed_words(verb, rest):
+        return ""
+    taking = {spelling: parameter for parameter in verb.parameters.values() if parameter.kind != "flag" for spelling in parameter.flags}
+    for flag, word in pairwise(rest):
+        if flag in taking:
+            return f"{word} was taken for the {taking[flag].metavar} of {flag}, which stands behind it."
+    return ""
+
+
+def _give_flag_its_value(error: Exception, verb: type[Verb], rest: Sequence[str]) -> str:
+    """Return the words with the name of a flag and its value as a flag, or without a second value of one; empty where that is not it."""
+    if "unexpected extra argument" not in str(error):
+        return ""
+    from shlex import join
+
+    chosen = {
+        parameter.flags[0]: parameter.list_choices() for parameter in verb.parameters.values() if parameter.flags and parameter.choices
+    }
+    for place, word in enumerate(rest[:-1]):
+        if rest[place + 1] in chosen.get(f"--{word}", ()):
+            return join([*rest[:place], f"--{word}", *rest[place + 1 :]])
+    for word in list_placed_words(verb, rest):
+        flag = next((flag for flag, values in chosen.items() if word in values and flag in rest), "")
+        if flag:
+            return join(one for place, one in enumerate(rest) if one != word or rest[place - 1] == flag)
+    return ""
+
+
+def _quote_condition(error: Exception, verb: type[Verb], rest: Sequence[str]) -> str:
+    """Return the words with a condition as one of them, where the shell has parted it and taken its quotes; empty where there is none."""
+    if "--where" not in rest or "unexpected extra argument" not in str(error):
+        return ""
+    from shlex import join
+
+    from npuprof.catalog.written_condition import ConditionError, read_condition
+
+    first = list(rest).index("--where") + 1
+    last = next((place for place, word in enumerate(rest) if place > first and word.startswith("-")), len(rest))
+    text = " ".join(rest[first:last])
+    try:
+        read_condition(text)
+    except ConditionError as odd:
+        found = re.match(r"write '(.*)'", odd.hint)
+        if found is None or not set(re.findall(r"\w+", text)) & set(re.findall(r"\w+", found[1])):
+            return ""
+        text = found[1]
+    return join([*rest[:first], text, *rest[last:]])
 
 
 def _show_parameter(parameter: Parameter) -> str:

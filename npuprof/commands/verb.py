@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 GROUPS = ("look", "edit", "check", "export", "versions", "sources", "scripts", "git")
 
 #: Choices by what others call them.
-_CALLED_ELSEWHERE = {"powershell": "pwsh", "ps1": "pwsh", "dash": "sh", "ksh": "sh"}
+_CALLED_ELSEWHERE = {
+    "powershell": "pwsh", "ps1": "pwsh", "dash": "sh", "ksh": "sh", ".env": "dotenv", "env": "dotenv", "env-file": "docker",
+    "configmap": "k8s-configmap", "kubernetes": "k8s-configmap", "sbatch": "slurm",
+}  # fmt: skip
 
 
 class Parameter(Record):
@@ -217,6 +220,23 @@ def refuse_second_values(verb: type[Verb], words: Sequence[str]) -> None:
             what = f"{name} is given more than once: {' and '.join(dict.fromkeys(values))}"
             hint = "join the conditions by 'and'" if by_flag[name].metavar == "COND" else "leave all but one of them out"
             raise NpuprofError([Finding("NP902", what, "It has one value.", hint)])
+
+
+def refuse_flags_as_values(verb: type[Verb], words: Sequence[str]) -> None:
+    """Raise NpuprofError (NP902) where a flag stands in the place of a value: it would be the name of a file, and not be heeded."""
+    by_flag = {spelling: one for one in verb.parameters.values() for spelling in one.flags}
+    rest = iter(words)
+    for word in rest:
+        if word == "--":
+            break
+        if word in by_flag and by_flag[word].kind != "flag":
+            taken = next(rest, "")
+            if taken == "--" or taken in by_flag:
+                what = f"{word} has no {by_flag[word].metavar}: {taken} stands in its place"
+                hint = f"write {word} {by_flag[word].metavar}" + (
+                    "" if by_flag[word].choices or word[:2] != "--" else f", or {word}={taken} if it is one"
+                )
+                raise NpuprofError([Finding("NP902", what, "It would be taken for the value, and not be heeded.", hint)])
 
 
 def _take_value(parameter: Parameter, name: str, value: str, given: dict[str, Any]) -> bool:

@@ -39,6 +39,7 @@ def parse_assignment(data: dict[str, Any], text: str, before: str = "", after: S
     name, equals, raw = text.partition("=")
     if not equals or one_time.is_doubled(name, raw):
         raise NpuprofError([Finding("NP009", f"{text!r} is not KEY=VALUE", "", one_time.suggest_assignment(text, before, after))])
+    one_time.refuse_open_text(text, after)
     path, key = locate_key(name.strip())
     depth = 3 if path[0] == "append" else 2
     value = one_time.parse_assigned_value(key if len(path) == depth and path[0] != "append" else "", raw.strip())

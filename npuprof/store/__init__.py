@@ -120,10 +120,21 @@ class ReadOnceStore:
     def _suggest_name(self, name: str, otherwise: str) -> str:
         """Return what else a name that is not there may have meant; looked for once, as there may be thousands."""
         if name not in self._hints:
-            self._hints[name] = did_you_mean(name, self.names(), otherwise)
+            self._hints[name] = did_you_mean(name, self.names(), "") or self._suggest_by_part(name) or otherwise
         return self._hints[name]
 
+    def _suggest_by_part(self, name: str) -> str:
+        """Return which presets a part of a name may mean: the last segment, or how a name begins; empty where there is none."""
+        if len(name) < _LEAST_PART:
+            return ""
+        found = [one for one in self.names() if one.endswith(f"/{name}")]
+        found = found or [one for one in self.names() if one.rpartition("/")[2].startswith((f"{name}-", f"{name}_"))]
+        return f"did you mean {' or '.join(map(repr, found[:_MOST_NEAR]))}?" if found else ""
 
+
+#: The shortest part of a name that is looked for in others, and how many of those are told.
+_LEAST_PART = 2
+_MOST_NEAR = 3
 #: What lies beside a store in a project, and is no preset.
 _PROJECT_FILES = ("pyproject.toml", FILE)
 

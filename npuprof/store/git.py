@@ -318,7 +318,7 @@ def build_refusal_finding(reason: bytes, folder: str) -> Finding:
         return Finding("NP021", f"the repository of {folder} has no work tree", "", "do it in a clone")
     if any(words in text for words in ("not a git repository", "cannot use bare repository")):
         why = "Revisions and versions are those of the git repository that holds the presets."
-        hint = "leave out the revision, or put the store under git: git init, git add, git commit"
+        hint = "put the store under git: git init, git add, git commit; presets as they are now are named without an @, and need none"
         return Finding("NP021", f"{folder} is not in a git repository", why, hint)
     if "cannot do a partial commit" in text:
         what = f"a {text.rstrip('.').rpartition(' ')[2]} is under way, and git then commits everything or nothing"

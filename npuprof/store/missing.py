@@ -27,6 +27,11 @@ def explain_missing_preset(home: Folder, word: str, error: NpuprofError) -> Npup
     name, _, number = word.rpartition("/v")
     if name and number[:1].isdigit() and name in home.names():
         return NpuprofError([Finding("NP008", f"{word!r} is the tag of a released version", finding.why, f"write {name}@{number}")])
+    if re.fullmatch(r"v?\d+(\.\d+){1,2}", word):
+        what, version = f"{word!r} is a version, and no preset", word.removeprefix("v")
+        return NpuprofError([Finding("NP008", what, finding.why, f"it stands behind the preset, after an @: NAME@{version}")])
+    if word.partition("/")[0] == "builtin" and "/" in word:
+        return NpuprofError([finding._replace(hint=f"presets that npuprof ships are named with a colon: builtin:{word.partition('/')[2]}")])
     if _is_revision(home, word):
         hint = f"npuprof diff --rev {word} compares the whole store"
         if ".." not in word:
@@ -47,12 +52,22 @@ def _find_other_kind(home: Folder, word: str) -> str:
         return f"{folder} is a folder of presets, which are named one by one: {' '.join(inside[:_MOST_TOLD])}{more}"
     if os.path.isfile(word):
         return f"{word} is a file: npuprof scan {word} says what a script sets, npuprof import {word} makes a preset of it"
-    if _is_known_key(word):
+    if is_known_key(word):
         return f"{word} is a key, and the preset stands before it: npuprof explain NAME {word}; npuprof option {word} tells what it is"
     return ""
 
 
-def _is_known_key(word: str) -> bool:
+def explain_swapped_names(home: Folder, old: str, new: str, error: NpuprofError) -> NpuprofError:
+    """Return the error that there is no preset of a name, where the name to be made is one: they were given the other way round."""
+    if len(error.findings) != 1 or error.findings[0].code != "NP008" or new not in home.names():
+        return error
+    return NpuprofError(
+        [error.findings[0]._replace(hint=f"{new} is there: the preset that is there stands before the new name: {new} {old}")]
+    )
+
+
+def is_known_key(word: str) -> bool:
+    """Return whether the catalogue has a key of that name."""
     from npuprof import catalog
     from npuprof.document import keys
 

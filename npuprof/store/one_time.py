@@ -7,12 +7,15 @@ from collections.abc import Collection, Sequence
 
 from npuprof import catalog
 from npuprof.document import is_nested_too_deeply, keys, parse_toml_text
-from npuprof.model import Finding, NpuprofError, Place, Step, TomlValue, did_you_mean
+from npuprof.model import SECTIONS, Finding, NpuprofError, Place, Step, TomlValue, did_you_mean
 from npuprof.wording import say_option
 
 
 def suggest_assignment(text: str, before: str = "", after: Sequence[str] = ()) -> str:
     """Return how to write what was meant by a text that is no assignment; ``before`` is what was given before it, ``after`` behind it."""
+    if is_cut(before) or (is_cut(text) and after):
+        first = before if is_cut(before) else text
+        return f"put it in quotes, as the shell parts words at blanks: '{first} ...'"
     values = [word.removeprefix("=") for word in after[:2] if word != "="]
     if values and values[0] and keys.parse_key(text) and "=" not in values[0]:
         return f"write {text}={values[0]}, without a blank"
@@ -30,12 +33,39 @@ def suggest_assignment(text: str, before: str = "", after: Sequence[str] = ()) -
 def suggest_bare_key(text: str) -> str:
     """Return how to write what was meant by a text that is no key: what stands before the value, where one was given."""
     name, equals, _ = text.partition("=")
-    return f"write {name.strip()}, without a value" if equals and keys.parse_key(name) else "write the option's name, or section.name"
+    if equals and keys.parse_key(name):
+        return f"write {name.strip()}, without a value"
+    if text.strip(".") in SECTIONS:
+        example = "hccl_timeout" if text.strip(".") == "options" else f"{text.strip('.')}.NAME"
+        return f"{text} is a section, whose keys are named one by one: {example}"
+    plain = re.sub(r"[^\w.-]+", ".", text).strip(".-").removeprefix("options.")
+    known = plain != text and catalog.find_record(*keys.split_section_and_name(plain)) is not None
+    return f"write {plain}" if known else "write the option's name, or section.name"
+
+
+def is_cut(text: str) -> bool:
+    """Return whether ``KEY=VALUE`` ends inside a list, a table or a text: a blank in it was taken for the end of the word."""
+    value = text.partition("=")[2].strip()
+    if value[:1] in ("[", "{"):
+        return value.count("[") + value.count("{") > value.count("]") + value.count("}")
+    return value[:1] in ("'", '"') and len(value) > 1 and value.count(value[0]) == 1
 
 
 def is_doubled(name: str, raw: str) -> bool:
     """Return whether ``KEY==VALUE`` was written, as a comparison is; a variable may hold such a text."""
     return raw.startswith("=") and not name.strip().startswith("env.")
+
+
+def refuse_open_text(text: str, after: Sequence[str] = ()) -> None:
+    """Raise NpuprofError for ``KEY=VALUE`` whose value begins with a quote that nothing closes: it would be part of the text."""
+    name, _, value = text.partition("=")
+    value = value.strip()
+    if value[:1] not in ("'", '"') or not is_cut(text):
+        return
+    key, other = name.strip(), "'" if value[0] == '"' else '"'
+    hint = f"leave the quote out: {key}={value[1:]}; as part of the text it stands in others: {key}={other}{value}{other}"
+    hint = suggest_assignment(text, "", after) if after else hint
+    raise NpuprofError([Finding("NP009", f"the quote before the value of {key} is not closed", "It would be part of the text.", hint)])
 
 
 def suggest_key(key: str, held: Collection[str], otherwise: str = "") -> str:
@@ -84,6 +114,7 @@ def parse_assignments(set_: Sequence[str], unset: Sequence[str] = ()) -> list[St
             hint = suggest_assignment(text, before, set_[place + 1 : place + 3])
             problems.append(Finding("NP009", f"{text!r} is not KEY=VALUE", "", hint, where=place_argument("set")))
         else:
+            refuse_open_text(text, set_[place + 1 :])
             steps.append(build_set_step(*parsed, parse_assigned_value(parsed[0] if not parsed[1] else "", raw.strip())))
     for text in unset:
         refuse_deep_key(text)

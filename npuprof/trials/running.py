@@ -31,6 +31,9 @@ DEVICE_FILE = "/dev/davinci{}"
 
 #: Files up to this size are known by what is in them, others by their size and time.
 _READ = 1_048_576
+#: Devices that one range may name, and the digits of the longest number of one.
+_MOST_DEVICES = 4096
+_MOST_DIGITS = 9
 
 
 class Wanted(Record):
@@ -270,9 +273,9 @@ def parse_devices(text: str) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for part in text.split(","):
         first, dash, last = part.strip().partition("-")
-        if not (
-            first.isascii() and first.isdigit() and (not dash or (last.isascii() and last.isdigit() and 0 <= int(last) - int(first) < 4096))
-        ):
+        ends = (first, last) if dash else (first,)
+        good = all(end.isascii() and end.isdigit() and len(end) <= _MOST_DIGITS for end in ends)
+        if not good or not 0 <= int(ends[-1]) - int(first) < _MOST_DEVICES:
             raise NpuprofError([Finding("NP902", f"--devices {text!r} names no devices", "", "write them as in 0-7, or 0,2,4")])
         found |= dict.fromkeys(str(number) for number in range(int(first), int(last or first) + 1))
     return tuple(found)
