@@ -19,6 +19,9 @@ TAKEN_BACK = "the script takes it back"
 #: Stands before a path that begins in the folder of the script itself, wherever that lies; no text of a script holds it.
 HERE = "\ufdd0"
 
+#: Among the remarks for the linter: those that are about lines of other files, by their kinds.
+OF_HELPERS = "of helpers"
+
 #: One condition a setting stands under: the number of the ``if``, which of its arms (counted from 0; for the ``else`` the
 #: number of arms before it, negative), and the test as text.
 Branch = tuple[int, int, str]
