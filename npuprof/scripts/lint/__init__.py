@@ -18,7 +18,7 @@ from npuprof.scripts.lint.entries import find_double_entries, find_nameless_entr
 from npuprof.scripts.lint.singles import find_script_faults
 from npuprof.scripts.lint.worlds import MOST_WAYS, ScriptView, build_script_views, list_ways, place_under_functions
 from npuprof.scripts.reading import FoundSetting, ImportedFile, Site
-from npuprof.scripts.reading.found import OF_HELPERS, UNSET
+from npuprof.scripts.reading.found import OF_HELPERS, TOO_LATE, UNSET
 from npuprof.scripts.reading.session import HELPERS
 
 TYPE_CHECKING = False
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 #: What makes a session; the config of one that another file makes may be changed there.
 _SESSIONS = ("Session(", "managed_session(")
+#: Why a setting is in force nowhere, with what used its object and the line of that.
+_LATE = re.compile(rf"{TOO_LATE}\S.* \(line (\d+)\)")
 #: The line of a call in the name of a configuration.
 _BETWEEN_MARKS = re.compile(r"@(\d+)(?=@)")
 
@@ -45,6 +47,7 @@ def check_script(imported: ImportedFile, asked: Context | None = None, team: Seq
             if one.surface == "atc" and one.scope in passed_on:  # what stands for atc here may take flags of its own
                 faults = [fault._replace(severity="warning") if fault.code == "NP209" else fault for fault in faults]
             found += [_build_setting_finding(one, fault) for fault in faults]
+    found += [finding for one in live if (finding := _find_lateness(one))]
     found += [_build_commented_finding(one) for one in imported.found if one.commented]
     found += _check_setting_groups(imported, live, context, team)
     found += find_call_faults(imported, context)
@@ -78,6 +81,14 @@ def _name_calls(imported: ImportedFile, findings: Iterable[Finding]) -> list[Fin
 def _build_setting_finding(one: FoundSetting, fault: Fault) -> Finding:
     place = Place(one.file, one.line, one.column)
     return Finding(fault.code, fault.message, fault.why, fault.hint, key=one.key, where=place, severity=fault.severity)
+
+
+def _find_lateness(one: FoundSetting) -> Finding | None:
+    """Return that a setting is made when nothing looks at it any more; not where another use may come, or a loop comes round."""
+    if not one.key or one.dead or not (late := _LATE.fullmatch(one.unused)):
+        return None
+    why = "What was set by then was taken, and nothing looks again."
+    return _build_setting_finding(one, Fault("NP822", f"{one.name} {one.unused}", why, f"set it before line {late[1]}"))
 
 
 def _build_commented_finding(one: FoundSetting) -> Finding:
