@@ -18,7 +18,7 @@ from npuprof.scripts.lint.entries import find_double_entries, find_nameless_entr
 from npuprof.scripts.lint.singles import find_script_faults
 from npuprof.scripts.lint.worlds import MOST_WAYS, ScriptView, build_script_views, list_ways, place_under_functions
 from npuprof.scripts.reading import FoundSetting, ImportedFile, Site
-from npuprof.scripts.reading.found import OF_HELPERS, TOO_LATE, UNSET
+from npuprof.scripts.reading.found import COMMAND_LINE, OF_HELPERS, TOO_LATE, UNSET
 from npuprof.scripts.reading.session import HELPERS
 
 TYPE_CHECKING = False
@@ -46,7 +46,7 @@ def check_script(imported: ImportedFile, asked: Context | None = None, team: Seq
             faults = find_script_faults(one, context, python2)
             if one.surface == "atc" and one.scope in passed_on:  # what stands for atc here may take flags of its own
                 faults = [fault._replace(severity="warning") if fault.code == "NP209" else fault for fault in faults]
-            found += [_build_setting_finding(one, fault) for fault in faults]
+            found += [_build_setting_finding(one, fault) for fault in [*faults, *_find_default_faults(one, context, python2)]]
     found += [finding for one in live if (finding := _find_lateness(one))]
     found += [_build_commented_finding(one) for one in imported.found if one.commented]
     found += _check_setting_groups(imported, live, context, team)
@@ -81,6 +81,19 @@ def _name_calls(imported: ImportedFile, findings: Iterable[Finding]) -> list[Fin
 def _build_setting_finding(one: FoundSetting, fault: Fault) -> Finding:
     place = Place(one.file, one.line, one.column)
     return Finding(fault.code, fault.message, fault.why, fault.hint, key=one.key, where=place, severity=fault.severity)
+
+
+def _find_default_faults(one: FoundSetting, context: Context, python2: bool) -> list[Fault]:
+    """Return what is wrong with what the command line gives if nobody says otherwise; a test around it may keep that out."""
+    option = catalog.find_option(one.name) if one.surface == "session" else None
+    if one.branches or one.default in (None, "") or not one.reason.startswith(COMMAND_LINE) or (option and option.field != one.field):
+        return []
+    told = "; it is the default, which the script takes if nobody says otherwise"
+    return [
+        fault._replace(message=f"{fault.message}{told}", severity="warning")
+        for fault in find_script_faults(one._replace(reason="", value=one.default, written=one.default), context, python2)
+        if fault.code == "NP203" and fault.severity == "error"
+    ]
 
 
 def _find_lateness(one: FoundSetting) -> Finding | None:

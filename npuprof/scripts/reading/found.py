@@ -16,6 +16,9 @@ UNSET = "None leaves it unset"
 #: The reason of a setting that the script takes out again: what was set before it does not hold.
 TAKEN_BACK = "the script takes it back"
 
+#: Begins the reason of a value that the command line gives.
+COMMAND_LINE = "depends on the command line or its parameters"
+
 #: Begins the reason of a setting that is made after the last use of its object.
 TOO_LATE = "stands after "
 
