@@ -1,4 +1,4 @@
-"""What a function sets that nothing calls, or only a test leads to, is told with the reason and is in no preset as if it were in force."""
+"""What a function sets that nothing calls, that only a test leads to, or that an early end leaves out, is told with the reason and is in no preset as if it were in force."""
 
 # ruff: noqa: E501 (a script is told in a line)
 
@@ -66,6 +66,21 @@ def indent(text: str) -> str:
         (f"{MAKE}{DEFINED}if A:\n    profile()\n{RUN}", OFF, ["only if A"]),
         (f"{MAKE}{DEFINED}def both():\n    profile()\nif A:\n    both()\n{RUN}", OFF, ["only if A"]),
         (f"{MAKE}{DEFINED}atexit.register(profile)\nif A:\n    profile()\n{RUN}", BOTH, []),
+        # functions that return early, and loops that go on
+        ("def make():\n" + indent(f"{MAKE}if A:\n    return config\n{PROFILE}return config\n") + "tf.Session(config=make())\n", OFF,
+         ["line 11 may return the configuration before this is set"]),
+        ("def make():\n" + indent(f"{MAKE}with scope():\n    if A:\n        return config, op\n{PROFILE}return config, op\n") + "tf.Session(config=make()[0])\n", OFF,
+         ["line 12 may return the configuration before this is set"]),
+        ("def make():\n" + indent(f"{MAKE}if A:\n    return config\nelse:\n    return config\n{PROFILE}"), OFF, ["never runs"]),
+        ("def make():\n" + indent(f"{MAKE}return config\n{PROFILE}"), OFF, ["never runs"]),
+        ("def make():\n" + indent(f"if A:\n    return tf.ConfigProto()\n{MAKE}{PROFILE}return config\n"), BOTH, []),
+        ("def make():\n" + indent(f"{MAKE}if A:\n    return None\n{PROFILE}return config\n"), BOTH, []),
+        ("def make():\n" + indent(f"{MAKE}if A:\n    return op\nreturn op\n") + f"op = make()\n{PROFILE}tf.Session(config=to_config(op))\n", BOTH, []),
+        ("kept = None\ndef make():\n" + indent(f"global kept\nif kept is not None:\n    return kept\n{MAKE}{PROFILE}kept = config\nreturn config\n") + "make()\nmake()\n", BOTH, []),
+        (f"{MAKE}for one in sys.argv:\n    if one == '-a':\n        continue\n    {PROFILE}{RUN}", OFF, ["only if not (one == '-a')"]),
+        (f"{MAKE}while True:\n    if A:\n        break\n    {PROFILE}    break\n{RUN}", OFF, ["only if not (A)"]),
+        (f"{MAKE}while True:\n    if A:\n        print(A)\n    else:\n        break\n    {PROFILE}{RUN}", OFF, ["only if A"]),
+        ("for one in sys.argv:\n    if one == '-a':\n        continue\n" + indent(f"{MAKE}{PROFILE}{RUN}"), BOTH, []),
         ("def main():\n" + indent(f"{MAKE}{DEFINED}if A:\n    profile()\n{RUN}") + "if sys.argv:\n    main()\n", OFF, ["only if A"]),
         ("def main():\n" + indent(f"{MAKE}{DEFINED}profile()\n{RUN}") + "if sys.argv:\n    main()\n", BOTH, []),
     ],
