@@ -130,6 +130,17 @@ TOLD = {  # what stands in the store, and what the page of "job" says of it
 }  # fmt: skip
 
 
+def test_the_history_of_a_preset_stands_newest_first_whoever_was_touched(repo: Repo, run: Run) -> None:
+    repo.commit({**PRESETS, "last": "[options]\ndeterministic = 1\n"}, message="all of them")
+    repo.commit({"base/training": PRESETS["base/training"].replace("1836", "1840")}, message="the parent")
+    repo.commit({"job": PRESETS["job"].replace("1904", "1908")}, message="itself")
+    repo.commit({"last": "[options]\ndeterministic = 0\n"}, message="another")
+    assert run("site", "public").code == 0
+    text = Page(repo.folder / "public/presets/job.html").text
+    told = sorted(["all of them", "the parent", "itself"], key=text.index)
+    assert told == repo.git("log", "--format=%s", "--", "profiles/job.toml", "profiles/base/training.toml").splitlines()
+
+
 @pytest.mark.parametrize("title", TOLD)
 def test_the_page_of_a_preset_tells(title: str, store: Callable[..., Path], run: Run, tmp_path: Path) -> None:
     presets, told = TOLD[title]

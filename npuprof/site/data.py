@@ -41,20 +41,23 @@ def _hash(name: str) -> str:
 
 
 def build_side(name: str, settings: Sequence[SettingRow]) -> bytes:
-    """Return the settings of one side of a comparison."""
+    """Return the rows of one side of a comparison."""
     return _write_call("settings", name, [_build_fields(row) for row in settings])
 
 
 def _build_fields(row: SettingRow) -> list[Any]:
     authors = ", ".join(f"{author.part} {author.profile} ({author.place})".lstrip() for author in row.authors)
-    return [row.key, escape_controls(row.value), escape_controls(authors), list(row.risk), row.meaning]
+    fields: list[Any] = [row.key, escape_controls(row.value), escape_controls(authors), list(row.risk), row.meaning, row.unit, row.scope]
+    while not fields[-1]:
+        fields.pop()
+    return fields
 
 
 def read_side(content: bytes) -> list[tuple[str, str]]:
-    """Return the keys and values of what ``build_side`` wrote."""
+    """Return the keys and values of what ``build_side`` wrote, each pair once."""
     text = content.decode("ascii")
     _, rows = json.loads(f"[{text[text.index('(') + 1 : text.rindex(')')]}]")
-    return [(row[0], row[1]) for row in rows]
+    return list(dict.fromkeys((row[0], row[1]) for row in rows if len(row) > 1))
 
 
 def build_index(paths: Mapping[str, str]) -> bytes:

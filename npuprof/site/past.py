@@ -41,7 +41,9 @@ def read_past(store: ReadOnceStore, lineages: Mapping[str, Sequence[str]]) -> Pa
         repository = revisions.find_repository(store)
         head = repository.resolve_commit("HEAD")
         touching: dict[str, list[Commit]] = {}
-        for commit in walk_commits(repository, head):
+        order: dict[int, int] = {}
+        for place, commit in enumerate(walk_commits(repository, head)):
+            order[id(commit)] = place
             names = {name for changes in commit.changes.values() for change in changes for name in (change.was, change.now) if name}
             for name in names:
                 touching.setdefault(name, []).append(commit)
@@ -50,7 +52,6 @@ def read_past(store: ReadOnceStore, lineages: Mapping[str, Sequence[str]]) -> Pa
         owners = {name: match_owners(rules, at.source_path(name)) for name in lineages} if rules else {}
     except NpuprofError:
         return Past()
-    order = {id(commit): place for place, commit in enumerate(dict.fromkeys(one for found in touching.values() for one in found))}
     wanted = {name: _list_touching(name, lineage, touching, order) for name, lineage in lineages.items()}
     load_commit_headers({id(commit): commit for rows in wanted.values() for commit, _ in rows}.values())
     versions: dict[str, list[str]] = {}

@@ -10,6 +10,7 @@ from npuprof import checks, renderers
 from npuprof.document.profile import Profile
 from npuprof.model import SEVERITIES, Finding, NpuprofError, Record
 from npuprof.resolve.config import Config
+from npuprof.site.compared import build_compared_rows
 from npuprof.site.settings import Scope, SettingRow, build_setting_rows, list_scopes
 from npuprof.store import ReadOnceStore, spec
 from npuprof.store.parents import is_source_reference
@@ -55,6 +56,7 @@ class PresetPage(Record):
     findings: tuple[FindingRow, ...] = ()
     texts: tuple[RenderedText, ...] = ()
     scopes: tuple[Scope, ...] = ()
+    compared: tuple[SettingRow, ...] = ()
 
     @property
     def counts(self) -> tuple[int, ...]:
@@ -186,6 +188,7 @@ def _build_config_page(name: str, config: Config, profile: Profile) -> PresetPag
         tuple(_build_finding_row(finding) for finding in checks.fold_findings(verdict.findings)),
         tuple(_render_all(config)),
         tuple(list_scopes(config)),
+        build_compared_rows(config),
     )
 
 
