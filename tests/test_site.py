@@ -141,6 +141,24 @@ def test_the_history_of_a_preset_stands_newest_first_whoever_was_touched(repo: R
     assert told == repo.git("log", "--format=%s", "--", "profiles/job.toml", "profiles/base/training.toml").splitlines()
 
 
+def test_versions_stand_newest_first_and_say_which_were_yanked_and_why(repo: Repo, run: Run) -> None:
+    for version in ("1.9.0", "1.10.0", "2.0.0"):
+        repo.commit({"job": f"# {version}\n[options]\nhccl_timeout = 600\n"})
+        repo.release("job", version)
+    repo.git("tag", "job/v3.0.0")  # no annotated tag, and so no version
+    assert run("yank", "job@1.10.0", "--why", "<b>hangs</b>").code == 0
+    for folder in ("public", "again"):
+        assert run("site", folder).code == 0
+    text = Page(repo.folder / "public/presets/job.html").text
+    assert "versions 2.0.0 2026-01-04 1.10.0 2026-01-03 , yanked: <b>hangs</b> 1.9.0 2026-01-02" in text
+    before = read_files(repo.folder / "public")
+    assert run("yank", "job@2.0.0", "--why", "slow").code == 0
+    assert run("site", "public").code == 0
+    assert {path for path, content in read_files(repo.folder / "public").items() if content != before[path]} == {
+        "presets/job.html", ".npuprof-site-kept.json",
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize("title", TOLD)
 def test_the_page_of_a_preset_tells(title: str, store: Callable[..., Path], run: Run, tmp_path: Path) -> None:
     presets, told = TOLD[title]
@@ -289,6 +307,21 @@ def test_the_same_presets_give_the_same_bytes_and_a_second_run_writes_nothing(si
     assert {name: (site / name).stat().st_mtime_ns for name in read_files(site)} == before
     assert run("site", "again").code == 0
     assert read_files(repo.folder / "again") == read_files(site)
+
+
+def test_presets_whose_names_are_those_of_pages_and_differ_in_case_only_have_pages_side_by_side(
+    store: Callable[..., Path], run: Run, tmp_path: Path
+) -> None:
+    names = ["a", "a.html/b", "a.HTML/b", "A", "a.html/b.html/c", "index", "x.y..z"]
+    store({name: f'profile.description = "this is {number}"\n' for number, name in enumerate(names)})
+    assert run("site", "public").code == 0
+    for number in range(len(names)):
+        found = [path for path in (tmp_path / "public/presets").rglob("*.html") if f"this is {number}" in path.read_text()]
+        assert len(found) == 1, names[number]
+    files = [str(path) for path in (tmp_path / "public").rglob("*") if path.is_file()]
+    assert len({path.lower() for path in files}) == len(files)
+    (tmp_path / "profiles/a.toml").unlink()
+    assert run("site", "public").code == 0
 
 
 def test_a_page_goes_with_its_preset_and_nothing_else(site: Path, run: Run, repo: Repo) -> None:

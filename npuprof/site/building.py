@@ -144,8 +144,8 @@ class _Building:
 
     def _digest_around(self, one: Resolved, around: Around) -> str:
         linked = [self.paths.get(name, "") for name in (one.name, *one.lineage, *one.parents, *around.children)]
-        rows = [list(row._asdict().values()) for row in around.commits]
-        return digest_texts(json.dumps([around.children, around.owners, around.versions, rows, linked]))
+        rows = [list(row._asdict().values()) for row in (*around.versions, *around.commits)]
+        return digest_texts(json.dumps([around.children, around.owners, len(around.versions), rows, linked]))
 
     def _build_sides(self) -> dict[str, Sequence[SettingRow]]:
         """Return the settings of what else is to be compared with, by its spec. Raises NpuprofError."""
