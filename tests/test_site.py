@@ -126,6 +126,24 @@ TOLD = {  # what stands in the store, and what the page of "job" says of it
         {"job": '[env]\nX = "a\\nb"\n'},
         ["exports for tcsh (cannot be written) X: tcsh cannot take a line end through eval", "export X='a b'"],
     ),
+    "what render refuses is not offered, and why is told": (
+        {"job": '[options]\nmodify_mixlist = { black-list = { to-add = ["Add"] } }\n'},
+        [
+            "session (cannot be written) modify_mixlist is set without a mixed precision mode",
+            "exports (cannot be written) modify_mixlist is set without", "!import tensorflow",
+        ],
+    ),
+    "a file that the code needs stands there once": (
+        {"job": '[options]\nprecision_mode_v2 = "mixed_float16"\nmodify_mixlist = { black-list = { to-add = ["Add"] } }\n'},
+        ['ops_info.json, a file beside the code { "black-list": { "to-add": [ "Add" ] } } exports for'],
+    ),
+    "each target is written with the overrides for it": (
+        {
+            "job": "[options]\nhccl_timeout = 1836\n[[override]]\nmatch = { target = \"session\" }\noptions = { hccl_timeout = 1904 }\n"
+            "[[override]]\nmatch = { target = \"env\" }\noptions = { hccl_timeout = 1908 }\n"
+        },
+        ['parameter_map["hccl_timeout"].i = 1904', "hccl_timeout=1836", "NPUPROF_HCCL_TIMEOUT='1908'", '"target": "json"'],
+    ),
     "a backslash in a text stays one": ({"job": "[env]\nX = 'C:\\new'\n"}, ['"C:\\\\new"', "export X='C:\\new'"]),
 }  # fmt: skip
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from npuprof.catalog import values
@@ -14,12 +14,13 @@ from npuprof.resolve.config import Config
 from npuprof.site.settings import SettingRow, build_author, build_rows_of_key, format_value
 
 
-def build_compared_rows(config: Config) -> tuple[SettingRow, ...]:
+def build_compared_rows(config: Config, told: Iterable[SettingRow] = ()) -> tuple[SettingRow, ...]:
     """Return what a preset is for, its settings, and what these are where an override holds, which the row names (``scope``).
 
-    A row of an override with an empty value says that the setting is not set there.
+    A row of an override with an empty value says that the setting is not set there. ``told`` are the settings as
+    ``build_setting_rows`` told them, where it did.
     """
-    plain = [*_build_header_rows(config), *_build_settings(config)]
+    plain = [*_build_header_rows(config), *_build_settings(config, told)]
     return (*plain, *_build_override_rows(config, {row.key: row for row in plain}))
 
 
@@ -32,19 +33,19 @@ def _build_header_rows(config: Config) -> Iterator[SettingRow]:
             yield SettingRow(key, key, format_value(value), risk=("compatibility",), authors=(build_author(origin),) if origin else ())
 
 
-def _build_settings(config: Config) -> list[SettingRow]:
-    return [
-        row._replace(risk=find_unit_and_risk(key)[1])
-        for key in config.ordered_settings()
-        for row in build_rows_of_key(config, key, _arrange_leaves(key, config))
-    ]
-
-
-def _arrange_leaves(key: str, config: Config) -> Any:
-    """Return a setting with its authors in the form in which two that mean the same are the same."""
-    traced = values.parse_structured_value(key, config.traced_value(key))
-    structure = values.find_structure(key)
-    return _sort_leaves(traced) if structure is not None and structure.unordered else traced
+def _build_settings(config: Config, told: Iterable[SettingRow] = ()) -> Iterator[SettingRow]:
+    known: dict[str, list[SettingRow]] = {}
+    for row in told:
+        known.setdefault(row.setting, []).append(row)
+    for key in config.ordered_settings():
+        risk = find_unit_and_risk(key)[1]
+        structure = values.find_structure(key)
+        if structure is None and key in known:
+            yield from (row if row.risk == risk else row._replace(risk=risk) for row in known[key])
+            continue
+        traced = values.parse_structured_value(key, config.traced_value(key))
+        arranged = _sort_leaves(traced) if structure is not None and structure.unordered else traced
+        yield from (row._replace(risk=risk) for row in build_rows_of_key(config, key, arranged))
 
 
 def _sort_leaves(traced: Any) -> Any:
