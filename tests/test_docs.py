@@ -287,15 +287,19 @@ def test_no_page_names_a_folder_of_a_machine(page: str) -> None:
     assert not [path for path in here if path in read(page)]
 
 
-def test_help_lists_the_topics_in_their_order_and_says_where_flags_are(run: Run) -> None:
+def test_help_lists_the_topics_in_their_order_group_by_group_and_says_where_flags_are(run: Run) -> None:
     result = run("help")
     assert (result.code, result.err) == (0, "")
-    lines = result.out.splitlines()
-    assert [line.split()[0] for line in lines[: len(TOPICS)]] == [topic.name for topic in TOPICS]
-    assert all(topic.summary in line for topic, line in zip(TOPICS, lines, strict=False))
-    assert "npuprof VERB --help lists the flags" in lines[-1]
+    *parts, end = result.out.split("\n\n")
+    assert [part.splitlines()[0].split("  ")[0] for part in parts] == ["tour", "Recipes:", "To look up:"]
+    lines = [line for part in parts for line in part.splitlines() if "  " in line]
+    assert [line.split()[0] for line in lines] == [topic.name for topic in TOPICS]
+    assert all(topic.summary in line for topic, line in zip(TOPICS, lines, strict=True))
+    assert "npuprof VERB --help lists the flags" in end
     listed = json.loads(run("help", "--format", "json").out)
     assert [one["name"] for one in listed["topics"]] == [topic.name for topic in TOPICS]
+    assert list(dict.fromkeys(one["group"] for one in listed["topics"])) == list(docs.GROUP_TITLES)
+    assert run("help", "look-up").out.startswith("checks ")
 
 
 @pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.path)
