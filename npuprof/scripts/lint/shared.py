@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from npuprof.scripts.reading import ImportedFile, Site, may_call_settings, may_hold_settings, read_script
+from npuprof.scripts.reading.found import NAMED_ELSEWHERE
 from npuprof.scripts.reading.modules import Modules
 
 
@@ -27,7 +28,8 @@ class Sharing:
     def _open_shared(self, imported: ImportedFile) -> ImportedFile:
         """Return what a file holds; an entry that other files name may get there what is not set here."""
         sites = tuple(site._replace(closed=site.closed and not self._is_shared(imported.file, site)) for site in imported.sites)
-        return imported._replace(sites=sites)
+        asking = {NAMED_ELSEWHERE: lambda name: self._modules.is_named_elsewhere(imported.file, name)}
+        return imported._replace(sites=sites, facts={**imported.facts, **asking})
 
     def _is_shared(self, file: str, site: Site) -> bool:
         own = site.surface == "session" and site.scope.startswith("<module>:") and site.variable
