@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from npuprof.catalog.values import is_same_typed_value
-from npuprof.scripts.reading.found import TAKEN_BACK, FoundSetting
+from npuprof.scripts.reading.found import TAKEN_BACK, TOO_LATE, FoundSetting
 from npuprof.scripts.reading.happenings import Assigned, Cleared, Moment, Returned, Spot, Used
 from npuprof.scripts.reading.heap import Born, Heap, Path, covers
 from npuprof.scripts.reading.rehearsal import Rehearsal
@@ -92,7 +92,7 @@ class Judge:
         certain = [use for use in before if use.certain]
         if certain:
             first = certain[-1]
-            told = f"stands after {first.what} (line {first.moment.line})"
+            told = f"{TOO_LATE}{first.what} (line {first.moment.line})"
             around = set(moment.loops) - set(born.loops)
             if not after and any(around.intersection(use.moment.loops) for use in certain):
                 return f"{told}, in a loop: only later turns have it"

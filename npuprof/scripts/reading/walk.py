@@ -18,7 +18,7 @@ from npuprof.scripts.reading.calls import (
     merge_call_runs,
     reads_parameter,
 )
-from npuprof.scripts.reading.found import Branch, Followed, FoundSetting, Site, take_here_out
+from npuprof.scripts.reading.found import OF_HELPERS, Branch, Followed, FoundSetting, Site, take_here_out
 from npuprof.scripts.reading.literals import Unknown, fold_expression, format_expression
 from npuprof.scripts.reading.loops import unroll_loop
 from npuprof.scripts.reading.order import find_way_on, is_main_test, leaves_block
@@ -271,6 +271,8 @@ class Walk(ScriptView):
         if value not in marks:
             marks.add(value)
             known.append(value)
+            if self.caller is not None:
+                self.facts.setdefault(OF_HELPERS, {}).setdefault(fact, set()).add(value)
 
     def add_setting(self, node: ast.AST, surface: str, key: str, name: str, **more: Any) -> None:
         """Add a setting at the place of a node."""
