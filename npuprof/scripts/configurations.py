@@ -169,7 +169,10 @@ class Layout:
                 heir: [one for one in self.groups if one.is_fragment and one.root == home.root and one.function.rpartition(".")[0] == heir]
                 for heir in heirs
             }
-            found[home.scope] = [ones for ones in laid.values() if ones], used or not all(laid.values())
+            own = {one.function.rpartition(".")[2] for one in self.groups if one.is_fragment and self.find_home(one) is home}
+            again = {one.function.rpartition(".")[2] for ones in laid.values() for one in ones}
+            if own.isdisjoint(again):  # what a method sets that is written anew does not count for that class
+                found[home.scope] = [ones for ones in laid.values() if ones], used or not all(laid.values())
         return found
 
     def find_given_sessions(self) -> dict[str, Group]:
@@ -251,4 +254,4 @@ def _is_same_object(group: Group, other: Group) -> bool:
     owner = group.function.rpartition(".")[0]
     if "." in group.root:
         return bool(owner) and owner == other.function.rpartition(".")[0]
-    return group.function == other.function or not other.function
+    return not other.function or f"{group.function}.".startswith(f"{other.function}.")
