@@ -225,8 +225,8 @@ def _format_groups(groups: Iterable[tuple[str, list[str]]]) -> str:
 
 
 def _escape(text: str) -> str:
-    """Return prose in which nothing begins a tag."""
-    return text.replace("<", r"\<")
+    """Return prose in which nothing begins a tag; what stands apart begins none."""
+    return re.sub(r"<(?=[A-Za-z/!?])", r"\<", text)
 
 
 #: What makes the parts of the pages, by name.
