@@ -70,7 +70,7 @@ class Library:
         return [name for name in super().__dir__() if name != "store" and (not name.startswith("_") or name.startswith("__"))]
 
     def __repr__(self) -> str:
-        return f"npuprof.open_store({self._path!r})"
+        return f"npuprof.open_store({self._path or self.store.label!r})"
 
     @speak_python
     def resolve(
@@ -144,7 +144,9 @@ def loads(
     if home is not None:
         workspace.use_store(home)
     profile = Profile(parse_document("<text>", "<text>", text), key="text:", home=home)
-    return workspace.resolver.resolve_profile(profile, changes=_build_changes(set, unset))
+    changes = _build_changes(set, unset)
+    workspace.refuse_unknown_unset(profile, profile.name, changes)
+    return workspace.resolver.resolve_profile(profile, changes=changes)
 
 
 @speak_python

@@ -141,7 +141,7 @@ class Origin(Record):
 
     @property
     def file(self) -> str:
-        """The path to cite, or ``--set``; at a revision from the top of the repository."""
+        """The path to cite, or ``--set``, in Python ``set``; at a revision from the top of the repository."""
         return self.document.source
 
     @property
@@ -335,6 +335,9 @@ class NpuprofError(Exception):
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.findings))
+
+    def __repr__(self) -> str:
+        return f"NpuprofError({str(self)!r})"
 
 
 def _tell_once(findings: Iterable[Finding]) -> Iterator[Finding]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pickle
 from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +19,11 @@ TEXT = '[profile]\nscenario = "training"\n[options]\nhccl_timeot = 1\nprecision_
     [
         (lambda: npuprof.open_store("builtin:"), "npuprof.open_store('builtin:')"),
         (lambda: npuprof.loads(TEXT), "Config('<text>', 2 settings)"),
+        (lambda: npuprof.loads("options.hccl_timeout = 1"), "Config('<text>', 1 setting)"),
+        (
+            lambda: npuprof.NpuprofError([npuprof.Finding("NP008", "there is no profile 'x' in profiles")]),
+            "NpuprofError(\"error NP008: there is no profile 'x' in profiles\")",
+        ),
         (lambda: npuprof.loads(TEXT).origins("precision_mode_v2"), "[<Origin <text>:5, values of <text>>]"),
         (
             lambda: npuprof.check(npuprof.loads(TEXT))[0],
@@ -34,6 +41,55 @@ TEXT = '[profile]\nscenario = "training"\n[options]\nhccl_timeot = 1\nprecision_
 )
 def test_what_is_shown_of_a_value_fits_a_cell(value: object, shown: str) -> None:
     assert repr(value()) == shown  # type: ignore[operator]
+
+
+def test_a_store_that_was_looked_for_shows_where_it_was_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "profiles").mkdir()
+    (tmp_path / "profiles/a.toml").write_text("")
+    monkeypatch.chdir(tmp_path)
+    assert repr(npuprof.open_store()) == "npuprof.open_store('profiles')"
+
+
+#: What is given, the argument that it is blamed on, and what is said.
+REFUSED = [
+    ({"set": {"precision_mode_v2": "fp17"}}, "set: error NP203", "did you mean"),
+    ({"set": {"deterministic": None}}, "set: error NP202", "cannot be of the type NoneType"),
+    ({"set": {"a b": 1}}, "set: error NP009", "'a b' is not a key"),
+    ({"set": {"profile.scenario": "x"}}, "set: error NP009", "is no setting"),
+    ({"unset": ["profile.scenario"]}, "unset: error NP009", "is no setting"),
+    ({"unset": ["a b"]}, "unset: error NP009", "'a b' is not a key"),
+    ({"unset": ["dump_paht"]}, "unset: error NP924", "did you mean 'dump_path'"),
+]
+
+
+@pytest.mark.parametrize(("given", "place", "said"), REFUSED)
+def test_what_is_refused_is_blamed_on_the_argument_it_came_by(given: dict[str, Any], place: str, said: str) -> None:
+    def render() -> str:
+        config = npuprof.open_store("builtin:").resolve("bert-training", **given)
+        return npuprof.render(pickle.loads(pickle.dumps(config)), "session")
+
+    with pytest.raises(npuprof.NpuprofError) as caught:
+        render()
+    told = next(line for line in str(caught.value).splitlines() if place in line)
+    assert said in told
+    assert "--" not in told
+
+
+def test_a_misspelt_key_to_unset_is_refused_of_a_text_too() -> None:
+    with pytest.raises(npuprof.NpuprofError, match=r"unset: error NP924: <text> does not set 'hccl_timeot'.*did you mean 'hccl_timeout'"):
+        npuprof.loads("options.hccl_timeout = 1", unset=["hccl_timeot"])
+
+
+def test_the_origin_of_a_change_is_its_argument() -> None:
+    config = npuprof.loads("options.hccl_timeout = 1\noptions.dump_path = '/x'", set={"hccl_timeout": 2}, unset=["dump_path"])
+    assert [str(origin) for origin in config.origins("hccl_timeout")] == ["set", "<text>:1"]
+    assert str(config.history("dump_path")[-1].origin) == "unset"
+
+
+@pytest.mark.parametrize("key", [5, None, b"hccl_timeout", ["hccl_timeout"]])
+def test_origins_of_what_is_no_text_are_refused_by_name(key: Any) -> None:
+    with pytest.raises(TypeError, match="key must be a str"):
+        npuprof.loads("options.hccl_timeout = 1").origins(key)
 
 
 def test_what_is_offered_after_a_dot_is_for_users() -> None:
@@ -101,7 +157,7 @@ def test_a_notebook_tells_who_set_a_value_and_whom_that_overruled() -> None:
     assert [text for text in Shown(config._repr_html_() or "").texts if text.strip()][-5:] == [
         "hccl_timeout",
         "2",
-        "--set",
+        "set",
         "1",
         "<text>:1",
     ]

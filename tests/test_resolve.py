@@ -326,7 +326,7 @@ def test_origins_name_the_winner_first_and_keep_single_elements_apart(tmp_path: 
         },
     )
     config = npuprof.open_store().resolve("leaf", product="atlas-a3", set={"hccl_timeout": 4})
-    assert [str(origin) for origin in config.origins("hccl_timeout")] == ["--set", "profiles/leaf.toml:7", "profiles/leaf.toml:4"]
+    assert [str(origin) for origin in config.origins("hccl_timeout")] == ["set", "profiles/leaf.toml:7", "profiles/leaf.toml:4"]
     assert [origin.layer for origin in config.origins("hccl_timeout")] == ["command line", "override 1", "values"]
     adds = ("black-list", "to-add")
     places = [config.origin("modify_mixlist", (*adds, index)) for index in range(3)]

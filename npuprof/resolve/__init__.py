@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
+from itertools import groupby
 from typing import Any
 
 from npuprof.catalog import products, releases, values
@@ -259,9 +260,10 @@ def _trace_step(profile: Profile, layer: str, step: Step, is_known: bool, events
 
 
 def _build_command_line(changes: tuple[Step, ...]) -> tuple[Profile, ...]:
-    """Return the profile that changes from the command line belong to, as an override that always matches; none without changes."""
-    if not changes:
-        return ()
-    last = Profile(build_command_line_document("--set", {}))
-    last.overrides = (Override({}, changes, "command line"),)
-    return (last,)
+    """Return the profiles that changes from the command line belong to, one for each argument: overrides that always match."""
+    found = []
+    for argument, steps in groupby(changes, lambda step: str(step.path[0])):
+        last = Profile(build_command_line_document(argument, {}))
+        last.overrides = (Override({}, tuple(steps), "command line"),)
+        found.append(last)
+    return tuple(found)

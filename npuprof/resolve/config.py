@@ -322,8 +322,10 @@ class Config(Mapping[str, Any]):
 
         ``key`` may reach into a value (``modify_mixlist.black-list.to-add``); the origin of each step that
         wrote there is listed, appends included. Of a setting that nobody made there is none; raises KeyError for a key that is
-        neither set nor known, where another is near.
+        neither set nor known, where another is near, and TypeError for what is no text.
         """
+        if not isinstance(key, str):
+            raise TypeError(f"key must be a str, not {type(key).__name__}")
         parsed = keys.parse_key(key)
         if parsed is None:
             raise MissingSettingError(key, self)
@@ -347,7 +349,7 @@ class Config(Mapping[str, Any]):
         return self._trace_key(key)[0]
 
     def __repr__(self) -> str:
-        return f"Config({self.name!r}, {len(self.settings)} settings)"
+        return f"Config({self.name!r}, {len(self.settings)} setting{'s' if len(self.settings) != 1 else ''})"
 
 
 def _copy_value(value: Any) -> Any:

@@ -13,8 +13,9 @@ from functools import cached_property
 
 from npuprof.model import Record
 from npuprof.scripts.reading.entries import AddedEntry, LaidOn
-from npuprof.scripts.reading.found import FoundSetting, ImportedFile, Site
+from npuprof.scripts.reading.found import Branch, FoundSetting, ImportedFile, Site
 from npuprof.scripts.reading.nested import GivenSession
+from npuprof.scripts.reading.view import unite_runs
 
 _MADE = re.compile(r"@\d+$")
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
@@ -96,7 +97,8 @@ class Layout:
                 told |= {f"{name}(" for name in (group.site.made_by if group.site else ())}
                 for name in told:
                     self._made.setdefault(name, []).append(group)
-        self.groups = [self._stand_under_tests(group) for group in self.groups]
+        self._runs: dict[str, tuple[tuple[Branch, ...], ...]] = dict(self._facts.get("runs", ()))
+        self.groups = [self._stand_under_runs(self._stand_under_tests(group)) for group in self.groups]
 
     def find_home(self, group: Group) -> Group | None:
         """Return the group that makes the object which these settings are laid on, None where the text does not show it."""
@@ -135,6 +137,21 @@ class Layout:
         tests = list(calls[0].tests)
         while tests and made and tests[0][2] == made[0]:
             tests, made = tests[1:], made[1:]
+        return group._replace(found=tuple(one._replace(branches=(*tests, *one.branches)) for one in group.found))
+
+    def _stand_under_runs(self, group: Group) -> Group:
+        """Return the settings of a function that runs only under tests, under these, but for those its object is made under."""
+        runs = self._runs.get(group.scope)
+        home = self.find_home(group) if runs is not None and group.is_fragment and group.scope not in self._laid else None
+        if runs is None or home is None or home.function == group.function:
+            return group
+        if not runs:
+            return group._replace(found=tuple(one._replace(dead=True) for one in group.found))
+        made = self._runs.get(home.scope) or ((),)
+        if home.site is not None:
+            made = tuple((*tests, *home.site.branches) for tests in made)
+        left = [_leave_out(tests, made) for tests in runs]
+        tests = unite_runs(left)
         return group._replace(found=tuple(one._replace(branches=(*tests, *one.branches)) for one in group.found))
 
     def find_given_sessions(self) -> dict[str, Group]:
@@ -198,6 +215,11 @@ class Layout:
         tests = " ".join(text for _, _, text in group.site.branches) if group.site else ""
         words = [word for word in _WORD.findall(tests) if word.lower() not in _VAGUE]
         return name, entry.config.rpartition(".")[2] if entry else "", "-".join(words) if len(words) <= _MOST_WORDS else ""
+
+
+def _leave_out(tests: tuple[Branch, ...], made: tuple[tuple[Branch, ...], ...]) -> tuple[Branch, ...]:
+    """Return the tests without those under which an object is always made."""
+    return tuple(test for test in tests if not all(any(test[2] == other[2] for other in others) for others in made))
 
 
 def _find_nearest(groups: list[Group], line: int) -> Group | None:

@@ -15,7 +15,7 @@ from npuprof.site.boards import Board, Upgrade, group_rows
 from npuprof.site.catalogue import KINDS, CatalogueRow, list_catalogue_rows, list_release_rows, list_rule_rows
 from npuprof.site.family import LONGEST_NAME, draw_family
 from npuprof.site.manual import build_topic_pages
-from npuprof.site.past import CommitRow, Past
+from npuprof.site.past import CommitRow, Past, VersionRow
 from npuprof.site.presets import PresetPage, Told
 
 #: What pages may load: their own style and script, also where they are opened as files. Nothing else, and nothing written into them.
@@ -54,7 +54,7 @@ class Around(Record):
 
     children: tuple[str, ...]
     owners: tuple[str, ...]
-    versions: tuple[str, ...]
+    versions: tuple[VersionRow, ...]
     commits: tuple[CommitRow, ...]
 
 

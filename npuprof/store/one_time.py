@@ -7,7 +7,8 @@ from collections.abc import Collection, Sequence
 
 from npuprof import catalog
 from npuprof.document import is_nested_too_deeply, keys, parse_toml_text
-from npuprof.model import Finding, NpuprofError, Step, TomlValue, did_you_mean
+from npuprof.model import Finding, NpuprofError, Place, Step, TomlValue, did_you_mean
+from npuprof.wording import say_option
 
 
 def suggest_assignment(text: str, before: str = "", after: Sequence[str] = ()) -> str:
@@ -43,6 +44,13 @@ def suggest_key(key: str, held: Collection[str], otherwise: str = "") -> str:
     return f"write {elsewhere}" if elsewhere else did_you_mean(key, held, otherwise)
 
 
+def suggest_option(key: str, name: str) -> str:
+    """Return the hint on a key that neither a preset nor the catalogue has: the nearest that the catalogue has in that section."""
+    section = keys.split_section_and_name(key)[0]
+    known = [keys.format_full_key(section, one) for one in catalog.record_names(section)]
+    return did_you_mean(key, known, f"npuprof show {name} lists what is in force")
+
+
 def refuse_deep_key(text: str) -> None:
     """Raise NpuprofError for a key of more parts than any value has levels."""
     if keys.is_too_deep(text):
@@ -50,11 +58,16 @@ def refuse_deep_key(text: str) -> None:
         raise NpuprofError([Finding("NP009", what, "No value is nested that deeply.", "name the option, and what is inside it")])
 
 
-def build_profile_key_finding(key: str) -> Finding:
+def build_profile_key_finding(key: str, argument: str = "set") -> Finding:
     """Return that a key of ``[profile]`` is to be changed for one command: it says what a preset is, and is no setting."""
     why = "What stands in [profile] says what a preset is for; only settings are changed for one command."
     hint = f"write it into the preset, as in npuprof set NAME {key.strip()}=VALUE"
-    return Finding("NP009", f"{key.strip()!r} is no setting", why, hint)
+    return Finding("NP009", f"{key.strip()!r} is no setting", why, hint, where=place_argument(argument))
+
+
+def place_argument(name: str) -> Place:
+    """Return where a change for one command was given: ``--set``, in Python ``set``."""
+    return Place(say_option(name))
 
 
 def parse_assignments(set_: Sequence[str], unset: Sequence[str] = ()) -> list[Step]:
@@ -69,28 +82,28 @@ def parse_assignments(set_: Sequence[str], unset: Sequence[str] = ()) -> list[St
             problems.append(build_profile_key_finding(name))
         elif not equals or parsed is None or is_doubled(name, raw):
             hint = suggest_assignment(text, before, set_[place + 1 : place + 3])
-            problems.append(Finding("NP009", f"{text!r} is not KEY=VALUE", "", hint))
+            problems.append(Finding("NP009", f"{text!r} is not KEY=VALUE", "", hint, where=place_argument("set")))
         else:
             steps.append(build_set_step(*parsed, parse_assigned_value(parsed[0] if not parsed[1] else "", raw.strip())))
     for text in unset:
         refuse_deep_key(text)
         parsed = keys.parse_key(text)
         if text.strip().startswith("profile."):
-            problems.append(build_profile_key_finding(text))
+            problems.append(build_profile_key_finding(text, "unset"))
         elif parsed is None:
-            problems.append(Finding("NP009", f"{text!r} is not a key", "", suggest_bare_key(text)))
+            problems.append(Finding("NP009", f"{text!r} is not a key", "", suggest_bare_key(text), where=place_argument("unset")))
         else:
-            steps.append(Step("unset", parsed[0], None, (parsed[0],), parsed[1]))
+            steps.append(Step("unset", parsed[0], None, (say_option("unset"), parsed[0]), parsed[1]))
     if problems:
         raise NpuprofError(problems)
     return steps
 
 
 def build_set_step(key: str, tail: tuple[str, ...], value: TomlValue) -> Step:
-    """Return a step that sets a key, or with a tail what lies below it, from the command line."""
+    """Return a step that sets a key, or with a tail what lies below it; its path begins with the argument that says so."""
     for part in reversed(tail):
         value = {part: value}
-    return Step("set", key, value, (key,))
+    return Step("set", key, value, (say_option("set"), key))
 
 
 def parse_assigned_value(key: str, text: str) -> TomlValue:

@@ -28,12 +28,14 @@ def build_plain_steps(changes: Mapping[str, object], unset: Sequence[str] = ()) 
         if name.strip().startswith("profile."):
             raise NpuprofError([one_time.build_profile_key_finding(name)])
         if parsed is None:
-            raise NpuprofError([Finding("NP009", f"{name!a} is not a key", "", "write the option's name, or section.name")])
+            hint = one_time.suggest_bare_key(name)
+            raise NpuprofError([Finding("NP009", f"{name!a} is not a key", "", hint, where=one_time.place_argument("set"))])
         try:
             found.append(one_time.build_set_step(*parsed, _convert_value(value, 0)))
         except _UnfitError as unfit:
             hint = "give text, a number, a truth value, a date, a list, or a table with texts as keys; to leave a key out name it in unset"
-            raise NpuprofError([Finding("NP202", f"{ascii(name)[1:-1]} cannot be {unfit}", "No preset could hold it.", hint)]) from None
+            what, where = f"{ascii(name)[1:-1]} cannot be {unfit}", one_time.place_argument("set")
+            raise NpuprofError([Finding("NP202", what, "No preset could hold it.", hint, where=where)]) from None
     return found + cleared
 
 

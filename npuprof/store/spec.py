@@ -317,21 +317,22 @@ class Workspace:
             if not mixins:  # it is the shared preset still
                 composed.table |= {key: profile.table[key] for key in ("description", "abstract") if key in profile.table}
             profile = composed
-        self._refuse_unknown_unset(profile, name, changes)
+        self.refuse_unknown_unset(profile, name, changes)
         return self.resolver.resolve_profile(profile, name, changes)
 
-    def _refuse_unknown_unset(self, profile: Profile, name: str, changes: Sequence[Step]) -> None:
+    def refuse_unknown_unset(self, profile: Profile, name: str, changes: Sequence[Step]) -> None:
         """Refuse to unset what no preset could hold and this one does not: a misspelt key would stay in force unseen."""
         strange = [
             step.key for step in changes if step.op == "unset" and not catalog.find_record_texts(*keys.split_section_and_name(step.key))
         ]
         if not strange:
             return
-        from npuprof.store.one_time import suggest_key
+        from npuprof.store.one_time import place_argument, suggest_key, suggest_option
 
+        what, why = f"{name} does not set {{!r}}, and the catalogue does not know it", "A misspelt key would stay in force unseen."
         settings = self.resolver.resolve_profile(profile, name, [step for step in changes if step.op != "unset"]).settings
         problems = [
-            Finding("NP924", f"{name} does not set {key!r}, and the catalogue does not know it", "", suggest_key(key, settings))
+            Finding("NP924", what.format(key), why, suggest_key(key, settings) or suggest_option(key, name), where=place_argument("unset"))
             for key in strange
             if key not in settings
         ]

@@ -22,9 +22,10 @@ const npuprof = (() => {
     if (text !== now && (text || readChoice().size)) history.replaceState(null, "", text ? `#${text}` : location.pathname);
   };
   const split = (text) => text.toLowerCase().split(/\s+/).filter(Boolean);
-  const load = (path, done) => {
+  const load = (path, done, fail) => {
     const script = make("script", undefined, { src: path });
     script.addEventListener("load", done);
+    script.addEventListener("error", fail);
     document.head.append(script);
   };
 
