@@ -40,13 +40,13 @@ def find_nameless_entries(imported: ImportedFile) -> list[Finding]:
     return result
 
 
-def find_double_entries(imported: ImportedFile) -> list[Finding]:
-    """Return the entries that are added to a configuration which has one of that name already."""
+def find_double_entries(imported: ImportedFile) -> list[tuple[Finding, tuple[str, str]]]:
+    """Return the entries that are added to a configuration which has one of that name already, with the scopes of both."""
     names = {site.scope: site.entry for site in imported.sites}
     named = [entry for entry in imported.facts.get("added entries", ()) if (entry.name or names.get(entry.site)) == "NpuOptimizer"]
     marks = _LineMarks(imported.facts.get("text", "")) if len(named) > 1 or any(entry.loop for entry in named) else None
     earlier: dict[tuple[str, str], list[AddedEntry]] = {}
-    result = []
+    result: list[tuple[Finding, tuple[str, str]]] = []
     for entry in named:
         others = earlier.setdefault((entry.scope, entry.owner), [])
         before = next(marks.iterate_same_config(others, entry), None) if marks else None
@@ -55,12 +55,14 @@ def find_double_entries(imported: ImportedFile) -> list[Finding]:
             if marks and entry.loop and marks.is_loop_on_same_config(entry):
                 what = f"an entry named NpuOptimizer is added to {entry.config} in each turn of the loop of line {entry.loop[0]}"
                 hint = "add it once, before the loop"
-                result.append(Finding("NP820", what, _TURNS, hint, where=Place(imported.file, entry.line, entry.column)))
+                found = Finding("NP820", what, _TURNS, hint, where=Place(imported.file, entry.line, entry.column))
+                result.append((found, (entry.site, entry.site)))
             continue
         what = f"a second entry named NpuOptimizer is added to {entry.config}; the first is added in line {before.line}"
         why = _TURNS
         hint = f"set the options in the entry of line {before.line}"
-        result.append(Finding("NP820", what, why, hint, where=Place(imported.file, entry.line, entry.column)))
+        found = Finding("NP820", what, why, hint, where=Place(imported.file, entry.line, entry.column))
+        result.append((found, (before.site, entry.site)))
     return result
 
 
