@@ -127,11 +127,17 @@ def read_transcript(block: str) -> Iterator[tuple[str, str, str]]:
         yield asked, re.sub(r"\n> ?", "\n", asked[2:]), expected
 
 
-def run_console(world: World, block: str) -> str:
-    """Return a console block with what its commands print; where that is as it was expected, as it stands."""
+def run_console(world: World, block: str, refused: list[str] | None = None) -> str:
+    """Return a console block with what its commands print; where that is as it was expected, as it stands.
+
+    ``refused`` is given the commands that could not do what they were asked for.
+    """
     found = []
     for asked, command, expected in read_transcript(block):
-        printed = world.run(command)
+        done = world.start(["bash", "-c", command])
+        printed = done.stdout.replace(str(world.root), "")
+        if refused is not None and done.returncode not in (0, 1):  # 1 is an answer: not clean, not equal
+            refused.append(command)
         found += [asked, expected if re.fullmatch(make_pattern(expected), printed) else printed]
     return "".join(found)
 

@@ -68,6 +68,50 @@ def test_a_value_and_an_override_are_judged_together(text: str, expected: str | 
     assert told(text) == [expected] * (expected is not None)
 
 
+def lists(*overrides: str, profile: str = f'products = ["{A2}", "{A3}"]') -> str:
+    """Return a preset with a list for a mixed precision mode, and overrides, each ``match: value``."""
+    blocks = "".join(
+        f'[[override]]\nmatch = {{ {match} }}\noptions = {{ precision_mode_v2 = "{value}" }}\n'
+        for match, _, value in (one.partition(": ") for one in overrides)
+    )
+    head = f'[profile]\nscenario = "training"\n{profile}\n[options]\n'
+    return f'{head}modify_mixlist = {{ black-list = {{ to-add = ["MatMul"] }} }}\n{blocks}'
+
+
+NO_MODE = "modify_mixlist is set without a mixed precision mode"
+WITHOUT = "where no product is asked for"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (lists(f'product = "{A2}": mixed_float16', f'product = "{A3}": mixed_bfloat16'), [("warning", f"{NO_MODE} {WITHOUT}")]),
+        (lists(f'product = ["{A2}", "{A3}"]: mixed_float16'), [("warning", f"{NO_MODE} {WITHOUT}")]),
+        (lists(f'product = "{A2}": mixed_float16'), [("error", NO_MODE)]),
+        (
+            lists(f'product = "{A2}": mixed_float16', f'product = "{A3}": origin'),
+            [("error", f"{NO_MODE} on atlas-a3"), ("warning", f"{NO_MODE} {WITHOUT}")],
+        ),
+        (lists(f'product = "{A2}": mixed_float16', profile=""), [("error", NO_MODE)]),  # it may be for others
+        (lists('cann = ">=8.0": mixed_float16', profile='cann = ">=8.0"'), [("warning", f"{NO_MODE} where no release is asked for")]),
+        (lists('cann = ">=9.0": mixed_float16', profile='cann = ">=8.0"'), [("error", NO_MODE)]),
+    ],
+)
+def test_what_holds_only_without_a_product_or_a_release_is_no_error_of_a_preset_that_names_them(
+    text: str, expected: list[tuple[str, str]]
+) -> None:
+    found = [finding for finding in findings(text) if finding.code == "NP303"]
+    assert sorted((one.severity, one.message) for one in found) == expected
+
+
+def test_used_without_its_product_the_same_preset_is_refused(tmp_path: Path) -> None:
+    config = npuprof.loads(lists(f'product = "{A2}": mixed_float16', f'product = "{A3}": mixed_bfloat16'))
+    (found,) = [one for one in npuprof.check(config) if one.code == "NP303"]
+    assert found.hint.endswith("; or give --product wherever the preset is used")
+    with pytest.raises(NpuprofError, match=NO_MODE):
+        npuprof.render(config, "session")
+
+
 def test_each_override_that_clashes_is_told_with_the_widest_contexts_of_its_own() -> None:
     both = clash(f'product = "{A3}"') + clash('target = "keras"').partition("\n[[")[2].join(["[[", ""])
     assert sorted(told(both)) == [f"{CLASH} for the target keras", f"{CLASH} on atlas-a3"]

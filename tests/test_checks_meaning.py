@@ -22,6 +22,21 @@ WORDS = [
 ]  # fmt: skip
 
 
+#: Choices that are numbers of things: no word for yes or no is one of them, whatever their order.
+NUMBERED = (
+    "graph_run_mode", "dynamic_node_type", "atomic_clean_policy", "topo_sorting_mode", "env.ASCEND_GLOBAL_LOG_LEVEL",
+    "env.TF_CPP_MIN_LOG_LEVEL", "atc.framework", "atc.mode", "atc.topo_sorting_mode", "atc.atomic_clean_policy",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("key", NUMBERED)
+def test_where_0_is_not_off_no_word_is_taken_for_a_number(key: str) -> None:
+    for value in (True, False, "on", "off", "yes", "no", "none", "disabled"):
+        for fault in find_setting_faults(key, value):
+            assert fault.fix is None, (value, fault.hint)
+            assert not re.fullmatch(r"write (\S+ = )?\"?\d+\"?", fault.hint), (value, fault.hint)
+
+
 @pytest.mark.parametrize("key", KEYS)
 def test_a_hint_applied_is_clean_and_never_reverses(key: str) -> None:
     for value in WORDS:
@@ -119,6 +134,12 @@ def test_whatever_a_hint_writes_out_is_taken(key: str) -> None:
         ("env.NPU_DEBUG", False, 'write NPU_DEBUG = "false"'),
         ("env.HCCL_CONNECT_TIMEOUT", "10m", "write HCCL_CONNECT_TIMEOUT = 600"),
         ("env.HCCL_CONNECT_TIMEOUT", 1.5, "write a whole number, 120 to 7200 s"),
+        ("env.HCCL_CONNECT_TIMEOUT", {"a": 1}, "write a whole number, 120 to 7200 s"),
+        ("env.ASCEND_GLOBAL_LOG_LEVEL", "off", 'write one of "0", "1", "2", "3", "4"'),
+        ("env.TF_CPP_MIN_LOG_LEVEL", False, 'write one of "0", "1", "2", "3"'),
+        ("atc.framework", "True", "write one of 0, 1, 3, 5"),
+        ("optypelist_for_implmode", {"a": 1}, 'write ["Pooling", "SoftmaxV2"]'),
+        ("dynamic_graph_execute_mode", "LAZY_RECOMPILE", 'write one of "dynamic_execute"; "lazy_recompile" is doubtful itself'),
     ],
 )
 def test_a_hint_names_what_was_meant(key: str, value: Any, hint: str) -> None:

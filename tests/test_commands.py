@@ -509,6 +509,10 @@ def test_the_installed_command_is_the_same_as_the_module() -> None:
         ("a.b.c", "a.b.c stands alone", "a.b.c is set"),
         ("hccl_timeout == 1 or a.b", "a.b stands alone", "a.b is set"),
         ("not product.y", "product.y stands alone", "product.y is unset"),
+        ("abstract", "abstract stands alone in 'abstract', and is no setting", "compare an option, or scenario"),
+        ("hccl_timeot", "hccl_timeot stands alone", "did you mean 'hccl_timeout'?"),
+        ('precision_mode_v2 in ["fp16", "origin"]', "is not a condition", """write 'precision_mode_v2 in ("fp16", "origin")'"""),
+        ("hccl_timeout in [1836]", "is not a condition", "write 'hccl_timeout in (1836,)'"),
     ],
 )
 def test_what_is_no_question_is_said_with_what_to_write(run: Any, where: str, what: str, hint: str) -> None:

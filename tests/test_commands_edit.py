@@ -281,6 +281,37 @@ def test_what_is_set_and_inherited_is_removed_and_cleared(folder: Path, run: Run
     assert "hccl_timeout" not in run("show", "team/child").out
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("[options]\nhccl_timeout = 1904\n", "", "removed hccl_timeout from"),
+        ("[options]\nhccl_timeout = 1904 # ours\ndeterministic = 1\n", "[options]\ndeterministic = 1\n", "removed hccl_timeout"),
+        ('unset = ["hccl_timeout"]\n', "", "removed hccl_timeout from 'unset'"),
+        ('unset = ["env.HCCL_ALGO", "options.hccl_timeout"]\n', 'unset = ["env.HCCL_ALGO"]\n', "removed options.hccl_timeout from 'unset'"),
+        ('unset = ["hccl_timeout"]\n[options]\nhccl_timeout = 1904\n', "", "removed hccl_timeout"),
+    ],
+)
+def test_what_a_preset_says_itself_is_removed_and_what_it_inherits_is_in_force_again(
+    before: str, after: str, said: str, folder: Path, run: Run
+) -> None:
+    child = folder / "team/child.toml"
+    head = '[profile]\nextends = ["base"]\n'
+    child.write_text(head + before)
+    done = run("unset", "team/child", "hccl_timeout", "--own", "--no-check")
+    assert (done.code, child.read_text()) == (0, head + after)
+    assert said in done.err
+    assert "hccl_timeout = 1836" in run("show", "team/child").out
+    assert run("unset", "team/child", "hccl_timeout", "--own").err.startswith("error NP924: team/child says nothing itself of hccl_timeout")
+
+
+def test_who_clears_a_value_of_its_own_is_told_how_the_inherited_one_comes_back(folder: Path, run: Run) -> None:
+    run("set", "team/child", "hccl_timeout=1904")
+    assert "with --own what is inherited is in force again" in run("unset", "team/child", "hccl_timeout").err
+    assert "--own" not in run("unset", "team/child", "env.HCCL_ALGO").err
+    assert run("unset", "team/child", "hccl_timeout", "--own").code == 0
+    assert "hccl_timeout = 1836" in run("show", "team/child").out
+
+
 def test_a_part_of_a_value_is_removed_and_empty_tables_go_with_it(folder: Path, run: Run) -> None:
     assert run("unset", "base", "modify_mixlist.black-list.to-add").code == 0
     assert "modify_mixlist" not in text(folder)

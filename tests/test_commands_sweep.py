@@ -275,6 +275,17 @@ def test_a_task_of_an_array_is_one_combination_with_its_rendered_file(run: Run, 
     assert [one["run"]["exit"] for one in found] == [0, 0]
 
 
+@pytest.mark.parametrize("engine", ["slurm-array", "k8s-indexed-job"])
+@pytest.mark.parametrize("known", [True, False])
+def test_the_words_that_wrote_a_job_tell_its_results_with_results_behind_them(engine: str, known: bool, run: Run, base: None) -> None:
+    words = ["--vary", "hccl_timeout=600,900"]
+    if known:
+        run("sweep", "base", *words, "--", "true")
+    told = run("sweep", "base", *words, "--to", engine, "--results", "--", "true")
+    assert (told.code, told.err) == (0, "")
+    assert [line.split()[1:2] for line in told.out.splitlines()[1:]] == [["0" if known else "not"]] * 2
+
+
 def test_kubernetes_takes_the_manifest_by_its_published_schema_and_the_shell_its_script(run: Run, base: None, tmp_path: Path) -> None:
     import kubernetes_validate
     import yaml

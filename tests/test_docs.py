@@ -23,6 +23,7 @@ from documents import (
     PAGES,
     PART,
     README,
+    WORLDS,
     World,
     fill_generated_parts,
     find_world,
@@ -76,7 +77,12 @@ def test_what_a_page_shows_is_what_happens(page: str, tmp_path: Path, request: p
         if block.path:
             world.write(block.path, block.text.partition("\n")[2] if block.language == "text" else block.text)
         elif block.language == "console":
-            parts[-1] = part.replace(block.text, run_console(world, block.text))
+            refused: list[str] = []
+            parts[-1] = part.replace(block.text, run_console(world, block.text, refused))
+            told = is_said_to_be_refused(parts)
+            assert bool(refused) == told, (
+                f"{page}: <!-- refused --> stands above a block in which something is refused, and no other: {refused}"
+            )
         elif block.language == "python":
             for package in ("tensorflow", "absl", "hydra"):
                 if re.search(rf"^(?:from|import) {package}\b", block.text, re.MULTILINE):
@@ -87,6 +93,21 @@ def test_what_a_page_shows_is_what_happens(page: str, tmp_path: Path, request: p
             done = world.start(["npuprof", "check", "-", "--strict", "--store", str(REPOSITORY / "profiles")], block.text)
             assert done.returncode == 0, done.stdout
     write_back(page, "".join(parts), request)
+
+
+def is_said_to_be_refused(parts: list[str]) -> bool:
+    """Return whether a page says above its last block that a command in it cannot do what it is asked for."""
+    return len(parts) > 1 and parts[-2].endswith("<!-- refused -->\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "refused"),
+    [("true", False), ("npuprof diff --exit-code bert-training dlrm-training", False), ("npuprof show nothing", True), ("nothing", True)],
+)
+def test_a_command_that_could_not_do_what_it_was_asked_for_is_known_by_its_exit_code(command: str, refused: bool, tmp_path: Path) -> None:
+    found: list[str] = []
+    run_console(World(tmp_path, WORLDS["in a git repository that holds the presets of npuprof"]), f"$ {command}\n", found)
+    assert bool(found) == refused
 
 
 @pytest.mark.parametrize(
@@ -230,6 +251,14 @@ def test_every_link_leads_to_a_file_and_a_heading(path: Path) -> None:
         assert not anchor or anchor in list_anchors(place), f"{target}: there is no such heading"
 
 
+@every_page
+def test_no_line_of_a_page_stands_there_twice(page: str) -> None:
+    """What a merge of two edits leaves behind."""
+    prose = "".join(part for part, prose in docs.split_code(PART.sub("", read(page))) if prose)
+    lines = [line for line in prose.splitlines() if len(line) > 60 and not line.startswith("|")]
+    assert [line for number, line in enumerate(lines) if line in lines[:number]] == []
+
+
 @pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.path)
 def test_a_page_begins_with_its_title_and_one_sentence(topic: docs.Topic) -> None:
     assert topic.text.startswith(f"# {topic.title}\n\n")
@@ -258,15 +287,19 @@ def test_no_page_names_a_folder_of_a_machine(page: str) -> None:
     assert not [path for path in here if path in read(page)]
 
 
-def test_help_lists_the_topics_in_their_order_and_says_where_flags_are(run: Run) -> None:
+def test_help_lists_the_topics_in_their_order_group_by_group_and_says_where_flags_are(run: Run) -> None:
     result = run("help")
     assert (result.code, result.err) == (0, "")
-    lines = result.out.splitlines()
-    assert [line.split()[0] for line in lines[: len(TOPICS)]] == [topic.name for topic in TOPICS]
-    assert all(topic.summary in line for topic, line in zip(TOPICS, lines, strict=False))
-    assert "npuprof VERB --help lists the flags" in lines[-1]
+    *parts, end = result.out.split("\n\n")
+    assert [part.splitlines()[0].split("  ")[0] for part in parts] == ["tour", "Recipes:", "To look up:"]
+    lines = [line for part in parts for line in part.splitlines() if "  " in line]
+    assert [line.split()[0] for line in lines] == [topic.name for topic in TOPICS]
+    assert all(topic.summary in line for topic, line in zip(TOPICS, lines, strict=True))
+    assert "npuprof VERB --help lists the flags" in end
     listed = json.loads(run("help", "--format", "json").out)
     assert [one["name"] for one in listed["topics"]] == [topic.name for topic in TOPICS]
+    assert list(dict.fromkeys(one["group"] for one in listed["topics"])) == list(docs.GROUP_TITLES)
+    assert run("help", "look-up").out.startswith("usage ")
 
 
 @pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.path)

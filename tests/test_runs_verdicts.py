@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from logged import (
     write_tf2_line,
 )
 
-from npuprof.catalog.wire import load_wires
+from npuprof.catalog.wire import list_tf2_standing_keys, load_wires
 from npuprof.runs.evidence.reading import read_evidence
 from npuprof.runs.found import Verdict
 from npuprof.runs.verdicts import judge_process
@@ -258,6 +259,11 @@ TF2 = {
 }  # fmt: skip
 
 
+def fill_block(texts: Mapping[str, str], generation: str = "TF 2 2026-07") -> dict[str, str]:
+    """Return a block with all that an adapter always sends."""
+    return {**dict.fromkeys(list_tf2_standing_keys(generation), "0"), **texts}
+
+
 @pytest.mark.parametrize(
     ("setting", "value", "state"),
     [
@@ -276,12 +282,12 @@ TF2 = {
 def test_tensorflow_2_tells_of_the_block_and_of_warnings(tmp_path: Path, setting: str, value: Any, state: str) -> None:
     warned = write_tf2_line("Unrecognized graph engine option hcom_parallel:0", "W")
     warned += write_tf2_line("Unrecognized graph engine option jit_compile:auto", "W")
-    assert judge_one(tmp_path, warned + write_tf2_block(TF2), setting, value) == state
+    assert judge_one(tmp_path, warned + write_tf2_block(fill_block(TF2)), setting, value) == state
 
 
 def test_tensorflow_2_of_one_map_says_what_it_does_not_know(tmp_path: Path) -> None:
     text = write_tf2_line("Unrecognized graph engine option oo_level:O1", "W") + write_tf2_block(
-        {**TF2, "ge.hcomParallel": "1", "ge.exec.enableDump": "0"}
+        fill_block({**TF2, "ge.hcomParallel": "1", "ge.exec.enableDump": "0"}, "TF 2 2023-12")
     )
     found = judge(tmp_path, text, oo_level="O1", hcom_parallel=True, stream_max_parallel_num="a:1", enable_dump=False)
     assert [one.state for one in found.values()] == ["absent", "default or set", "absent", "default or set"]
@@ -379,6 +385,27 @@ def test_a_block_of_tensorflow_2_without_its_end_proves_no_absence(tmp_path: Pat
     end = write_tf2_line("Start graph engine succeed")
     for cut in (text.removesuffix(end), text.removesuffix(end) + write_tf2_line("another"), text.removesuffix(end) + end[:-9]):
         assert judge_states(tmp_path, cut, op_debug_config="/a", deterministic=1) == [["cannot tell", "changed"]]
+
+
+@pytest.mark.parametrize("generation", ["TF 2 2026-07", "TF 2 2023-12"])
+def test_a_block_of_tensorflow_2_that_has_lost_a_line_proves_no_absence(tmp_path: Path, generation: str) -> None:
+    block = fill_block({"ge.exec.precision_mode_v2": "fp16"}, generation)
+    assert judge_states(tmp_path, write_tf2_block(block), op_debug_level=1) == [["absent"]]
+    for lost in list_tf2_standing_keys(generation):
+        torn = write_tf2_block({key: text for key, text in block.items() if key != lost})
+        assert judge_states(tmp_path, torn, op_debug_level=1, precision_mode_v2="fp16") == [["cannot tell", "in force"]]
+
+
+def test_a_block_of_tensorflow_2_that_is_cut_does_not_say_what_a_warning_means(tmp_path: Path) -> None:
+    """Adapters with one map warn of what they refuse, those with two of what goes to sessions: how a block begins is no sign of either."""
+    warned = write_tf2_line("Unrecognized graph engine option input_fusion_size:1800", "W")
+    old, new = (fill_block({"ge.debugDir": "/d"}, name) for name in ("TF 2 2023-12", "TF 2 2026-07"))
+    lines = write_tf2_block(old).splitlines(True)
+    found = {judge_states(tmp_path, warned + "".join(lines[:end]), input_fusion_size=1800)[0][0] for end in range(len(lines) + 1)}
+    assert found == {"cannot tell", "absent"}
+    lines = write_tf2_block(new).splitlines(True)
+    found = {judge_states(tmp_path, warned + "".join(lines[:end]), input_fusion_size=1800)[0][0] for end in range(len(lines) + 1)}
+    assert found == {"cannot tell", "in force"}
 
 
 def test_a_block_of_tensorflow_2_that_seems_to_end_before_its_last_line_proves_nothing(tmp_path: Path) -> None:

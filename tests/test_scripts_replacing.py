@@ -260,7 +260,7 @@ REFUSED: dict[str, tuple[str, str]] = {
         "go() uses what the lines work on",
     ),
     "an early end between": (
-        f'{HEAD}def make():\n{indent(ENTRY + MIXED)}    if FLAGS.a:\n        return config\n    custom_op.parameter_map["use_off_line"].b = True\n    return config\ntf.Session(config=make())\n',
+        f'{HEAD}def make():\n{indent(ENTRY + MIXED)}    if FLAGS.a:\n        return None\n    custom_op.parameter_map["use_off_line"].b = True\n    return config\ntf.Session(config=make())\n',
         "the code may end",
     ),
     "a condition that a later line overrules": (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import os
+import re
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
@@ -126,8 +127,55 @@ TOLD = {  # what stands in the store, and what the page of "job" says of it
         {"job": '[env]\nX = "a\\nb"\n'},
         ["exports for tcsh (cannot be written) X: tcsh cannot take a line end through eval", "export X='a b'"],
     ),
+    "what render refuses is not offered, and why is told": (
+        {"job": '[options]\nmodify_mixlist = { black-list = { to-add = ["Add"] } }\n'},
+        [
+            "session (cannot be written) modify_mixlist is set without a mixed precision mode",
+            "exports (cannot be written) modify_mixlist is set without", "!import tensorflow",
+        ],
+    ),
+    "a file that the code needs stands there once": (
+        {"job": '[options]\nprecision_mode_v2 = "mixed_float16"\nmodify_mixlist = { black-list = { to-add = ["Add"] } }\n'},
+        ['ops_info.json, a file beside the code { "black-list": { "to-add": [ "Add" ] } } exports for'],
+    ),
+    "each target is written with the overrides for it": (
+        {
+            "job": "[options]\nhccl_timeout = 1836\n[[override]]\nmatch = { target = \"session\" }\noptions = { hccl_timeout = 1904 }\n"
+            "[[override]]\nmatch = { target = \"env\" }\noptions = { hccl_timeout = 1908 }\n"
+        },
+        ['parameter_map["hccl_timeout"].i = 1904', "hccl_timeout=1836", "NPUPROF_HCCL_TIMEOUT='1908'", '"target": "json"'],
+    ),
     "a backslash in a text stays one": ({"job": "[env]\nX = 'C:\\new'\n"}, ['"C:\\\\new"', "export X='C:\\new'"]),
 }  # fmt: skip
+
+
+def test_the_history_of_a_preset_stands_newest_first_whoever_was_touched(repo: Repo, run: Run) -> None:
+    repo.commit({**PRESETS, "last": "[options]\ndeterministic = 1\n"}, message="all of them")
+    repo.commit({"base/training": PRESETS["base/training"].replace("1836", "1840")}, message="the parent")
+    repo.commit({"job": PRESETS["job"].replace("1904", "1908")}, message="itself")
+    repo.commit({"last": "[options]\ndeterministic = 0\n"}, message="another")
+    assert run("site", "public").code == 0
+    text = Page(repo.folder / "public/presets/job.html").text
+    told = sorted(["all of them", "the parent", "itself"], key=text.index)
+    assert told == repo.git("log", "--format=%s", "--", "profiles/job.toml", "profiles/base/training.toml").splitlines()
+
+
+def test_versions_stand_newest_first_and_say_which_were_yanked_and_why(repo: Repo, run: Run) -> None:
+    for version in ("1.9.0", "1.10.0", "2.0.0"):
+        repo.commit({"job": f"# {version}\n[options]\nhccl_timeout = 600\n"})
+        repo.release("job", version)
+    repo.git("tag", "job/v3.0.0")  # no annotated tag, and so no version
+    assert run("yank", "job@1.10.0", "--why", "<b>hangs</b>").code == 0
+    for folder in ("public", "again"):
+        assert run("site", folder).code == 0
+    text = Page(repo.folder / "public/presets/job.html").text
+    assert "versions 2.0.0 2026-01-04 1.10.0 2026-01-03 , yanked: <b>hangs</b> 1.9.0 2026-01-02" in text
+    before = read_files(repo.folder / "public")
+    assert run("yank", "job@2.0.0", "--why", "slow").code == 0
+    assert run("site", "public").code == 0
+    assert {path for path, content in read_files(repo.folder / "public").items() if content != before[path]} == {
+        "presets/job.html", ".npuprof-site-kept.json",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("title", TOLD)
@@ -226,6 +274,42 @@ def test_every_link_of_every_page_leads_to_a_file_and_a_place_in_it(site: Path) 
                 assert place in pages[there].ids, (path, link)
 
 
+def test_no_two_regions_of_a_page_have_one_name(repo: Repo, run: Run) -> None:
+    override = '[[override]]\nmatch = { product = "atlas-a3" }\noptions = { hccl_timeout = 1 }\n'
+    repo.commit({**PRESETS, "job": PRESETS["job"] + override})
+    (repo.folder / "train.py").write_text('custom_op.parameter_map["op_debug_level"].i = 1\n')
+    assert run("site", "public", "--scripts", "train.py").code == 0
+    for path in (repo.folder / "public").rglob("*.html"):
+        text = path.read_text()
+        regions = re.findall(r'role="region" aria-label="([^"]*)"', text)
+        regions += [
+            html.escape(re.search(rf'id="{one}">([^<]*)', text)[1]) for one in re.findall(r'<section aria-labelledby="([^"]*)"', text)
+        ]
+        assert len(set(regions)) == len(regions), (path, regions)
+
+
+def test_the_catalogue_says_how_many_presets_have_each_setting_in_force(repo: Repo, run: Run) -> None:
+    mixlist = 'modify_mixlist = { black-list = { to-add = ["Add"], to-remove = ["Mul"] } }\n'
+    repo.commit({**PRESETS, "mix": f"[options]\n{mixlist}[env]\nHCCL_ALGO = 'x'\n"})
+    assert run("site", "public").code == 0
+    rows = (repo.folder / "public/catalogue.html").read_text().split("<tr id=")
+    told = {row.split('"')[1]: re.search(r">in (\d+) preset", row) for row in rows[1:]}
+    shown = {key: int(found[1]) for key, found in told.items() if found}
+    assert shown == {"hccl_timeout": 3, "precision_mode": 1, "precision_mode_v2": 2, "modify_mixlist": 1, "env.HCCL_ALGO": 1}
+
+
+@pytest.mark.parametrize(("number", "apart"), [(300, False), (301, True)])
+def test_the_text_of_a_big_family_is_a_page_of_its_own(
+    number: int, apart: bool, store: Callable[..., Path], run: Run, tmp_path: Path
+) -> None:
+    store({"base": "[options]\n", **{f"p{one}": 'profile.extends = ["base"]\n' for one in range(number - 1)}})
+    assert run("site", "public").code == 0
+    page = Page(tmp_path / "public" / ("family-text.html" if apart else "family.html"))
+    assert f"extends base {', '.join(sorted(f'p{one}' for one in range(number - 1)))[:40]}".replace(", ", " , ") in page.text
+    assert (tmp_path / "public/family-text.html").exists() == apart
+    assert ("family-text.html" in Page(tmp_path / "public/family.html").links) == apart
+
+
 def test_the_documentation_is_part_of_a_site(site: Path) -> None:
     from npuprof.docs import load_topics
 
@@ -278,6 +362,21 @@ def test_the_same_presets_give_the_same_bytes_and_a_second_run_writes_nothing(si
     assert {name: (site / name).stat().st_mtime_ns for name in read_files(site)} == before
     assert run("site", "again").code == 0
     assert read_files(repo.folder / "again") == read_files(site)
+
+
+def test_presets_whose_names_are_those_of_pages_and_differ_in_case_only_have_pages_side_by_side(
+    store: Callable[..., Path], run: Run, tmp_path: Path
+) -> None:
+    names = ["a", "a.html/b", "a.HTML/b", "A", "a.html/b.html/c", "index", "x.y..z"]
+    store({name: f'profile.description = "this is {number}"\n' for number, name in enumerate(names)})
+    assert run("site", "public").code == 0
+    for number in range(len(names)):
+        found = [path for path in (tmp_path / "public/presets").rglob("*.html") if f"this is {number}" in path.read_text()]
+        assert len(found) == 1, names[number]
+    files = [str(path) for path in (tmp_path / "public").rglob("*") if path.is_file()]
+    assert len({path.lower() for path in files}) == len(files)
+    (tmp_path / "profiles/a.toml").unlink()
+    assert run("site", "public").code == 0
 
 
 def test_a_page_goes_with_its_preset_and_nothing_else(site: Path, run: Run, repo: Repo) -> None:

@@ -119,7 +119,124 @@ def test_a_link_to_a_comparison_shows_only_what_differs(page: Any, site: Path) -
     rows.first.wait_for()
     assert [row.split("\n")[0] for row in rows.all_inner_texts()] == ["hccl_timeout", "op_wait_timeout"]
     page.get_by_label("what is the same as well").check()
-    assert rows.count() == 3
+    assert rows.count() == 4  # with the scenario, which both have
+
+
+OVERRIDES = """[[override]]
+match = { product = "atlas-a3" }
+options = { hccl_timeout = 1904 }
+[[override]]
+match = { product = "atlas-a3", cann = ">=9.0" }
+options = { hccl_timeout = 2000, deterministic = 1 }
+"""
+MIXLIST = '[options]\nmodify_mixlist = { black-list = { to-add = ["Add", "MatMul"] } }\n'
+SIDES = {
+    "plain": "[options]\nhccl_timeout = 1836\n",
+    "apart": f"[options]\nhccl_timeout = 1836\n{OVERRIDES}",
+    "as-there": "[options]\nhccl_timeout = 1904\ndeterministic = 1\n",
+    "meant": '[profile]\nscenario = "training"\ncann = ">=8.0"\nproducts = ["atlas-a3", "atlas-a2"]\n[options]\nhccl_timeout = 1836\n',
+    "meant-too": '[profile]\nscenario = "training"\ncann = ">=8.0"\nproducts = ["atlas-a2", "atlas-a3"]\n[options]\nhccl_timeout = 1836\n',
+    "shapes": "[options]\ndynamic_dims = [[1, 2], [3, 4]]\n",
+    "shapes-as-text": '[options]\ndynamic_dims = "1,2;3,4"\n',
+    "lists": MIXLIST,
+    "lists-turned": MIXLIST.replace('"Add", "MatMul"', '"MatMul", "Add"'),
+    "cleared": '[options]\nhccl_timeout = 1836\n[[override]]\nmatch = { product = "atlas-a2" }\nunset = ["hccl_timeout"]\n',
+}
+COMPARED = {  # which two are held against each other, and the rows: setting, where only, one side, the other
+    "what each is meant for": ("plain", "meant", [
+        ("profile.cann", "", "not set", '">=8.0"'), ("profile.products", "", "not set", '["atlas-a2", "atlas-a3"]'),
+        ("profile.scenario", "", "not set", '"training"'),
+    ]),
+    "what an override says": ("plain", "apart", [
+        ("deterministic", "only for product atlas-a3, cann >=9.0", "not set", "1"),
+        ("hccl_timeout", "only for product atlas-a3", "1836", "1904"),
+        ("hccl_timeout", "only for product atlas-a3, cann >=9.0", "1836", "2000"),
+    ]),
+    "an override that makes the same of it": ("apart", "as-there", [
+        ("deterministic", "", "not set", "1"),
+        ("hccl_timeout", "", "1836", "1904"),
+        ("hccl_timeout", "only for product atlas-a3, cann >=9.0", "2000", "1904"),
+    ]),
+    "an override that clears": ("plain", "cleared", [("hccl_timeout", "only for product atlas-a2", "1836", "not set")]),
+    "products in another order": ("meant", "meant-too", []),
+    "a text and the structure that it stands for": ("shapes", "shapes-as-text", []),
+    "lists whose order means nothing": ("lists", "lists-turned", []),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def sides(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from npuprof.__main__ import main
+
+    folder = tmp_path_factory.mktemp("sides")
+    build_store(folder / "profiles", SIDES)
+    assert main(["site", str(folder / "public"), "--store", str(folder / "profiles")]) == 0
+    return folder / "public"
+
+
+def read_comparison(page: Any) -> list[tuple[str, ...]]:
+    page.wait_for_function(
+        "document.querySelectorAll('#compared caption').length && !/loading/.test(document.getElementById('count').value)"
+    )
+    return [
+        tuple(row)
+        for row in page.evaluate("""[...document.querySelectorAll("#compared tbody tr")].map((row) => [row.cells[0].firstChild.textContent,
+            ([...row.cells[0].children].find((one) => /^only for/.test(one.textContent)) || { textContent: "" }).textContent,
+            ...[...row.cells].slice(1).map((cell) => cell.firstChild.textContent)])""")
+    ]
+
+
+@pytest.mark.parametrize("title", COMPARED)
+def test_a_comparison_tells_what_diff_tells(browser: Any, sides: Path, title: str) -> None:
+    from npuprof import diff, open_store
+
+    one, other, rows = COMPARED[title]
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(f"file://{sides}/compare.html#{one}&{other}")
+    assert sorted(read_comparison(page)) == sorted(rows)
+    told = page.locator("#count").inner_text()
+    assert told == ("Nothing differs." if not rows else f"{len(rows)} difference{'s' * (len(rows) > 1)}")
+    context.close()
+    store = open_store(sides.parent / "profiles")
+    assert {change.key for change in diff(store.resolve(one), store.resolve(other))} == {row[0] for row in rows if not row[1]}
+
+
+def test_what_puts_results_at_risk_stands_first_in_a_comparison(browser: Any, sides: Path) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(f"file://{sides}/compare.html#plain&lists&as-there")
+    risks = {"deterministic": 0, "modify_mixlist.black-list.to-add": 0, "hccl_timeout": 1}
+    found = [risks[row[0]] for row in read_comparison(page)]
+    assert found == sorted(found)
+    assert len(found) == 3
+    context.close()
+
+
+def test_who_takes_sides_away_by_keyboard_keeps_the_place(page: Any, site: Path) -> None:
+    open_page(page, site, "compare.html#base%2Fone&leaf3&leaf4")
+    page.locator("#compared thead th").nth(3).wait_for()
+    page.get_by_role("button", name="Remove leaf3").focus()
+    for name, after in (("leaf4", "#base%2Fone&leaf4"), ("base/one", "#base%2Fone")):
+        page.keyboard.press("Enter")
+        page.wait_for_url(f"**/compare.html{after}")
+        page.wait_for_function(f"document.activeElement.getAttribute('aria-label') === 'Remove {name}'")
+    page.keyboard.press("Enter")
+    page.wait_for_function("document.activeElement.id === 'add'")
+
+
+def test_a_side_whose_file_is_missing_is_told(browser: Any, sides: Path, tmp_path: Path) -> None:
+    import shutil
+
+    from npuprof.site.data import name_data
+
+    shutil.copytree(sides, tmp_path / "public")
+    (tmp_path / "public" / name_data(["plain"])["plain"]).unlink()
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(f"file://{tmp_path}/public/compare.html#plain&apart&nowhere")
+    page.wait_for_function("/plain cannot be read.*nowhere is not in this site/.test(document.getElementById('count').value)")
+    context.close()
 
 
 def test_presets_are_added_and_taken_back_and_the_back_button_works(page: Any, site: Path) -> None:
@@ -202,11 +319,82 @@ def test_what_is_written_as_code_can_be_copied(browser: Any, site: Path) -> None
     first = page.locator("details").first
     first.locator("summary").click()
     first.get_by_role("button").click()
-    page.get_by_text("Copied").wait_for()
+    page.locator("[role=status]", has_text="Copied").wait_for(state="attached")  # for who does not see the button
+    assert first.get_by_role("button").inner_text() == "Copied"
     copied = page.evaluate("navigator.clipboard.readText()")
     assert copied == first.locator("pre").inner_text()
     assert "op_wait_timeout" in copied
     context.close()
+
+
+def test_the_colours_of_the_family_are_said_in_words_and_stand_in_its_address(page: Any, site: Path) -> None:
+    open_page(page, site, "family.html")
+    said = page.locator("#family a").evaluate_all("(all) => all.map((one) => one.querySelector('title').textContent)")
+    assert {"base/one, training", "broken, broken"} <= set(said)
+    page.get_by_label("Colour by").select_option("scenario")
+    assert page.url.endswith("#colour=scenario")
+    page.get_by_label("Search").fill("leaf3")
+    page.get_by_label("Search").press("Enter")
+    page.wait_for_url("**/family.html#leaf3&colour=scenario")
+    page.reload()
+    assert page.locator("#around").get_attribute("data-colour") == "scenario"
+    page.go_back()
+    page.wait_for_function("!document.getElementById('around') && document.getElementById('family').dataset.colour === 'scenario'")
+
+
+def test_a_big_family_opens_at_its_greatest_root(browser: Any, tmp_path: Path) -> None:
+    from npuprof.__main__ import main
+
+    presets = {"zz/base": "", "mix/in": "", **{f"a{number}": 'profile.extends = ["mix/in"]\n' for number in range(3)}}
+    presets |= {f"zz/m{number}": 'profile.extends = ["zz/base", "mix/in"]\n' for number in range(9)}
+    presets |= {f"zz/n{number}": f'profile.extends = ["zz/m{number % 9}"]\n' for number in range(40)}
+    build_store(tmp_path / "profiles", presets)
+    assert main(["site", str(tmp_path / "public"), "--store", str(tmp_path / "profiles")]) == 0
+    context = browser.new_context(viewport={"width": 900, "height": 700})
+    page = context.new_page()
+    page.goto(f"file://{tmp_path}/public/family.html")
+    box = page.locator('#family a[data-name="zz/base"]').bounding_box()
+    assert 0 < box["x"] < 900
+    context.close()
+
+
+def test_the_releases_that_are_compared_stand_in_the_address_beside_the_filters(page: Any, site: Path) -> None:
+    open_page(page, site, "catalogue.html#kind=flag")
+    page.get_by_label("From CANN").select_option("8.0.0")
+    page.get_by_label("To CANN").select_option("9.0.0")
+    assert page.url.endswith("#kind=flag&from=8.0.0&to=9.0.0")
+    told = page.locator("#told").inner_text()
+    page.get_by_label("Kind").select_option("option")
+    assert page.url.endswith("#kind=option&from=8.0.0&to=9.0.0")
+    page.reload()
+    assert page.locator("#told").inner_text() == told
+    assert page.get_by_label("From CANN").input_value() == "8.0.0"
+
+
+def test_the_catalogue_is_filtered_by_what_presets_set(page: Any, site: Path) -> None:
+    open_page(page, site, "catalogue.html#here=set")
+    assert page.locator("#catalogue tbody tr:visible th code").all_inner_texts() == ["deterministic", "hccl_timeout", "op_wait_timeout"]
+    page.get_by_label("In presets").select_option("not set")
+    assert page.locator("#catalogue tbody tr:visible", has_text="hccl_timeout").filter(has_text="in 2").count() == 0
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_text_is_as_big_as_the_reader_wants_it(page: Any, site: Path, path: str) -> None:
+    page.set_viewport_size({"width": 640, "height": 800})
+    open_page(page, site, path)
+    sizes = "[...document.querySelectorAll('p, td, dd, h1')].slice(0, 50).map((one) => parseFloat(getComputedStyle(one).fontSize))"
+    before = page.evaluate(sizes)
+    page.evaluate("document.documentElement.style.fontSize = '200%'")
+    assert page.evaluate(sizes) == [2 * size for size in before]
+    assert page.evaluate("document.documentElement.scrollWidth") <= 640
+
+
+@pytest.mark.parametrize("path", ["family.html", "family.html#base%2Fone", "boards.html", "compare.html#base%2Fone&leaf3&leaf4&leaf5"])
+def test_what_is_wide_on_a_screen_fits_a_printed_page(page: Any, site: Path, path: str) -> None:
+    page.set_viewport_size({"width": 1020, "height": 720})
+    open_page(page, site, path)
+    page.emulate_media(media="print")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1020
 
 
 def test_all_is_reached_by_keyboard(page: Any, site: Path) -> None:
@@ -436,10 +624,10 @@ def test_revisions_versions_records_logs_and_compositions_are_compared_by_a_link
     (repo.folder / "run.log").write_text(write_run({"ge.exec.precision_mode": "force_fp32", "precision_mode": "force_fp32"}, pid=7))
     (record,) = (path.relative_to(repo.folder) for path in repo.folder.glob("runs/*.run.json"))
     sides = {
-        str(record): "700",
-        "job@HEAD~1": "600",
-        "job@1.0.0": "600",
-        "job+mix": "900",
+        str(record): "700 s",
+        "job@HEAD~1": "600 s",
+        "job@1.0.0": "600 s",
+        "job+mix": "900 s",
         "run.log": "not set",
         "./profiles/mix.toml": "not set",
     }
@@ -451,7 +639,7 @@ def test_revisions_versions_records_logs_and_compositions_are_compared_by_a_link
     page.locator("#compared thead th").nth(len(sides) + 1).wait_for()
     assert page.locator("#compared thead th").all_inner_texts() == ["setting", "job", *sides]
     row = page.locator("#compared tbody tr").filter(has_text="hccl_timeout")
-    assert [text.split("\n")[0] for text in row.locator("td").all_inner_texts()] == ["900", *sides.values()]
+    assert [text.split("\n")[0] for text in row.locator("td").all_inner_texts()] == ["900 s", *sides.values()]
     said = page.locator("#compared").inner_text()
     assert str(repo.folder) not in said
     assert '"force_fp32"' in said

@@ -46,7 +46,8 @@ class Option(Record):
     What is in it: ``path_characters`` are what the manual lets a path be made of, the inside of a class of a pattern, empty where
     it says nothing. ``listed`` are the names that the documentation of a list has, ``names`` says of what they are (a
     list of ``names.toml``). ``value_products`` and ``doubtful_values`` hold for the members of a structured value as well.
-    Other tools have a setting of the same name where that is a ``common_name``: alone it says nothing of Ascend.
+    Other tools have a setting of the same name where that is a ``common_name``: alone it says nothing of Ascend. Choices that are
+    ``numbered`` stand for things, with no word for them: 0 is not "off", nor 1 "on".
 
     ``topic`` is what it is for in a word or two, where its page does not say that, ``value_topics`` what a value is for: presets that
     are made of scripts are named by it.
@@ -109,6 +110,7 @@ class Option(Record):
     listed: tuple[str, ...] = ()
     names: str = ""
     common_name: bool = False
+    numbered: bool = False
     topic: str = ""
     value_topics: dict[str, str] = {}
 
@@ -134,6 +136,7 @@ class Variable(Record):
     release that brought what replaces it. ``product_range`` and ``product_pattern`` are narrower on a family,
     ``pattern_before`` is what releases before one ask for as well. ``structure`` is the form of a text that holds more.
     ``topic`` is what it is for, where its ``scope`` does not say that. ``risk`` is what a change of it may alter, where it has no twin.
+    ``numbered`` as of an option.
     """
 
     name: str
@@ -164,6 +167,7 @@ class Variable(Record):
     pattern_before: dict[str, str] = {}
     path_characters: str = ""
     structure: str = ""
+    numbered: bool = False
     topic: str = ""
     risk: tuple[str, ...] = ()
 
@@ -184,7 +188,7 @@ class Flag(Record):
     part of another flag. In shapes it is the sizes of so many dimensions as are ``filled``, one of them the first; by the flag that
     holds them. ``product_pattern`` is narrower on a family. ``structure`` is the form of the file that it names.
     ``risk`` is what a change of it may alter, where it has no twin. ``doubtful_values`` are choices that a conversion takes, and that
-    its manual warns of; what is doubtful of its twin in a session is not said of it.
+    its manual warns of; what is doubtful of its twin in a session is not said of it. ``numbered`` as of an option.
     """
 
     name: str
@@ -216,6 +220,7 @@ class Flag(Record):
     one_per: str = ""
     filled: dict[str, int] = {}
     structure: str = ""
+    numbered: bool = False
     risk: tuple[str, ...] = ()
 
 

@@ -99,6 +99,23 @@ def list_standing_keys(generation: str, stage: str) -> tuple[str, ...]:
 
 
 @cache
+def list_tf2_standing_keys(generation: str) -> dict[str, bool]:
+    """Return the keys that the block of an adapter for TensorFlow 2 has whatever is set, in the order of their bytes.
+
+    Each says whether it is of sessions alone, so that only adapters with one map have it there.
+    """
+    found = next(one for one in load_generations() if one.name == generation)
+    names = {name.removeprefix("TF 2 ") for name in (found.name, *found.also)}
+    stages = ("global", "session") if found.maps == 1 else ("global",)
+    keys: dict[str, bool] = {}
+    for wire in load_wires().values():
+        stage = next((one for one in stages if one in wire.tf2), "")
+        if stage and "unset" in wire.tf2 and names <= set(wire.tf2_logged_by):
+            keys[wire.tf2[stage]] = stage == "session"
+    return dict(sorted(keys.items()))
+
+
+@cache
 def load_known_keys() -> dict[str, frozenset[str]]:
     """Return the keys that options have in each stage.
 

@@ -10,7 +10,7 @@ from npuprof import catalog
 from npuprof.catalog import condition, values
 from npuprof.document import keys
 from npuprof.document.policy import TeamRule
-from npuprof.model import SCENARIOS, SECTIONS
+from npuprof.model import SCENARIOS, SECTIONS, did_you_mean
 
 #: The types of a setting's values by its kind, and their name; all else is text.
 _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
@@ -49,9 +49,15 @@ def read_condition(text: str, guess: Guess | None = None) -> Any:
         worded = _put_into_words(text)
         mended = _mend_comparisons(worded or text, guess) or (worded if _is_condition(worded) else "")
         hint = f"write '{mended}'" if mended else "write 'precision_mode_v2 == \"fp16\"'"
-        raise ConditionError(f"{text!r} is not a condition", f"{hint}: the words are and, or, not" if worded and mended else hint) from None
+        hint = f"{hint}: the words are and, or, not" if worded and mended else hint
+        if not mended and (listed := _put_into_parentheses(text)):
+            hint = f"write '{listed}'"
+        raise ConditionError(f"{text!r} is not a condition", hint) from None
     if odd is not None and odd[0] == "value":
         key = ".".join(odd[1])
+        if "." not in key and key not in ("scenario", "product") and not catalog.find_option(key):
+            hint = did_you_mean(key, catalog.record_names(), "compare an option, or scenario: 'hccl_timeout > 600'")
+            raise ConditionError(f"{key} stands alone in {text!r}, and is no setting", hint)
         state = "unset" if re.search(rf"\bnot\s+{re.escape(key)}\b", text) else "set"
         hint = f"write '{key} is {state}', or compare it: '{key} == {_give_example(key)}'"
         raise ConditionError(f"{key} stands alone in {text!r}, and is neither true nor false", hint)
@@ -102,6 +108,20 @@ def _mend_comparisons(text: str, guess: Guess | None) -> str:
 def _quote_text(found: re.Match[str]) -> str:
     known = found[2] in ("true", "false", "True", "False", "scenario", "product") or catalog.find_option(found[2]) is not None
     return found[0] if known else f'{found[1]}"{found[2]}"'
+
+
+def _put_into_parentheses(text: str) -> str:
+    """Return a condition whose lists stand in parentheses; empty where none stands in brackets, or it is no condition then either."""
+    pieces = re.findall(r"\"[^\"]*\"|'[^']*'|.", text)
+    if "[" not in pieces:
+        return ""
+    listed = "".join({"[": "(", "]": ")"}.get(piece, piece) for piece in pieces)
+    listed = re.sub(r"\(([^(),]+)\)", r"(\1,)", listed)  # one thing in parentheses is no list yet
+    try:
+        condition.parse_condition(listed)
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+        return ""
+    return listed
 
 
 def _find_example(key: str) -> Any:

@@ -50,7 +50,8 @@ def find_flag_faults(name: str, value: Any) -> list[Fault]:
         hint, fix = suggest_name(name, catalog.record_names("atc"), "npuprof options lists all")
         hint = f"write {name.lstrip('-')} without dashes" if name.startswith("-") else hint
         return [Fault("NP209", f"unknown ATC flag {name!r}", "atc stops at a flag it does not know.", hint, fix=fix)]
-    found = _find_plain_value_faults(f"atc.{name}", flag.kind, flag.choices, flag.minimum, flag.maximum, value, flag.pattern)
+    bounds = flag.minimum, flag.maximum
+    found = _find_plain_value_faults(f"atc.{name}", flag.kind, flag.choices, *bounds, value, flag.pattern, numbered=flag.numbered)
     if flag.kind == "chip":
         wrong = [fault._replace(hint='write the name of a chip, as "Ascend910B2"', fix=None) for fault in found]  # no number is one
         return wrong or find_chip_faults(f"atc.{name}", value)
@@ -84,6 +85,7 @@ def _find_plain_value_faults(
     value: Any,
     pattern: str = "",
     unit: str = "",
+    numbered: bool = False,
 ) -> list[Fault]:
     types: dict[str, tuple[type, ...]] = {"int": (int,), "bool": (bool,), "float": (int, float)}
     wanted = types.get(kind, (str,))
@@ -93,7 +95,8 @@ def _find_plain_value_faults(
     if type(value) not in wanted:
         words = {int: "a whole number", bool: "true or false", float: "a number", str: "text"}
         expected = " or ".join(dict.fromkeys(words.get(t, t.__name__) for t in wanted))
-        guess = guess_choice(value, choices) if choices else guess_plain_value(value, kind, unit)
+        guess = guess_choice(value, choices, numbered) if choices else guess_plain_value(value, kind, unit)
+        guess = UNKNOWN if kind == "path" else guess  # no number is one
         if guess is not UNKNOWN and _find_plain_value_faults(key, kind, choices, low, high, guess, pattern):
             guess = UNKNOWN
         otherwise = f"write one of {', '.join(map(format_short_value, choices))}" if choices else f"write {expected}"
@@ -101,7 +104,7 @@ def _find_plain_value_faults(
         return [Fault("NP202", f"{key} takes {expected}, not {describe_value_kind(value)}", "", hint, fix=fix)]
     if choices and value not in choices:
         listed = ", ".join(map(format_short_value, choices))
-        hint, fix = suggest_choice(key.partition(".")[2], value, choices)
+        hint, fix = suggest_choice(key.partition(".")[2], value, choices, numbered=numbered)
         return [Fault("NP203", f"{key} = {format_short_value(value)} is none of {listed}", "", hint, fix=fix)]
     if type(value) in (int, float) and ((low is not None and value < low) or (high is not None and value > high)):
         bounds = " and ".join(

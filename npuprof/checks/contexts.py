@@ -12,7 +12,7 @@ from npuprof.checks.judgement import judge_unasked, judge_value_alone, judge_vie
 from npuprof.checks.surfaces import may_bar
 from npuprof.checks.view import View, list_chip_settings
 from npuprof.model import Finding
-from npuprof.resolve.points import ContextMap
+from npuprof.resolve.points import UNASKED, ContextMap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ def check_contexts(view: View, notes: bool, everywhere: bool) -> list[Finding]:
             told += judge_view(view.view_region(region), notes, about)
     if not view.asked.target:
         told += _judge_unasked_targets(view, here, (*parts, frozenset()), chips, everywhere)
+    if not everywhere:  # what is used without naming a product is just that
+        told = [(finding, tuple(piece for piece in words if piece not in UNASKED)) for finding, words in told]
     found = [*_merge_places(told), *here.problems]
     return [*found, *_check_idle_overrides(view, here.find_idle_overrides(), notes)] if everywhere else found
 
@@ -105,7 +107,16 @@ def _merge_places(told: Iterable[Told]) -> list[Finding]:
         origin = finding.origin
         mark = (finding.code, finding.key, finding.message, origin and (id(origin.document), origin.path))
         found.setdefault(mark, (finding, []))[1].append(words)
-    return [say_where(finding, places) for finding, places in found.values()]
+    return [_excuse_unasked(say_where(finding, places), places) for finding, places in found.values()]
+
+
+def _excuse_unasked(finding: Finding, places: list[tuple[str, ...]]) -> Finding:
+    """Return a finding as a warning where it holds in none of the products and releases that the preset is meant for."""
+    if finding.severity != "error" or not all(any(piece in UNASKED for piece in place) for place in places):
+        return finding
+    asking = "--product" if all(UNASKED[0] in place for place in places) else "--cann"
+    hint = f"{finding.hint}; or give {asking} wherever the preset is used"
+    return finding._replace(severity="warning", hint=hint.removeprefix("; "))
 
 
 def _check_idle_overrides(view: View, idle: list[int], notes: bool) -> Iterator[Finding]:

@@ -89,12 +89,12 @@ def _read_sum(text: str, unit: str) -> int | float | None:
     return sum(number for number in numbers if number is not None)
 
 
-def guess_choice(value: Any, choices: Sequence[Any]) -> Any:
-    """Return the one choice that a value means, ``UNKNOWN`` where none does, or more than one."""
+def guess_choice(value: Any, choices: Sequence[Any], numbered: bool = False) -> Any:
+    """Return the one choice that a value means, ``UNKNOWN`` where none does, or more than one; none of ``numbered`` ones is yes or no."""
     value = strip_noise(value)
     text = str(value).strip()
     truths = {read_truth(choice) for choice in choices}  # where "1" is no yes, "0" is no choice
-    truth = read_truth(value) if {True, False} <= truths or len(choices) == 1 else None
+    truth = read_truth(value) if not numbered and ({True, False} <= truths or len(choices) == 1) else None
     for same in (
         [choice for choice in choices if str(choice) == text],
         [choice for choice in choices if str(choice).lower() == text.lower()],
@@ -146,12 +146,14 @@ def suggest_value(name: str, guess: Any, otherwise: str, given: Any = None) -> t
     return f"write {name} = {format_short_value(guess)}", Fix(guess)
 
 
-def suggest_choice(name: str, value: Any, choices: Sequence[Any], listed: Sequence[Any] = ()) -> tuple[str, Fix | None]:
+def suggest_choice(
+    name: str, value: Any, choices: Sequence[Any], listed: Sequence[Any] = (), numbered: bool = False
+) -> tuple[str, Fix | None]:
     """Return what to write instead of a value that is no choice: the choice that was meant, those that look like it, or all ``listed``.
 
     With the first comes the change that it is.
     """
-    guess = guess_choice(value, choices)
+    guess = guess_choice(value, choices, numbered)
     if guess is not UNKNOWN:
         return suggest_value(name, guess, "", value)
     near = find_near_choices(strip_noise(value), [str(choice) for choice in choices]) if isinstance(value, str) else []

@@ -9,7 +9,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import Option, releases, values
-from npuprof.checks.surfaces import find_twin_flag, has_form_of_flag, is_taken_by_flag, list_leaves
+from npuprof.checks.surfaces import OFFLINE, find_twin_flag, has_form_of_flag, is_taken_by_flag, list_leaves
 from npuprof.checks.view import Fault, Scope
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
@@ -30,6 +30,7 @@ WRONG_FIELD = {
     "ignored": "Stored in another protobuf field it is ignored without a message.",
     "zero": "Stored in another protobuf field it silently reads as 0, False or an empty text.",
 }
+_OF_ADAPTER = {*_BAD_VALUE.values(), *WRONG_FIELD.values()}
 _FIELD_WORDS = {"b": "true or false", "i": "a whole number", "s": "text"}
 #: What any path may be made of, by every manual.
 _PLAIN_PATH = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./")
@@ -39,6 +40,8 @@ _FIELD_KINDS = {"b": "bool", "i": "int", "s": "str"}
 def find_value_faults(scope: Scope, key: str, value: Any) -> Iterator[Fault]:
     """Yield what is wrong with a value of a setting, but for what the releases in question still accept."""
     for fault in find_setting_faults(key, value):
+        if scope.scenario == OFFLINE and fault.why in _OF_ADAPTER:
+            fault = fault._replace(why="The manual of ATC has no such value.")
         accepted = {"NP203": _is_accepted_there, "NP205": _is_sure_for_flag}.get(fault.code)
         if accepted is None or not accepted(scope, key, value):
             yield fault
@@ -143,10 +146,11 @@ def guess_option_value(option: Option, value: Any) -> Any:
     """Return what a value of another type means as that of an option, one the checks accept; ``meaning.UNKNOWN`` where that is a guess."""
     from npuprof.checks.meaning import UNKNOWN, guess_choice, guess_plain_value
 
-    if option.default_count or option.kind.startswith("path"):  # one value by itself is none of several, and a number no path
+    if option.default_count or option.listed or option.kind.startswith("path"):  # one value is none of several, a number no name or path
         return UNKNOWN
     kind = _FIELD_KINDS[option.field or ("b" if option.kind == "bool" else "s")]
-    guess = guess_choice(value, option.choices) if option.choices else guess_plain_value(value, kind, option.unit)
+    guess = guess_choice(value, option.choices, option.numbered) if option.choices else guess_plain_value(value, kind, option.unit)
+    guess = UNKNOWN if option.numbered and isinstance(value, bool) else guess
     return guess if guess is not UNKNOWN and not _find_option_faults(option, guess) else UNKNOWN
 
 
@@ -201,7 +205,11 @@ def _find_choice_faults(option: Option, value: Any) -> list[Fault]:
     from npuprof.checks.meaning import suggest_choice
 
     listed = ", ".join(map(format_short_value, option.choices))
-    hint, fix = suggest_choice(option.name, value, option.choices, _list_sure_choices(option))
+    sure = _list_sure_choices(option)
+    hint, fix = suggest_choice(option.name, value, option.choices, sure, option.numbered)
+    if fix is not None and str(fix.value) in option.doubtful_values:
+        named = ", ".join(map(format_short_value, sure))
+        hint, fix = f"write one of {named}; {format_short_value(fix.value)} is doubtful itself", None
     why = _BAD_VALUE.get(option.on_bad_value, "The adapter passes it on unchecked; what the engine then does is not documented.")
     return [Fault("NP203", f"{option.name} = {format_short_value(value)} is none of {listed}", why, hint, fix=fix)]
 
@@ -338,5 +346,7 @@ def _find_undocumented_form_faults(option: Option, names: Any) -> list[Fault]:
 
 def _build_structure_fault(option: Option, fault: tuple[Any, str, str]) -> Fault:
     tail, message, hint = fault
+    if not tail and option.structure == "names" and option.listed:
+        hint = f"write {keys.format_toml_value(list(option.listed[:2]))}"  # names that this very list may hold
     why = _BAD_VALUE.get(option.on_bad_value, "What does not fit the format cannot be written for the engine.")
     return Fault("NP204", f"{keys.format_key_path(option.name, tail)}: {message}", why, hint, tail)

@@ -102,7 +102,7 @@ def _is_same_setting(key: str, tail: Path, before: tuple[bool, Any], now: tuple[
 def _find_own_value(view: View, profile: Profile, key: str, tail: Path) -> tuple[bool, Any]:
     """Return what a profile by itself has at a place: one of its ancestors may be laid over it once more."""
     try:
-        own = view.resolver.fold_lineage(view.resolver.resolve_lineage(profile), view.scenario)
+        own = view.resolver.fold_lineage(view.resolver.lineages.find_lineage(profile), view.scenario)
     except NpuprofError:  # its parents are not here: it was released
         return False, None
     return values.find_value(key, own.get(key), tail)
@@ -162,13 +162,13 @@ def check_yanked_parents(view: View) -> Iterator[Finding]:
     if not members.has_yanked(lineage):
         return
     own, known = lineage[-1], {member.key: member for member in lineage}
-    homes = {id(own.home), *(id(known[key].home) for key in view.resolver.list_parent_keys(own) if own.stacked)}
+    homes = {id(own.home), *(id(known[key].home) for key in view.resolver.lineages.list_parent_keys(own) if own.stacked)}
     if said := own.yanked.get(ASKED):
         yield view.build_finding(Fault("NP704", f"{view.config.name} was yanked: {said.why}", _YANKED, said.hint), "profile")
     for member in lineage:
         if id(member.home) not in homes:
             continue
-        for index, (reference, parent) in enumerate(zip(member.extends, view.resolver.list_parent_keys(member), strict=False)):
+        for index, (reference, parent) in enumerate(zip(member.extends, view.resolver.lineages.list_parent_keys(member), strict=False)):
             origin = member.origin("profile", "extends", index)
             if said := member.yanked.get(reference):
                 what = f"{member.name} extends {reference} in a version that was yanked: {said.why}"
@@ -191,7 +191,7 @@ def _list_yanked_behind(view: View, known: Mapping[str, Profile], key: str, home
         for reference, said in member.yanked.items():
             if reference != ASKED:
                 yield member.name, reference, said
-        above = [parent for parent in view.resolver.list_parent_keys(member) if parent not in seen]
+        above = [parent for parent in view.resolver.lineages.list_parent_keys(member) if parent not in seen]
         seen.update(above)
         waiting += above
 

@@ -56,7 +56,7 @@ def find_variable_faults(name: str, value: Any) -> list[Fault]:
     if isinstance(value, str) and "\0" in value:
         return [Fault("NP203", f"env.{name} holds a NUL character", "No environment can hold one.", "remove it")]
     if isinstance(value, bool):
-        word = str(int(value)) if variable is None or variable.kind == "flag" else guess_choice(value, variable.choices)
+        word = str(int(value)) if variable is None or variable.kind == "flag" else guess_choice(value, variable.choices, variable.numbered)
         known = word is not UNKNOWN and not find_variable_faults(name, word)
         why = "An environment holds text, and programs spell yes and no differently."
         hint, fix = suggest_value(name, word if known else UNKNOWN, _describe_wanted_text(variable))
@@ -75,7 +75,11 @@ def find_variable_faults(name: str, value: Any) -> list[Fault]:
         parts = [part.lower() for part in parts]
     if variable.choices and not set(parts) <= {*variable.choices, *variable.tolerated}:
         listed = ", ".join(map(format_short_value, variable.choices))
-        hint, fix = (f"write one of {listed}", None) if variable.separator else suggest_choice(name, text, variable.choices)
+        hint, fix = (
+            (f"write one of {listed}", None)
+            if variable.separator
+            else suggest_choice(name, text, variable.choices, numbered=variable.numbered)
+        )
         return [Fault("NP203", f"env.{name} = {format_short_value(text)} is none of {listed}", "", hint, fix=fix)]
     if variable.pattern and not re.fullmatch(variable.pattern, text):
         told = catalog.find_record_texts("env", name)
@@ -163,8 +167,8 @@ def _find_launcher_faults(name: str, value: dict[str, Any], variable: catalog.Va
     from npuprof.catalog.launchers import FACTS
 
     if set(value) != {"launcher"}:
-        fact = (variable.launcher if variable is not None else "") or "rank"
-        taken = variable is None or not _find_misplaced_facts(variable, fact)
+        fact = variable.launcher if variable is not None else "rank"
+        taken = variable is None or bool(fact)
         hint = f'write {name} = {{ launcher = "{fact}" }}' if taken else _describe_wanted_text(variable)
         return [Fault("NP204", f"env.{name} takes text, a number or {{ launcher = ... }}", "", hint)]
     fact = value["launcher"]

@@ -10,7 +10,7 @@ from npuprof.commands.parameters import STORE
 from npuprof.commands.verb import Verb, arguments, flag, option
 from npuprof.model import Context, Finding, NpuprofError
 from npuprof.report.answer import Answer
-from npuprof.resolve import is_of_source
+from npuprof.resolve.lineages import is_of_source
 from npuprof.store import spec
 
 TYPE_CHECKING = False
@@ -133,7 +133,7 @@ def _needs_project_files(workspace: spec.Workspace, head: Revision, name: str) -
         profile = workspace.profile(name)
         if workspace.store.is_outside(profile.name) and not head.layout.takes(profile.name):
             return True
-        return any(is_of_source(member) for member in workspace.resolver.resolve_lineage(profile))
+        return any(is_of_source(member) for member in workspace.resolver.lineages.find_lineage(profile))
     except NpuprofError:
         return False  # told where the commit is judged
 

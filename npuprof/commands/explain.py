@@ -16,8 +16,8 @@ from npuprof.model import Event, Finding, NpuprofError, Origin, Path, Record, di
 from npuprof.report.answer import Answer
 from npuprof.report.output import read_plain_file
 from npuprof.report.text import escape_controls
-from npuprof.resolve import is_personal
 from npuprof.resolve.config import Config
+from npuprof.resolve.lineages import is_personal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from npuprof import docs
 from npuprof.commands.parameters import COLOR, OUTPUT, formats
@@ -38,14 +38,22 @@ class Help(Verb):
         group = [one for one in topics if one.group and one.group == asked.lower()]
         if group or not self.topic:
             topics = group or topics
-            rows = [{"name": one.name, "title": one.title, "summary": one.summary, "path": one.path} for one in topics]
-            table = Table([(one.name, one.summary) for one in topics], after=_ALL, header=("topic", "what it is about"))
+            rows = [{"name": one.name, "title": one.title, "summary": one.summary, "path": one.path, "group": one.group} for one in topics]
+            table = Table(list(_list_rows(topics)), after=_ALL, header=("topic", "what it is about"))
             return Answer({"text": lambda: table, "json": lambda: {"schema": "npuprof.topics/1", "topics": rows}})
         found = next((one for one in topics if asked.lower().removesuffix(".md") in (one.name, one.path.removesuffix(".md"))), None)
         if found is None:
             return _show_verb(self.topic, [one.name for one in topics])
         page = Markdown(found.text, tuple(docs.split_code(found.text)), _build_link_words(found, topics))
         return Answer({"text": lambda: page, "json": lambda: {"schema": "npuprof.topic/1", **found._asdict()}})
+
+
+def _list_rows(topics: Sequence[docs.Topic]) -> Iterator[tuple[str, str]]:
+    """Yield a row for each topic, and above each group but the first its title."""
+    for before, one in zip([topics[0], *topics], topics, strict=False):
+        if one.group != before.group:
+            yield from (("", ""), (f"{docs.GROUP_TITLES[one.group]}:", ""))
+        yield one.name, one.summary
 
 
 def _build_link_words(here: docs.Topic, topics: Sequence[docs.Topic]) -> Callable[[str, str], str]:

@@ -101,7 +101,7 @@ def _find_heirs(profile: Profile, store: str | None, context: Context) -> list[P
     for name in profile.home.names():
         with suppress(NpuprofError):
             other = profile.home.profile(name)
-            lineage = workspace.resolver.resolve_lineage(other)[:-1]
+            lineage = workspace.resolver.lineages.find_lineage(other)[:-1]
             if any(one.document.source == profile.document.source for one in lineage):
                 found.append(other)
     return found

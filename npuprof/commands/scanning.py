@@ -12,6 +12,7 @@ from npuprof.store import spec
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.document.policy import TeamRule
+    from npuprof.scripts.lint.shared import Sharing
     from npuprof.scripts.reading import ImportedFile
     from npuprof.scripts.reading.places import PartPlaces
     from npuprof.scripts.summary.gathering import Survey
@@ -40,20 +41,20 @@ def scan_scripts(paths: list[str], context: Context, store: str | None, survey: 
     named = set(paths)
     folders = [path for path in paths if os.path.isdir(path)]
     result = Scanned()
-    judge = _Judge(context, _load_team_rules(store), folders)
     sharing = Sharing(open_modules(folders))
+    judge = _Judge(context, _load_team_rules(store), folders, sharing)
     surveyed = _Surveyed(folders) if survey is not None else None
     pages = _Pages()
     for file, data in read_script_files(list(find_script_files(paths, result.findings, with_blocks=False))):
         result.files += not isinstance(data, Finding)
         result.seen.add(os.path.abspath(file))
         unread = holds = False
-        plain: ImportedFile | None = None
         if isinstance(data, Finding):
             pages.add_finding(data)
             unread = True
         elif (imported := sharing.read_script(file, data, file in named)) is not None:
-            plain = imported
+            if surveyed is not None:
+                surveyed.add_script(imported)
             holds = bool(imported.found)
             found = [*judge.judge_script(imported), *check_blocks(file, data)]
             pages.add_page(file, data, imported.places, found)
@@ -62,8 +63,6 @@ def scan_scripts(paths: list[str], context: Context, store: str | None, survey: 
             faults = find_file_faults(file, data)
             pages.add_page(file, b"", None, faults)
             unread = any(one.severity == "warning" for one in faults)
-        if surveyed is not None and not isinstance(data, Finding):
-            surveyed.read_followed(file, data, file in named, plain)
         result.unread += unread and file in named
         if survey is not None:
             survey.unread += unread and not holds  # what was read with a remark was read
@@ -78,10 +77,11 @@ def scan_scripts(paths: list[str], context: Context, store: str | None, survey: 
 class _Judge:
     """What is wrong with scripts and with the files that they name, which are judged once."""
 
-    def __init__(self, context: Context, team: list[TeamRule], folders: list[str]) -> None:
+    def __init__(self, context: Context, team: list[TeamRule], folders: list[str], sharing: Sharing) -> None:
         self._context = context
         self._team = team
         self._folders = folders
+        self._sharing = sharing
         self._judged: set[tuple[Place | None, str]] = set()
 
     def judge_script(self, imported: ImportedFile) -> list[Finding]:
@@ -90,7 +90,11 @@ class _Judge:
         from npuprof.scripts.sidecars import attach_contents, check_sidecars, find_sidecars
 
         sidecars = find_sidecars(imported, self._folders)
-        found = check_script(attach_contents(imported, sidecars), self._context, self._team)
+        whole = attach_contents(imported, sidecars)
+        found = check_script(whole, self._context, self._team)
+        if any(one.code.startswith("NP3") or not one.code.startswith("NP") for one in found):  # what is not set may be set elsewhere
+            opened = self._sharing.open_shared(whole)
+            found = found if opened is whole else check_script(opened, self._context, self._team)
         beside = [one for one in check_sidecars(sidecars, self._context) if (one.where, one.message) not in self._judged]
         self._judged |= {(one.where, one.message) for one in beside}
         return [*found, *beside]
@@ -143,7 +147,7 @@ class _Pages:
         for path, page in self._pages.items():
             if path in brought:
                 page.findings.sort(key=lambda one: (one.line, one.column, one.code))
-            findings = list({(one.code, one.where, one.key, one.message): one for one in page.findings}.values())
+            findings = list({(one.code, one.where, one.key, one.message): one for one in reversed(page.findings)}.values())[::-1]
             text = page.places.text.encode(errors="replace") if page.places is not None else page.data
             sifted = sift_script_findings(page.file, text, findings)
             kept = [one for one in sifted.told if one in findings] if path in brought else sifted.told  # its own remarks were not asked for
@@ -153,23 +157,17 @@ class _Pages:
 
 
 class _Surveyed:
-    """What scripts set together with the helpers of their tree, which their findings do not look at: those are of one file each."""
+    """What scripts set together with the helpers of their tree."""
 
     def __init__(self, folders: list[str]) -> None:
-        from npuprof.scripts.following import open_modules
-
         self._folders = folders
-        self._modules = open_modules(folders)
         self._read: list[ImportedFile] = []
 
-    def read_followed(self, file: str, data: bytes, named: bool, plain: ImportedFile | None) -> None:
-        """Read one script; ``plain`` is what it holds by itself, which is all where it imports nothing of its tree."""
-        from npuprof.scripts.reading import import_script, may_call_settings, may_hold_settings, place_settings
+    def add_script(self, imported: ImportedFile) -> None:
+        """Add a script that was read with what it imports."""
+        from npuprof.scripts.reading import place_settings
 
-        if plain is not None and not self._modules.list_imported(file, data):
-            self._read.append(place_settings(plain))
-        elif may_hold_settings(file, data) or may_call_settings(file, data, self._modules):
-            self._read.append(import_script(file, data, named, self._modules))
+        self._read.append(place_settings(imported))
 
     def count_scripts(self, survey: Survey) -> None:
         """Count what the scripts set; a helper's settings are those of the scripts that call it."""

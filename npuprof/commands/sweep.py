@@ -89,11 +89,15 @@ class Sweep(Verb):
         asked |= {"metrics": dict(sorted(metrics.items())), "timeout": setup.timeout}
         journal = Journal(asked, self.fresh)
         try:
-            if engine:
+            if engine and not self._tells():
                 return self._write_engine(engine, [one.config for one in allowed if one.config is not None], setup, journal)
             return self._answer(setup, journal, axes, combinations, left_out)
         finally:
             journal.close()
+
+    def _tells(self) -> bool:
+        """Return whether nothing is run or written: the words of what was written for a scheduler ask for its results, too."""
+        return self.results or self.logs is not None
 
     # -- what is asked for -----------------------------------------------------------------------------------------
 
@@ -112,7 +116,7 @@ class Sweep(Verb):
         if len(engines) > 1 or len(targets) > 1:
             what = f"--to {' and --to '.join(engines if len(engines) > 1 else targets)} do not go together"
             raise NpuprofError([Finding("NP914", what, "", "leave one of them out")])
-        if engines == ["k8s-indexed-job"] and self.image is None:
+        if engines == ["k8s-indexed-job"] and self.image is None and not self._tells():
             hint = "say --image registry/train:1.0"
             raise NpuprofError([Finding("NP914", "a k8s-indexed-job needs the image of its containers", "", hint)])
         self.to = targets[0] if targets else None
@@ -180,7 +184,7 @@ class Sweep(Verb):
         goals = [parse_goal(text, names) for text in (self.best, *(self.front.split(",") if self.front else ())) if text]
         take_results(journal, setup.metrics, setup.timeout)
         notes, whole = self._take_logs(setup, journal, combinations), True
-        if not self.results and self.logs is None:
+        if not self._tells():
             notes, whole = self._run_all(setup, journal, combinations)
         rows = tuple(pair_results(combinations, journal))
         found = tables.Sweep(self.spec, tuple(axes), tuple(combinations), rows, names, left_out)
@@ -241,7 +245,7 @@ class Sweep(Verb):
         known = [config for config in configs if config.digest not in journal.results]
         if not known:
             what = "all combinations have been run"
-            raise NpuprofError([Finding("NP914", what, "", "leave --to out to see what they gave, or say --fresh")])
+            raise NpuprofError([Finding("NP914", what, "", "say --results to see what they gave, or --fresh")])
         if engine == "k8s-indexed-job":
             assert self.image is not None
             text, notes = write_indexed_job(self.spec, known, setup, self.image, setup.jobs if self.jobs else len(known))

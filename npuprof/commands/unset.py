@@ -6,7 +6,7 @@ from copy import deepcopy
 from typing import Any
 
 from npuprof.commands.parameters import DRY_RUN, EDITED, PERSONAL, STORE, WRITE_ANYWAY
-from npuprof.commands.verb import Verb, arguments
+from npuprof.commands.verb import Verb, arguments, flag
 from npuprof.document import keys
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
@@ -24,6 +24,7 @@ class Unset(Verb):
 
     spec: str = EDITED
     keys: list[str] = arguments("KEY...", "What to remove; what is inherited is cleared.", required=True)
+    own: bool = flag("--own", text="Only what the preset itself says of it, a clearing among it; what it inherits is in force again.")
     dry_run: bool = DRY_RUN
     no_check: bool = WRITE_ANYWAY
     personal: bool = PERSONAL
@@ -45,19 +46,27 @@ class Unset(Verb):
 
     def _change_text(self, file: PresetFile, remarks: list[str], below: dict[str, Any] | None = None) -> str:
         from npuprof import edit
-        from npuprof.edit.assignments import build_nothing_finding, find_inherited_keys, find_removals, format_written_key
+        from npuprof.edit.assignments import find_inherited_keys, find_removals, format_written_key, take_cleared_keys
         from npuprof.edit.paths import MISSING, PathChange, find_at_path
 
         data = deepcopy(file.profile.document.data)
         removals = {text: list(find_removals(file.profile, data, text, remarks)) for text in self.keys}
         found = [change for removed in removals.values() for change in removed]
+        freed = take_cleared_keys(data, self.keys) if self.own else []
+        if freed:
+            found.append(PathChange(("profile", "unset"), find_at_path(data, ("profile", "unset"))))
+            remarks.extend(f"removed {name} from 'unset' in {file.profile.document.source}" for name in freed)
         # in a layer, what it sets is taken away, and what lies below is in force again
         asked = self.keys if below is None else [text for text, removed in removals.items() if not removed]
-        left = find_inherited_keys(file.profile, data, asked, below)
+        left = [] if self.own else find_inherited_keys(file.profile, data, asked, below)
         cleared = find_at_path(data, ("profile", "unset"))
         listed = list(cleared) if isinstance(cleared, list) else []
         added = [name for name in dict.fromkeys(map(format_written_key, left)) if name not in listed]
-        remarks.extend(f"{name} is inherited: it stands in 'unset' now" for name in added)
+        both = {format_written_key(text) for text, removed in removals.items() if removed}
+        remarks.extend(
+            f"{name} is inherited: it stands in 'unset' now" + ("; with --own what is inherited is in force again" if name in both else "")
+            for name in added
+        )
         if added and cleared is not MISSING and not isinstance(cleared, list):
             what = f"profile.unset is {keys.format_short_value(cleared)}, and no list that could have {', '.join(added)} in it"
             raise NpuprofError([Finding("NP920", what, "What is inherited is cleared by its name in that list.", "make it a list of keys")])
@@ -66,21 +75,28 @@ class Unset(Verb):
         if self.dry_run:
             remarks[:] = [f"would remove {said[len('removed ') :]}" if said.startswith("removed ") else said for said in remarks]
         if not found:
-            raise NpuprofError([build_nothing_finding(file.profile, text, self.spec if below is not None else "") for text in self.keys])
-        idle = [text for text, removed in removals.items() if not removed and text not in left and format_written_key(text) not in listed]
+            raise NpuprofError([self._find_nothing(file, text) for text in self.keys])
+        touched = {*map(format_written_key, left), *listed, *freed}
+        idle = [text for text, removed in removals.items() if not removed and format_written_key(text) not in touched]
         self._refuse_misspelt(file, idle)
-        remarks.extend(f"{format_written_key(text)} is neither set nor inherited" for text in idle)
+        said = "not set by the preset itself" if self.own else "neither set nor inherited"
+        remarks.extend(f"{format_written_key(text)} is {said}" for text in idle)
         return edit.apply_changes(file.text, found)
 
     def _refuse_misspelt(self, file: PresetFile, idle: list[str]) -> None:
         """Raise NpuprofError for keys that nothing was done with, and that the catalogue does not know either."""
         from npuprof import catalog
-        from npuprof.edit.assignments import build_nothing_finding, locate_key
+        from npuprof.edit.assignments import locate_key
 
         settings = {text: key for text in idle if (key := locate_key(text)[1])}  # of [profile] there is none
         unknown = [text for text, key in settings.items() if catalog.find_record(*keys.split_section_and_name(key)) is None]
         if unknown:
-            raise NpuprofError([build_nothing_finding(file.profile, text, self.spec if self.personal else "") for text in unknown])
+            raise NpuprofError([self._find_nothing(file, text) for text in unknown])
+
+    def _find_nothing(self, file: PresetFile, text: str) -> Finding:
+        from npuprof.edit.assignments import build_nothing_finding
+
+        return build_nothing_finding(file.profile, text, self.spec if self.personal else "", self.own)
 
 
 VERB = Unset

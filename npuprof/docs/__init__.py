@@ -1,7 +1,8 @@
 """The documentation: each page is a Markdown file beside this one, or below ``recipes/``, and its name is its topic.
 
 A page begins with its title and one sentence that says what it is about. Where it stands among the others is its own word:
-``<!-- order: 30 -->``; one without it comes last. Comments are for those who write the page, and not part of what is shown.
+``<!-- order: 30 -->``; one without it comes last. What nobody reads from top to bottom says ``<!-- group: look-up -->``. Comments are for
+those who write the page, and not part of what is shown.
 """
 
 from __future__ import annotations
@@ -13,13 +14,17 @@ from collections.abc import Iterator
 from npuprof.model import Record
 
 _FOLDER = os.path.dirname(__file__)
-#: The folders of pages, and what their pages are called together.
-GROUP_TITLES = {"": "Topics", "recipes": "Recipes"}
+#: The groups of pages in the order of a reader, and what their pages are called together.
+GROUP_TITLES = {"": "Topics", "recipes": "Recipes", "look-up": "To look up"}
+_FOLDERS = ("", "recipes")
 _LAST = 1_000_000
 
 
 class Topic(Record):
-    """One page: the word that asks for it, its path below the folder of pages, its title, what it is about, and its text."""
+    """One page: the word that asks for it, its path below the folder of pages, its title, what it is about, its text, and its place.
+
+    ``group`` is one of ``GROUP_TITLES``, ``order`` its place there.
+    """
 
     name: str
     path: str
@@ -27,20 +32,17 @@ class Topic(Record):
     summary: str
     text: str
     order: int
-
-    @property
-    def group(self) -> str:
-        """The folder that it lies in, one of ``GROUP_TITLES``."""
-        return os.path.dirname(self.path)
+    group: str
 
 
 def load_topics() -> list[Topic]:
     """Return all pages in the order in which they are read."""
-    return sorted(map(_load_topic, _list_paths()), key=lambda topic: (topic.order, topic.path))
+    groups = list(GROUP_TITLES)
+    return sorted(map(_load_topic, _list_paths()), key=lambda topic: (groups.index(topic.group), topic.order, topic.path))
 
 
 def _list_paths() -> Iterator[str]:
-    for group in GROUP_TITLES:
+    for group in _FOLDERS:
         folder = os.path.join(_FOLDER, group)
         if os.path.isdir(folder):
             yield from (f"{group}/{name}".lstrip("/") for name in sorted(os.listdir(folder)) if name.endswith(".md"))
@@ -53,7 +55,10 @@ def _load_topic(path: str) -> Topic:
     text = drop_comments(written)
     title, summary, *_ = *text.split("\n\n", 2), ""
     name = os.path.basename(path).removesuffix(".md")
-    return Topic(name, path, title.removeprefix("# ").strip(), " ".join(summary.split()), text, int(asked[1]) if asked else _LAST)
+    apart = re.search(r"^<!-- group: ([a-z-]+) -->$", written, re.MULTILINE)
+    group = apart[1] if apart else os.path.dirname(path)
+    order = int(asked[1]) if asked else _LAST
+    return Topic(name, path, title.removeprefix("# ").strip(), " ".join(summary.split()), text, order, group)
 
 
 def read_picture(path: str) -> bytes:

@@ -136,6 +136,19 @@ def find_inherited_keys(profile: Profile, data: dict[str, Any], given: Sequence[
     return [text for text, path, key in places if key in settings and values.find_value(key, settings[key], path[2:])[0]]
 
 
+def take_cleared_keys(data: dict[str, Any], given: Sequence[str]) -> list[str]:
+    """Take keys out of the list ``unset`` of a document, however they are written there; return those that stood in it."""
+    path = ("profile", "unset")
+    listed = find_at_path(data, path)
+    if not isinstance(listed, list):
+        return []
+    wanted = {keys.parse_key(format_written_key(text)) for text in given} - {None}
+    gone = [name for name in listed if isinstance(name, str) and keys.parse_key(name) in wanted]
+    if gone:
+        assign_at_path(data, path, [name for name in listed if name not in gone] or MISSING)
+    return gone
+
+
 def resolve_inherited(profile: Profile, data: dict[str, Any]) -> dict[str, Any]:
     """Return the settings that a preset inherits and has not cleared in ``data``. Raises NpuprofError."""
     if not profile.extends:
@@ -156,12 +169,12 @@ def format_written_key(text: str) -> str:
     return keys.format_key_path(key, path[2:]) if key and path[0] != "append" else keys.format_key_path("", path).lstrip(".")
 
 
-def build_nothing_finding(profile: Profile, text: str, name: str = "") -> Finding:
-    """Return the finding that there is nothing to unset; ``name`` is the preset's, where the profile is a layer over it."""
+def build_nothing_finding(profile: Profile, text: str, name: str = "", own: bool = False) -> Finding:
+    """Return the finding that there is nothing to unset, ``own``: in the preset itself; ``name`` is that which a layer lies over."""
     name = name or profile.name
     tables = {section: profile.document.data.get(section) for section in SECTIONS}
-    own = [keys.format_full_key(section, name) for section, table in tables.items() if isinstance(table, dict) for name in table]
+    known = [keys.format_full_key(section, name) for section, table in tables.items() if isinstance(table, dict) for name in table]
     shown = format_written_key(text)
-    what = f"{name} neither sets nor inherits {shown}"
-    hint = one_time.suggest_key(shown, own, f"npuprof show {name} lists what is in force")
+    what = f"{name} says nothing itself of {shown}" if own else f"{name} neither sets nor inherits {shown}"
+    hint = one_time.suggest_key(shown, known, f"npuprof show {name} {'--origin ' if own else ''}lists what is in force")
     return Finding("NP924", what, "", hint)

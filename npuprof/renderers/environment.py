@@ -11,8 +11,8 @@ from npuprof.catalog.powers import find_power
 from npuprof.document import keys
 from npuprof.model import LONGEST_WORD, Finding, NpuprofError, Origin, Record, is_utf8
 from npuprof.renderers.common import build_unfit_finding, encode_field_value, place_sidecars
-from npuprof.resolve import is_of_source, is_personal
 from npuprof.resolve.config import Config
+from npuprof.resolve.lineages import is_of_source, is_personal
 from npuprof.wording import say_switch
 
 

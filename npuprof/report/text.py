@@ -44,7 +44,7 @@ def escape_controls(text: str) -> str:
 
 def escape_lines(text: str) -> str:
     """Return text as ``escape_controls`` does, line by line: its line ends stay."""
-    return text if is_visible(text) else "\n".join(map(escape_controls, text.split("\n")))
+    return text if is_visible(text) or is_visible(text.replace("\n", "")) else "\n".join(map(escape_controls, text.split("\n")))
 
 
 def escape_file_line(line: str) -> str:

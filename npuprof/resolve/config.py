@@ -15,28 +15,21 @@ from npuprof.resolve.frozen import FrozenDict, freeze_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    #: Find the profile that a reference names, seen from the profile that holds it (None: from outside).
-    Lookup = Callable[[str, "Profile | None", int], Profile]
-
     from npuprof.document.policy import Policy
     from npuprof.resolve.claims import Claims
+    from npuprof.resolve.lineages import Lineages
 
     class Resolving(Protocol):
         """What made a config, as far as others ask it: it folds parts of a lineage, and resolves in other contexts."""
 
         judged: dict[Any, dict[Any, Any]]
+        lineages: Lineages
 
         def fold_lineage(self, lineage: tuple[Profile, ...], scenario: str | None) -> dict[str, Any]:
             """Return the settings after the steps of a lineage, or of a part of one."""
 
         def find_last_origin(self, lineage: tuple[Profile, ...], first: int, scenario: str | None, key: str) -> Origin | None:
             """Return who touched a setting last, of the members from a place on."""
-
-        def resolve_lineage(self, profile: Profile) -> tuple[Profile, ...]:
-            """Return a profile behind all that it extends, in the order they apply. Raises NpuprofError."""
-
-        def list_parent_keys(self, profile: Profile) -> tuple[str, ...]:
-            """Return the keys of what a profile extends, in the order in which it names them."""
 
         def for_context(self, context: Context) -> Resolving:
             """Return the resolver of the same profiles for another context."""

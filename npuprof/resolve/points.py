@@ -19,6 +19,9 @@ from npuprof.resolve.config import Config
 #: Where an axis is not asked for, or a preset says nothing of it.
 _OPEN = None
 
+#: The words of what holds only where a preset that is meant for some products, or releases, is used without naming one.
+UNASKED = ("where no product is asked for", "where no release is asked for")
+
 #: Values of one axis at which the same overrides take part.
 Stretch = tuple[str | None, ...]
 
@@ -197,6 +200,7 @@ class ContextMap:
         meant = families if apart or asked_product or self._config.products else ()
         read = span if asked_cann not in span or asked_cann or self._config.cann else ()
         plain = not apart and not words
+        words += _list_unasked(((families, self._config.products), (span, self._config.cann)))
         return Region(config, scenario, _drop_open(meant), _drop_open(read), surface, apart, words, plain)
 
     def _is_plain(self, point: Point) -> bool:
@@ -231,6 +235,11 @@ def _list_products(claimed: Sequence[str], named: Sequence[str]) -> list[str]:
     known = [found for name in named if (found := products.find_product(name))]
     inside = [name for name in known if not meant or any(products.is_product_covered(pattern, name) for pattern in meant)]
     return list(dict.fromkeys([*meant, *inside]))
+
+
+def _list_unasked(axes: Iterable[tuple[Stretch, object]]) -> tuple[str, ...]:
+    """Return words for the axes, product and release, of which a preset names what it is meant for, and nothing of that is here."""
+    return tuple(words for words, (here, meant) in zip(UNASKED, axes, strict=True) if meant and here == (_OPEN,))
 
 
 def _join(stretches: Iterable[Stretch]) -> Stretch:

@@ -21,9 +21,10 @@ from npuprof.document.profile import INHERITED_KEYS
 from npuprof.document.secrets import hide_credentials
 from npuprof.model import Context, Finding, NpuprofError, Place, __version__
 from npuprof.report import output
-from npuprof.resolve import is_of_source, is_personal, origins
+from npuprof.resolve import origins
 from npuprof.resolve.config import Config
 from npuprof.resolve.digests import FORM
+from npuprof.resolve.lineages import is_of_source, is_personal
 from npuprof.runs.records import HIDDEN, SCHEMA, SUFFIX, encode_value
 
 #: What stands in the name of a variable, or of an argument, that logs somebody in.

@@ -60,6 +60,8 @@ def _judge_alone(wanted: Wanted, process: Process) -> Verdict:
         return Verdict(name, CANNOT_TELL, (), "the adapter gives it to nobody")
     if block is None and warned:
         return Verdict(name, CANNOT_TELL, (), "the block of options is not there, which tells what a warning means", SHOWN)
+    if block is not None and not process.generation:
+        return Verdict(name, CANNOT_TELL, (), "the block of options is cut, which tells what a warning means", SHOWN)
     if process.warnings_mixed:
         return Verdict(name, CANNOT_TELL, (), "the warnings of several processes stand among each other", SHOWN)
     if len(warned) > 1:

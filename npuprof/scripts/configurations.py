@@ -13,8 +13,9 @@ from functools import cached_property
 
 from npuprof.model import Record
 from npuprof.scripts.reading.entries import AddedEntry, LaidOn
-from npuprof.scripts.reading.found import FoundSetting, ImportedFile, Site
+from npuprof.scripts.reading.found import Branch, FoundSetting, ImportedFile, Site
 from npuprof.scripts.reading.nested import GivenSession
+from npuprof.scripts.reading.view import unite_runs
 
 _MADE = re.compile(r"@\d+$")
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
@@ -96,7 +97,9 @@ class Layout:
                 told |= {f"{name}(" for name in (group.site.made_by if group.site else ())}
                 for name in told:
                     self._made.setdefault(name, []).append(group)
-        self.groups = [self._stand_under_tests(group) for group in self.groups]
+        self._classes: dict[str, tuple[tuple[str, ...], bool]] = {name: tuple(more) for name, *more in self._facts.get("classes", ())}
+        self._runs: dict[str, tuple[tuple[Branch, ...], ...]] = dict(self._facts.get("runs", ()))
+        self.groups = [self._stand_under_runs(self._stand_under_tests(group)) for group in self.groups]
 
     def find_home(self, group: Group) -> Group | None:
         """Return the group that makes the object which these settings are laid on, None where the text does not show it."""
@@ -136,6 +139,41 @@ class Layout:
         while tests and made and tests[0][2] == made[0]:
             tests, made = tests[1:], made[1:]
         return group._replace(found=tuple(one._replace(branches=(*tests, *one.branches)) for one in group.found))
+
+    def _stand_under_runs(self, group: Group) -> Group:
+        """Return the settings of a function that runs only under tests, under these, but for those its object is made under."""
+        runs = self._runs.get(group.scope)
+        home = self.find_home(group) if runs is not None and group.is_fragment and group.scope not in self._laid else None
+        if runs is None or home is None or home.function == group.function:
+            return group
+        if not runs:
+            return group._replace(found=tuple(one._replace(dead=True) for one in group.found))
+        made = self._runs.get(home.scope) or ((),)
+        if home.site is not None:
+            made = tuple((*tests, *home.site.branches) for tests in made)
+        left = [_leave_out(tests, made) for tests in runs]
+        tests = unite_runs(left)
+        return group._replace(found=tuple(one._replace(branches=(*tests, *one.branches)) for one in group.found))
+
+    def list_inherited(self) -> dict[str, tuple[list[list[Group]], bool]]:
+        """Return, for the scope of each object that a class makes, what the classes made of that one lay on it, a list for each of them.
+
+        With it comes whether something has the object as the class makes it: its own objects, or a class that lays nothing on it.
+        """
+        found: dict[str, tuple[list[list[Group]], bool]] = {}
+        for home in self.groups:
+            heirs, used = self._classes.get(home.function.rpartition(".")[0], ((), False))
+            if home.is_fragment or not heirs or not home.root.startswith("self."):
+                continue
+            laid = {
+                heir: [one for one in self.groups if one.is_fragment and one.root == home.root and one.function.rpartition(".")[0] == heir]
+                for heir in heirs
+            }
+            own = {one.function.rpartition(".")[2] for one in self.groups if one.is_fragment and self.find_home(one) is home}
+            again = {one.function.rpartition(".")[2] for ones in laid.values() for one in ones}
+            if own.isdisjoint(again):  # what a method sets that is written anew does not count for that class
+                found[home.scope] = [ones for ones in laid.values() if ones], used or not all(laid.values())
+        return found
 
     def find_given_sessions(self) -> dict[str, Group]:
         """Return, for the scope of each NPURunConfig, the session configuration that it is given."""
@@ -200,6 +238,11 @@ class Layout:
         return name, entry.config.rpartition(".")[2] if entry else "", "-".join(words) if len(words) <= _MOST_WORDS else ""
 
 
+def _leave_out(tests: tuple[Branch, ...], made: tuple[tuple[Branch, ...], ...]) -> tuple[Branch, ...]:
+    """Return the tests without those under which an object is always made."""
+    return tuple(test for test in tests if not all(any(test[2] == other[2] for other in others) for others in made))
+
+
 def _find_nearest(groups: list[Group], line: int) -> Group | None:
     """Return the last one above a line, or the first one below."""
     before = [one for one in groups if one.line <= line]
@@ -211,4 +254,4 @@ def _is_same_object(group: Group, other: Group) -> bool:
     owner = group.function.rpartition(".")[0]
     if "." in group.root:
         return bool(owner) and owner == other.function.rpartition(".")[0]
-    return group.function == other.function or not other.function
+    return not other.function or f"{group.function}.".startswith(f"{other.function}.")

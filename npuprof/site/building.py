@@ -14,11 +14,12 @@ from npuprof.report.html import read_style
 from npuprof.report.output import read_plain_file
 from npuprof.site import data, kept
 from npuprof.site.boards import Board, build_upgrades, judge_everywhere, list_columns
+from npuprof.site.compared import build_compared_rows
 from npuprof.site.kept import KeptPreset, digest_content, digest_texts
 from npuprof.site.pages import Around, Content, Writer, list_owners
 from npuprof.site.past import Past, read_past
 from npuprof.site.presets import Resolved, Told, build_page, drop_folder, find_top, resolve_presets, tell_preset
-from npuprof.site.settings import SettingRow, build_setting_rows
+from npuprof.site.settings import SettingRow
 from npuprof.store import Folder, ReadOnceStore, spec
 
 #: What says how the presets of a store are read and judged, beside it.
@@ -71,6 +72,7 @@ class _Building:
         content = Content(
             self.writer.store, tuple(self.told), self.paths, past, Board(*list_columns(), self.cells),
             tuple(build_upgrades(configs, self.asked.release)), self.asked.release, self.asked.scripts, tuple(paths),
+            data.count_settings(self.settings),
         )  # fmt: skip
         self.files |= self.writer.build_lists(content)
         self.files |= self.writer.build_documentation()
@@ -107,7 +109,7 @@ class _Building:
         self.told.append(tell_preset(one, made.counts))
         if not side:
             return
-        written = data.build_side(one.name, made.settings)
+        written = data.build_side(one.name, made.compared)
         self.files[side] = written
         self.settings[one.name] = data.read_side(written)
         if core:
@@ -143,15 +145,15 @@ class _Building:
 
     def _digest_around(self, one: Resolved, around: Around) -> str:
         linked = [self.paths.get(name, "") for name in (one.name, *one.lineage, *one.parents, *around.children)]
-        rows = [list(row._asdict().values()) for row in around.commits]
-        return digest_texts(json.dumps([around.children, around.owners, around.versions, rows, linked]))
+        rows = [list(row._asdict().values()) for row in (*around.versions, *around.commits)]
+        return digest_texts(json.dumps([around.children, around.owners, len(around.versions), rows, linked]))
 
     def _build_sides(self) -> dict[str, Sequence[SettingRow]]:
         """Return the settings of what else is to be compared with, by its spec. Raises NpuprofError."""
         sides: dict[str, Sequence[SettingRow]] = {}
         for one in self.asked.also:
             if one not in self.paths and one not in sides:
-                sides[one] = drop_folder(build_setting_rows(self.workspace.resolve_spec(one)), self.top)
+                sides[one] = drop_folder(build_compared_rows(self.workspace.resolve_spec(one)), self.top)
         return sides
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Container, Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -15,17 +16,21 @@ from npuprof.site.settings import SettingRow
 
 #: How much of a value a search looks through, and shows.
 _SEARCHED = 200
+_FOLDER_LIKE_PAGE = re.compile(r"(?<=\.html)/", re.IGNORECASE)
 
 
 def name_pages(names: Sequence[str]) -> dict[str, str]:
-    """Return the path of each preset's page; of names that differ in case only, the later ones get a number."""
+    """Return the path of each preset's page; of names that differ in case only, the later ones get a number.
+
+    No folder is called as a page may be: ``a.html/b`` stands beside ``a``. A ``~`` is in no name.
+    """
     found: dict[str, str] = {}
     taken: set[str] = set()
     for name in names:
-        path = f"presets/{name}.html" if name.isascii() else f"presets/{_hash(name)}.html"
-        number = 2
+        base = f"presets/{_FOLDER_LIKE_PAGE.sub('~/', name) if name.isascii() else _hash(name)}"
+        path, number = f"{base}.html", 2
         while path.lower() in taken:
-            path, number = f"presets/{name}~{number}.html", number + 1
+            path, number = f"{base}~{number}.html", number + 1
         taken.add(path.lower())
         found[name] = path
     return found
@@ -41,20 +46,23 @@ def _hash(name: str) -> str:
 
 
 def build_side(name: str, settings: Sequence[SettingRow]) -> bytes:
-    """Return the settings of one side of a comparison."""
+    """Return the rows of one side of a comparison."""
     return _write_call("settings", name, [_build_fields(row) for row in settings])
 
 
 def _build_fields(row: SettingRow) -> list[Any]:
     authors = ", ".join(f"{author.part} {author.profile} ({author.place})".lstrip() for author in row.authors)
-    return [row.key, escape_controls(row.value), escape_controls(authors), list(row.risk), row.meaning]
+    fields: list[Any] = [row.key, escape_controls(row.value), escape_controls(authors), list(row.risk), row.meaning, row.unit, row.scope]
+    while not fields[-1]:
+        fields.pop()
+    return fields
 
 
 def read_side(content: bytes) -> list[tuple[str, str]]:
-    """Return the keys and values of what ``build_side`` wrote."""
+    """Return the keys and values of what ``build_side`` wrote, each pair once."""
     text = content.decode("ascii")
     _, rows = json.loads(f"[{text[text.index('(') + 1 : text.rindex(')')]}]")
-    return [(row[0], row[1]) for row in rows]
+    return list(dict.fromkeys((row[0], row[1]) for row in rows if len(row) > 1))
 
 
 def build_index(paths: Mapping[str, str]) -> bytes:
@@ -84,6 +92,22 @@ def build_search(presets: Sequence[Told], paths: Mapping[str, str], settings: Ma
         [[row.key, row.summary] for row in list_catalogue_rows()],
         [[row.code, row.title] for row in list_rule_rows()],
     )
+
+
+def count_settings(settings: Mapping[str, Sequence[tuple[str, str]]]) -> dict[str, int]:
+    """Return how many presets set each record of the catalogue, by the places that they set."""
+    known = {row.key for row in list_catalogue_rows()}
+    found: dict[str, int] = {}
+    for rows in settings.values():
+        for key in {_find_record(key, known) for key, _ in rows}:
+            found[key] = found.get(key, 0) + 1
+    return found
+
+
+def _find_record(key: str, known: Container[str]) -> str:
+    while key not in known and "." in key:
+        key = key.rpartition(".")[0]
+    return key
 
 
 def _fold(numbers: list[int]) -> list[int]:

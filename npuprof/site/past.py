@@ -23,12 +23,20 @@ class CommitRow(Record):
     through: tuple[str, ...] = ()
 
 
+class VersionRow(Record):
+    """One released version, and why it was yanked; an empty text where it was not."""
+
+    number: str
+    date: str
+    yanked: str = ""
+
+
 class Past(Record):
     """The commits and the versions of each preset, by its name, newest first, and its owners; the commit that is checked out."""
 
     head: str = ""
     commits: dict[str, list[CommitRow]] = {}
-    versions: dict[str, list[str]] = {}
+    versions: dict[str, list[VersionRow]] = {}
     owners: dict[str, tuple[str, ...]] = {}
 
 
@@ -41,21 +49,22 @@ def read_past(store: ReadOnceStore, lineages: Mapping[str, Sequence[str]]) -> Pa
         repository = revisions.find_repository(store)
         head = repository.resolve_commit("HEAD")
         touching: dict[str, list[Commit]] = {}
-        for commit in walk_commits(repository, head):
+        order: dict[int, int] = {}
+        for place, commit in enumerate(walk_commits(repository, head)):
+            order[id(commit)] = place
             names = {name for changes in commit.changes.values() for change in changes for name in (change.was, change.now) if name}
             for name in names:
                 touching.setdefault(name, []).append(commit)
-        refs = repository.list_tag_refs()
+        versions: dict[str, list[VersionRow]] = {}
+        for version in reversed(repository.load_versions()):
+            row = VersionRow(str(version.text), version.date[:10], repository.find_yank(version.tag_name))
+            versions.setdefault(version.name, []).append(row)
         rules, at = read_owner_rules(repository, head), revisions.load_revision(store, head)
         owners = {name: match_owners(rules, at.source_path(name)) for name in lineages} if rules else {}
     except NpuprofError:
         return Past()
-    order = {id(commit): place for place, commit in enumerate(dict.fromkeys(one for found in touching.values() for one in found))}
     wanted = {name: _list_touching(name, lineage, touching, order) for name, lineage in lineages.items()}
     load_commit_headers({id(commit): commit for rows in wanted.values() for commit, _ in rows}.values())
-    versions: dict[str, list[str]] = {}
-    for ref in reversed(refs):
-        versions.setdefault(ref.name, []).append(str(ref.text))
     return Past(head, {name: [_build_row(commit, through) for commit, through in rows] for name, rows in wanted.items()}, versions, owners)
 
 

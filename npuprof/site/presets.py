@@ -9,10 +9,15 @@ from typing import Any
 from npuprof import checks, renderers
 from npuprof.document.profile import Profile
 from npuprof.model import SEVERITIES, Finding, NpuprofError, Record
+from npuprof.resolve import contexts
 from npuprof.resolve.config import Config
+from npuprof.site.compared import build_compared_rows
 from npuprof.site.settings import Scope, SettingRow, build_setting_rows, list_scopes
 from npuprof.store import ReadOnceStore, spec
 from npuprof.store.parents import is_source_reference
+
+#: Targets whose text says what it was resolved for.
+_TOLD_CONTEXT = ("toml", "json")
 
 
 class FindingRow(Record):
@@ -55,6 +60,7 @@ class PresetPage(Record):
     findings: tuple[FindingRow, ...] = ()
     texts: tuple[RenderedText, ...] = ()
     scopes: tuple[Scope, ...] = ()
+    compared: tuple[SettingRow, ...] = ()
 
     @property
     def counts(self) -> tuple[int, ...]:
@@ -168,6 +174,7 @@ def _drop_folder_of_page(page: PresetPage, top: str) -> PresetPage:
 def _build_config_page(name: str, config: Config, profile: Profile) -> PresetPage:
     table = profile.table
     verdict = checks.judge_config(config, notes=True)
+    settings = build_setting_rows(config)
     return PresetPage(
         name,
         True,
@@ -182,10 +189,11 @@ def _build_config_page(name: str, config: Config, profile: Profile) -> PresetPag
         config.digest,
         profile.extends,
         tuple(member.name for member in config.lineage[:-1]),
-        build_setting_rows(config),
+        settings,
         tuple(_build_finding_row(finding) for finding in checks.fold_findings(verdict.findings)),
-        tuple(_render_all(config)),
+        tuple(_render_all(config, any(finding.severity == "error" for finding in verdict.findings))),
         tuple(list_scopes(config)),
+        build_compared_rows(config, settings),
     )
 
 
@@ -195,15 +203,47 @@ def _build_finding_row(finding: Finding) -> FindingRow:
     return FindingRow(finding.code, finding.severity, finding.message, finding.why, finding.hint, place, finding.key)
 
 
-def _render_all(config: Config) -> Iterable[RenderedText]:
+def _render_all(config: Config, has_errors: bool) -> Iterable[RenderedText]:
+    """Yield what ``render`` and ``env`` write of a preset, or why they refuse it, and the files that the code needs beside it."""
     if config.abstract:
         return
+    by_target = any("target" in override.match for profile in config.lineage for override in profile.overrides)
+    refused = _find_refusal(config) if has_errors else ""
+    beside: dict[str, str] = {}
     for name in renderers.MODULES:
+        there: Config | None = config
+        if by_target or name in _TOLD_CONTEXT:
+            there = contexts.resolve_elsewhere(config, config.context._replace(target=name))
+        reason = refused if there is config or not has_errors else _find_refusal(there)
+        if reason or there is None:
+            yield RenderedText(name, "", reason)
+            continue
         try:
-            yield RenderedText(name, renderers.load_target(name).render(config).text)
+            rendered = renderers.load_target(name).render(there)
         except NpuprofError as error:
-            yield RenderedText(name, "", "; ".join(finding.message for finding in error.findings))
-    yield from _export_to_all(config)
+            yield RenderedText(name, "", _join_messages(error.findings))
+            continue
+        beside |= rendered.sidecars
+        yield RenderedText(name, rendered.text)
+    for name, text in beside.items():
+        yield RenderedText(f"{name}, a file beside the code", text)
+    if by_target:
+        there = contexts.resolve_elsewhere(config, config.context._replace(target="env"))
+        refused = _find_refusal(there) if has_errors else ""
+        yield from [RenderedText("exports", "", refused)] if refused or there is None else _export_to_all(there)
+    else:
+        yield from [RenderedText("exports", "", refused)] if refused else _export_to_all(config)
+
+
+def _find_refusal(config: Config | None) -> str:
+    """Return why a preset is not written: its errors there; an empty text where it has none."""
+    if config is None:
+        return "it cannot be resolved for this target"
+    return _join_messages([one for one in checks.check_before_export(config) if one.severity == "error"])
+
+
+def _join_messages(findings: Iterable[Finding]) -> str:
+    return "; ".join(finding.message for finding in findings)
 
 
 def _export_to_all(config: Config) -> Iterable[RenderedText]:
@@ -214,7 +254,7 @@ def _export_to_all(config: Config) -> Iterable[RenderedText]:
     try:
         found, _ = collect_env_variables(config, None, "./npuprof-files", False)
     except NpuprofError as error:
-        yield RenderedText("exports", "", "; ".join(finding.message for finding in error.findings))
+        yield RenderedText("exports", "", _join_messages(error.findings))
         return
     shells: dict[tuple[str, str], list[str]] = {}
     for name, shell in SHELLS.items():

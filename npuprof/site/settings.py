@@ -28,7 +28,10 @@ class Author(Record):
 
 
 class SettingRow(Record):
-    """One place of a setting in force, lists whole. ``losers`` are the values that it overruled, with who wrote them."""
+    """One place of a setting in force, lists whole. ``losers`` are the values that it overruled, with who wrote them.
+
+    ``scope`` says where only that holds, as ``product atlas-a3``.
+    """
 
     key: str
     setting: str
@@ -38,6 +41,7 @@ class SettingRow(Record):
     risk: tuple[str, ...] = ()
     authors: tuple[Author, ...] = ()
     losers: tuple[tuple[str, Author], ...] = ()
+    scope: str = ""
 
 
 class ScopedRow(Record):
@@ -58,23 +62,23 @@ class Scope(Record):
 
 def build_setting_rows(config: Config) -> tuple[SettingRow, ...]:
     """Return all settings of a preset, in the catalogue's order, tables place by place."""
-    return tuple(row for key in config.ordered_settings() for row in _build_rows(config, key))
+    return tuple(row for key in config.ordered_settings() for row in build_rows_of_key(config, key, config.traced_value(key)))
 
 
-def _build_rows(config: Config, key: str) -> Iterator[SettingRow]:
+def build_rows_of_key(config: Config, key: str, all_traced: Any) -> Iterator[SettingRow]:
+    """Yield the places of one setting, of its value as ``all_traced`` has it, leaf by leaf with its author."""
     section, name = keys.split_section_and_name(key)
     unit, risk = find_unit_and_risk(key)
     meaning = str(catalog.find_record_texts(section, name).get("summary", ""))
-    for place, (tail, traced) in enumerate(_list_places(config.traced_value(key), ())):
+    for place, (tail, traced) in enumerate(_list_places(all_traced, ())):
         losers = tuple((format_value(value), build_author(by)) for value, by in origins.find_overruled(config, key, tail))
         authors = tuple(_list_authors(traced))
         if not authors and (origin := config.origin(key, tail)):
             authors = (build_author(origin),)
-        _, value = values.find_value(key, config.settings[key], tail)
         yield SettingRow(
             keys.format_key_path(key, tail),
             key,
-            format_value(value),
+            format_value(_drop_origins(traced)),
             unit,
             "" if place else meaning,
             () if place else risk,
@@ -88,6 +92,14 @@ def _list_places(traced: Any, tail: Path) -> list[tuple[Path, Any]]:
     if isinstance(traced, dict) and traced:
         return [found for name, item in traced.items() for found in _list_places(item, (*tail, name))]
     return [(tail, traced)]
+
+
+def _drop_origins(traced: Any) -> Any:
+    if isinstance(traced, values.Leaf):
+        return traced.value
+    if isinstance(traced, dict):
+        return {name: _drop_origins(item) for name, item in traced.items()}
+    return [_drop_origins(item) for item in traced] if isinstance(traced, list) else traced
 
 
 def _list_authors(traced: Any) -> Iterator[Author]:

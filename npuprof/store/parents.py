@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from npuprof.document.profile import ASKED, Profile, Yank
 from npuprof.model import Finding, NpuprofError, Origin, Record
-from npuprof.resolve import Resolver
 from npuprof.resolve.digests import FORM, compute_preset_digest
+from npuprof.resolve.lineages import Lineages
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def is_changed_release(home: Revision, version: Version) -> bool:
     if key not in home.repository.revisions:
         home.repository.revisions[key] = False  # for whatever refers to itself
         try:
-            lineage = Resolver(_find_parent).resolve_lineage(home.profile(version.name))
+            lineage = Lineages(_find_parent).find_lineage(home.profile(version.name))
             home.repository.revisions[key] = compute_preset_digest(lineage) != record.preset_digest
         except NpuprofError:
             pass  # told where it is resolved

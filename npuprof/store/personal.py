@@ -13,8 +13,8 @@ from npuprof.document import parse_document
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Place
 from npuprof.report.output import describe_os_error, read_plain_file
-from npuprof.resolve import PERSONAL
 from npuprof.resolve.digests import load_sha256
+from npuprof.resolve.lineages import PERSONAL
 from npuprof.store import Folder, find_project_folder
 from npuprof.store.parents import ComposedParts
 

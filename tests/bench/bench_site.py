@@ -2,12 +2,13 @@
 
 Run ``python tests/bench/bench_site.py [PAGE.md]``. The store is that of ``bench_engine``; pages are opened as files in headless Chromium,
 each measure is the median of five, and of all pages the worst; making them is processor time. Where a page is named, as
-``npuprof/docs/inspector.md``, that gets the table. Exits 1 where a line is not held.
+``npuprof/docs/speed.md``, its measured part gets the table. Exits 1 where a line is not held.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import resource
 import shutil
 import statistics
@@ -68,7 +69,8 @@ def main() -> int:
         shown = " ".join(f"{value:8.1f}" for value in values)
         print(f"{shown} {unit:<3} {f'hold {line}' if line else '':<10} {'' if held else 'NOT HELD  '}{title}")
     if len(sys.argv) > 1:
-        Path(sys.argv[1]).write_text(format_page(found))
+        page = Path(sys.argv[1])
+        page.write_text(re.sub(r"(?s)(?<=<!-- measured -->\n).*?(?=<!-- end -->)", lambda _: format_measured(found), page.read_text()))
     return int(bad)
 
 
@@ -130,16 +132,10 @@ def _search(browser: Any, public: Path, path: str, field: str) -> float:
     return float(took)
 
 
-def format_page(found: list[list[float]]) -> str:
-    """Return the page with the table."""
+def format_measured(found: list[list[float]]) -> str:
+    """Return the measured part of the page: how it was measured, and the table."""
     head = " | ".join(f"{size:,}" for size in SIZES)
     lines = [
-        "# What a site costs",
-        "",
-        "The pages that `npuprof site` writes are made once, opened as files, and searched in the browser.",
-        "",
-        "<!-- order: 355 -->",
-        "",
         "Written by `tests/bench/bench_site.py`. Pages are opened in headless Chromium, each measure is the median of five, and of all",
         "kinds of pages the worst; a first view is a page with its style and its scripts. Making is processor time of the command, first",
         "into an empty folder. The machine did other work meanwhile.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from npuprof.catalog.wire import load_generations, load_wires
+from npuprof.catalog.wire import Generation, list_tf2_standing_keys, load_generations, load_wires
 from npuprof.runs.evidence import Process, Text
 from npuprof.runs.evidence.blocks import Block, Tail, make_text
 from npuprof.runs.evidence.lines import Line
@@ -136,7 +136,10 @@ class Tf2Log:
         if block is None or process is None or not block.values:
             return
         if block.stage == "init":
-            process.generation = _find_generation(block.values)
+            generation = _find_generation(block.values, whole)
+            process.generation = generation.name if generation is not None else ""
+            # No line is lost on standard error; but what passes through other programs loses some, and nothing else would show it.
+            whole = whole and generation is not None and list_tf2_standing_keys(generation.name).keys() <= block.values.keys()
             process.start_epoch().doubtful = block.mixed
             process.informed = True
         process.epoch.add(block.stage, block.close(whole))
@@ -144,8 +147,14 @@ class Tf2Log:
         process.device = process.device or block.values.get("ge.exec.deviceId", Text("")).text
 
 
-def _find_generation(values: dict[str, Text]) -> str:
-    """Return the generation: one that has a single map puts the options of sessions into the block as well."""
+def _find_generation(values: dict[str, Text], whole: bool) -> Generation | None:
+    """Return the generation: one that has a single map puts the options of sessions into the block as well.
+
+    None where too little of the block is there to tell: it ends before it comes to those that are always in such a map.
+    """
     apart = {wire.tf2["session"] for wire in load_wires().values() if "session" in wire.tf2 and "global" not in wire.tf2}
-    maps = 1 if apart & values.keys() else 2
-    return next(one.name for one in load_generations() if one.tf2 and one.maps == maps)
+    double, single = (next(one for one in load_generations() if one.tf2 and one.maps == maps) for maps in (2, 1))
+    if apart & values.keys():
+        return single
+    passed = [key for key, alone in list_tf2_standing_keys(single.name).items() if alone and key < max(values)]
+    return double if whole or len(passed) > 1 else None

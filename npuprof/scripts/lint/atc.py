@@ -82,7 +82,7 @@ def _suggest(flag: Flag, text: str, choices: tuple[str, ...]) -> str:
     """Return what to write instead of a text that is no choice: what a session would call so comes first."""
     option = catalog.find_option(flag.twin) if flag.twin else None
     guess = option.surface_values.get("atc", {}).get(text.lower(), UNKNOWN) if option else UNKNOWN
-    guess = guess_choice(text, choices) if guess is UNKNOWN else guess
+    guess = guess_choice(text, choices, flag.numbered) if guess is UNKNOWN else guess
     if guess is not UNKNOWN:
         return f"write --{flag.name}={guess}"
     near = find_near_choices(text, choices)

@@ -72,7 +72,8 @@ def _suggest_value(path: str, value: Any, taken: tuple[Any, ...]) -> str:
     """Return what to write instead of a value, never its opposite."""
     if value is None:
         return "leave the line out"
-    guess = guess_choice(value, taken)
+    option = catalog.find_option(path.rpartition(".")[2])
+    guess = guess_choice(value, taken, option is not None and option.numbered)
     if guess is not UNKNOWN:
         return f"write global_options().{path} = {format_literal(guess)}"
     near = find_near_choices(value, [one for one in taken if isinstance(one, str)]) if isinstance(value, str) else []

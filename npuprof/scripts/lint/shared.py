@@ -1,15 +1,10 @@
-"""Options of TensorFlow 2 that a script sets in an object of another file, or by a function there: judged with its own.
-
-All else of a script is judged file by file: what a helper does to one session config is told of the helper.
-"""
+"""Scripts of one tree as they are judged: with the constants that they import and the functions that they call, of files of the tree."""
 
 from __future__ import annotations
 
-from npuprof.scripts.reading import ImportedFile, may_hold_settings, read_script
-from npuprof.scripts.reading.files import may_share_options
+from npuprof.scripts.reading import ImportedFile, Site, may_call_settings, may_hold_settings, read_script
+from npuprof.scripts.reading.found import NAMED_ELSEWHERE
 from npuprof.scripts.reading.modules import Modules
-
-_SURFACE = "global_options"
 
 
 class Sharing:
@@ -23,19 +18,26 @@ class Sharing:
         return self._modules.read(path)
 
     def read_script(self, file: str, data: bytes, named: bool) -> ImportedFile | None:
-        """Return what a script holds and what it sets in options of others, None where there can be neither."""
-        alone = read_script(file, data, named) if may_hold_settings(file, data) else None
-        if not may_share_options(file, data, self._modules):
-            return alone
-        followed = read_script(file, data, named, self._modules)
-        options = tuple(one for one in followed.found if one.surface == _SURFACE)
-        groups = followed.facts.get("groups", ())
-        if not options and not groups:
-            return alone
-        if alone is None:
-            alone = ImportedFile(file, facts={"text": followed.facts["text"]})
-        return alone._replace(
-            found=(*(one for one in alone.found if one.surface != _SURFACE), *options),
-            sites=(*(site for site in alone.sites if site.surface != _SURFACE), *(s for s in followed.sites if s.surface == _SURFACE)),
-            facts={**alone.facts, "groups": groups},
-        )
+        """Return what a script sets, by functions of other files too, None where it can set nothing."""
+        if not self._modules.list_imported(file, data):
+            imported = read_script(file, data, named) if may_hold_settings(file, data) else None
+        elif may_hold_settings(file, data) or may_call_settings(file, data, self._modules):
+            imported = read_script(file, data, named, self._modules)
+        else:
+            return None
+        if imported is None:
+            return None
+        asking = {NAMED_ELSEWHERE: lambda name: self._modules.is_named_elsewhere(file, name)}
+        return imported._replace(facts={**imported.facts, **asking})
+
+    def open_shared(self, imported: ImportedFile) -> ImportedFile:
+        """Return what a file holds, the same where no other one names an entry of it: such a one may get there what is not set here.
+
+        Who asks has found something, for all files of the tree are looked into.
+        """
+        sites = tuple(site._replace(closed=site.closed and not self._is_shared(imported.file, site)) for site in imported.sites)
+        return imported if sites == imported.sites else imported._replace(sites=sites)
+
+    def _is_shared(self, file: str, site: Site) -> bool:
+        own = site.closed and site.surface == "session" and site.scope.startswith("<module>:") and site.variable
+        return bool(own) and self._modules.is_named_elsewhere(file, site.variable)

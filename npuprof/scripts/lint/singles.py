@@ -61,6 +61,8 @@ def _find_script_parameter_faults(found: FoundSetting, asked: Context, python2: 
     if option.field is None:
         return []  # nothing reads the key at all: NP502 says so
     if found.field != option.field:
+        if found.reason and _chooses_by_type(found):
+            return []
         return [_build_wrong_field_fault(found, option)] if not _was_field_right(found, option, asked) else []
     if found.kind and found.kind not in _TYPES.get(found.field, (found.kind,)):
         if found.field == "s" and python2:
@@ -69,6 +71,11 @@ def _find_script_parameter_faults(found: FoundSetting, asked: Context, python2: 
         why = "The script stops there with TypeError: a protobuf field takes its own type only."
         return [Fault("NP803", f"{found.name}: .{found.field} takes no {'None' if found.kind == 'NoneType' else found.kind}", why, hint)]
     return _find_script_value_faults(found) if not found.reason else []
+
+
+def _chooses_by_type(found: FoundSetting) -> bool:
+    """Return whether a setting stands in the arm for one type of a value that only the run knows: its own may be another one."""
+    return any("isinstance(" in test or "type(" in test for _, _, test in found.branches)
 
 
 def _build_unknown_fault(name: str) -> Fault:

@@ -24,7 +24,7 @@ class Kind(Record):
     this room, imported when a file of the kind is met. ``shown`` is how help calls it. A preset's marked block can stand in one that
     ``holds_blocks``. Files that are ``data`` are there for many purposes: below a folder, one that is too long or cannot be read is
     passed over, or only a note. What ``needs`` a module of an extra is not read without it. Where files of a kind import
-    others, ``calls`` is ``mentions`` for what they call there, and ``shares`` for options of TensorFlow 2 that are made there.
+    others, ``calls`` is ``mentions`` for what they call there, and for options of TensorFlow 2 that are made there.
     """
 
     shown: str
@@ -38,14 +38,13 @@ class Kind(Record):
     data: bool = False
     needs: str = ""
     calls: str = ""
-    shares: str = ""
 
 
 #: In this order: where a name has a known ending, that says the kind; else the first that the name, or the text, fits.
 KINDS: dict[str, Kind] = {
     "python": Kind(
         "Python", "python:import_python", "python:mentions_python_setting", (".py", ".pyw", ".pyi"), programs=rb"python", holds_blocks=True,
-        calls="python:calls_python_settings", shares="python:shares_options",
+        calls="python:calls_python_settings",
     ),
     "shell": Kind(
         "shell", "shell:import_shell_script", "shell:mentions_setting",
@@ -145,14 +144,6 @@ def may_call_settings(path: str, data: bytes, modules: Modules) -> bool:
     if kind is None or not kind.calls or b"\0" in data:
         return False
     return _load_function(kind.calls)(path, data, modules)  # type: ignore[no-any-return]
-
-
-def may_share_options(path: str, data: bytes, modules: Modules) -> bool:
-    """Return whether a file can set options of TensorFlow 2 that another file of its tree has, without parsing it."""
-    kind = KINDS.get(detect_script_kind(path, data))
-    if kind is None or not kind.shares or b"\0" in data:
-        return False
-    return _load_function(kind.shares)(path, data, modules)  # type: ignore[no-any-return]
 
 
 def read_script(path: str, data: bytes, named: bool = True, modules: Modules | None = None) -> ImportedFile:

@@ -16,8 +16,19 @@ UNSET = "None leaves it unset"
 #: The reason of a setting that the script takes out again: what was set before it does not hold.
 TAKEN_BACK = "the script takes it back"
 
+#: Begins the reason of a value that the command line gives.
+COMMAND_LINE = "depends on the command line or its parameters"
+
+#: Begins the reason of a setting that is made after the last use of its object.
+TOO_LATE = "stands after "
+
 #: Stands before a path that begins in the folder of the script itself, wherever that lies; no text of a script holds it.
 HERE = "\ufdd0"
+
+#: Among the remarks for the linter: a function that tells whether other files of the tree hold a name.
+NAMED_ELSEWHERE = "named elsewhere"
+#: Among the remarks for the linter: those that are about lines of other files, by their kinds.
+OF_HELPERS = "of helpers"
 
 #: One condition a setting stands under: the number of the ``if``, which of its arms (counted from 0; for the ``else`` the
 #: number of arms before it, negative), and the test as text.

@@ -51,3 +51,11 @@ class Cleared(Record):
     moment: Moment
     number: int
     path: Path
+
+
+class Returned(Record):
+    """An object is returned under a test of its function, which ends at the time ``until`` where the test does not hold."""
+
+    moment: Moment
+    number: int
+    until: int

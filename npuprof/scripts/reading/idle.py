@@ -2,16 +2,19 @@
 
 Only a script is looked at so: a module that does nothing by itself but define is there for others. A function counts as used where
 its name stands in what runs: called, given as a value, as the text of a ``getattr``, or in ``__all__``; with a decorator; and as
-``main`` of an ``app.run()``. A method is used where its class is, for frameworks call methods by names that no script has.
+``main`` of an ``app.run()``. So does a method of a class that is the script's own; frameworks call methods by names that no script has,
+so where a class is made of one of theirs, or its objects are given to code out of sight, its methods are used where the class is.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
+from functools import cached_property
 
 from npuprof.model import Record
+from npuprof.scripts.reading.known_calls import LOOKING
 from npuprof.scripts.reading.order import is_main_test
 from npuprof.scripts.reading.scopes import Function
 from npuprof.scripts.reading.terms import name_callee, write_source
@@ -64,6 +67,7 @@ def find_idle_functions(tree: ast.Module, text: str, named_elsewhere: Callable[[
         inside.setdefault(id(unit.around), []).append(unit)
     live: set[int] = set()
     asked: set[str] = set()
+    owners = _Owners(tree, named)
 
     def follow(waiting: list[_Unit]) -> None:
         while waiting:
@@ -71,17 +75,87 @@ def find_idle_functions(tree: ast.Module, text: str, named_elsewhere: Callable[[
             if id(unit) in live:
                 continue
             live.add(id(unit))
-            waiting += [one for one in inside.get(id(unit), ()) if one.is_kept]
+            waiting += [one for one in inside.get(id(unit), ()) if one.is_kept or owners.may_call(unit, one)]
             for name in unit.mentions - asked:
                 asked.add(name)
                 waiting += by_name.get(name, ())
 
     follow([units[0]])
     for unit in inside.get(id(units[0]), ()):  # other files are looked at for what is used by none of this one only
-        if id(unit) not in live and named_elsewhere(unit.name):
-            follow([unit])
+        if (id(unit) not in live or isinstance(unit.node, ast.ClassDef)) and named_elsewhere(unit.name):
+            follow([unit, *inside.get(id(unit), ())])
     idle = {id(unit) for unit in units if id(unit) not in live}
     return [_describe_idle(unit) for unit in units if id(unit) in idle and not unit.is_within(idle)]
+
+
+class _Owners:
+    """Which classes of a script may have their methods called by code out of sight."""
+
+    def __init__(self, tree: ast.Module, named: set[str]) -> None:
+        self._tree = tree
+        self._named = named
+
+    def may_call(self, cls: _Unit, method: _Unit) -> bool:
+        """Return whether something out of sight may call a method of a class."""
+        if not isinstance(cls.node, ast.ClassDef) or isinstance(method.node, ast.ClassDef):
+            return False
+        return cls.name not in self._own
+
+    @cached_property
+    def _own(self) -> set[str]:
+        """The classes that are made of nothing but others of the script, and whose objects stay in it."""
+        nodes = list(ast.walk(self._tree))
+        bases: dict[str, set[str]] = {}
+        for node in nodes:
+            if isinstance(node, ast.ClassDef):
+                plain = not node.keywords and not node.decorator_list and all(isinstance(base, ast.Name) for base in node.bases)
+                known = {base.id for base in node.bases if isinstance(base, ast.Name)} if plain else {""}
+                bases[node.name] = known | ({""} if node.name in bases else set())  # of two with one name nothing is known
+        open_ones = self._find_handed(nodes, bases.keys())
+        while True:
+            more = {
+                one
+                for name, known in bases.items()
+                for one in (name, *known)
+                if one in bases and one not in open_ones and (name in open_ones or not known <= {"object"} | (bases.keys() - open_ones))
+            }
+            if not more:
+                return set(bases) - open_ones
+            open_ones |= more
+
+    def _find_handed(self, nodes: list[ast.AST], classes: Collection[str]) -> set[str]:
+        """Return the classes of which something is given to a function that is not of the script, or asked for by a computed name."""
+        handed: set[str] = set()
+        made: dict[str, set[str]] = {"self": set(classes)}
+        given: set[str] = set()
+        for node in nodes:
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and (name := name_callee(node.value)) in classes:
+                for target in node.targets:
+                    made.setdefault(target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", ""), set()).add(name)
+            elif isinstance(node, ast.Call) and (name := name_callee(node)) not in self._named and name not in LOOKING:
+                if name in ("getattr", "methodcaller") and not any(isinstance(one, ast.Constant) for one in node.args):
+                    return set(classes)
+                if name == "super":
+                    continue
+                for value in (*node.args, *(one.value for one in node.keywords)):
+                    for one in _iterate_given(value):
+                        if isinstance(one, ast.Call):
+                            handed.add(name_callee(one))
+                        else:
+                            given.add(one.id if isinstance(one, ast.Name) else one.attr)
+        for name in given:
+            handed |= made.get(name, set()) | ({name} & set(classes))
+        return handed & set(classes)
+
+
+def _iterate_given(node: ast.expr) -> Iterator[ast.Name | ast.Attribute | ast.Call]:
+    """Yield what an argument gives as a whole: names, attributes, what calls return; those in lists and tables too."""
+    if isinstance(node, (ast.Name, ast.Attribute, ast.Call)):
+        yield node
+    elif isinstance(node, (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.Starred, ast.IfExp, ast.BoolOp)):
+        for one in ast.iter_child_nodes(node):
+            if isinstance(one, ast.expr):
+                yield from _iterate_given(one)
 
 
 def _describe_idle(unit: _Unit) -> Idle:
@@ -145,7 +219,6 @@ def _is_kept(node: Function | ast.ClassDef, unit: _Unit) -> bool:
     decorated = any(not (isinstance(one, ast.Name) and one.id in _PLAIN) for one in node.decorator_list)
     return (
         decorated
-        or isinstance(unit.node, ast.ClassDef)
         or node.name.startswith(("test", "__"))
         or (isinstance(node, ast.ClassDef) and any(not (isinstance(base, ast.Name) and base.id == "object") for base in node.bases))
     )

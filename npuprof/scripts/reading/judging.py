@@ -5,8 +5,8 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from npuprof.catalog.values import is_same_typed_value
-from npuprof.scripts.reading.found import TAKEN_BACK, FoundSetting
-from npuprof.scripts.reading.happenings import Assigned, Cleared, Moment, Spot, Used
+from npuprof.scripts.reading.found import TAKEN_BACK, TOO_LATE, FoundSetting
+from npuprof.scripts.reading.happenings import Assigned, Cleared, Moment, Returned, Spot, Used
 from npuprof.scripts.reading.heap import Born, Heap, Path, covers
 from npuprof.scripts.reading.rehearsal import Rehearsal
 
@@ -29,12 +29,15 @@ class Judge:
         self.assigned: dict[Spot, list[Assigned]] = {}
         self._uses: dict[int, list[Used]] = {}
         self._cleared: dict[int, list[Cleared]] = {}
+        self._returned: dict[int, list[Returned]] = {}
         for one in rehearsal.happened:
             if isinstance(one, Assigned):
                 for spot in one.spots:
                     self.assigned.setdefault(spot, []).append(one)
             elif isinstance(one, Used):
                 self._uses.setdefault(one.number, []).append(one)
+            elif isinstance(one, Returned):
+                self._returned.setdefault(one.number, []).append(one)
             else:
                 self._cleared.setdefault(one.number, []).append(one)
 
@@ -53,7 +56,7 @@ class Judge:
         if one.number not in self._uses and not born.shared and (why := self._judge_names(one.number)):
             return why
         earlier, later = self._select_uses(one, not found.branches)
-        reason = self._judge_order(one.moment, earlier, later, born)
+        reason = self._judge_order(one.moment, earlier, later, born) or ("" if found.branches else self._judge_returned(one))
         if reason or found.reason == TAKEN_BACK:
             return reason
         return self._judge_cleared(one, _fill_name(one.path, found.name), later)
@@ -89,7 +92,7 @@ class Judge:
         certain = [use for use in before if use.certain]
         if certain:
             first = certain[-1]
-            told = f"stands after {first.what} (line {first.moment.line})"
+            told = f"{TOO_LATE}{first.what} (line {first.moment.line})"
             around = set(moment.loops) - set(born.loops)
             if not after and any(around.intersection(use.moment.loops) for use in certain):
                 return f"{told}, in a loop: only later turns have it"
@@ -99,6 +102,12 @@ class Judge:
         if before and not after and not born.shared:
             last = before[-1]
             return f"stands after {last.what} was given the configuration (line {last.moment.line}), which may have used it by then"
+        return ""
+
+    def _judge_returned(self, one: Assigned) -> str:
+        for way in self._returned.get(one.number, ())[:200]:
+            if way.moment.time < one.moment.time <= way.until and way.moment.run == one.moment.run:
+                return f"line {way.moment.line} may return the configuration before this is set"
         return ""
 
     def _judge_cleared(self, one: Assigned, path: Path, after: list[Used]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from npuprof.scripts.reading.happenings import Assigned, Cleared, Moment, Spot, Used
+from npuprof.scripts.reading.happenings import Assigned, Cleared, Moment, Returned, Spot, Used
 from npuprof.scripts.reading.heap import ANY, OPTIONS, Frame, Heap, Path, Thing, Values, covers, list_things
 from npuprof.scripts.reading.known_calls import REWRITE
 from npuprof.scripts.reading.source import Script
@@ -22,7 +22,7 @@ class Ledger:
         self.lines = {line for line, _ in wanted}
         self.heap = Heap()
         self.frame = Frame()
-        self.happened: list[Assigned | Used | Cleared] = []
+        self.happened: list[Assigned | Used | Cleared | Returned] = []
         self.time = self.run = 0
         self.arms: tuple[tuple[int, int], ...] = ()
         self.loops: tuple[int, ...] = ()

@@ -12,7 +12,7 @@ import posixpath
 from collections.abc import Callable
 from typing import Any
 
-from npuprof.scripts.reading.found import take_here_out
+from npuprof.scripts.reading.found import COMMAND_LINE, take_here_out
 from npuprof.scripts.reading.functions import METHODS, fold_known_call
 from npuprof.scripts.reading.loops import MOST_TURNS, count_turns
 from npuprof.scripts.reading.objects import fold_object_attribute
@@ -137,7 +137,7 @@ def _fold_attribute(node: ast.Attribute, scope: Scope, depth: int) -> Any:
         if root.id == "self" or why:
             raise Unknown(f"depends on the object ({text}){why}", flag)
         if root.id in _RUN_NAMES or root.id.lower().endswith(("args", "flags", "params")) or _is_parsed_name(root.id, scope):
-            raise Unknown(f"depends on the command line or its parameters ({text})", node.attr)
+            raise Unknown(f"{COMMAND_LINE} ({text})", node.attr)
     raise Unknown(f"depends on {text}", node.attr)
 
 

@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 
 from npuprof.scripts.reading.scopes import Binding, Scope, iterate_statements, statement_blocks
+from npuprof.scripts.reading.terms import format_expression
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 _LAST = (1 << 60, 0)
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
+LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+_ENDING = frozenset(("exit", "quit", "sys.exit", "os._exit", "os.abort"))
 
 
 def is_read_too_early(node: ast.expr, scope: Scope, home: Scope, bindings: Iterable[Binding]) -> bool:
@@ -67,6 +70,22 @@ def _find_statement(body: list[ast.stmt], place: Position) -> ast.stmt | None:
 def is_main_test(test: ast.expr | None) -> bool:
     """Return whether a test asks if the module is the program."""
     return isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == "__name__"
+
+
+def leaves_block(body: list[ast.stmt]) -> bool:
+    """Return whether nothing runs behind the statements of a body."""
+    last = body[-1] if body else None
+    if isinstance(last, ast.If):
+        return leaves_block(last.body) and leaves_block(last.orelse)
+    ends = isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and format_expression(last.value.func) in _ENDING
+    return ends or isinstance(last, LEAVING)
+
+
+def find_way_on(statement: ast.If) -> str:
+    """Return the test under which a turn of a loop goes on behind an ``if``; empty where it always does, or never."""
+    turns = [isinstance(body[-1], (ast.Continue, ast.Break)) if body else False for body in (statement.body, statement.orelse)]
+    text = format_expression(statement.test)
+    return "" if turns[0] is turns[1] else f"not ({text})" if turns[0] else text
 
 
 def _find_start(node: ast.AST) -> Position:

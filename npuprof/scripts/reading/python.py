@@ -29,15 +29,6 @@ def calls_python_settings(path: str, data: bytes, modules: Modules) -> bool:
     return follow.may_follow(path, data, modules, mentions_python_setting)
 
 
-def shares_options(path: str, data: bytes, modules: Modules) -> bool:
-    """Return whether a script can set options of TensorFlow 2 that another file of its tree has, or by calling a function there."""
-    return follow.may_follow(path, data, modules, _mentions_options)
-
-
-def _mentions_options(data: bytes) -> bool:
-    return b"global_options" in data
-
-
 def import_python(path: str, data: bytes, modules: Modules | None = None) -> ImportedFile:
     """Return what a Python script holds; any bytes will do. With ``modules`` what it imports from files of its tree counts too."""
     script = modules.open_script(path, data) if modules is not None else Script(path, data)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import ast
 
 from npuprof.scripts.reading.expressions import Expressions
-from npuprof.scripts.reading.happenings import Spot
+from npuprof.scripts.reading.happenings import Moment, Returned, Spot
 from npuprof.scripts.reading.heap import NOTHING, Callable, Frame, Instance, Made, Thing, Values, list_things
 from npuprof.scripts.reading.idle import is_lazy
-from npuprof.scripts.reading.order import is_main_test
+from npuprof.scripts.reading.order import LEAVING, is_main_test, leaves_block
 from npuprof.scripts.reading.scopes import Function
 from npuprof.scripts.reading.source import Script
 from npuprof.scripts.reading.terms import name_callee
@@ -21,8 +21,6 @@ _DEEPEST = 20
 #: A function is entered so often, and so many statements are gone through for each one that the script has.
 _MOST_RUNS = 6
 _MOST_STEPS = 8
-_LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
-_ENDING = frozenset(("exit", "_exit", "abort", "quit"))
 
 
 class Rehearsal(Expressions):
@@ -32,6 +30,8 @@ class Rehearsal(Expressions):
         super().__init__(script, wanted)
         self._runs: dict[Function, int] = {}
         self._depth = self._tests = self._loops = 0
+        self._early: list[tuple[Moment, int]] = []  #: the objects that the function returns under a test
+        self._around = 0  #: the number of tests around the function
         self._defined: list[tuple[Callable, Made | None]] = []
         self._steps = 0
         self.replaced: dict[int, tuple[int, int]] = {}  #: the line that gives the name of an object to another, and that
@@ -57,11 +57,14 @@ class Rehearsal(Expressions):
         self._runs[node] = runs + 1
         before, arms = self.frame, self.arms
         self.frame = Frame(function.home)
+        early, self._early, self._around = (self._early, self._around), [], len(arms)
         self._bind_arguments(function, call, given, named)
         self._depth += 1
         self._run_block(node.body)
         self._depth -= 1
         returned = frozenset(self.frame.returned)
+        self.happened += [Returned(moment, number, self.time) for moment, number in self._early]
+        self._early, self._around = early
         if call is None:
             self.heap.share(returned)
         self.frame, self.arms = before, arms
@@ -90,6 +93,8 @@ class Rehearsal(Expressions):
                 self.is_complete = False
                 break
             self._run_statement(statement)
+            if isinstance(statement, LEAVING):
+                break
         self.arms = arms
 
     def _run_statement(self, statement: ast.stmt) -> None:
@@ -103,7 +108,10 @@ class Rehearsal(Expressions):
             if not self._is_never_gone_through(statement.value):
                 self.evaluate(statement.value)
         elif isinstance(statement, ast.Return):
-            self.frame.returned |= self.evaluate(statement.value)
+            values = self.evaluate(statement.value)
+            if len(self.arms) > self._around:
+                self._early += [(self.find_now(statement.lineno), one.number) for one in list_things(values)]
+            self.frame.returned |= values
         elif isinstance(statement, ast.If):
             self._run_if(statement)
         elif isinstance(statement, (ast.For, ast.AsyncFor, ast.While)):
@@ -220,7 +228,7 @@ class Rehearsal(Expressions):
             self.heap.begin_branch()
             self._run_block(body)
             change = self.heap.end_branch()
-            if not _leaves(body):
+            if not leaves_block(body):
                 changed.append(change)
                 staying.append(arm)
         self.heap.unite(changed)
@@ -243,12 +251,6 @@ class Rehearsal(Expressions):
         self._run_block(statement.body)
         self._run_arms([statement.orelse, *(handler.body for handler in statement.handlers)])
         self._run_block(statement.finalbody)
-
-
-def _leaves(body: list[ast.stmt]) -> bool:
-    last = body[-1] if body else None
-    ends = isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and name_callee(last.value) in _ENDING
-    return ends or isinstance(last, _LEAVING)
 
 
 def _has_turns(loop: ast.For | ast.AsyncFor | ast.While) -> bool:

@@ -100,9 +100,10 @@ def _report_config_call(walk: Walk, statement: ast.stmt, call: ast.Call, cls: st
         for key, item in names or ():
             text, reason, _ = walk.evaluate_expression(key, where)
             if not reason:
-                _report_argument(walk, item, cls, str(text), item, where, branches, owner)
-    for name, value, place in given:
-        _report_argument(walk, place, cls, name, value, scope, branches, owner)
+                place = item if where.file == scope.file else keyword.value  # the places of a walk are those of one file
+                _report_argument(walk, place, cls, str(text), item, where, branches, owner)
+    for name, value, at in given:
+        _report_argument(walk, at, cls, name, value, scope, branches, owner)
 
 
 def _is_rendered_more(walk: Walk, node: ast.expr, scope: Scope) -> bool:

@@ -14,7 +14,7 @@ from npuprof.scripts.reading.found import TAKEN_BACK, Branch
 from npuprof.scripts.reading.literals import format_expression
 from npuprof.scripts.reading.order import runs_once
 from npuprof.scripts.reading.scopes import Scope
-from npuprof.scripts.reading.view import MOST_CALLS
+from npuprof.scripts.reading.view import MOST_CALLS, unite_runs
 from npuprof.scripts.reading.walk import Walk
 
 #: Words in whose lines something of this surface can stand.
@@ -81,6 +81,8 @@ def _note_session_object(walk: Walk, target: ast.Name | ast.Attribute, value: as
     if is_optimizer_added(value):
         root = format_expression(target)
         made = walk.new_site(scope, root, "session", target, branches, not is_entry_handed_on(walk, scope, root))
+        if not scope.label:
+            _note_runs(walk, made, scope)
         walk.add_fact("added", place)
         note_added_entry(walk, value, place, scope, branches, made, "")
         return
@@ -179,6 +181,11 @@ def _report_map_entry(
     place, root, field = entry
     scope_name = _resolve_counted_entry(walk, node, root, scope) or walk.resolve_site(scope, root, "session", node)
     _note_who_hands(walk, root, scope_name, scope)
+    owner = scope_name.partition(":")[0]
+    runs = None
+    if owner != (scope.name or "<module>") and not scope.label and root not in scope.bound:  # an object of a function around this one
+        runs = walk.list_runs(scope, "" if owner == "<module>" else owner)
+        branches = (*unite_runs(runs), *branches) if runs else branches
     name, why, _ = walk.evaluate_expression(place.slice, scope)
     if not why and isinstance(name, bytes):
         name = name.decode(errors="replace")
@@ -187,6 +194,8 @@ def _report_map_entry(
         walk.add_setting(node, "session", "", "", field=field, reason=f"the key is computed: {why}", branches=branches, scope=scope_name)
         return
     more: dict[str, Any] = {"field": field, "branches": branches, "scope": scope_name}
+    if runs == ():
+        more["dead"] = True
     if field is None and not reason:
         reason = "assigned without a field: a protobuf map of messages raises ValueError"
     elif not reason:
@@ -202,9 +211,10 @@ def _report_map_entry(
 def _note_who_hands(walk: Walk, root: str, site: str, scope: Scope) -> None:
     """Take note of the calls that hand a function of this file the object it sets something in."""
     function = scope.node
-    if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) or scope.list_binding_kinds(root) != {"parameter"}:
+    if root in scope.bound or scope.label or site in walk.handed_sites or not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return
-    if root in scope.bound or scope.label or site in walk.handed_sites:
+    if scope.list_binding_kinds(root) != {"parameter"}:
+        _note_runs(walk, site, scope)
         return
     walk.handed_sites.add(site)
     for call, where in walk.find_calls(function.name)[: MOST_CALLS + 1]:
@@ -215,6 +225,16 @@ def _note_who_hands(walk: Walk, root: str, site: str, scope: Scope) -> None:
             walk.add_fact("laid on", LaidOn(site, expression, where.name, call.lineno, bool(given) and runs_once(call, where), tests))
     if len(walk.find_calls(function.name)) > MOST_CALLS:
         walk.add_fact("laid on", LaidOn(site, "", "", function.lineno, False))
+
+
+def _note_runs(walk: Walk, site: str, scope: Scope) -> None:
+    """Take note of the tests under which a function runs that sets something in an object of its class, or of what is around it."""
+    walk.handed_sites.add(site)
+    if scope.outer is not None and isinstance(scope.outer.node, ast.ClassDef):
+        walk.add_fact("classes", (scope.outer.name, *walk.list_heirs(scope.outer.node.name)))
+    runs = walk.list_runs(scope)
+    if runs is not None and not (runs and all(not tests for tests in runs)):
+        walk.add_fact("runs", (site, runs))
 
 
 def _resolve_counted_entry(walk: Walk, node: ast.AST, root: str, scope: Scope) -> str:

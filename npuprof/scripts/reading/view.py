@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -41,6 +43,23 @@ class BoundCall(NamedTuple):
     def find_place(self, owner: str) -> ast.Call:
         """Return which of the calls stands in the function whose object it is, the innermost where none does."""
         return next((call for name, call in ((self.scope.name, self.call), *self.outer) if (name or "<module>") == owner), self.call)
+
+
+def _iterate_asked(test: ast.expr) -> Iterator[ast.Attribute]:
+    if isinstance(test, ast.Attribute):
+        yield test
+    elif isinstance(test, (ast.BoolOp, ast.UnaryOp, ast.Compare)):
+        for one in ast.iter_child_nodes(test):
+            if isinstance(one, ast.expr):
+                yield from _iterate_asked(one)
+
+
+def unite_runs(runs: Sequence[tuple[Branch, ...]]) -> tuple[Branch, ...]:
+    """Return the tests under which something runs at all that runs several times."""
+    if len(runs) == 1 or not all(runs):
+        return runs[0] if len(runs) == 1 else ()
+    texts = list(dict.fromkeys(" and ".join(text for _, _, text in tests) for tests in runs))
+    return ((runs[0][0][0], 0, texts[0] if len(texts) == 1 else " or ".join(f"({text})" for text in texts)),)
 
 
 class ScriptView:
@@ -130,6 +149,58 @@ class ScriptView:
             for call, scope in find_all_calls(self.open_module()):
                 self._calls.setdefault(name_callee(call), []).append((call, scope))
         return self._calls.get(name, [])
+
+    def list_runs(self, scope: Scope, seen_from: str = "", depth: int = 0) -> tuple[tuple[Branch, ...], ...] | None:
+        """Return the tests that each run of a function stands under; None where something that is not seen may call it.
+
+        They are those up to the function of that name, up to the module without one. A class is called for its ``__init__``. What never
+        runs is left out.
+        """
+        function = scope.node
+        if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) or scope.label:
+            return ((),) if isinstance(function, ast.Module) else None
+        name = function.name
+        if name == "__init__" and scope.outer is not None:
+            name = scope.outer.node.name  # type: ignore[union-attr]
+        calls = self.find_calls(name)
+        unique = self._definitions[name] == 1 and (name != "main" or not calls)
+        if not calls or not unique or len(calls) > MOST_CALLS or self._mentions[name] != len(calls) or function.decorator_list:
+            return None
+        found: list[tuple[Branch, ...]] = []
+        for call, where in calls:
+            tests, never = self.list_tests(call, where)
+            if where.node is function or depth >= _DEEPEST:
+                return None
+            outer = (self.list_runs(where, seen_from, depth + 1) if where.name != seen_from else None) or ((),)
+            if not never:
+                found += [(*before, *tests) for before in outer]
+        return tuple(found[: MOST_CALLS + 1])
+
+    def list_heirs(self, name: str) -> tuple[tuple[str, ...], bool]:
+        """Return the classes of the module that are made of one of its classes, and whether objects of that one itself are in use."""
+        found = [name]
+        for one in found:
+            found += [heir for heir, bases in self._bases.items() if one in bases and heir not in found]
+        return tuple(found[1:]), bool(self.find_calls(name))
+
+    @cached_property
+    def _bases(self) -> dict[str, set[str]]:
+        nodes = [node for node in self.tree.body if isinstance(node, ast.ClassDef)]
+        return {node.name: {base.id for base in node.bases if isinstance(base, ast.Name)} for node in nodes}
+
+    @cached_property
+    def _definitions(self) -> Counter[str]:
+        kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+        return Counter(node.name for node in ast.walk(self.tree) if isinstance(node, kinds))
+
+    @cached_property
+    def _mentions(self) -> Counter[str]:
+        """How often each name is read, as such and as an attribute; not where a test asks for ``args.name``, which calls nothing."""
+        nodes = list(ast.walk(self.tree))
+        tests = [node.test for node in nodes if isinstance(node, (ast.If, ast.While, ast.IfExp))]
+        asked = {id(one) for test in tests for one in _iterate_asked(test)}
+        named = [node for node in nodes if isinstance(node, (ast.Name, ast.Attribute)) and id(node) not in asked]
+        return Counter(node.id if isinstance(node, ast.Name) else node.attr for node in named)
 
     def find_lines_with(self, scope: Scope, name: str) -> list[str]:
         """Return the lines of a scope in which a name stands."""

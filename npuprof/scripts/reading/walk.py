@@ -18,10 +18,10 @@ from npuprof.scripts.reading.calls import (
     merge_call_runs,
     reads_parameter,
 )
-from npuprof.scripts.reading.found import Branch, Followed, FoundSetting, Site, take_here_out
+from npuprof.scripts.reading.found import OF_HELPERS, Branch, Followed, FoundSetting, Site, take_here_out
 from npuprof.scripts.reading.literals import Unknown, fold_expression, format_expression
 from npuprof.scripts.reading.loops import unroll_loop
-from npuprof.scripts.reading.order import is_main_test
+from npuprof.scripts.reading.order import find_way_on, is_main_test, leaves_block
 from npuprof.scripts.reading.scopes import Function, ModuleHome, Scope, statement_blocks
 from npuprof.scripts.reading.source import Script
 from npuprof.scripts.reading.view import MOST_CALLS, ScriptView
@@ -91,10 +91,17 @@ class Walk(ScriptView):
         caller._depends = caller._depends or self._depends
 
     def walk_block(self, body: list[ast.stmt], scope: Scope, branches: tuple[Branch, ...]) -> None:
-        """Walk the statements of one body."""
+        """Walk the statements of one body; behind what leaves it nothing runs, behind what leaves it under a test not always."""
+        dead = self.dead
         for statement in body:
             if self.is_hot(statement):
                 self._walk_statement(statement, scope, branches)
+            if leaves_block([statement]):
+                self.dead += 1
+            elif isinstance(statement, ast.If) and (test := find_way_on(statement)):
+                self._ifs += 1
+                branches = (*branches, (self._ifs, -1, test))
+        self.dead = dead
 
     def _walk_statement(self, statement: ast.stmt, scope: Scope, branches: tuple[Branch, ...]) -> None:
         if isinstance(statement, ast.If):
@@ -201,6 +208,8 @@ class Walk(ScriptView):
         runs: list[tuple[ast.Call, list[FoundSetting]]] = []
         placed: list[tuple[ast.Call, list[FoundSetting]]] = []
         self._again += 1
+        for mark in [mark for mark, site in self.current.items() if mark[0] == inside.name and "@" not in site]:
+            del self.current[mark]  # what it stands for may have been made since
         for bound_call in calls:
             call, where, tests, never, _ = bound_call
             bound = bind_call_arguments(function, inside, call, where)
@@ -264,6 +273,8 @@ class Walk(ScriptView):
         if value not in marks:
             marks.add(value)
             known.append(value)
+            if self.caller is not None:
+                self.facts.setdefault(OF_HELPERS, {}).setdefault(fact, set()).add(value)
 
     def add_setting(self, node: ast.AST, surface: str, key: str, name: str, **more: Any) -> None:
         """Add a setting at the place of a node."""

@@ -53,7 +53,7 @@
       const words = split(field.value);
       if (!words.length) { hits.replaceChildren(); say(""); return; }
       if (!all) {
-        if (!asked) { asked = true; npuprof.load("data/search.js", draw); }
+        if (!asked) { asked = true; npuprof.load("data/search.js", draw, () => { asked = false; say("data/search.js is missing beside this page"); }); }
         return;
       }
       const rank = (one) => { const name = (one.name || one.key).toLowerCase(); return name === words[0] ? 0 : name.startsWith(words[0]) ? 1 : name.includes(words[0]) ? 2 : 3; };

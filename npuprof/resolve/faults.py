@@ -1,0 +1,100 @@
+"""What can be wrong on the way from profiles to a config, as findings. Loaded when something is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from npuprof.document import keys
+from npuprof.document.profile import Profile
+from npuprof.model import Finding, Step
+
+_NO_ORDER = "Later parents win, and every profile wins over what it extends; here these wishes contradict each other."
+
+
+def build_repeated_parent_finding(profile: Profile, places: list[int]) -> Finding:
+    """Return that a profile names one parent several times (NP104); ``places`` are its places in ``extends``."""
+    reference = profile.extends[places[1]]
+    twice = len(places) == 2
+    return Finding(
+        "NP104",
+        f"{profile.name} extends {reference} {'twice' if twice else f'{len(places)} times'}",
+        "The order of parents decides who wins, so each may stand there once.",
+        f"remove one of the two {reference!r}" if twice else f"leave one {reference!r}",
+        profile.origin("profile", "extends", places[1]),
+        "profile.extends",
+        (profile.name,),
+    )
+
+
+def build_cycle_finding(chain: list[Profile], parent: Profile) -> Finding:
+    """Return the one finding for a ring, whichever of its profiles was asked for."""
+    keys = [member.key for member in chain]
+    ring = chain[keys.index(parent.key) :]
+    start = min(range(len(ring)), key=lambda place: ring[place].key)
+    ring = ring[start:] + ring[:start]
+    links = " -> ".join([*(f"{p.name} ({p.origin('profile', 'extends')})" for p in ring), ring[0].name])
+    return Finding(
+        "NP102",
+        f"the inheritance runs in a circle: {links}",
+        "A profile cannot be laid over itself.",
+        "take one of them out of extends",
+        ring[0].origin("profile", "extends"),
+        "profile.extends",
+        tuple(p.name for p in ring),
+    )
+
+
+def build_long_lineage_finding(profile: Profile, most: int) -> Finding:
+    """Return that a profile builds on more than ``most`` presets (NP109)."""
+    return Finding(
+        "NP109",
+        f"{profile.name} builds on more than {most} presets",
+        "Every preset is folded over all that it builds on; no store that people keep comes near this bound.",
+        "lay what they have in common into fewer presets",
+        profile.origin("profile", "extends"),
+        "profile.extends",
+        (profile.name,),
+    )
+
+
+def build_two_versions_finding(profile: Profile, one: Profile, other: Profile, paths: list[str]) -> Finding:
+    """Return that a profile comes to two versions of one preset, by the two ``paths`` (NP110)."""
+    cited = [member.document.source.partition(":")[0] for member in (one, other)]
+    return Finding(
+        "NP110",
+        f"{profile.name} builds on two versions of {one.name}: {cited[0]} by {paths[0]}, and {cited[1]} by {paths[1]}",
+        "Each counts once, and neither is newer for both of those who extend it.",
+        "let both take one version: npuprof source update, or pin the same one in extends; or extend only one of them",
+        profile.origin("profile", "extends"),
+        "profile.extends",
+        (profile.name,),
+    )
+
+
+def build_order_finding(profile: Profile, queues: list[list[Profile]]) -> Finding:
+    """Return that the wishes for an order, each a queue, contradict each other (NP103)."""
+    left = list(dict.fromkeys(member.name for queue in queues for member in queue))
+    wishes = [" before ".join(member.name for member in queue) for queue in queues if len(queue) > 1]
+    return Finding(
+        "NP103",
+        f"{profile.name} has parents that cannot be ordered: {', '.join(left)}",
+        f"{_NO_ORDER} Asked for: {'; '.join(dict.fromkeys(wishes))}.",
+        "write them in the same order everywhere, or drop the one that another already extends",
+        profile.origin("profile", "extends"),
+        "profile.extends",
+        (profile.name,),
+    )
+
+
+def build_append_finding(profile: Profile, step: Step, path: Any) -> Finding:
+    """Return that a step appends to what is no list, at ``path`` inside its key (NP106)."""
+    shown = keys.format_key_path(step.key, path)
+    return Finding(
+        "NP106",
+        f"append to {shown}, which is not a list",
+        "Only lists can be added to.",
+        f"set {shown} instead, or append a list to a list",
+        profile.origin(*step.path, *path),
+        shown,
+        (profile.name,),
+    )

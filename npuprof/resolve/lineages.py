@@ -1,0 +1,240 @@
+"""The order of ancestors: every profile behind all that it builds on.
+
+Each ancestor stands once, before everything that extends it, and the parents of one profile keep the order they
+are written in. (That is the C3 order, read from the far end.)
+"""
+
+from __future__ import annotations
+
+from operator import is_
+
+from npuprof.document.profile import Profile
+from npuprof.model import Finding, NpuprofError
+from npuprof.resolve.claims import combine_claims
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from npuprof.resolve.claims import Claims
+
+    #: Find the profile that a reference names, seen from the profile that holds it (None: from outside).
+    Lookup = Callable[[str, "Profile | None", int], Profile]
+
+#: What the keys of personal layers begin with.
+PERSONAL = "personal:"
+
+#: How many presets one may build on.
+MOST_ANCESTORS = 2000
+
+
+class Lineages:
+    """Who builds on whom, by one lookup; found once for all contexts, since none of them changes an ancestor."""
+
+    def __init__(self, lookup: Lookup) -> None:
+        self._lookup = lookup
+        self._lineages: dict[str, tuple[Profile, ...]] = {}
+        self._refused: dict[str, NpuprofError] = {}  #: what is wrong with the ancestors of profiles that have no order
+        self._claims: dict[str, Claims] = {}
+        self._parents: dict[str, tuple[str, ...]] = {}
+        self._has_sources = False
+
+    def forget(self) -> None:
+        """Forget who extends whom, because the profiles are now other ones."""
+        self._lineages.clear()
+        self._refused.clear()
+        self._claims.clear()
+
+    def list_parent_keys(self, profile: Profile) -> tuple[str, ...]:
+        """Return the keys of what a profile extends, in the order in which it names them; nothing of one that was not resolved."""
+        return self._parents.get(profile.key, ())
+
+    def resolve_claims(self, lineage: tuple[Profile, ...]) -> Claims:
+        """Return what the last profile of a lineage is for."""
+        members = {member.key: member for member in lineage}
+        waiting = [lineage[-1]]
+        while waiting:  # by descent: of presets laid over one another an ancestor may stand last
+            current = waiting[-1]
+            parents = self._parents[current.key]
+            unknown = [members[key] for key in parents if key not in self._claims]
+            waiting += unknown
+            if not unknown:
+                waiting.pop()
+                self._claims[current.key] = combine_claims(current, [self._claims[key] for key in parents])
+        return self._claims[lineage[-1].key]
+
+    def find_lineage(self, profile: Profile) -> tuple[Profile, ...]:
+        """Return the profile behind all its ancestors, lowest first. Raises NpuprofError."""
+        chain: dict[str, Profile] = {}  # those whose parents are being ordered, each extends the next
+        try:
+            self._order_ancestors(profile, chain)
+        except NpuprofError as error:
+            self._refused |= dict.fromkeys(chain, error)  # whoever extends them has the same fault
+            raise
+        return self._lineages[profile.key]
+
+    def _order_ancestors(self, profile: Profile, chain: dict[str, Profile]) -> None:
+        """Find the lineages of a profile and of all its ancestors. Raises NpuprofError for the last of ``chain``."""
+        known = self._lineages
+        waiting = [profile]
+        parents: dict[str, list[Profile]] = {}
+        while waiting:
+            current = waiting[-1]
+            if current.key not in known and current.key not in chain:
+                chain[current.key] = current
+                if current.key in self._refused:
+                    raise self._refused[current.key].with_traceback(None)
+                parents[current.key] = self._resolve_parents(current, chain)
+                waiting += [parent for parent in reversed(parents[current.key]) if parent.key not in known]
+                continue
+            waiting.pop()
+            if current.key not in known:
+                self._parents[current.key] = tuple(parent.key for parent in parents[current.key])
+                lineage = self._order_lineage(current, parents[current.key])
+                if self._has_sources:
+                    lineage = self._settle_versions(current, lineage)
+                if len(lineage) > MOST_ANCESTORS + 1:
+                    from npuprof.resolve import faults
+
+                    raise NpuprofError([faults.build_long_lineage_finding(current, MOST_ANCESTORS)])
+                known[current.key] = lineage
+                del chain[current.key]
+
+    def _resolve_parents(self, profile: Profile, chain: dict[str, Profile]) -> list[Profile]:
+        parents: list[Profile] = []
+        problems: list[Finding] = []
+        repeated: dict[str, list[int]] = {}
+        for index, reference in enumerate(profile.extends):
+            try:
+                parent = self._lookup(reference, profile, index)
+            except NpuprofError as error:
+                problems += error.findings
+                continue
+            if parent.key in chain:
+                from npuprof.resolve import faults
+
+                raise NpuprofError([faults.build_cycle_finding(list(chain.values()), parent)])
+            repeated.setdefault(parent.key, []).append(index)
+            parents.append(parent)
+            self._has_sources = self._has_sources or is_of_source(parent)
+        if len(repeated) < len(parents):
+            from npuprof.resolve import faults
+
+            problems += [faults.build_repeated_parent_finding(profile, places) for places in repeated.values() if len(places) > 1]
+        if problems:
+            raise NpuprofError([*problems, *profile.problems])
+        return parents
+
+    def _settle_versions(self, profile: Profile, lineage: tuple[Profile, ...]) -> tuple[Profile, ...]:
+        """Return a lineage in which each preset of a source stands once: two versions that say the same are one.
+
+        Raises NpuprofError (NP110) where they do not.
+        """
+        first: dict[str, Profile] = {}
+        kept: list[Profile] = []
+        for member in lineage:
+            other = first.setdefault(identify_preset(member), member) if is_of_source(member) else member
+            if other is member or member is profile or other in self._lineages[member.key]:  # (a preset may build on its own older release)
+                kept.append(member)
+            elif [one.document.text for one in self._lineages[other.key]] == [one.document.text for one in self._lineages[member.key]]:
+                self.resolve_claims(self._lineages[member.key])  # its heirs ask for them
+            else:
+                paths = [self._find_path(profile, {one.key: one for one in (*lineage, profile)}, end) for end in (other, member)]
+                from npuprof.resolve import faults
+
+                raise NpuprofError([faults.build_two_versions_finding(profile, other, member, paths)])
+        return tuple(kept)
+
+    def _find_path(self, profile: Profile, members: dict[str, Profile], end: Profile) -> str:
+        """Return how a profile comes to one of its ancestors, in words."""
+        paths: dict[str, tuple[Profile, ...]] = {profile.key: (profile,)}
+        waiting = [profile]
+        for current in waiting:
+            for key in self._parents.get(current.key, ()):
+                if key in members and key not in paths:
+                    paths[key] = (*paths[current.key], members[key])
+                    waiting.append(members[key])
+        return " -> ".join(member.name for member in paths.get(end.key, (profile, end)))
+
+    def _order_lineage(self, profile: Profile, parents: list[Profile]) -> tuple[Profile, ...]:
+        """Merge the orders of the parents so that none of them is contradicted."""
+        if len(parents) < 2:
+            return (*self._lineages[parents[0].key], profile) if parents else (profile,)
+        lines = [self._lineages[parent.key] for parent in parents]
+        if profile.stacked:
+            named = [parent.key for parent in parents]
+            if any(member.key in named[place + 1 :] for place, line in enumerate(lines) for member in line):
+                return self._stack_lineages(profile, lines)
+        return (*self._merge_lineages(profile, [*reversed(lines), tuple(parents)]), profile)
+
+    def _stack_lineages(self, profile: Profile, lines: list[tuple[Profile, ...]]) -> tuple[Profile, ...]:
+        """Lay profiles over one another where a later one is an ancestor of an earlier: it moves to the end."""
+        order = lines[0]
+        for line in lines[1:]:
+            last = line[-1]
+            if any(member.key == last.key for member in order):
+                order = (*(member for member in order if member.key != last.key), last)
+            else:
+                order = self._merge_lineages(profile, [line, order, (order[-1], last)])
+        return (*order, profile)
+
+    def _merge_lineages(self, profile: Profile, lines: list[tuple[Profile, ...]]) -> tuple[Profile, ...]:
+        """Return one order of all members that contradicts none of the given ones. Raises NpuprofError."""
+        from heapq import heappop, heappush  # most presets have one parent
+
+        common = _count_common(lines[:-1])
+        queues = [list(line[common:]) for line in lines[:-1]] + [list(lines[-1])]
+        inside: dict[str, int] = {}  # how often a member is waited for: it stands in a queue and not at its end
+        ends: dict[str, list[int]] = {}  # the queues that a member is the last of
+        for place, queue in enumerate(queues):
+            ends.setdefault(queue[-1].key, []).append(place)
+            for member in queue[:-1]:
+                inside[member.key] = inside.get(member.key, 0) + 1
+        # From the far end: the winner of the rest is the last of some queue and inside no other; of several that of the first queue.
+        free = [place for place, queue in enumerate(queues) if not inside.get(queue[-1].key)]
+        order: list[Profile] = []
+        while free:
+            queue = queues[heappop(free)]
+            if not queue or inside.get(queue[-1].key):
+                continue
+            winner = queue[-1]
+            order.append(winner)
+            for place in ends.pop(winner.key):
+                queues[place].pop()
+                if queues[place]:
+                    last = queues[place][-1].key
+                    inside[last] -= 1
+                    ends.setdefault(last, []).append(place)
+                    if not inside[last]:
+                        for ready in ends[last]:
+                            heappush(free, ready)
+        if any(queues):
+            from npuprof.resolve import faults
+
+            raise NpuprofError([faults.build_order_finding(profile, [queue for queue in queues if queue])])
+        return (*lines[0][:common], *reversed(order))
+
+
+def _count_common(lines: list[tuple[Profile, ...]]) -> int:
+    """Return with how many members all lines begin alike, none of them the last of its line: they come first in every order."""
+    first, *others = lines
+    shortest = min(map(len, lines)) - 1
+    for other in others:
+        same = list(map(is_, first[:shortest], other))
+        shortest = same.index(False) if False in same else len(same)
+    return shortest
+
+
+def is_of_source(profile: Profile) -> bool:
+    """Return whether a profile is a preset of another repository."""
+    return profile.key.startswith("source:")
+
+
+def is_personal(profile: Profile) -> bool:
+    """Return whether a profile is a layer of one user's own over a shared preset."""
+    return profile.key.startswith(PERSONAL)
+
+
+def identify_preset(profile: Profile) -> str:
+    """Return what all versions of a source's preset have in common in their keys."""
+    return profile.key.rpartition("#")[0]
