@@ -395,3 +395,9 @@ def test_no_value_is_cut_in_a_pipe(run: Any, tmp_path: Path) -> None:
     )
     for words in (["explain", "y", "dump_path"], ["show", "y", "--origin"], ["diff", "x", "y"]):
         assert all(value in run(*words).out for value in values), words
+
+
+def test_blame_breaks_no_word_of_a_value_where_the_terminal_is_narrow(repo: Repo) -> None:
+    repo.commit({"a-preset-with-quite-a-long-name-of-its-own": '[options]\nprecision_mode_v2 = "mixed_bfloat16"\n'})
+    shown = capture(["blame", "a-preset-with-quite-a-long-name-of-its-own"], 80, repo.folder)
+    assert 'precision_mode_v2 = "mixed_bfloat16"' in shown

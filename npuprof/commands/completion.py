@@ -167,13 +167,17 @@ def _find_values(parameter: Parameter, verb: type[Verb], words: Sequence[str], c
     if parameter.choices:
         yield from ((choice, "") for choice in parameter.list_choices())
         return
-    kind = parameter.metavar.rstrip(".")
+    kind = parameter.metavar.rstrip(".,")
     given = list_placed_words(verb, words)
-    if kind in ("SPEC", "MIXIN", "PRESET", "NAME@REV", "GOOD", "BAD") or (kind == "NAME" and verb.group in ("versions", "look", "check")):
+    if (
+        "--extends" in parameter.flags
+        or kind in ("SPEC", "MIXIN", "PRESET", "NAME@REV", "GOOD", "BAD")
+        or (kind == "NAME" and verb.group in ("versions", "look", "check"))
+    ):
         yield from _find_specs(_read_store(words), current)
     elif kind == "NAME" and verb.group == "sources" and "url" not in verb.parameters:
         yield from ((name, "") for name in _load_sources(_read_store(words)).project.sources)
-    elif kind == "KEY=VALUE":
+    elif kind in ("KEY=VALUE", "KEY=V1,V2"):
         yield from _find_assignments(current)
     elif kind == "KEY":
         yield from _list_keys(_read_store(words), given[0] if given else "")
