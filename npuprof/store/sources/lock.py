@@ -105,10 +105,14 @@ class Lock(Record):
         return Origin(self.document, ("sources", name, key)) if self.document is not None and key in entries.get(name, ()) else None
 
 
+class NewerLockError(NpuprofError):
+    """The lock was written by a newer npuprof: what it says may not be written over by one that cannot read it."""
+
+
 def parse_lock(source: str, raw: bytes, revision: str | None = None) -> Lock:
     """Return what the text of a lock says. Raises NpuprofError (NP044) where it was edited by hand, or merged with conflicts."""
     if re.search(rb"^(<{7}|={7}|>{7})", raw, re.MULTILINE):
-        hint = "take one side (git checkout --ours npuprof.lock), then run npuprof source update"
+        hint = "npuprof source update writes it anew, and shows what differs from HEAD; or take one side: git checkout --ours npuprof.lock"
         line = next(number for number, text in enumerate(raw.split(b"\n"), 1) if text.startswith((b"<<<<<<<", b"=======", b">>>>>>>")))
         from npuprof.model import Place
 
@@ -123,6 +127,10 @@ def parse_lock(source: str, raw: bytes, revision: str | None = None) -> Lock:
         problems.append(Finding("NP044", shown[0], why, hint, Origin(document, path), shown[1]))
 
     form = document.data.get("version")
+    if type(form) is int and form > 1:
+        what = f"the lock has the form {form}, which this npuprof does not know"
+        hint = "install the npuprof that your team uses; where all use this one: git rm npuprof.lock, then npuprof source update"
+        raise NewerLockError([Finding("NP044", what, "A newer npuprof wrote it.", hint, Origin(document, ("version",)))])
     if form is None and document.data:
         add("the lock does not say its form, version = 1", ())
     elif document.data and (type(form) is not int or form != 1):
