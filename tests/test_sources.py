@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -182,7 +183,7 @@ def test_all_faults_of_npuprof_toml_are_told_at_once(app: Repo, run: Run) -> Non
         (lambda text: text.replace('commit = "', 'commit = "x'), "no full id"),
         (lambda text: text.replace("sha256:", "md5:"), "digest that is none"),
         (lambda text: text.replace("url = ", "uri = "), "has no url"),
-        (lambda text: text.replace("version = 1", "version = 2"), "which this npuprof does not know"),
+        (lambda text: text.replace("version = 1", "version = 0"), "which this npuprof does not know"),
         (lambda text: text.replace("version = 1", "version = true"), "which this npuprof does not know"),
         (lambda text: text.replace("version = 1\n", ""), "does not say its form"),
         (lambda text: text.replace('rev = "^1.0"', 'rev = ">=1.0"'), "out of date: the rev"),
@@ -207,10 +208,46 @@ def test_a_lock_that_was_edited_or_merged_wrongly_is_told_with_the_repair(
     assert run("show", "job").code == 0
 
 
+@pytest.mark.parametrize("words", ["show job", "source sync", "source update --yes", "source update --yes team", "source add b /b"])
+def test_a_lock_that_a_newer_npuprof_wrote_is_not_written_over(words: str, app: Repo, run: Run) -> None:
+    lock = app.folder / "npuprof.lock"
+    lock.write_text(newer := lock.read_text().replace("version = 1", 'version = 2\nnews = "kept"'))
+    result = run(*words.split())
+    assert (result.code, "A newer npuprof wrote it" in result.err) == (2, True), result.err
+    assert lock.read_text() == newer
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda text: "<<<<<<< HEAD\n" + text,
+        lambda text: text + "[[[",
+        lambda text: "\x00",
+        lambda text: text.replace('commit = "', 'commit = "x'),
+    ],
+    ids=["with the marks of a merge", "no TOML", "binary", "with a commit that is none"],
+)
+@pytest.mark.parametrize("names", [(), ("team",)])
+def test_an_update_of_a_lock_that_cannot_be_read_shows_what_differs_from_head_and_keeps_what_was_not_named(
+    names: tuple[str, ...], spoil: Callable[[str], str], app: Repo, team: Team, run: Run
+) -> None:
+    assert run("source", "add", "other", team.url).code == 0
+    app.commit(message="another source")
+    lock = app.folder / "npuprof.lock"
+    before = tomllib.loads(lock.read_text())["sources"]["other"]
+    team.publish({"base": BASE.format(8)}, "1.1.0")
+    lock.write_text(spoil(lock.read_text()))
+    result = run("source", "update", "--yes", *names)
+    assert (result.code, "hccl_timeout 600 → 8" in result.out, "that of HEAD" in result.err) == (0, True, True), result.out + result.err
+    after = tomllib.loads(lock.read_text())["sources"]
+    assert (after["team"]["tag"], after["other"] == before) == ("v1.1.0", bool(names))
+    assert run("show", "job").code == 0
+
+
 @pytest.mark.parametrize(
     "change",
-    [lambda text: "<<<<<<< HEAD\n" + text, lambda text: "", lambda text: None],
-    ids=["with the marks of a merge", "empty", "not there"],
+    [lambda text: "", lambda text: None],
+    ids=["empty", "not there"],
 )
 def test_an_update_does_not_deny_a_source_that_no_lock_names(change: Callable[[str], str | None], app: Repo, run: Run) -> None:
     lock = app.folder / "npuprof.lock"

@@ -324,3 +324,26 @@ def test_where_there_is_neither_store_nor_npuprof_toml_that_is_told(
     assert (result.code, "NP010" in result.err) == (2, True), result.err
     (tmp_path / "elsewhere/npuprof.toml").write_text("")
     assert run("source", words).code == 0
+
+
+def test_a_lock_that_is_no_toml_is_told_with_what_writes_it_anew(app: Repo, run: Run) -> None:
+    lock = app.folder / "npuprof.lock"
+    lock.write_text(lock.read_text() + "[[[\n")
+    result = run("show", "job")
+    assert (result.code, "try: restore it (git checkout npuprof.lock), or write it anew: npuprof source update" in result.err) == (2, True)
+
+
+@pytest.mark.parametrize(("left", "told"), [("", "it has no versions; name a branch: main"), ("v0.9.0", "it has the versions 0.9.0")])
+def test_a_version_that_is_locked_and_gone_is_named_where_no_other_fits(left: str, told: str, app: Repo, team: Team, run: Run) -> None:
+    if left:
+        team.repo.git("tag", "-a", left, "-m", left)
+        team.push()
+    team.repo.git("push", "-q", "--delete", str(team.bare), "v1.0.0")
+    result = run("source", "update", "--yes")
+    assert (result.code, "where v1.0.0 went" in result.err, told in result.err) == (2, True, True), result.err
+
+
+def test_a_source_that_never_had_a_version_is_not_said_to_have_lost_one(app: Repo, team: Team, run: Run) -> None:
+    team.repo.git("push", "-q", "--delete", str(team.bare), "v1.0.0")
+    result = run("source", "add", "other", team.url, "--rev", "^1")
+    assert (result.code, "it has no versions yet; name a branch: main" in result.err, "went" in result.err) == (2, True, False), result.err

@@ -41,13 +41,24 @@ class ProjectPlace:
         told, locked = self.texts[projects.FILE], self.texts[locks.FILE]
         self.project = projects.parse_project(self.cite(projects.FILE), told) if told is not None else Project()
         self.lock = Lock()
-        self._is_unread = False
+        self.is_lock_unread = False
         try:
             self.lock = locks.parse_lock(self.cite(locks.FILE), locked) if locked is not None else Lock()
-        except NpuprofError:
-            if needs_lock:
+        except NpuprofError as error:
+            if needs_lock or isinstance(error, locks.NewerLockError):
                 raise
-            self._is_unread = True  # it is written anew, over what nobody can read
+            self.is_lock_unread = True  # it is written anew, over what nobody can read
+            self.lock = self._read_committed_lock()
+
+    def _read_committed_lock(self) -> Lock:
+        """Return what the lock of HEAD names: what was locked before a merge or an editor spoilt it; nothing where HEAD has none."""
+        from npuprof.store import revisions
+        from npuprof.store.sources.reading import find_sources
+
+        try:
+            return Lock(sources=find_sources(revisions.load_named_revision(self.home, "HEAD")).lock.sources)
+        except NpuprofError:
+            return Lock()
 
     def refuse_shipped(self) -> None:
         """Raise NpuprofError (NP920) where the store is the one that npuprof ships: its folder is the package's."""
@@ -122,7 +133,7 @@ class ProjectPlace:
         wanted: list[Wanted] = []
         if wanted_sources:
             wanted.append(self._edit(projects.FILE, lambda document: _edit_sources(document, wanted_sources)))
-        before = None if self._is_unread else self.texts[locks.FILE]
+        before = None if self.is_lock_unread else self.texts[locks.FILE]
         if locked or self.texts[locks.FILE] is not None:
             wanted.append(
                 self._edit(locks.FILE, lambda document: _edit_lock(document, locked, self.lock.sources))

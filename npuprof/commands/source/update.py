@@ -106,7 +106,7 @@ class Update(Verb):
         kept = {name: known for name, known in place.lock.sources.items() if name in place.project.sources}
         new = {**kept, **locked}
         gone = {name: versions for name, versions in locking.gone.items() if versions}
-        return _Step(new, locked, copies, gone, new != place.lock.sources, locking.remarks)
+        return _Step(new, locked, copies, gone, new != place.lock.sources or place.is_lock_unread, locking.remarks)
 
     def _tell_step(self, place: ProjectPlace, step: _Step) -> Answer:
         """Return what a step changes in the presets of this repository, and what is to be known of it. Raises NpuprofError."""
@@ -114,7 +114,10 @@ class Update(Verb):
         survey = _compare(place, new)
         lines = [line for name in sorted({*new, *old}) if (line := _format_step(name, old.get(name), new.get(name)))]
         lines += [line for name in sorted(new) for line in _list_moved_versions(old.get(name), new[name])]
-        return Answer(self._build_forms(survey, lines), (*_list_remarks(place, new), *step.remarks, *map(_tell_gone, step.gone.items())))
+        remarks = (*_list_remarks(place, new), *step.remarks, *map(_tell_gone, step.gone.items()))
+        if place.is_lock_unread and old:
+            remarks = (*remarks, "npuprof.lock cannot be read as it is: this is compared with that of HEAD")
+        return Answer(self._build_forms(survey, lines), remarks)
 
     def _take_step(self, place: ProjectPlace, step: _Step, answer: Answer) -> Answer:
         """Write the lock, and copies anew; ``answer`` is what was, or is, shown of it. Raises NpuprofError."""

@@ -105,24 +105,35 @@ class Lock(Record):
         return Origin(self.document, ("sources", name, key)) if self.document is not None and key in entries.get(name, ()) else None
 
 
+class NewerLockError(NpuprofError):
+    """The lock was written by a newer npuprof: what it says may not be written over by one that cannot read it."""
+
+
 def parse_lock(source: str, raw: bytes, revision: str | None = None) -> Lock:
     """Return what the text of a lock says. Raises NpuprofError (NP044) where it was edited by hand, or merged with conflicts."""
     if re.search(rb"^(<{7}|={7}|>{7})", raw, re.MULTILINE):
-        hint = "take one side (git checkout --ours npuprof.lock), then run npuprof source update"
+        way = "npuprof source update writes it anew, and shows what differs from HEAD; or take one side: git checkout --ours npuprof.lock"
         line = next(number for number, text in enumerate(raw.split(b"\n"), 1) if text.startswith((b"<<<<<<<", b"=======", b">>>>>>>")))
         from npuprof.model import Place
 
-        raise NpuprofError([Finding("NP044", f"{source} holds the marks of a merge", "", hint, where=Place(source, line, 1))])
-    document = parse_document(FILE, source, raw, revision)
+        raise NpuprofError([Finding("NP044", f"{source} holds the marks of a merge", "", way, where=Place(source, line, 1))])
+    hint = "restore it (git checkout npuprof.lock), or write it anew: npuprof source update"
+    try:
+        document = parse_document(FILE, source, raw, revision)
+    except NpuprofError as error:  # how TOML is written is of no use here: nobody writes this file
+        raise NpuprofError([finding._replace(hint=hint) for finding in error.findings]) from None
     problems: list[Finding] = []
 
     def add(message: str, path: Path) -> None:
         why = "It is written by npuprof; by hand it is hard to get right."
-        hint = "restore it (git checkout npuprof.lock), or write it anew: npuprof source update"
         shown = [hide_secrets(FILE, text) for text in (message, ".".join(map(str, path)))]
         problems.append(Finding("NP044", shown[0], why, hint, Origin(document, path), shown[1]))
 
     form = document.data.get("version")
+    if type(form) is int and form > 1:
+        what = f"the lock has the form {form}, which this npuprof does not know"
+        way = "install the npuprof that your team uses; where all use this one: git rm npuprof.lock, then npuprof source update"
+        raise NewerLockError([Finding("NP044", what, "A newer npuprof wrote it.", way, Origin(document, ("version",)))])
     if form is None and document.data:
         add("the lock does not say its form, version = 1", ())
     elif document.data and (type(form) is not int or form != 1):

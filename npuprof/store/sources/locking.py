@@ -38,7 +38,7 @@ def lock_source(
     """
     repository = open_mirror(source.name, source.url, source.path)
     repository.known_tags = fetched.tags  # a mirror keeps those that were withdrawn: another one never saw them
-    tag, commit = _choose_commit(source, fetched, repository, origin)
+    tag, commit = _choose_commit(source, fetched, repository, origin, known.tag if known is not None else "")
     yanked = repository.find_yank(tag) if tag else ""
     digest = compute_kept_digest(repository, source.url, source.path, commit)
     if not digest:
@@ -124,8 +124,8 @@ def _choose_version(known: Mapping[VersionText, str], wanted: VersionRange, tags
     return known[max(kept or accepted, key=lambda version: version.order)] if accepted else ""
 
 
-def _choose_commit(source: Source, fetched: Fetched, repository: Repository, origin: Origin | None) -> tuple[str, str]:
-    """Return the tag, if it is a version of the store, and the commit that are meant."""
+def _choose_commit(source: Source, fetched: Fetched, repository: Repository, origin: Origin | None, known_tag: str = "") -> tuple[str, str]:
+    """Return the tag, if it is a version of the store, and the commit that are meant; ``known_tag`` is the version that was locked."""
     wanted = parse_version_range(source.rev)
     known = list_store_versions(fetched.tags)
     if wanted is not None:
@@ -145,11 +145,12 @@ def _choose_commit(source: Source, fetched: Fetched, repository: Repository, ori
     told = f"{', '.join(shown[:_SHOWN])}{f' and {len(shown) - _SHOWN} more' if len(shown) > _SHOWN else ''}"
     what = f"nothing in the source {source.name!r} is {source.rev!r}"
     why = "A range counts the tags vX.Y.Z of the whole store; npuprof release --all makes them." if wanted else ""
-    hint = (
-        f"it has the versions {told}"
-        if shown
-        else f"it has no versions yet; name a branch: {', '.join(list(fetched.heads)[:_SHOWN]) or 'none has a name there'}"
-    )
+    branches = f"name a branch: {', '.join(list(fetched.heads)[:_SHOWN]) or 'none has a name there'}"
+    hint = f"it has the versions {told}" if shown else f"it has no versions yet; {branches}"
+    if known_tag and known_tag not in fetched.tags:
+        hint = (
+            f"ask its owners where {known_tag} went, which is locked here and gone there; {hint.replace('no versions yet', 'no versions')}"
+        )
     raise NpuprofError([Finding("NP047", what, why, hint, origin)])
 
 
