@@ -1,7 +1,5 @@
 """What a named tuple, a data class or a namespace of a script holds counts where one call says it and nothing can change it."""
 
-
-
 from __future__ import annotations
 
 from typing import Any
