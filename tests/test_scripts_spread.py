@@ -77,6 +77,13 @@ CLASS = f"class Net:\n    def session(self, mode):\n{MAKE.replace('    ', '     
         ("def make(**kw):\n    return NPURunConfig(model_dir='/m', **kw)\nmake(precision_mode='force_fp16')\nmake(precision_mode='origin')\n",
          [{"estimator.model_dir": "/m"}], ["depends on **kw; make() is called in several ways, as in lines 5 and 6"]),
         ("def make(**kw):\n    return NPURunConfig(model_dir='/m', **kw)\nmake(**FLAGS.a)\n", [{"estimator.model_dir": "/m"}], ["depends on **kw"]),
+        # tables made of others
+        ("base = {'precision_mode': 'force_fp16', 'hcom_parallel': True}\nNPURunConfig(**{**base, 'hcom_parallel': False})\n", [{**FP16, "hcom_parallel": False}], []),
+        ("base = dict(precision_mode='origin')\nmore = dict(base, precision_mode='force_fp16')\nNPURunConfig(**more)\n", [FP16], []),
+        ("base = dict(precision_mode='force_fp16')\nNPURunConfig(**(base | {'hcom_parallel': False}))\n", [{**FP16, "hcom_parallel": False}], []),
+        ("base = dict(base, precision_mode='force_fp16')\nNPURunConfig(**base)\n", [], ["depends on **base"]),
+        ("NPURunConfig(**{**FLAGS.a, 'hcom_parallel': False})\n", [], ["depends on **{**FLAGS.a, 'hcom_parallel': False}"]),
+        (f"{MAKE.replace('    ', '')}custom_op.parameter_map['precision_mode'].s = str.encode('force_fp16')\n", [FP16], []),
         # values that are handed on
         (f"{CLASS}Net().session('force_fp16')\n", [FP16], []),
         (f"{CLASS}Net().session('force_fp16')\nNet().session('origin')\n", [],

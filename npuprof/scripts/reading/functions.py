@@ -41,9 +41,16 @@ def fold_known_call(node: ast.Call, scope: Scope, fold: Fold) -> Any:
         return value.decode() if isinstance(value, bytes) else value
     if (whole := _resolve_function_name(function, scope)) in _LIBRARY:
         return _fold_library_call(whole, node, scope, fold)
+    if isinstance(function, ast.Attribute) and node.args and _is_own_type(function.value, scope):  # str.encode("a")
+        method = ast.copy_location(ast.Attribute(node.args[0], function.attr, ast.Load()), function)
+        return fold(ast.copy_location(ast.Call(method, node.args[1:], node.keywords), node))
     if isinstance(function, ast.Attribute):
         return _fold_method_call(function, node, scope, fold)
     raise Unknown(f"depends on the result of {format_expression(node)}")
+
+
+def _is_own_type(node: ast.expr, scope: Scope) -> bool:
+    return isinstance(node, ast.Name) and node.id in ("str", "bytes") and scope.resolve_name(node.id) is None
 
 
 def _is_text_conversion(function: ast.expr, name: str, scope: Scope) -> bool:

@@ -17,6 +17,7 @@ from npuprof.scripts.reading.functions import METHODS, fold_known_call
 from npuprof.scripts.reading.loops import MOST_TURNS, count_turns
 from npuprof.scripts.reading.objects import fold_object_attribute
 from npuprof.scripts.reading.order import is_read_too_early
+from npuprof.scripts.reading.records import find_record_value
 from npuprof.scripts.reading.scopes import MOST_BINDINGS, Binding, Scope
 from npuprof.scripts.reading.terms import LONGEST_VALUE, Unknown, format_expression, refuse_large_value, refuse_wide_format
 
@@ -129,6 +130,8 @@ def _fold_attribute(node: ast.Attribute, scope: Scope, depth: int) -> Any:
             return _refuse_foreign_place(_fold_bindings(given[1][0].name, *given, depth), given[0], scope)
         if isinstance(node.value, ast.Name) and (inner := _find_class_value(node.value, node.attr, scope)) is not None:
             return fold_expression(inner[0], inner[1], depth)
+        if (record := find_record_value(node, scope)) is not None:
+            return fold_expression(record[0], record[1], depth)
         why, flag = "", node.attr
         try:
             return fold_object_attribute(node, scope, lambda inner, where: fold_expression(inner, where, depth))

@@ -9,6 +9,9 @@ from npuprof.scripts.reading.scopes import Scope
 
 #: Loops of more turns are not followed.
 MOST_TURNS = 300
+#: So deep are tables taken into others, and so many into one.
+_DEEPEST_TABLE = 4
+_MOST_TABLES = 8
 #: A name is followed through so many others, a call through so many around it.
 _DEEPEST = 8
 
@@ -118,10 +121,10 @@ def _list_table_items(node: ast.expr, what: str, scope: Scope, depth: int) -> li
     if isinstance(node, (ast.Name, ast.Attribute)) and (followed := _follow_name(node, scope)):
         node, scope = followed
     made_of = node.args if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dict" else []
-    if not made_of:
+    if not made_of or node.keywords:  # type: ignore[attr-defined]
         nodes, home = list_table_nodes(node, what, scope)
         return [(one, home) for one in nodes]
-    if len(made_of) != 1 or node.keywords:  # type: ignore[attr-defined]
+    if len(made_of) != 1:
         return []
     rows = [item if isinstance(item, list) else _split_node(item) for item in _list_items(made_of[0], scope, depth + 1)]
     pairs = [row for row in rows if row is not None and len(row) == 2]
@@ -145,15 +148,35 @@ def _follow_name(node: ast.Name | ast.Attribute, scope: Scope) -> tuple[ast.expr
     return None
 
 
-def list_written_pairs(node: ast.expr, scope: Scope) -> tuple[list[tuple[ast.expr, ast.expr]] | None, Scope]:
+def list_written_pairs(node: ast.expr, scope: Scope, depth: int = 0) -> tuple[list[tuple[ast.expr, ast.expr]] | None, Scope]:
     """Return the keys and values of a table, as nodes, and the scope they stand in; None for them where it is not written out."""
     if isinstance(node, (ast.Name, ast.Attribute)):
         node, scope = _follow_name(node, scope) or (node, scope)
-    if isinstance(node, ast.Dict) and None not in node.keys:
-        return [(name, value) for name, value in zip(node.keys, node.values, strict=True) if name is not None], scope
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dict" and not node.args:
-        return [(ast.copy_location(ast.Constant(k.arg), k.value), k.value) for k in node.keywords if k.arg], scope
-    return None, scope
+    parts = _list_table_parts(node)
+    if parts is None or depth > _DEEPEST_TABLE or sum(name is None for name, _ in parts) > _MOST_TABLES:
+        return None, scope
+    found: dict[object, tuple[ast.expr, ast.expr]] = {}
+    for name, value in parts:
+        inner, where = ([(name, value)], scope) if name is not None else list_written_pairs(value, scope, depth + 1)
+        if inner is None or (where.node is not scope.node and inner):
+            return None, scope
+        for pair in inner:  # of two with one name the later one counts
+            mark = pair[0].value if isinstance(pair[0], ast.Constant) else pair[0]
+            found.pop(mark, None)
+            found[mark] = pair
+    return list(found.values()), scope
+
+
+def _list_table_parts(node: ast.expr) -> list[tuple[ast.expr | None, ast.expr]] | None:
+    """Return the keys and values of a table in the order of the text, and with None in place of a key the tables that it takes in."""
+    if isinstance(node, ast.Dict):
+        return list(zip(node.keys, node.values, strict=True))
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        return [(None, node.left), (None, node.right)]
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dict" and len(node.args) < 2:
+        given = [(ast.copy_location(ast.Constant(one.arg), one.value) if one.arg else None, one.value) for one in node.keywords]
+        return [*((None, one) for one in node.args), *given]
+    return None
 
 
 def list_table_nodes(node: ast.expr, what: str, scope: Scope) -> tuple[list[ast.expr], Scope]:

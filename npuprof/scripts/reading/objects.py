@@ -69,7 +69,7 @@ def fold_object_attribute(node: ast.Attribute, scope: Scope, fold: Fold) -> Any:
     if owner is None:
         raise Unknown("")
     cls, made = owner
-    survey = _look_over(scope)
+    survey = look_over(scope)
     if survey.is_open or not _stands_alone(cls, survey):
         raise Unknown("")
     stores = survey.stores.get(node.attr, [])
@@ -83,7 +83,8 @@ def fold_object_attribute(node: ast.Attribute, scope: Scope, fold: Fold) -> Any:
     return _fold_initial(value, cls, Scope(init, cls), made, survey, fold)
 
 
-def _look_over(scope: Scope) -> _Survey:
+def look_over(scope: Scope) -> _Survey:
+    """Return what gives attributes their values in the module of a scope."""
     while scope.outer is not None:
         scope = scope.outer
     survey: _Survey | None = scope.memo.get("objects")
