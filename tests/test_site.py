@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import os
+import re
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
@@ -271,6 +272,42 @@ def test_every_link_of_every_page_leads_to_a_file_and_a_place_in_it(site: Path) 
             assert there.is_file(), (path, link)
             if place and (there.name in ("catalogue.html", "rules.html") or there.parent.name == "docs"):
                 assert place in pages[there].ids, (path, link)
+
+
+def test_no_two_regions_of_a_page_have_one_name(repo: Repo, run: Run) -> None:
+    override = '[[override]]\nmatch = { product = "atlas-a3" }\noptions = { hccl_timeout = 1 }\n'
+    repo.commit({**PRESETS, "job": PRESETS["job"] + override})
+    (repo.folder / "train.py").write_text('custom_op.parameter_map["op_debug_level"].i = 1\n')
+    assert run("site", "public", "--scripts", "train.py").code == 0
+    for path in (repo.folder / "public").rglob("*.html"):
+        text = path.read_text()
+        regions = re.findall(r'role="region" aria-label="([^"]*)"', text)
+        regions += [
+            html.escape(re.search(rf'id="{one}">([^<]*)', text)[1]) for one in re.findall(r'<section aria-labelledby="([^"]*)"', text)
+        ]
+        assert len(set(regions)) == len(regions), (path, regions)
+
+
+def test_the_catalogue_says_how_many_presets_have_each_setting_in_force(repo: Repo, run: Run) -> None:
+    mixlist = 'modify_mixlist = { black-list = { to-add = ["Add"], to-remove = ["Mul"] } }\n'
+    repo.commit({**PRESETS, "mix": f"[options]\n{mixlist}[env]\nHCCL_ALGO = 'x'\n"})
+    assert run("site", "public").code == 0
+    rows = (repo.folder / "public/catalogue.html").read_text().split("<tr id=")
+    told = {row.split('"')[1]: re.search(r">in (\d+) preset", row) for row in rows[1:]}
+    shown = {key: int(found[1]) for key, found in told.items() if found}
+    assert shown == {"hccl_timeout": 3, "precision_mode": 1, "precision_mode_v2": 2, "modify_mixlist": 1, "env.HCCL_ALGO": 1}
+
+
+@pytest.mark.parametrize(("number", "apart"), [(300, False), (301, True)])
+def test_the_text_of_a_big_family_is_a_page_of_its_own(
+    number: int, apart: bool, store: Callable[..., Path], run: Run, tmp_path: Path
+) -> None:
+    store({"base": "[options]\n", **{f"p{one}": 'profile.extends = ["base"]\n' for one in range(number - 1)}})
+    assert run("site", "public").code == 0
+    page = Page(tmp_path / "public" / ("family-text.html" if apart else "family.html"))
+    assert f"extends base {', '.join(sorted(f'p{one}' for one in range(number - 1)))[:40]}".replace(", ", " , ") in page.text
+    assert (tmp_path / "public/family-text.html").exists() == apart
+    assert ("family-text.html" in Page(tmp_path / "public/family.html").links) == apart
 
 
 def test_the_documentation_is_part_of_a_site(site: Path) -> None:

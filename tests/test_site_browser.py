@@ -319,11 +319,82 @@ def test_what_is_written_as_code_can_be_copied(browser: Any, site: Path) -> None
     first = page.locator("details").first
     first.locator("summary").click()
     first.get_by_role("button").click()
-    page.get_by_text("Copied").wait_for()
+    page.locator("[role=status]", has_text="Copied").wait_for(state="attached")  # for who does not see the button
+    assert first.get_by_role("button").inner_text() == "Copied"
     copied = page.evaluate("navigator.clipboard.readText()")
     assert copied == first.locator("pre").inner_text()
     assert "op_wait_timeout" in copied
     context.close()
+
+
+def test_the_colours_of_the_family_are_said_in_words_and_stand_in_its_address(page: Any, site: Path) -> None:
+    open_page(page, site, "family.html")
+    said = page.locator("#family a").evaluate_all("(all) => all.map((one) => one.querySelector('title').textContent)")
+    assert {"base/one, training", "broken, broken"} <= set(said)
+    page.get_by_label("Colour by").select_option("scenario")
+    assert page.url.endswith("#colour=scenario")
+    page.get_by_label("Search").fill("leaf3")
+    page.get_by_label("Search").press("Enter")
+    page.wait_for_url("**/family.html#leaf3&colour=scenario")
+    page.reload()
+    assert page.locator("#around").get_attribute("data-colour") == "scenario"
+    page.go_back()
+    page.wait_for_function("!document.getElementById('around') && document.getElementById('family').dataset.colour === 'scenario'")
+
+
+def test_a_big_family_opens_at_its_greatest_root(browser: Any, tmp_path: Path) -> None:
+    from npuprof.__main__ import main
+
+    presets = {"zz/base": "", "mix/in": "", **{f"a{number}": 'profile.extends = ["mix/in"]\n' for number in range(3)}}
+    presets |= {f"zz/m{number}": 'profile.extends = ["zz/base", "mix/in"]\n' for number in range(9)}
+    presets |= {f"zz/n{number}": f'profile.extends = ["zz/m{number % 9}"]\n' for number in range(40)}
+    build_store(tmp_path / "profiles", presets)
+    assert main(["site", str(tmp_path / "public"), "--store", str(tmp_path / "profiles")]) == 0
+    context = browser.new_context(viewport={"width": 900, "height": 700})
+    page = context.new_page()
+    page.goto(f"file://{tmp_path}/public/family.html")
+    box = page.locator('#family a[data-name="zz/base"]').bounding_box()
+    assert 0 < box["x"] < 900
+    context.close()
+
+
+def test_the_releases_that_are_compared_stand_in_the_address_beside_the_filters(page: Any, site: Path) -> None:
+    open_page(page, site, "catalogue.html#kind=flag")
+    page.get_by_label("From CANN").select_option("8.0.0")
+    page.get_by_label("To CANN").select_option("9.0.0")
+    assert page.url.endswith("#kind=flag&from=8.0.0&to=9.0.0")
+    told = page.locator("#told").inner_text()
+    page.get_by_label("Kind").select_option("option")
+    assert page.url.endswith("#kind=option&from=8.0.0&to=9.0.0")
+    page.reload()
+    assert page.locator("#told").inner_text() == told
+    assert page.get_by_label("From CANN").input_value() == "8.0.0"
+
+
+def test_the_catalogue_is_filtered_by_what_presets_set(page: Any, site: Path) -> None:
+    open_page(page, site, "catalogue.html#here=set")
+    assert page.locator("#catalogue tbody tr:visible th code").all_inner_texts() == ["deterministic", "hccl_timeout", "op_wait_timeout"]
+    page.get_by_label("In presets").select_option("not set")
+    assert page.locator("#catalogue tbody tr:visible", has_text="hccl_timeout").filter(has_text="in 2").count() == 0
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_text_is_as_big_as_the_reader_wants_it(page: Any, site: Path, path: str) -> None:
+    page.set_viewport_size({"width": 640, "height": 800})
+    open_page(page, site, path)
+    sizes = "[...document.querySelectorAll('p, td, dd, h1')].slice(0, 50).map((one) => parseFloat(getComputedStyle(one).fontSize))"
+    before = page.evaluate(sizes)
+    page.evaluate("document.documentElement.style.fontSize = '200%'")
+    assert page.evaluate(sizes) == [2 * size for size in before]
+    assert page.evaluate("document.documentElement.scrollWidth") <= 640
+
+
+@pytest.mark.parametrize("path", ["family.html", "family.html#base%2Fone", "boards.html", "compare.html#base%2Fone&leaf3&leaf4&leaf5"])
+def test_what_is_wide_on_a_screen_fits_a_printed_page(page: Any, site: Path, path: str) -> None:
+    page.set_viewport_size({"width": 1020, "height": 720})
+    open_page(page, site, path)
+    page.emulate_media(media="print")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1020
 
 
 def test_all_is_reached_by_keyboard(page: Any, site: Path) -> None:

@@ -72,6 +72,7 @@ class _Building:
         content = Content(
             self.writer.store, tuple(self.told), self.paths, past, Board(*list_columns(), self.cells),
             tuple(build_upgrades(configs, self.asked.release)), self.asked.release, self.asked.scripts, tuple(paths),
+            data.count_settings(self.settings),
         )  # fmt: skip
         self.files |= self.writer.build_lists(content)
         self.files |= self.writer.build_documentation()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -92,6 +92,22 @@ def build_search(presets: Sequence[Told], paths: Mapping[str, str], settings: Ma
         [[row.key, row.summary] for row in list_catalogue_rows()],
         [[row.code, row.title] for row in list_rule_rows()],
     )
+
+
+def count_settings(settings: Mapping[str, Sequence[tuple[str, str]]]) -> dict[str, int]:
+    """Return how many presets set each record of the catalogue, by the places that they set."""
+    known = {row.key for row in list_catalogue_rows()}
+    found: dict[str, int] = {}
+    for rows in settings.values():
+        for key in {_find_record(key, known) for key, _ in rows}:
+            found[key] = found.get(key, 0) + 1
+    return found
+
+
+def _find_record(key: str, known: Container[str]) -> str:
+    while key not in known and "." in key:
+        key = key.rpartition(".")[0]
+    return key
 
 
 def _fold(numbers: list[int]) -> list[int]:

@@ -55,6 +55,7 @@ class _Writer:
         self.paths = paths
         self.pictures: dict[str, bytes] = {}
         self.heading = topic.title
+        self.regions: dict[str, int] = {}
 
     def write(self) -> str:
         """Return the text below the title."""
@@ -81,7 +82,9 @@ class _Writer:
 
     def _write_block(self, token: Token) -> str:
         if token.type == "table_open":
-            return f'<div class="wide" role="region" aria-label="{escape_html(self.heading)}" tabindex="0"><table>\n'
+            number = self.regions[self.heading] = self.regions.get(self.heading, 0) + 1  # each is told by a name of its own
+            label = f"{self.heading}, table{f' {number}' if number > 1 else ''}"
+            return f'<div class="wide" role="region" aria-label="{escape_html(label)}" tabindex="0"><table>\n'
         if token.type == "table_close":
             return "</table></div>\n"
         return f'<pre tabindex="0"><code>{_escape_code(token.content)}</code></pre>\n'

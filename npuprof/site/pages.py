@@ -32,11 +32,16 @@ _MENU = (
     ("rules.html", "Rules"),
     ("docs/index.html", "Docs"),
 )
+#: Of how many presets the text stands below the picture; that of more is a page of its own, as no page shall be heavy.
+_MOST_BELOW = 300
 _WORST = {"error": 0, "warning": 1, "info": 2, "": 3}
 
 
 class Content(Record):
-    """What the lists show. ``scripts`` are what an upgrade touches in scripts, by path; ``sides`` are all that can be compared."""
+    """What the lists show. ``scripts`` are what an upgrade touches in scripts, by path; ``sides`` are all that can be compared.
+
+    ``set_by`` says how many presets set each setting.
+    """
 
     store: str
     presets: tuple[Told, ...]
@@ -47,6 +52,7 @@ class Content(Record):
     release: str
     scripts: tuple[tuple[str, tuple[Any, ...]], ...]
     sides: tuple[str, ...]
+    set_by: dict[str, int]
 
 
 class Around(Record):
@@ -99,21 +105,26 @@ class Writer:
         rows = sorted(
             (self._build_row(page, content) for page in content.presets), key=lambda row: (_WORST[row.preset.worst], row.preset.name)
         )
-        board, family = content.board, draw_family(parents)
+        board, family, groups = content.board, draw_family(parents), _group_by_parents(content.presets)
         order = {name: number for number, name in enumerate(name for box in family.boxes for name in box.names)}
         values: dict[str, dict[str, Any]] = {
             "index.html": {"pages": rows, "summary": _summarise(content.presets), "head": content.past.head},
             "search.html": {},
-            "family.html": {"family": family, "parents": parents, "marks": marks, "order": order, "longest": LONGEST_NAME},
+            "family.html": {
+                "family": family, "groups": groups, "apart": len(parents) > _MOST_BELOW, "marks": marks, "order": order,
+                "longest": LONGEST_NAME, "said": {page.name: _say_colours(page) for page in content.presets},
+            },
             "compare.html": {"names": content.sides},
             "boards.html": {
                 "board": board, "groups": group_rows(board), "upgrades": content.upgrades, "release": content.release,
                 "scripts": content.scripts,
             },
-            "catalogue.html": dict(_build_catalogue(list_catalogue_rows())),
+            "catalogue.html": dict(_build_catalogue(list_catalogue_rows(), content.set_by)),
             "rules.html": {"rows": list_rule_rows()},
         }  # fmt: skip
-        labels = dict(_MENU)
+        if len(parents) > _MOST_BELOW:
+            values["family-text.html"] = {"groups": groups}
+        labels = {**dict(_MENU), "family-text.html": "Family as text"}
         return {path: self.fill(path, path, labels[path], **shown).encode() for path, shown in values.items()}
 
     def _build_row(self, page: Told, content: Content) -> _Row:
@@ -147,12 +158,26 @@ def list_owners(page: Told, past: Past) -> list[str]:
     return list(dict.fromkeys([*([page.owner] if page.owner else []), *past.owners.get(page.name, ())]))
 
 
+def _group_by_parents(presets: Sequence[Told]) -> list[tuple[tuple[str, ...], list[Told]]]:
+    """Return the presets that extend the same together, those that extend nothing first."""
+    groups: dict[tuple[str, ...], list[Told]] = {(): []}
+    for page in presets:
+        groups.setdefault(tuple(dict.fromkeys(page.parents)), []).append(page)
+    return [(parents, held) for parents, held in groups.items() if held]
+
+
+def _say_colours(page: Told) -> str:
+    """Return in words what the colours of a picture say of a preset."""
+    found = "broken" if not page.is_resolved else page.worst if page.worst in ("error", "warning") else ""
+    return "".join(f", {word}" for word in (found, page.scenario if page.scenario in SCENARIOS else "") if word)
+
+
 def _show(value: Any) -> Any:
     """Return what a template shows of a value: no character that shows nothing by itself. What is markup already stays so."""
     return escape_lines(value) if type(value) is str else value
 
 
-def _build_catalogue(rows: list[CatalogueRow]) -> Mapping[str, Any]:
+def _build_catalogue(rows: list[CatalogueRow], set_by: Mapping[str, int]) -> Mapping[str, Any]:
     known = releases.load_releases()
     shown = []
     for row in rows:
@@ -161,7 +186,14 @@ def _build_catalogue(rows: list[CatalogueRow]) -> Mapping[str, Any]:
             [name for name, state in zip(known, option.states, strict=False) if state != "."] if option and option.states else list(known)
         )
         names = [text.partition(":")[0] for text in row.surfaces]
-        shown.append({**row._asdict(), "surface_names": names, "read_by": read_by if len(read_by) < len(known) else ["any"]})
+        shown.append(
+            {
+                **row._asdict(),
+                "surface_names": names,
+                "read_by": read_by if len(read_by) < len(known) else ["any"],
+                "set_by": set_by.get(row.key, 0),
+            }
+        )
     families = dict.fromkeys(products.find_product_family(name) for name in products.product_names())
     return {
         "rows": shown, "kinds": list(KINDS.values()), "releases": list(reversed(known)), "products": list(families),

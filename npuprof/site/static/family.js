@@ -11,7 +11,9 @@
 
   function setUp() {
     const picture = find("family"), region = picture.parentElement;
-    const links = [...picture.querySelectorAll("a")], names = links.map((one) => one.dataset.name);
+    const links = [...picture.querySelectorAll("a")];
+    const names = links.map((one) => (one.dataset.name = one.querySelector("title").textContent.split(", ")[0]));  // behind it stand the colours in words
+    find("names").append(...names.map((name) => make("option", undefined, { value: name })));
     const place = new Map(names.map((name, index) => [name, index]));
     const up = names.map(() => []), down = names.map(() => []), second = new Set();
     for (const path of picture.querySelectorAll("path")) {
@@ -126,22 +128,30 @@
       if (hits.length) hits[0].scrollIntoView({ block: "nearest", inline: "center" });
       say(`${hits.length} found`);
     };
-    const follow = () => { field.value = readFragment()[0] || ""; search(); };
-    const clear = () => { if (location.hash) location.hash = ""; field.value = ""; search(); };
+    // The address holds the preset that is looked at and the colours: #NAME&colour=scenario.
+    const write = (name) => { location.hash = [name && encodeURIComponent(name), colour.selectedIndex && `colour=${colour.value}`].filter(Boolean).join("&"); };
+    const follow = () => {
+      colour.value = npuprof.readChoice().get("colour") || "";
+      if (colour.selectedIndex < 0) colour.selectedIndex = 0;
+      recolour();
+      field.value = readFragment().find((part) => !part.startsWith("colour=")) || "";
+      search();
+    };
+    const clear = () => { field.value = ""; if (location.hash) write(""); search(); };
     const legend = document.querySelector(".legend");
     const recolour = () => {
       for (const one of region.querySelectorAll("svg")) one.dataset.colour = colour.value;
       for (const part of legend.children) part.hidden = !part.classList.contains(`by-${colour.value}`);
     };
     field.addEventListener("input", search);
-    field.addEventListener("change", () => { if (place.has(field.value.trim())) location.hash = encodeURIComponent(field.value.trim()); });
-    colour.addEventListener("change", recolour);
+    field.addEventListener("change", () => { if (place.has(field.value.trim())) write(field.value.trim()); });
+    colour.addEventListener("change", () => { recolour(); write(place.has(field.value.trim()) ? field.value.trim() : ""); });
     find("whole").addEventListener("click", clear);
     npuprof.addButtons(field.form, null);
     npuprof.watchKeys(field, clear);
     window.addEventListener("hashchange", follow);
-    recolour();
-    const greatest = names.map((_, index) => index).filter((index) => !up[index].length).sort((one, other) => measure(other, down).size - measure(one, down).size)[0];
+    const below = down.map((found, above) => found.filter((one) => !second.has(`${above} ${one}`)));
+    const greatest = names.map((_, index) => index).filter((index) => !up[index].length).sort((one, other) => measure(other, below).size - measure(one, below).size)[0];
     if (greatest !== undefined) region.scrollLeft = Number(links[greatest].querySelector("text").getAttribute("x")) - region.clientWidth / 2;
     follow();
   }

@@ -29,9 +29,18 @@ const npuprof = (() => {
     document.head.append(script);
   };
 
+  // What changes on a button is not read out by itself: it is told beside the page as well.
+  const announce = (text) => {
+    const place = find("told-aside") || make("p", undefined, { id: "told-aside", role: "status", class: "aside" });
+    if (!place.isConnected) document.body.append(place);
+    place.textContent = "";
+    setTimeout(() => { place.textContent = text; }, 50);
+  };
+
   async function copyText(button, text) {
     const before = button.dataset.label || (button.dataset.label = button.textContent);
     try { await navigator.clipboard.writeText(text); button.textContent = "Copied"; } catch { button.textContent = "Cannot copy"; }
+    announce(button.textContent);
     setTimeout(() => { button.textContent = before; }, 2000);
   }
 
@@ -84,6 +93,7 @@ const npuprof = (() => {
       if (columns.has(one)) { const held = columns.get(one)[index]; return one.value === "-" ? !held.length : held.includes(one.value); }
       const held = row.dataset[one.dataset.filter] || "", parts = held.split(" ");
       if (one.dataset.filter === "state") return held === one.value;
+      if (one.dataset.filter === "here") return (held || "not set") === one.value;
       return parts.includes(one.value) || (one.dataset.filter === "release" && parts.includes("any")) || (one.dataset.filter === "product" && !held);
     });
     const apply = () => {
@@ -107,7 +117,11 @@ const npuprof = (() => {
       const chosen = words.length || filters.some((one) => one.value);
       say(chosen ? `${left} of ${every}` : `${every}`);
     };
-    const choose = () => { apply(); writeChoice(new Map([["q", field.value.trim()], ...filters.map((one) => [one.dataset.filter || one.dataset.name, one.value])])); };
+    const choose = () => {
+      apply();
+      const others = [...readChoice()].filter(([name]) => document.querySelector(`select#${name}`));  // which releases are held against each other
+      writeChoice(new Map([["q", field.value.trim()], ...filters.map((one) => [one.dataset.filter || one.dataset.name, one.value]), ...others]));
+    };
     const follow = () => {
       const choice = readChoice(), target = choice.size ? null : find(decode(location.hash.slice(1)));
       if (target && !rows.includes(target)) return;  // a place of the page, not of the list
@@ -146,9 +160,15 @@ const npuprof = (() => {
       find("net").replaceChildren(...rows.flatMap(([title, keys]) => [make("dt", title), make("dd", [...keys].sort().join(", "))]));
       find("told").textContent = last <= first ? "Choose a later release." : `${fresh.size} new, ${gone.size} gone, ${defaults} defaults changed`;
     };
-    form.addEventListener("change", apply);
+    const follow = () => {
+      const choice = readChoice();
+      for (const one of [from, to]) { one.value = choice.get(one.id) || ""; if (one.selectedIndex < 0) one.selectedIndex = 0; }
+      apply();
+    };
+    form.addEventListener("change", () => { apply(); writeChoice(new Map([...readChoice(), ["from", from.value], ["to", to.value]])); });
     form.addEventListener("submit", (event) => event.preventDefault());
-    apply();
+    window.addEventListener("hashchange", follow);
+    follow();
   }
 
   function setUpCopying() {
