@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -165,6 +166,30 @@ deterministic = 1
 precision_mode = "force_fp16"
 
 """
+
+
+@pytest.mark.parametrize("size", [0, 300_000])
+def test_what_the_shell_opens_is_imported_as_what_it_begins_with(logs: Path, size: int) -> None:
+    """A pipe can be read once: what was looked at to tell logs from scripts is read all the same, and so is what comes after that."""
+    script = b'import tensorflow as tf\ncustom_op.parameter_map["hccl_timeout"].i = 1800\n'
+    log = (logs / "good.log").read_bytes() + b"noise\n" * (size // 6)
+    for given, said in (
+        (log, ["what was in force by a pipe", "deterministic = 1"]),
+        (script + b"#\n" * (size // 2), ["hccl_timeout = 1800"]),
+    ):
+        ours, theirs = os.pipe()
+
+        def give(given: bytes = given, theirs: int = theirs) -> None:
+            with open(theirs, "wb") as file:
+                file.write(given)
+
+        writer = threading.Thread(target=give)
+        writer.start()
+        words = [sys.executable, "-m", "npuprof", "import", f"/dev/fd/{ours}"]
+        shown = subprocess.run(words, capture_output=True, text=True, pass_fds=[ours], cwd=logs, check=False)
+        os.close(ours)
+        writer.join()
+        assert (shown.returncode, [one in shown.stdout for one in said]) == (0, [True] * len(said)), shown.stderr
 
 
 def test_the_preset_of_a_run_is_what_verify_calls_in_force(logs: Path, run: Any) -> None:

@@ -20,7 +20,8 @@ from adapterlogs.stage import Epoch, Plan, Session
 from growth import measure_growth
 from repositories import Repo, fast_import
 
-from npuprof.runs import index
+from npuprof.resolve.digests import load_sha256
+from npuprof.runs import index, index_file, indexed
 from npuprof.runs.clues import read_clues
 from npuprof.store.repository import Repository
 
@@ -118,6 +119,17 @@ def test_a_preset_that_was_renamed_is_compared_with_what_it_is_now(repo: Repo, r
     repo.commit({"bert": "[options]\nhccl_timeout = 5\n"})
     other = next(one for one in found(run, digest) if one["name"] == "bert")
     assert (other["renamed_to"], bool(other["changes_since"])) == (None, True), "a name that is there again is the name that is meant"
+
+
+def test_a_preset_that_is_renamed_and_not_committed_is_compared_with_what_it_is_now(repo: Repo, run: Any) -> None:
+    repo.commit({"base": BASE.format(600), "bert": HEIR})
+    digest, _ = digests_of(run, "bert")
+    repo.git("mv", "profiles/bert.toml", "profiles/large.toml")
+    repo.git("commit", "-qm", "rename")
+    repo.git("mv", "profiles/large.toml", "profiles/huge.toml")
+    repo.write({"base": BASE.format(700)})
+    moved = {one["name"]: (one["renamed_to"], len(one["changes_since"])) for one in found(run, digest)}
+    assert moved == {"bert": ("huge", 1), "large": ("huge", 1)}
 
 
 def test_what_only_the_work_tree_has_is_told_and_what_nobody_had_is_exit_1(repo: Repo, run: Any) -> None:
@@ -317,15 +329,15 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
-def load(repo: Repo) -> index.Index:
+def load(repo: Repo) -> indexed.Index:
     repository = Repository(str(repo.folder / "profiles"))
     return index.load_index(repository, index.list_commits(repository))
 
 
-def describe(built: index.Index) -> dict[str, dict[str, index.Digests]]:
+def describe(built: indexed.Index) -> dict[str, dict[str, indexed.Digests]]:
     """Return the presets of every commit."""
-    now: dict[str, index.Digests] = {}
-    found: dict[str, dict[str, index.Digests]] = {}
+    now: dict[str, indexed.Digests] = {}
+    found: dict[str, dict[str, indexed.Digests]] = {}
     for state in built.states:
         for name, digests in state.changed.items():
             now = {**now, name: digests} if digests is not None else {key: value for key, value in now.items() if key != name}
@@ -373,7 +385,7 @@ def test_an_index_of_another_user_is_neither_read_nor_written(repo: Repo, run: A
     repo.commit({"base": BASE.format(600), "bert": HEIR})
     load(repo)
     before = kept()[0].read_bytes()
-    monkeypatch.setattr(index, "is_own_folder", lambda folder: False)
+    monkeypatch.setattr(index_file, "is_own_folder", lambda folder: False)
     assert load(repo).added == 1
     assert kept()[0].read_bytes() == before
 
@@ -385,7 +397,7 @@ def test_a_poisoned_index_that_is_sealed_gives_no_wrong_answer(repo: Repo, run: 
     body = path.read_bytes().rpartition(b"# npuprof sha256:")[0]
     poisoned = body.replace(digests_of(run, "bert")[0].encode(), b"f" * 64)
     assert poisoned != body
-    path.write_bytes(poisoned + b"# npuprof sha256:" + index.load_sha256()(poisoned).hexdigest().encode() + b"\n")
+    path.write_bytes(poisoned + b"# npuprof sha256:" + load_sha256()(poisoned).hexdigest().encode() + b"\n")
     assert run("whatran", "f" * 64).code == 1
 
 
@@ -415,7 +427,7 @@ def history(commits: int) -> list[Mapping[str, str]]:
 
 @pytest.mark.slow
 def test_building_the_index_is_linear_in_the_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index, "_read_index", lambda *asked: None)
+    monkeypatch.setattr(index_file, "read_index", lambda *asked: None)
 
     def build(count: int) -> Callable[[], object]:
         repo = fast_import(tmp_path / f"r{count}", history(count))

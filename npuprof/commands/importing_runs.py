@@ -43,10 +43,8 @@ def _is_evidence(path: str) -> bool:
         return True  # scripts are read by their paths, which their presets name
     if os.path.isdir(path):
         return is_evidence(path, None)
-    if output.is_handed_over(path):
-        return False  # what is read of it now is not there for who reads it then
     try:
-        head = output.read_plain_file(path, 4096, whole=False)
+        head = output.peek_handed_over(path, 1 << 16) if output.is_handed_over(path) else output.read_plain_file(path, 4096, whole=False)
     except (OSError, ValueError):
         return False
     return (path.endswith((".log", ".pbtxt")) or b"(" in head) and is_evidence(path, head)
@@ -59,7 +57,13 @@ def answer_import(paths: Sequence[str], path: str | None, write: Callable[[dict[
     """
     evidence = read_told_evidence(paths)
     run = imported.import_evidence(evidence)
-    first = "standard input" if paths[0] == "-" else os.path.basename(os.path.normpath(paths[0]))
+    first = (
+        "standard input"
+        if paths[0] == "-"
+        else "a pipe"
+        if output.is_handed_over(paths[0])
+        else os.path.basename(os.path.normpath(paths[0]))
+    )
     label = first + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
     if not run.settings and not run.differing:
         what = f"nothing that differs from a default is proven by {', '.join(paths[:3])}"

@@ -47,6 +47,10 @@ def suggest_handing_over(path: str) -> str:
     return "name a file; what a pipe holds can be given as standard input"
 
 
+#: How pipes that a shell hands over begin, of which that was looked at: it can be read from them once.
+_AHEAD: dict[str, bytes] = {}
+
+
 def read_plain_file(path: str, most: int = LARGEST_FILE, whole: bool = True) -> bytes:
     """Return the bytes of a file; every path that npuprof reads comes through here.
 
@@ -63,7 +67,8 @@ def read_plain_file(path: str, most: int = LARGEST_FILE, whole: bool = True) -> 
             _refuse_special(found.st_mode)
         if whole and size > most:
             raise _build_too_long_error(most)
-        pieces = [_read_piece(file, min(size, most) + 1)]
+        ahead = _AHEAD.pop(path, b"") if whole else b""
+        pieces = [ahead + _read_piece(file, min(size, most) + 1)]
         total = len(pieces[0])
         ended = size and total == size and stat.S_ISREG(found.st_mode)  # a read that gave less than was asked for
         while pieces[-1] and total <= most and not ended:
@@ -74,6 +79,25 @@ def read_plain_file(path: str, most: int = LARGEST_FILE, whole: bool = True) -> 
             raise _build_too_long_error(most)
         return b"".join(pieces)[:most]
     return pieces[0] if len(pieces) == 1 or not pieces[1] else b"".join(pieces)
+
+
+def peek_handed_over(path: str, least: int) -> bytes:
+    """Return how what the caller's shell hands over begins; who reads it after that gets it all the same. Raises OSError."""
+    if path in _AHEAD:
+        return _AHEAD[path]
+    with open(path, "rb", buffering=0) as file:
+        head = piece = _read_piece(file, least)
+        while piece and len(head) < least:
+            piece = _read_piece(file, least - len(head))
+            head += piece
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):  # that is opened anew each time
+            _AHEAD[path] = head
+    return head
+
+
+def take_ahead(path: str) -> bytes:
+    """Return what was read of a path to look at it, which whoever opens it does not find there any more."""
+    return _AHEAD.pop(path, b"")
 
 
 def _read_piece(file: IO[bytes], size: int) -> bytes:

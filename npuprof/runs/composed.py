@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from npuprof.runs.index import Digests, Index
+from npuprof.runs.indexed import Digests, Index
 
 
 def group_commits(index: Index, names: Collection[str], order: dict[str, int]) -> list[list[str]]:

@@ -10,7 +10,7 @@ from npuprof.model import NpuprofError, Record
 from npuprof.resolve.config import Config
 from npuprof.runs.evidence import Evidence
 from npuprof.runs.found import CANNOT_TELL, IN_FORCE, NOT_IN_FORCE
-from npuprof.runs.index import Index
+from npuprof.runs.indexed import Index
 from npuprof.runs.verdicts import judge_process
 
 

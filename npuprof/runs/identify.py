@@ -12,12 +12,13 @@ from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
 from npuprof.runs.clues import Clue
 from npuprof.runs.composed import group_commits
-from npuprof.runs.index import Index, list_commits, list_configs, load_index
+from npuprof.runs.index import list_commits, list_configs, load_index
+from npuprof.runs.indexed import Index
 from npuprof.store import Folder
 from npuprof.store.commits import Commit, load_commit_headers
 from npuprof.store.one_time import parse_assignments
 from npuprof.store.parents import find_extended_profile
-from npuprof.store.renames import find_former_names
+from npuprof.store.renames import find_former_names, find_uncommitted_names
 from npuprof.store.repository import Repository
 from npuprof.store.revisions import find_repository, load_repository_revision
 from npuprof.store.spec import Workspace, build_context
@@ -280,8 +281,12 @@ class Identifier:
         if self._new_names is None and repository is not None:
             self._new_names = {}
             with suppress(NpuprofError):
-                formers = find_former_names(repository.git, "HEAD", repository.find_layout("HEAD"), set(self._list_names()))
-                self._new_names = {former.name: now for now, known in formers.items() for former in known}
+                layout = repository.find_layout("HEAD")
+                moved = find_uncommitted_names(repository.git, layout)
+                called = {moved.get(name, name): name for name in self._list_names()}  # as HEAD calls them, and as they are called now
+                formers = find_former_names(repository.git, "HEAD", layout, set(called))
+                self._new_names = {former.name: called[name] for name, known in formers.items() for former in known}
+                self._new_names |= {old: new for old, new in called.items() if old != new}
         return (self._new_names or {}).get(name, "")
 
 

@@ -7,63 +7,30 @@ it changed. What is kept is a help and no proof: whoever finds a digest by it lo
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from npuprof.catalog import load_built_part
-from npuprof.model import NpuprofError, Record, __version__
-from npuprof.report.output import read_plain_file
+from npuprof.model import NpuprofError
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
-from npuprof.resolve.digests import FORM, load_sha256
 from npuprof.resolve.points import ContextMap
-from npuprof.store.bare import is_own_folder
+from npuprof.runs import index_file
+from npuprof.runs.indexed import Digests, Index, State
 from npuprof.store.commits import find_former_folder
 from npuprof.store.layout import read_globs
 from npuprof.store.parents import find_extended_profile, is_source_reference
 from npuprof.store.repository import Repository, TreeFile
 from npuprof.store.revision import Revision
 from npuprof.store.revisions import find_pin
-from npuprof.store.sources.mirror import UNTOLD, find_cache_folder
+from npuprof.store.sources.mirror import UNTOLD
 from npuprof.store.versions import parse_version_text
 
-_SCHEMA = "npuprof.index/1"
-_SEAL = b"# npuprof sha256:"
 #: How often a store may have been moved to another folder.
 _MOST_MOVES = 8
 #: How many states of the store are kept in memory: those that references with an @ lead to.
 _REVISIONS = 200
-#: No index is longer, in bytes.
-_LARGEST = 512 * 1024 * 1024
-
-
-class Digests(NamedTuple):
-    """The digests of a preset: of its layers, and of what it resolves to, context by context."""
-
-    preset: str
-    resolved: tuple[str, ...]
-
-    def match(self, wanted: str) -> bool:
-        """Return whether one of them begins like this."""
-        return self.preset.startswith(wanted) or any(digest.startswith(wanted) for digest in self.resolved)
-
-
-class State(NamedTuple):
-    """Commits that have the same presets, and how those differ from the state before: None is a preset that is gone."""
-
-    key: str
-    commits: list[str]
-    changed: dict[str, Digests | None]
-
-
-class Holding(Record):
-    """A preset at commits that have a digest, newest first."""
-
-    name: str
-    commits: tuple[str, ...]
 
 
 class _Place(NamedTuple):
@@ -71,31 +38,6 @@ class _Place(NamedTuple):
 
     prefix: str
     key: str
-
-
-class Index:
-    """The digests of all presets at all commits of a repository."""
-
-    def __init__(self, repository: Repository) -> None:
-        self.repository = repository
-        self.states: list[State] = []
-        self.untold = False  #: whether some preset could not be resolved as a source is not on this machine
-        self.moving = False  #: whether some preset is made of what a tag may move
-        self.added = 0  #: how many commits were looked at now
-
-    def find(self, wanted: str, order: dict[str, int]) -> list[Holding]:
-        """Return the presets that had a digest which begins like this, each with its commits in an order."""
-        holding: set[str] = set()
-        found: dict[str, list[str]] = {}
-        for state in self.states:
-            for name, digests in state.changed.items():
-                if digests is not None and digests.match(wanted):
-                    holding.add(name)
-                else:
-                    holding.discard(name)
-            for name in holding:
-                found.setdefault(name, []).extend(commit for commit in state.commits if commit in order)
-        return [Holding(name, tuple(sorted(commits, key=order.__getitem__))) for name, commits in found.items() if commits]
 
 
 def list_commits(repository: Repository) -> dict[str, int]:
@@ -107,15 +49,15 @@ def list_commits(repository: Repository) -> dict[str, int]:
 
 def load_index(repository: Repository, order: dict[str, int]) -> Index:
     """Return the index of a repository: what is kept, and what commits have come since. Raises NpuprofError."""
-    path = _find_path(repository)
-    head = _describe(repository)
-    index = _read_index(path, head, repository) or Index(repository)
+    path = index_file.find_path(repository)
+    head = index_file.describe(repository)
+    index = index_file.read_index(path, head, repository) or Index(repository)
     known = {commit for state in index.states for commit in state.commits}
     missing = [commit for commit in reversed(order) if commit not in known]  # oldest first: each is like the one before
     if missing:
         index.added = len(missing)
         _Builder(index).add_commits(missing)
-        _keep_index(path, head, index)
+        index_file.keep_index(path, head, index)
     return index
 
 
@@ -268,89 +210,3 @@ def list_configs(config: Config) -> list[Config]:
         return [config]
     contexts = ContextMap(config)
     return [config, *(region.config for region in contexts.find_regions(contexts.touched))]
-
-
-# -- the file ----------------------------------------------------------------------------------------------------------
-
-
-def _find_path(repository: Repository) -> str:
-    mark = load_sha256()(os.fsencode(f"{os.path.realpath(repository.top)}\n{repository.prefix}")).hexdigest()[:16]
-    return os.path.join(find_cache_folder(), "history", f"{os.path.basename(repository.top) or 'root'}-{mark}.index")
-
-
-def _describe(repository: Repository) -> dict[str, Any]:
-    """Return what an index has to be of to be right: this npuprof, its catalogue, this repository with these tags."""
-    tags = repository.git.run_command("for-each-ref", "--format=%(objectname) %(refname)", "refs/tags/")
-    catalogue = repr(load_built_part("options")).encode()
-    return {
-        "schema": _SCHEMA,
-        "npuprof": __version__,
-        "form": FORM,
-        "catalogue": str(load_sha256()(catalogue).hexdigest()),
-        "store": repository.prefix,
-        "tags": str(load_sha256()(tags).hexdigest()),
-    }
-
-
-def _is_ours(path: str) -> bool:
-    """Return whether what is in the cache is this user's own: anybody can write an index that fits."""
-    folder = os.path.dirname(path)
-    return all(is_own_folder(one) for one in (find_cache_folder(), folder) if os.path.lexists(one)) and not os.path.islink(path)
-
-
-def _read_index(path: str, head: dict[str, Any], repository: Repository) -> Index | None:
-    """Return the index that is kept; None where there is none that is whole, ours, and of this repository as it is."""
-    try:
-        if not _is_ours(path) or os.stat(path).st_uid != os.geteuid():
-            return None
-        raw = read_plain_file(path, _LARGEST)
-    except (OSError, ValueError):
-        return None
-    body, seal, digest = raw.rpartition(_SEAL)
-    if not seal or load_sha256()(body).hexdigest().encode() != digest.strip():
-        return None
-    try:
-        lines = body.decode().splitlines()
-        kept = json.loads(lines[0])
-        index = Index(repository)
-        index.moving = kept.pop("moving")
-        if kept.pop("tags") != head["tags"] and index.moving:
-            return None
-        if kept != {name: value for name, value in head.items() if name != "tags"}:
-            return None
-        for line in lines[1:]:
-            key, commits, changed = json.loads(line)
-            index.states.append(State(key, commits, {name: _read_digests(row) for name, row in changed.items()}))
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
-        return None
-    return index
-
-
-def _read_digests(row: Any) -> Digests | None:
-    return None if row is None else Digests(str(row[0]), tuple(map(str, row[1:])))
-
-
-def _keep_index(path: str, head: dict[str, Any], index: Index) -> None:
-    """Keep an index for the next time; where that cannot be, or a source is missing, it is built again then."""
-    if index.untold or not _is_ours(path):
-        return
-    body = b"".join(_list_lines(head, index))
-    fresh = f"{path}.{os.getpid()}.new"
-    with suppress(OSError):
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        if not _is_ours(path):
-            return
-        try:
-            with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                file.write(body + _SEAL + load_sha256()(body).hexdigest().encode() + b"\n")
-            os.replace(fresh, path)
-        finally:
-            with suppress(FileNotFoundError):
-                os.unlink(fresh)
-
-
-def _list_lines(head: dict[str, Any], index: Index) -> Iterable[bytes]:
-    yield json.dumps({**head, "moving": index.moving}).encode() + b"\n"
-    for state in index.states:
-        changed = {name: [one.preset, *one.resolved] if one is not None else None for name, one in state.changed.items()}
-        yield json.dumps([state.key, state.commits, changed], ensure_ascii=True).encode() + b"\n"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from itertools import chain
-from typing import IO
 
 from npuprof.catalog.wire import load_attribute_names
 from npuprof.runs.evidence import Map, Process, Text, Values
 from npuprof.runs.evidence.lines import decode_text
+from npuprof.runs.evidence.places import Readable
 from npuprof.runs.evidence.scanning import Ahead, read_pieces
 
 _KEY = re.compile(rb'\s*key: "(_[\w.]+)"', re.ASCII)
@@ -26,7 +26,7 @@ _SIGNS = (b'"_graph_run_mode"', b'"_hcom_parallel"', b'"_iterations_per_loop"', 
 _BEGIN, _END, _LONGEST_BLOCK = (b"node {\n", b"library {\n", b"versions {\n"), b"\n}\n", 1 << 20
 
 
-def scan_dump(stream: IO[bytes], process: Process, tell: Callable[[int], None], most: int | None) -> int:
+def scan_dump(stream: Readable, process: Process, tell: Callable[[int], None], most: int | None) -> int:
     """Keep what a dump says in a process; return its size. Where it is not written as usual, each of its lines is read."""
     reader = _DumpReader()
     pieces = read_pieces(stream, most)

@@ -8,10 +8,10 @@ import stat
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import IO, NamedTuple
+from typing import NamedTuple, Protocol
 
 from npuprof.model import Finding, NpuprofError, Place
-from npuprof.report.output import describe_os_error, is_handed_over, name_special_file, suggest_handing_over
+from npuprof.report.output import describe_os_error, is_handed_over, name_special_file, suggest_handing_over, take_ahead
 
 #: Files of a folder that are read: logs, what a launcher kept of standard error, graph dumps.
 _SUFFIXES = (".log", ".txt", ".out", ".err", ".pbtxt", "")
@@ -74,8 +74,27 @@ def _describe(path: str) -> Source:
     return Source(path, os.sep.join(parts) or os.sep, pid, stamp, is_dump, writer)
 
 
+class Readable(Protocol):
+    """What bytes come from."""
+
+    def read(self, size: int, /) -> bytes:
+        """Return the next bytes, at most so many; none at the end."""
+
+
+class _Rejoined:
+    """A pipe of which the beginning was read already."""
+
+    def __init__(self, ahead: bytes, file: Readable) -> None:
+        self._ahead, self._file = ahead, file
+
+    def read(self, size: int, /) -> bytes:
+        """Return the next bytes."""
+        piece, self._ahead = self._ahead[:size], self._ahead[size:]
+        return piece or self._file.read(size)
+
+
 @contextmanager
-def open_source(path: str) -> Iterator[tuple[IO[bytes], int | None]]:
+def open_source(path: str) -> Iterator[tuple[Readable, int | None]]:
     """Give the bytes of a file, and how many there were when it was opened: it may grow faster than it is read. Raises NpuprofError."""
     if path == "-":
         if sys.stdin is None or sys.stdin.closed:
@@ -88,7 +107,8 @@ def open_source(path: str) -> Iterator[tuple[IO[bytes], int | None]]:
         if not handed and (name := name_special_file(mode)):
             raise _build_unread_error(path, f"it is {name}, not a file", suggest_handing_over(path))
         with open(path, "rb") as file:
-            yield file, os.fstat(file.fileno()).st_size if stat.S_ISREG(mode) else None
+            ahead = take_ahead(path) if handed else b""
+            yield _Rejoined(ahead, file) if ahead else file, os.fstat(file.fileno()).st_size if stat.S_ISREG(mode) else None
     except (OSError, ValueError) as error:
         raise _build_unread_error(path, describe_os_error(error, path)) from None
 

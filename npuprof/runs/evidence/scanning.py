@@ -6,7 +6,9 @@ What is held at a time is ``_PIECE`` and a line that it ends in, of at most ``_L
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import IO, Protocol
+from typing import Protocol
+
+from npuprof.runs.evidence.places import Readable
 
 _PIECE = 1 << 17  # what a processor has near at hand while it is searched for one word after the other
 _LONGEST = 1 << 18
@@ -32,7 +34,7 @@ class Reader(Protocol):
         """Return to which place lines were taken all at once, as they say what was read before."""
 
 
-def scan_stream(stream: IO[bytes], reader: Reader, tell: Callable[[int], None], most: int | None = None) -> int:
+def scan_stream(stream: Readable, reader: Reader, tell: Callable[[int], None], most: int | None = None) -> int:
     """Give a reader the lines of a stream that it may want, and return how many bytes there were; no more than ``most`` are read."""
     total = 0
     rest = b""
@@ -51,7 +53,7 @@ def scan_stream(stream: IO[bytes], reader: Reader, tell: Callable[[int], None], 
     return total
 
 
-def read_pieces(stream: IO[bytes], most: int | None) -> Iterator[bytes]:
+def read_pieces(stream: Readable, most: int | None) -> Iterator[bytes]:
     """Yield what a stream has, piece by piece, and no more than ``most`` bytes."""
     left = most
     while left is None or left > 0:
