@@ -32,9 +32,7 @@ class Set(Verb):
     append: list[str] = many(
         "--append", metavar="KEY=VALUE", text="Add to the end of a list, its own or the inherited one; may be repeated."
     )
-    where: list[str] = many(
-        "--where", metavar="COND", text="In all presets whose resolved values meet a condition, as in list --where."
-    )
+    where: list[str] = many("--where", metavar="COND", text="In all presets whose resolved values meet a condition, as in list --where.")
     yes: bool = flag("--yes", "-y", text="With --where: write without asking.")
     dry_run: bool = DRY_RUN
     no_check: bool = WRITE_ANYWAY

@@ -48,10 +48,11 @@ class Bisection:
         self._drops = drops
         self._runner = runner
         self._digests: dict[int, str] = {}
+        runner.ends = "-".join(self.find_digest(mask)[:16] for mask in (0, self.difference.every))
         self._rested_on: set[int] = set()  # combinations that the answer rests on: they are looked at a second time
         self.remarks: tuple[str, ...] = ()
         self.ends: Rates | None = None  # what the ends alone show
-        self._learned: dict[int, Rates] = {}  # what a combination is judged by: the ends, and all other combinations
+        self._learned: dict[str, Rates] = {}  # what a combination is judged by: the ends, and all other combinations
         self._verdicts: dict[int, str | None] = {}  # of what was learned so far
 
     # -- what is known ---------------------------------------------------------------------------------------------
@@ -87,18 +88,18 @@ class Bisection:
 
     def _find_judgement(self, mask: int) -> Judgement:
         """Return how the runs of a combination are judged."""
-        rates = self._learned.get(mask)
+        rates = self._learned.get(self.find_digest(mask))
         return self.judgement._replace(rates=rates) if rates is not None else self.judgement
 
     def _learn(self) -> None:
         """Work out how often good and bad combinations are bad, of all that were run; nothing where each is run once."""
         if self.ends is None:
             return
-        seen = {}
-        for mask in self.asked:
-            told = [self.judgement.judge_run(result) for result in self.list_results(mask)]
-            if bad_or_good := len(told) - told.count(UNKNOWN):
-                seen[mask] = told.count(BAD), bad_or_good
+        seen, ends = {}, (self.find_digest(0), self.find_digest(self.difference.every))
+        for digest, results in self._runner.journal.results.items():  # whatever way led there: who resumes is told the same
+            told = [self.judgement.judge_run(result) for result in results if result.ends == self._runner.ends]
+            if digest not in ends and (bad_or_good := len(told) - told.count(UNKNOWN)):
+                seen[digest] = told.count(BAD), bad_or_good
         every, self._learned = self.ends.learn(seen)
         self.judgement = self.judgement._replace(rates=every)
         self._verdicts.clear()

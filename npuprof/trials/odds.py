@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from math import exp, expm1, lgamma, log1p
+from typing import TypeVar
 
 from npuprof.model import Record
 
@@ -19,6 +20,7 @@ MOST_TIMES = 8
 UNTELLABLE = 0.2
 #: The ends are run so many times as often: every verdict rests on them. The next number is for ends that are too alike by then.
 ENDS_TIMES = (2, 4, 8)
+_Key = TypeVar("_Key")
 #: How often rates and combinations are worked out of each other; what changes after that is less than a doubt counts for.
 _PASSES = 4
 
@@ -49,7 +51,7 @@ class Rates(Record):
         counts = self.good_bad + bad * to_good, self.good_runs + runs * to_good, self.bad_bad + bad * to_bad, self.bad_runs + runs * to_bad
         return Rates(*(max(count, 0.0) for count in counts))  # what is taken away again may miss nothing by a rounding
 
-    def learn(self, seen: Mapping[int, tuple[int, int]]) -> tuple[Rates, dict[int, Rates]]:
+    def learn(self, seen: Mapping[_Key, tuple[int, int]]) -> tuple[Rates, dict[_Key, Rates]]:
         """Return the rates that these and all combinations show, and for each combination those that it is judged by: of all others.
 
         Of each it is known how many of its runs were bad, and how many there were.
