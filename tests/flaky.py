@@ -19,6 +19,7 @@ class Trials:
         self.results: dict[str, list[Result]] = {}
         self.journal = SimpleNamespace(results=self.results)
         self.running = 0
+        self.ends = ""
         self._judge = lambda mask: chance.random() < (bad if mask & planted == planted else good)
 
     def list_counted(self, digest: str) -> list[Result]:
@@ -27,7 +28,7 @@ class Trials:
     def drive(self, find_wanted: Any, watch: Any = None) -> None:
         while wanted := find_wanted(1):
             one = wanted[0]
-            self.results.setdefault(one.digest, []).append(Result(one.digest, int(self._judge(int(one.digest)))))
+            self.results.setdefault(one.digest, []).append(Result(one.digest, int(self._judge(int(one.digest))), ends=self.ends))
 
 
 def bisect_flaky(chance: random.Random, good: float, bad: float, repeat: int, size: int = 16) -> tuple[bool, float, int] | None:

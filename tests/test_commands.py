@@ -38,6 +38,7 @@ def presets(store: Any) -> None:
 #: Words, exit code.
 EXITS = [
     (["list"], 0), (["list", "--tree"], 0), (["list", "--where", "hccl_timeout == 1800"], 0), (["show", "leaf"], 0),
+    (["list", "--where", "hccl_timeout == 1800", "--where", "hccl_timeout > 1"], 0),
     (["show", "leaf", "--origin"], 0),
     (["explain", "leaf", "hccl_timeout"], 0), (["explain", "leaf", "deterministic"], 0), (["options"], 0), (["options", "dump"], 0),
     (["option", "hccl_timeout"], 0), (["option", "--", "--soc_version"], 0), (["option", "HCCL_EXEC_TIMEOUT"], 0),
@@ -76,6 +77,17 @@ def test_two_runs_are_byte_identical_and_nothing_in_a_pipe_is_coloured(run: Any,
     first = run(*words)
     assert run(*words) == first
     assert "\x1b" not in first.out + first.err
+
+
+def test_several_conditions_are_all_to_be_met(store: Any, run: Any) -> None:
+    """A second --where was refused once; an 'or' in one of them does not reach into the other."""
+    store({"a": "[options]\nhccl_timeout = 1733\n", "b": "[options]\nhccl_timeout = 1900\n", "c": "[env]\nX = 1\n"})
+    either = ["--where", "hccl_timeout == 1733 or env.X == 1", "--where", "hccl_timeout > 1000"]
+    assert [line.split()[0] for line in run("list", *either).out.splitlines() if line] == ["a"]
+    told = run("set", "env.NEW=1", *either, "--dry-run")
+    assert "a.toml" in told.out
+    assert "b.toml" not in told.out
+    assert "c.toml" not in told.out
 
 
 JSON = [

@@ -8,7 +8,7 @@ from copy import deepcopy
 from npuprof import checks, document, edit
 from npuprof.catalog import values
 from npuprof.catalog.written_condition import find_unknown_names
-from npuprof.commands.conditions import build_unknown_name_error, find_refused_values, meets_condition, parse_condition
+from npuprof.commands.conditions import build_unknown_name_error, find_refused_values, meets_condition, parse_conditions
 from npuprof.document.profile import Profile
 from npuprof.edit.assignments import locate_key
 from npuprof.edit.lists import find_changes, parse_list_change
@@ -28,9 +28,9 @@ from npuprof.store import Folder, one_time, spec
 class Bulk:
     """An edit of all presets that meet a condition, parents first: what one inherits by then is not written into it."""
 
-    def __init__(self, store: str | None, where: str, assignments: Sequence[str], appended: Sequence[str]) -> None:
+    def __init__(self, store: str | None, where: Sequence[str], assignments: Sequence[str], appended: Sequence[str]) -> None:
         self._store = store
-        self._wanted = parse_condition(where)
+        self._wanted = parse_conditions(where)
         self._assignments = assignments
         self._appended = appended
         self._home: Folder = spec.Workspace(store).store

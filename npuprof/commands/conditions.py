@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from npuprof import catalog
@@ -20,6 +20,12 @@ def parse_condition(text: str) -> Any:
         return written_condition.read_condition(text, _guess_value)
     except written_condition.ConditionError as error:
         raise NpuprofError([Finding("NP013", error.what, written_condition.LANGUAGE, error.hint)]) from None
+
+
+def parse_conditions(texts: Sequence[str]) -> Any:
+    """Return what all of several conditions ask, None where there is none. Raises NpuprofError for the first that is none."""
+    found = [parse_condition(text) for text in texts]
+    return found[0] if len(found) == 1 else parse_condition(" and ".join(f"({text})" for text in texts)) if found else None
 
 
 def _guess_value(key: str, value: Any, kind: str) -> Any:

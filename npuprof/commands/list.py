@@ -7,9 +7,9 @@ from contextlib import suppress
 from typing import Any
 
 from npuprof.catalog.written_condition import find_unknown_names
-from npuprof.commands.conditions import build_unknown_name_error, find_refused_values, meets_condition, parse_condition
+from npuprof.commands.conditions import build_unknown_name_error, find_refused_values, meets_condition, parse_conditions
 from npuprof.commands.parameters import OUTPUT, STORE, formats
-from npuprof.commands.verb import Verb, flag, option
+from npuprof.commands.verb import Verb, flag, many
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
@@ -38,8 +38,10 @@ class List(Verb):
 
     store: str | None = STORE
     tree: bool = flag("--tree", text="Show who extends whom.")
-    where: str | None = option(
-        "--where", metavar="COND", text="Only presets whose resolved values meet a condition, such as 'hccl_timeout > 1800'."
+    where: list[str] = many(
+        "--where",
+        metavar="COND",
+        text="Only presets whose resolved values meet a condition, as 'hccl_timeout > 1800'; all of several.",
     )
     versions: bool = flag("--versions", text="List the released versions instead; as markdown a changelog.")
     format: str = formats("text", "markdown", "json")
@@ -50,7 +52,7 @@ class List(Verb):
         return _list_versions(self.store) if self.versions else self._list_presets()
 
     def _list_presets(self) -> Answer:
-        wanted = parse_condition(self.where) if self.where is not None else None
+        wanted = parse_conditions(self.where)
         workspace = spec.Workspace(self.store)
         found: list[tuple[Profile, Config | None]] = []
         problems: dict[tuple[str, ...], Finding] = {}
@@ -82,7 +84,7 @@ class List(Verb):
         refused = find_refused_values(wanted) if wanted and not found else {}
         if refused:
             raise NpuprofError(list(refused.values()))
-        remarks = () if found or problems else (_explain_nothing(workspace.listed_store, self.where is not None),)
+        remarks = () if found or problems else (_explain_nothing(workspace.listed_store, bool(self.where)),)
         return Answer(forms, remarks, 2 if problems else 0, problems=tuple(problems.values()))
 
 

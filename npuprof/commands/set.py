@@ -7,7 +7,7 @@ from copy import deepcopy
 from typing import Any
 
 from npuprof.commands.parameters import DRY_RUN, PERSONAL, STORE, WRITE_ANYWAY
-from npuprof.commands.verb import Verb, argument, arguments, flag, many, option
+from npuprof.commands.verb import Verb, argument, arguments, flag, many
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
 
@@ -32,7 +32,7 @@ class Set(Verb):
     append: list[str] = many(
         "--append", metavar="KEY=VALUE", text="Add to the end of a list, its own or the inherited one; may be repeated."
     )
-    where: str | None = option("--where", metavar="COND", text="In all presets whose resolved values meet a condition, as in list --where.")
+    where: list[str] = many("--where", metavar="COND", text="In all presets whose resolved values meet a condition, as in list --where.")
     yes: bool = flag("--yes", "-y", text="With --where: write without asking.")
     dry_run: bool = DRY_RUN
     no_check: bool = WRITE_ANYWAY
@@ -42,7 +42,7 @@ class Set(Verb):
     def run(self) -> Answer:
         """Return the change as a unified diff, written unless it is a dry run. Raises NpuprofError, and writes nothing then."""
         self._refuse_unclear()
-        if self.where is not None:
+        if self.where:
             from npuprof.commands.bulk import Bulk
 
             bulk = Bulk(self.store, self.where, [*([self.spec] if self.spec else []), *self.assignments], self.append)
@@ -63,19 +63,19 @@ class Set(Verb):
     def _refuse_unclear(self) -> None:
         """Raise NpuprofError (NP902) for words that do not go together, or that are missing."""
         what = hint = ""
-        if self.where is None and self.spec is None:
+        if not self.where and self.spec is None:
             what, hint = "which preset is to be changed?", "name it, or choose presets with --where"
-        elif self.where is None and not self.append and self.spec and "=" in self.spec and not os.path.exists(self.spec):
+        elif not self.where and not self.append and self.spec and "=" in self.spec and not os.path.exists(self.spec):
             what, hint = "which preset is to be changed?", f"name it before: npuprof set NAME {self.spec}"
-        elif self.where is None and not (self.assignments or self.append):
+        elif not self.where and not (self.assignments or self.append):
             what, hint = f"what is to be set in {self.spec}?", "say KEY=VALUE, as in hccl_timeout=600"
-        elif self.where is not None and self.personal:
+        elif self.where and self.personal:
             what, hint = "--where and --personal do not go together", "a personal layer lies over one preset: name it"
-        elif self.where is not None and self.spec is not None and "=" not in self.spec:
+        elif self.where and self.spec is not None and "=" not in self.spec:
             what, hint = f"--where chooses the presets, and {self.spec!r} names one", "leave one of them out"
-        elif self.where is not None and not (self.spec or self.append):
+        elif self.where and not (self.spec or self.append):
             what, hint = "what is to be set where the condition holds?", "say KEY=VALUE, as in hccl_timeout=600"
-        elif self.where is None and self.yes:
+        elif not self.where and self.yes:
             what, hint = "--yes has no place without --where", "one preset is changed without asking"
         if what:
             raise NpuprofError([Finding("NP902", what, "", hint)])

@@ -274,7 +274,7 @@ def _build_metric_fields(bisection: Bisection) -> dict[str, Any] | None:
 
 
 def _build_odds_fields(bisection: Bisection) -> dict[str, Any] | None:
-    rates = bisection.judgement.rates
+    rates = bisection.ends
     if rates is None:
         return None
     ends = {"good": {"bad": rates.good_bad, "runs": rates.good_runs}, "bad": {"bad": rates.bad_bad, "runs": rates.bad_runs}}

@@ -10,7 +10,7 @@ from npuprof.trials.configs import Combinations
 from npuprof.trials.ends import build_alike_error, describe_rates, measure_ends
 from npuprof.trials.journal import Result
 from npuprof.trials.judging import Judgement
-from npuprof.trials.odds import ENDS_TIMES, MOST_TIMES, join_doubts
+from npuprof.trials.odds import ENDS_TIMES, MOST_TIMES, Rates, join_doubts
 from npuprof.trials.running import OutOfRunsError, Runner, Wanted
 from npuprof.trials.search import BAD, GOOD, UNKNOWN, Outcome, Pending, find_causes
 from npuprof.trials.speculation import foresee_trials, replay_search
@@ -48,8 +48,12 @@ class Bisection:
         self._drops = drops
         self._runner = runner
         self._digests: dict[int, str] = {}
+        runner.ends = "-".join(self.find_digest(mask)[:16] for mask in (0, self.difference.every))
         self._rested_on: set[int] = set()  # combinations that the answer rests on: they are looked at a second time
         self.remarks: tuple[str, ...] = ()
+        self.ends: Rates | None = None  # what the ends alone show
+        self._learned: dict[str, Rates] = {}  # what a combination is judged by: the ends, and all other combinations
+        self._verdicts: dict[int, str | None] = {}  # of what was learned so far
 
     # -- what is known ---------------------------------------------------------------------------------------------
 
@@ -73,7 +77,32 @@ class Bisection:
                 self.asked[mask] = self.find_digest(mask)
         if self.judgement.rates is not None and mask in (0, self.difference.every):
             return BAD if mask else GOOD
-        return UNKNOWN if mask in self.barred else self.judgement.judge_runs(self.list_results(mask), mask in self._rested_on)
+        if mask in self.barred:
+            return UNKNOWN
+        if mask not in self._verdicts:
+            verdict = self._find_judgement(mask).judge_runs(self.list_results(mask), mask in self._rested_on)
+            if self.ends is None:
+                return verdict
+            self._verdicts[mask] = verdict
+        return self._verdicts[mask]
+
+    def _find_judgement(self, mask: int) -> Judgement:
+        """Return how the runs of a combination are judged."""
+        rates = self._learned.get(self.find_digest(mask))
+        return self.judgement._replace(rates=rates) if rates is not None else self.judgement
+
+    def _learn(self) -> None:
+        """Work out how often good and bad combinations are bad, of all that were run; nothing where each is run once."""
+        if self.ends is None:
+            return
+        seen, ends = {}, (self.find_digest(0), self.find_digest(self.difference.every))
+        for digest, results in self._runner.journal.results.items():  # whatever way led there: who resumes is told the same
+            told = [self.judgement.judge_run(result) for result in results if result.ends == self._runner.ends]
+            if digest not in ends and (bad_or_good := len(told) - told.count(UNKNOWN)):
+                seen[digest] = told.count(BAD), bad_or_good
+        every, self._learned = self.ends.learn(seen)
+        self.judgement = self.judgement._replace(rates=every)
+        self._verdicts.clear()
 
     def find_dropped(self, unit: int) -> int:
         """Return what goes with a unit: itself, and what cannot stand without it."""
@@ -88,16 +117,16 @@ class Bisection:
         """Return the chance that one of the verdicts which the answer rests on is wrong; None where each combination is run once."""
         if self.judgement.rates is None or self.outcome is None:
             return None
-        return join_doubts(self.judgement.compute_doubt(self.list_results(mask)) for mask in self._list_rested_on(self.outcome))
+        return join_doubts(self._find_judgement(mask).compute_doubt(self.list_results(mask)) for mask in self._list_rested_on(self.outcome))
 
     def list_odds(self) -> list[str]:
         """Return how sure the answer is where a combination was run several times, a line each; nothing where each is run once."""
         rates, wrong, repeat = self.judgement.rates, self.compute_odds(), self.judgement.repeat
-        if rates is None or wrong is None:
+        if rates is None or self.ends is None or wrong is None:
             return []
         names = self.difference.before.name, self.difference.after.name
         return [
-            f"odds: {describe_rates(rates, *names)}; a combination is what its runs are likelier of",
+            f"odds: {describe_rates(self.ends, *names)}; a combination is what its runs are likelier of",
             f"  a bad one is good in all of {repeat} runs with a chance of {rates.compute_missed(repeat):.2g};"
             f" this answer is wrong with a chance of {wrong:.2g}",
         ]
@@ -133,6 +162,7 @@ class Bisection:
             self.judgement, self.remarks = measure_ends(given, tolerance, (names[0], results[0]), (names[1], results[1]))
             rates = self.judgement.rates
             if rates is None or rates.can_tell(MOST_TIMES * repeat):
+                self.ends = rates
                 return
         assert rates is not None
         raise build_alike_error(rates, *names)
@@ -155,11 +185,13 @@ class Bisection:
             return find_causes(self.units, ask, self._drops, self._watch)
 
         def find_wanted(room: int) -> list[Wanted]:
+            self._learn()
             try:
                 self.outcome = replay_search(find, self.find_verdict)
                 if self.judgement.rates is None:
                     return []
                 self._rested_on |= self._list_rested_on(self.outcome)
+                self._verdicts.clear()
                 doubtful = [mask for mask in sorted(self._rested_on) if self.find_verdict(mask) is None]
                 return [one for mask in doubtful for one in self._want(mask)]
             except Pending:
@@ -180,6 +212,7 @@ class Bisection:
             self._runner.drive(find_wanted, watch)
         except OutOfRunsError:
             self._rested_on.clear()  # there are no runs for a second look: the odds say what that is worth
+            self._learn()
             try:
                 self.outcome = replay_search(find, self.find_verdict)
             except Pending:

@@ -1,13 +1,15 @@
 """What runs of a flaky command say: how much likelier they are of a bad combination than of a good one, and how sure that is.
 
 How often a good and a bad combination end as bad is not known: it is measured at the two ends, and what the ends leave open is
-integrated over (a uniform prior of either rate), so that a few runs do not count as certainty.
+integrated over (a uniform prior of either rate), so that a few runs do not count as certainty. Every combination that was told tells
+more of the rates: the ends alone, run a few times, are too often luckier than what they stand for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from math import exp, expm1, lgamma, log1p
+from typing import TypeVar
 
 from npuprof.model import Record
 
@@ -18,15 +20,18 @@ MOST_TIMES = 8
 UNTELLABLE = 0.2
 #: The ends are run so many times as often: every verdict rests on them. The next number is for ends that are too alike by then.
 ENDS_TIMES = (2, 4, 8)
+_Key = TypeVar("_Key")
+#: How often rates and combinations are worked out of each other; what changes after that is less than a doubt counts for.
+_PASSES = 4
 
 
 class Rates(Record):
-    """How many runs of each end were judged, and how many of them were bad."""
+    """How many runs of each kind were judged, and how many of them were bad: those of the ends, and shares of others."""
 
-    good_bad: int
-    good_runs: int
-    bad_bad: int
-    bad_runs: int
+    good_bad: float
+    good_runs: float
+    bad_bad: float
+    bad_runs: float
 
     def weigh(self, bad: int, runs: int) -> float:
         """Return the logarithm of how much likelier these runs are of a bad combination than of a good one."""
@@ -35,6 +40,31 @@ class Rates(Record):
     def compute_doubt(self, bad: int, runs: int) -> float:
         """Return the chance that the likelier verdict is wrong."""
         return 1 / (1 + exp(min(abs(self.weigh(bad, runs)), 700.0)))
+
+    def compute_badness(self, bad: int, runs: int) -> float:
+        """Return the chance that these runs are of a bad combination."""
+        return 1 / (1 + exp(-max(min(self.weigh(bad, runs), 700.0), -700.0)))
+
+    def share_out(self, bad: int, runs: int, badness: float, sign: int = 1) -> Rates:
+        """Return the rates with runs of a combination, shared out by how likely it is a bad one; without them if the sign is -1."""
+        to_good, to_bad = sign * (1 - badness), sign * badness
+        counts = self.good_bad + bad * to_good, self.good_runs + runs * to_good, self.bad_bad + bad * to_bad, self.bad_runs + runs * to_bad
+        return Rates(*(max(count, 0.0) for count in counts))  # what is taken away again may miss nothing by a rounding
+
+    def learn(self, seen: Mapping[_Key, tuple[int, int]]) -> tuple[Rates, dict[_Key, Rates]]:
+        """Return the rates that these and all combinations show, and for each combination those that it is judged by: of all others.
+
+        Of each it is known how many of its runs were bad, and how many there were.
+        """
+        every, badness = self, dict.fromkeys(seen, 0.0)
+        others = dict.fromkeys(seen, self)
+        for _ in range(_PASSES):
+            badness = {key: others[key].compute_badness(*counts) for key, counts in seen.items()}
+            every = self
+            for key, counts in seen.items():
+                every = every.share_out(*counts, badness[key])
+            others = {key: every.share_out(*counts, badness[key], -1) for key, counts in seen.items()}
+        return every, others
 
     def compute_missed(self, runs: int) -> float:
         """Return the chance that a bad combination is good in so many runs."""
@@ -53,7 +83,7 @@ def join_doubts(doubts: Iterable[float]) -> float:
     return -expm1(sum(log1p(-doubt) for doubt in doubts))
 
 
-def _log_evidence(bad: int, runs: int, seen_bad: int, seen: int) -> float:
+def _log_evidence(bad: int, runs: int, seen_bad: float, seen: float) -> float:
     """Return the logarithm of the chance of runs in their order, of a rate that was seen so often."""
     before = _log_beta(seen_bad + 1, seen - seen_bad + 1)
     return _log_beta(seen_bad + bad + 1, seen - seen_bad + runs - bad + 1) - before

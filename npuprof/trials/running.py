@@ -75,6 +75,7 @@ class Runner:
         self._refuse = refuse
         self.made = 0
         self.told: set[str] = set()
+        self.ends = ""  # what a bisection compares: kept with its results
         self._pool = Pool(setup.metrics)
         self._unfit: set[str] = set()  # devices on which nothing could be told that others told
         self._files = identify_files(setup.command)
@@ -240,7 +241,7 @@ class Runner:
         with suppress(OSError), open(log, "wb") as file:  # it is there to be read; what counts is in the journal
             file.write(how.output)
         shutil.rmtree(os.path.join(self.journal.folder, "code", name), ignore_errors=True)
-        result = build_result(wanted.digest, how, log, device)._replace(files=self._files)
+        result = build_result(wanted.digest, how, log, device)._replace(files=self._files, ends=self.ends)
         self._refuse(result)
         self.journal.add(result)
         if device:
