@@ -379,6 +379,22 @@ def test_presets_whose_names_are_those_of_pages_and_differ_in_case_only_have_pag
     assert run("site", "public").code == 0
 
 
+def test_pages_are_not_waited_for_and_what_a_crash_left_of_them_is_made_again(
+    repo: Repo, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[int] = []
+    fsync = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda handle: waited.append(handle) or fsync(handle))
+    repo.commit(PRESETS)
+    assert run("site", "public").code == 0
+    assert len(waited) == 1  # the list of what is ours
+    before = read_files(repo.folder / "public")
+    for name in ("index.html", "presets/job.html", ".npuprof-site-kept.json", "data/search.js"):
+        (repo.folder / "public" / name).write_bytes(b"")
+    assert run("site", "public").code == 0
+    assert read_files(repo.folder / "public") == before
+
+
 def test_a_page_goes_with_its_preset_and_nothing_else(site: Path, run: Run, repo: Repo) -> None:
     (site / "notes.txt").write_text("mine")
     (repo.folder / "profiles/broken.toml").unlink()
