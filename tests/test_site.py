@@ -337,9 +337,14 @@ def test_the_documentation_is_part_of_a_site(site: Path) -> None:
         ("```sh\na <b>\n```", '<pre tabindex="0"><code>a &lt;b&gt;\n</code></pre>'),
         (
             "| a | b |\n|---|---:|\n| c | 1 |",
-            '<div class="wide" role="region" aria-label="One" tabindex="0"><table>\n<thead>\n<tr>\n<th scope="col">a</th>\n'
+            '<div class="wide" role="region" aria-label="One, table" tabindex="0"><table>\n<thead>\n<tr>\n<th scope="col">a</th>\n'
             '<th class="number" scope="col">b</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td>c</td>\n<td class="number">1</td>\n</tr>\n'
             "</tbody>\n</table></div>",
+        ),
+        (
+            "| | b |\n|---|---|",
+            '<div class="wide" role="region" aria-label="One, table" tabindex="0"><table>\n<thead>\n<tr>\n<td></td>\n'
+            '<th scope="col">b</th>\n</tr>\n</thead>\n</table></div>',
         ),
     ],
 )
