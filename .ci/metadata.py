@@ -1,7 +1,7 @@
 """What the package says of its home, once it has one: the addresses, and in the README links that lead somewhere from an index as well.
 
 Where a release is made, ``NPUPROF_HOME`` is the address of the repository and ``NPUPROF_REVISION`` the commit. Without them no address is
-made up: there is none, and links of the README stay as they are in the repository.
+made up: there is none, and what leads into the repository is left out of the README, pictures as a whole, of links all but their words.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import Any
 
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
-_IMAGE = re.compile(r"(!\[[^\]]*\]\()(?![a-z]+:|#|/)([^)\s]+)")
-_LINK = re.compile(r"((?<!!)\[(?:[^\[\]]|!\[[^\]]*\]\([^)]*\))*\]\()(?![a-z]+:|#|/)([^)\s]+)")
+#: What leads into the repository: the words, and the path.
+_IMAGE = re.compile(r"!\[([^\]]*)\]\((?![a-z]+:|#|/)([^)\s]+)\)")
+_LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|!\[[^\]]*\]\([^)]*\))*)\]\((?![a-z]+:|#|/)([^)\s]+)\)")
 
 
 class HomeHook(MetadataHookInterface):
@@ -32,5 +33,8 @@ class HomeHook(MetadataHookInterface):
                 "Issues": f"{home}/issues",
             }
             revision = os.environ.get("NPUPROF_REVISION") or "main"
-            text = _LINK.sub(rf"\g<1>{home}/blob/{revision}/\g<2>", _IMAGE.sub(rf"\g<1>{home}/raw/{revision}/\g<2>", text))
+            text = _IMAGE.sub(rf"![\1]({home}/raw/{revision}/\2)", text)
+            text = _LINK.sub(rf"[\1]({home}/blob/{revision}/\2)", text)
+        else:
+            text = _LINK.sub(r"\1", re.sub(r"\n{3,}", "\n\n", _IMAGE.sub("", text)))
         metadata["readme"] = {"content-type": "text/markdown", "text": text}

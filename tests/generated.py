@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from typing import Any
@@ -17,6 +18,8 @@ from building import REPOSITORY
 
 import npuprof
 from npuprof import catalog
+from npuprof.commands.registry import list_verbs
+from npuprof.commands.verb import Parameter
 from npuprof.document import keys
 from npuprof.model import Record
 from npuprof.site.catalogue import CatalogueRow, list_catalogue_rows, list_rule_rows
@@ -36,6 +39,8 @@ FAMILIES = {
 }
 #: The surfaces that have a name of their own for an option.
 SURFACES = {"run_config": "NPURunConfig", "global_options": "global_options", "atc": "ATC"}
+#: A flag of so many verbs is explained once.
+_SHARED_BY = 6
 MEASURED = REPOSITORY / "tests" / "bench" / "measured.json"
 
 
@@ -215,6 +220,26 @@ def draw_speed() -> str:
     return "\n".join([*parts, "</svg>", ""])
 
 
+def format_usage() -> str:
+    """Return what each verb takes; what many of them share is told once."""
+    verbs = [(" ".join(names), verb) for names, verb in list_verbs() if not verb.hidden]
+    counts = Counter(_format_parameter(one) for _, verb in verbs for one in verb.parameters.values() if one.flags)
+    shared = [line for line, count in counts.items() if count >= _SHARED_BY]
+    found = []
+    for name, verb in verbs:
+        told = [(one, _format_parameter(one)) for one in verb.parameters.values()]
+        also = [f"`{one.flags[0]}`" for one, line in told if line in shared]
+        lines = [_escape(str(inspect.getdoc(verb))), "", *(line for _, line in told if line not in shared)]
+        found.append((f"`npuprof {name}`", [*lines, *([f"- Shared with others: {', '.join(also)}"] if also else [])]))
+    return _format_groups([*found, ("What many verbs share", sorted(shared, key=lambda line: line.lstrip("- `")))])
+
+
+def _format_parameter(one: Parameter) -> str:
+    words = " ".join(filter(None, (", ".join(sorted(one.flags, key=len)), one.metavar)))
+    default = f" _default `{one.default}`_" if one.kind != "flag" and one.default else ""
+    return f"- `{words}`: {_escape(one.describe())}{default}"
+
+
 def _load_figures() -> dict[str, Any]:
     found: dict[str, Any] = json.loads(MEASURED.read_text(encoding="utf-8"))
     return found
@@ -225,8 +250,8 @@ def _format_groups(groups: Iterable[tuple[str, list[str]]]) -> str:
 
 
 def _escape(text: str) -> str:
-    """Return prose in which nothing begins a tag."""
-    return text.replace("<", r"\<")
+    """Return prose in which nothing begins a tag; what stands apart begins none."""
+    return re.sub(r"<(?=[A-Za-z/!?])", r"\<", text)
 
 
 #: What makes the parts of the pages, by name.
@@ -237,4 +262,5 @@ PARTS: dict[str, Callable[[], str]] = {
     "flags": format_flags,
     "reference": format_reference,
     "speed": format_speed,
+    "usage": format_usage,
 }

@@ -54,6 +54,10 @@ def test_an_overlay_behind_a_model_is_clean_or_truly_refused(model: str) -> None
             assert find_codes(f"{model}+{overlay}", ("error",)) <= REFUSED.keys(), overlay
 
 
+def test_a_dump_is_clean_behind_a_server_too() -> None:
+    assert find_codes("resnet-inference-fp16+mixins/data-dump", ("error", "warning")) == set()
+
+
 @pytest.mark.parametrize("overlay", [name for name in OVERLAYS if name.startswith("mixins/")])
 def test_an_overlay_is_clean_behind_some_model(overlay: str) -> None:
     assert any(not find_codes(f"{model}+{overlay}", ("error", "warning")) for model in MODELS)

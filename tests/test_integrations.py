@@ -323,6 +323,10 @@ def test_any_client_is_told_what_a_run_was_made_with(presets: Path) -> None:
     assert client.calls[-1] == ("run 1", "npuprof.version", tags["npuprof.version"])
     with pytest.raises(TypeError, match="object has neither"):
         mlflow.tag_run(config, object())
+    with pytest.raises(TypeError, match="a Config is needed, as resolve and loads return it, not str"):
+        mlflow.tag_run("leaf", client)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="run_id must be given"):
+        mlflow.tag_run(config, type("MlflowClient", (), {"set_tag": None, "get_run": None})())
 
 
 @pytest.mark.slow

@@ -91,11 +91,15 @@ def test_an_index_takes_both_and_shows_the_readme(built: dict[str, Path], publis
 
 
 @pytest.mark.slow
-def test_no_address_is_made_up_where_there_is_no_home(built: dict[str, Path]) -> None:
+def test_no_address_is_made_up_and_nothing_leads_nowhere_where_there_is_no_home(built: dict[str, Path]) -> None:
     said = read_metadata(built[".whl"])
     assert "\nProject-URL:" not in said
     assert "\nHome-page:" not in said
-    assert said.partition("\n\n")[2].strip() == (REPOSITORY / "README.md").read_text(encoding="utf-8").strip()
+    shown = said.partition("\n\n")[2]
+    assert not re.search(r"\]\((?!https?://|#)", shown), "what leads into the repository leads nowhere from an index"
+    written = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    words = re.sub(r"!\[[^\]]*\]\([^)]*\)", "", written)
+    assert shown.split() == re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", words).split(), "and all its words are there"
 
 
 @pytest.mark.slow

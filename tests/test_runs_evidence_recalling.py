@@ -11,7 +11,9 @@ import pytest
 from growth import count_calls
 from logged import write_block, write_engine_line, write_line, write_run
 
-from npuprof.runs.evidence import reading, scanning
+from npuprof.runs.evidence import Process, Text, lines, reading, scanning
+from npuprof.runs.evidence.blocks import Tail
+from npuprof.runs.evidence.engine_log import EngineLog
 from npuprof.runs.evidence.reading import read_evidence
 
 GRAPH = {"ge.dynamicDims": "", "ge.inputShape": "x:1", "ge.jit_compile": "2", "iterations_per_loop": "10"}
@@ -33,6 +35,22 @@ def write_engine_graph(number: int, texts: dict[str, str], pid: int = 100) -> st
     )
 
 
+def write_strangers(rng: random.Random) -> str:
+    """Return lines of other modules, some of them cut, without a head, or with one of the adapter in their middle."""
+    line = "[INFO] HCCL(100,python3.7):2026-03-04-05:06:07.008.009 [rank.cc:7]100 set GE option: (100,"
+    told = [
+        line,
+        line,
+        line,
+        line[:20],
+        f"[TRACE] RUNTIME{line[11:]}",
+        "goes on",
+        line + "[INFO] FMK(100,python3.7):2026-",
+        f"[1,0]<stdout>:{line}",
+    ]
+    return "".join(f"{one}\n" for one in rng.choices(told, k=rng.randint(1, 30)))
+
+
 def draw_pieces(rng: random.Random) -> Iterator[str]:
     """Yield what a process may write: mostly the same again, and now and then something that is not."""
     graphs = [
@@ -44,11 +62,13 @@ def draw_pieces(rng: random.Random) -> Iterator[str]:
         {"ge.dynamicDims": "", "ge.inputShape": "x:1"},
     ]
     for number in range(rng.randint(5, 60)):
-        pid = rng.choice([100, 100, 100, 101])
+        pid = rng.choice([100, 100, 100, 101, 102, 2000])
         kind = rng.choice(
-            ["block"] * 8 + ["engine"] * 6 + ["same", "starts", "noise", "head", "start", "late", "old", "tail", "lost", "cut", "line"]
+            ["block"] * 8
+            + ["engine"] * 6
+            + ["same", "starts", "noise", "strangers", "head", "start", "late", "old", "tail", "lost", "cut", "line"]
         )
-        block = write_block("Graph options: ", rng.choice(graphs), pid, file="geop_npu.cc", thread=rng.choice(["100", "100", "7"]))
+        block = write_block("Graph options: ", rng.choice(graphs), pid, file="geop_npu.cc", thread=rng.choice(["100", str(pid), "7"]))
         lines = block.splitlines(True)
         if kind == "block":
             yield block if rng.random() < 0.5 else "".join(lines[:-1])
@@ -62,6 +82,8 @@ def draw_pieces(rng: random.Random) -> Iterator[str]:
             )
         elif kind == "noise":
             yield write_line(f"[GEOP] step {number}", "geop_npu.cc", pid)
+        elif kind == "strangers":
+            yield write_strangers(rng)
         elif kind == "head":
             yield "a line of another program\n"
         elif kind == "start":
@@ -108,13 +130,18 @@ def test_what_is_taken_at_once_is_what_its_lines_say(tmp_path: Path, monkeypatch
         return end
 
     rng = random.Random(seed)
+    quick = reading._LogReader.pass_over, lines.Parser.parse
     for number in range(25):
         path = tmp_path / f"{number}.log"
         path.write_text(stamp("".join(draw_pieces(rng)), rng.randrange(500)))
         monkeypatch.setattr(scanning, "_PIECE", rng.choice([1 << 10, 1 << 13, 1 << 17]))
         monkeypatch.setattr(reading._LogReader, "recall", count)
+        monkeypatch.setattr(reading._LogReader, "pass_over", quick[0])
+        monkeypatch.setattr(lines.Parser, "parse", quick[1])
         found = tell(path)
         monkeypatch.setattr(reading._LogReader, "recall", lambda self, data, place: place)
+        monkeypatch.setattr(reading._LogReader, "pass_over", lambda self, data, place: place)
+        monkeypatch.setattr(lines.Parser, "parse", lambda self, raw: lines.parse_line(raw))
         assert found == tell(path), f"seed {seed}, log {number}"
     assert taken > 50_000
 
@@ -140,3 +167,56 @@ def test_what_is_said_again_costs_next_to_nothing(tmp_path: Path, piece: str) ->
 
     few, many = count_calls(build_reading(50)), count_calls(build_reading(550))
     assert (many - few) / 500 < 25, "calls for a block that was read before"
+
+
+def test_what_one_process_has_said_costs_next_to_nothing_of_another(tmp_path: Path) -> None:
+    """A gigabyte of logs may be of thousands of processes that were given the same."""
+
+    def build_reading(number: int) -> Callable[[], object]:
+        path = tmp_path / f"{number}.log"
+        block = dict.fromkeys((f"ge.{chr(97 + at)}" for at in range(26)), "x")
+        path.write_text(
+            "".join(write_block("Graph options: ", block, pid, file="geop_npu.cc", thread=str(pid)) for pid in range(100, 100 + number))
+        )
+        return lambda: read_evidence([str(path)])
+
+    few, many = count_calls(build_reading(50)), count_calls(build_reading(550))
+    assert (many - few) / 500 < 400, "calls for a block of 26 lines that another process has said"
+
+
+def test_a_name_that_stands_in_a_text_as_well_is_not_replaced(tmp_path: Path) -> None:
+    """What another process said is taken for what this one says: but not where its number is part of a value."""
+    texts = {"ge.a": "(101,", "ge.b": "]101 x", "ge.c": "", "ge.d": ""}
+    path = tmp_path / "run.log"
+    path.write_text("".join(write_block("Graph options: ", texts, pid, file="geop_npu.cc", thread=str(pid)) for pid in (101, 102)))
+    for process in read_evidence([str(path)]).processes:
+        assert {key: text.text for key, text in process.epochs[0].maps["graph"][0].values.items()} == texts
+
+
+def test_what_is_described_of_a_process_is_its_own() -> None:
+    """It is described for each of its blocks: what others have open would cost as much as there are others."""
+    log = EngineLog(Tail())
+    processes = [Process("x", pid) for pid in range(50)]
+    for process in processes:
+        line = lines.parse_line(write_engine_graph(1, GRAPH, process.pid or 0).splitlines()[0].encode())
+        assert line is not None
+        log.take(process, line, True)
+    assert log.describe(processes[7]) == {"7": ("graph", {"ge.dynamicDims": Text("")})}
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        write_line("[GEOP] x", "geop_npu.cc"),
+        write_line("[GEOP] x", "geop_npu.cc").replace("2026-03-04-05:06:07.008.009", "2026-03-[INFO] GE(7,x):2026"),
+        write_line("[GEOP] x", "geop_npu.cc").replace("2026-03-04-05:06:07.008.009", "2026-03-04-05:06:07"),
+        "[INFO] HCCL(100,python3.7):2026-03-04-05:06:07.008.009 [x.cc:1]1 y",
+        "):2026-03-04-05:06:07.008.009 y",
+        "no head",
+    ],
+)
+def test_a_line_that_is_remembered_says_what_it_says(raw: str) -> None:
+    parser = lines.Parser()
+    for time in ("05:06:07.008.009", "05:06:08.000.000", "05:06:08.000.0000"):
+        line = raw.replace("05:06:07.008.009", time).encode()
+        assert parser.parse(line) == parser.parse(line) == lines.parse_line(line)

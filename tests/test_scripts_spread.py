@@ -45,6 +45,10 @@ def left_out(text: str) -> list[str]:
         # both set the same key, and the order of the lines is not that of the run: what runs last holds
         (f"{FILL}def main():\n{MAKE}{ORIGIN}    fill(custom_op)\n",
          [FP16]),
+        # a function inside another one, above the object that it fills
+        (f"def main():\n    def fill():\n        custom_op.parameter_map['precision_mode'].s = b'force_fp16'\n{MAKE}{OWN}    fill()\n", [BOTH]),
+        (f"def main():\n    def put(key, field, value):\n        setattr(custom_op.parameter_map[key], field, value)\n{MAKE}    put('use_off_line', 'b', True)\n    put('precision_mode', 's', b'force_fp16')\nmain()\n",
+         [BOTH]),
         # methods that fill one object, which its class makes without setting anything
         ("class Net:\n    def __init__(self):\n        self.op = tf.ConfigProto().graph_options.rewrite_options.custom_optimizers.add()\n        self.a()\n        self.b()\n"
          "    def a(self):\n        self.op.parameter_map['precision_mode'].s = b'force_fp16'\n    def b(self):\n        self.op.parameter_map['use_off_line'].b = True\nNet()\n",
@@ -143,3 +147,33 @@ def test_an_attribute_of_a_helper_object_has_a_value_where_that_is_certain(text:
     found = [one for one in imported(HEAD + text, "x.py").found if one.key == "precision_mode"]
     told = found[-1] if "cfg.mode" in text else found[0]
     assert (told.value or "") == value if value == "force_fp16" else value in told.reason
+
+
+BASE = "class Net:\n    def __init__(self):\n        self.op = tf.ConfigProto().graph_options.rewrite_options.custom_optimizers.add()\n        self.op.parameter_map['use_off_line'].b = True\n"
+
+
+def derive(name: str, line: str, method: str = "__init__") -> str:
+    first = "        super().__init__()\n" if method == "__init__" else ""
+    return f"class {name}(Net):\n    def {method}(self):\n{first}        self.op.parameter_map{line}\n"
+
+
+LOW, HIGH = "['precision_mode'].s = b'force_fp16'", "['precision_mode'].s = b'force_fp32'"
+
+
+@pytest.mark.parametrize(
+    ("text", "read_as"),
+    [
+        (f"{BASE}{derive('One', LOW)}One()\n", [BOTH]),
+        (f"{BASE}{derive('One', LOW, 'more')}One().more()\n", [BOTH]),
+        (f"{BASE}{derive('One', LOW)}{derive('Two', HIGH)}One()\nTwo()\n", [BOTH, {"precision_mode": "force_fp32", "use_off_line": True}]),
+        (f"{BASE}{derive('One', LOW)}class Deep(One):\n    pass\nclass Other(Net):\n    pass\nDeep()\nOther()\n", [BOTH, {"use_off_line": True}]),
+        (f"{BASE}{derive('One', LOW)}One()\nNet()\n", [BOTH, {"use_off_line": True}]),
+        # a method that is written anew does not run for that class
+        (f"{BASE}        self.more()\n    def more(self):\n        self.op.parameter_map['dump_path'].s = b'/d'\n{derive('One', LOW, 'more')}One()\n",
+         [{"dump_path": "/d", "use_off_line": True}, FP16]),
+        # what a class sets again may be before what it inherits, or behind it
+        (f"{BASE}{derive('One', '''['use_off_line'].b = False''')}One()\n", [{"use_off_line": False}, {"use_off_line": True}]),
+    ],
+)  # fmt: skip
+def test_what_a_class_inherits_is_its_own(text: str, read_as: list[dict[str, Any]]) -> None:
+    assert read(text) == read_as

@@ -9,7 +9,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import Option, releases, values
-from npuprof.checks.surfaces import find_twin_flag, has_form_of_flag, is_taken_by_flag, list_leaves
+from npuprof.checks.surfaces import OFFLINE, find_twin_flag, has_form_of_flag, is_taken_by_flag, list_leaves
 from npuprof.checks.view import Fault, Scope
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
@@ -30,6 +30,7 @@ WRONG_FIELD = {
     "ignored": "Stored in another protobuf field it is ignored without a message.",
     "zero": "Stored in another protobuf field it silently reads as 0, False or an empty text.",
 }
+_OF_ADAPTER = {*_BAD_VALUE.values(), *WRONG_FIELD.values()}
 _FIELD_WORDS = {"b": "true or false", "i": "a whole number", "s": "text"}
 #: What any path may be made of, by every manual.
 _PLAIN_PATH = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./")
@@ -39,6 +40,8 @@ _FIELD_KINDS = {"b": "bool", "i": "int", "s": "str"}
 def find_value_faults(scope: Scope, key: str, value: Any) -> Iterator[Fault]:
     """Yield what is wrong with a value of a setting, but for what the releases in question still accept."""
     for fault in find_setting_faults(key, value):
+        if scope.scenario == OFFLINE and fault.why in _OF_ADAPTER:
+            fault = fault._replace(why="The manual of ATC has no such value.")
         accepted = {"NP203": _is_accepted_there, "NP205": _is_sure_for_flag}.get(fault.code)
         if accepted is None or not accepted(scope, key, value):
             yield fault

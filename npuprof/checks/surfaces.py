@@ -160,7 +160,8 @@ def _find_flag_faults(option: Option, flag: Flag, value: Any) -> Iterator[Fault]
 
     carried, written = option.write_on("atc", value)
     text = str(written).lower() if isinstance(written, bool) else str(written)
-    if carried and flag.choices and not isinstance(value, (dict, list)) and text not in map(str, flag.choices):
+    told = option.choices and text not in map(str, (*option.choices, *option.choices_until))  # as what no session takes either
+    if carried and flag.choices and not told and not isinstance(value, (dict, list)) and text not in map(str, flag.choices):
         listed = ", ".join(map(str, flag.choices))
         what = f"{option.name} = {format_short_value(value)} is nothing that --{flag.name} takes"
         yield Fault("NP203", what, "ATC stops at such a value.", f"it takes {listed}")

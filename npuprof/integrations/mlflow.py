@@ -9,7 +9,9 @@ from npuprof.resolve.config import Config
 
 
 def build_tags(config: Config) -> dict[str, str]:
-    """Return the tags: ``npuprof.digest`` is what ``npuprof whatran`` finds the commit by."""
+    """Return the tags: ``npuprof.digest`` is what ``npuprof whatran`` finds the commit by. Raises TypeError for what is no config."""
+    if not isinstance(config, Config):
+        raise TypeError(f"a Config is needed, as resolve and loads return it, not {type(config).__name__}")
     return {
         "npuprof.preset": config.name,
         "npuprof.digest": config.digest,
@@ -22,10 +24,10 @@ def build_tags(config: Config) -> dict[str, str]:
 def tag_run(config: Config, client: Any = None, run_id: str | None = None) -> dict[str, str]:
     """Tag a run with the config that it was made with; return the tags.
 
-    Without ``client`` it is MLflow's active run. With one (an ``MlflowClient``, or anything with ``set_tags`` or ``set_tag``)
-    it is the run of ``run_id``, where that is given.
+    Without ``client`` it is MLflow's active run; where there is none MLflow begins one. With one (an ``MlflowClient``, or
+    anything with ``set_tags`` or ``set_tag``) it is the run of ``run_id``, where that is given.
 
-    Raises TypeError for a client that sets no tags.
+    Raises TypeError for what is no config, for a client that sets no tags, and for an ``MlflowClient`` without ``run_id``.
     """
     tags = build_tags(config)
     if client is None:
@@ -35,6 +37,8 @@ def tag_run(config: Config, client: Any = None, run_id: str | None = None) -> di
     of_run = () if run_id is None else (run_id,)
     if not of_run and hasattr(client, "set_tags"):
         client.set_tags(tags)
+    elif not of_run and hasattr(client, "get_run"):
+        raise TypeError("run_id must be given with an MlflowClient, which sets the tags of any run")
     elif hasattr(client, "set_tag"):
         for name, value in tags.items():
             client.set_tag(*of_run, name, value)

@@ -97,6 +97,7 @@ class Layout:
                 told |= {f"{name}(" for name in (group.site.made_by if group.site else ())}
                 for name in told:
                     self._made.setdefault(name, []).append(group)
+        self._classes: dict[str, tuple[tuple[str, ...], bool]] = {name: tuple(more) for name, *more in self._facts.get("classes", ())}
         self._runs: dict[str, tuple[tuple[Branch, ...], ...]] = dict(self._facts.get("runs", ()))
         self.groups = [self._stand_under_runs(self._stand_under_tests(group)) for group in self.groups]
 
@@ -153,6 +154,26 @@ class Layout:
         left = [_leave_out(tests, made) for tests in runs]
         tests = unite_runs(left)
         return group._replace(found=tuple(one._replace(branches=(*tests, *one.branches)) for one in group.found))
+
+    def list_inherited(self) -> dict[str, tuple[list[list[Group]], bool]]:
+        """Return, for the scope of each object that a class makes, what the classes made of that one lay on it, a list for each of them.
+
+        With it comes whether something has the object as the class makes it: its own objects, or a class that lays nothing on it.
+        """
+        found: dict[str, tuple[list[list[Group]], bool]] = {}
+        for home in self.groups:
+            heirs, used = self._classes.get(home.function.rpartition(".")[0], ((), False))
+            if home.is_fragment or not heirs or not home.root.startswith("self."):
+                continue
+            laid = {
+                heir: [one for one in self.groups if one.is_fragment and one.root == home.root and one.function.rpartition(".")[0] == heir]
+                for heir in heirs
+            }
+            own = {one.function.rpartition(".")[2] for one in self.groups if one.is_fragment and self.find_home(one) is home}
+            again = {one.function.rpartition(".")[2] for ones in laid.values() for one in ones}
+            if own.isdisjoint(again):  # what a method sets that is written anew does not count for that class
+                found[home.scope] = [ones for ones in laid.values() if ones], used or not all(laid.values())
+        return found
 
     def find_given_sessions(self) -> dict[str, Group]:
         """Return, for the scope of each NPURunConfig, the session configuration that it is given."""
@@ -233,4 +254,4 @@ def _is_same_object(group: Group, other: Group) -> bool:
     owner = group.function.rpartition(".")[0]
     if "." in group.root:
         return bool(owner) and owner == other.function.rpartition(".")[0]
-    return group.function == other.function or not other.function
+    return not other.function or f"{group.function}.".startswith(f"{other.function}.")

@@ -47,6 +47,18 @@ def build_drafts(
         if home is not None and _are_compatible(drafts[home.scope], drafts[group.scope]):
             _absorb_draft(drafts[home.scope], drafts[group.scope])
             taken.add(group.scope)
+    for scope, (heirs, used) in layout.list_inherited().items():
+        fitting = [
+            parts
+            for parts in ([one.scope for one in ones] for ones in heirs)
+            if all(part not in taken and _are_compatible(drafts[scope], drafts[part]) for part in parts)
+        ]
+        for first, *rest in fitting:
+            for part in (*rest, scope):
+                _absorb_draft(drafts[first], drafts[part])
+            taken.update(rest)
+        if len(fitting) == len(heirs) and not used:
+            taken.add(scope)
     for whole, session in given.items():
         if whole in drafts:
             _absorb_session(drafts[whole], drafts[session.scope])

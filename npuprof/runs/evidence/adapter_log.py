@@ -6,8 +6,8 @@ import re
 
 from npuprof.catalog.wire import Generation, list_standing_keys, load_generations, load_line_fields, load_single_names
 from npuprof.runs.evidence import Map, Process, Values
-from npuprof.runs.evidence.blocks import Block, Tail, make_text
-from npuprof.runs.evidence.lines import Line
+from npuprof.runs.evidence.blocks import Block, ByThread, Tail, make_text
+from npuprof.runs.evidence.lines import LONGEST_LINE, Line
 from npuprof.runs.evidence.recalling import Opened, Run
 
 _PAIR = re.compile(r"([A-Za-z_][\w.]*):(?: (.*))?", re.ASCII | re.DOTALL)
@@ -21,6 +21,8 @@ _DEVICE = re.compile(r"\[GePlugin\] device id : (\d+)")
 #: Why a later try to start the engine was dropped.
 ALREADY = "the engine was running already"
 GLOBAL = "init_resource had started the engine"
+#: How many lines with fields are remembered: one process writes the same ones for each of its graphs.
+_MOST_PARSED = 64
 #: A title after which come options that nobody can place: those of a resource that is made before any session.
 _ODD_TITLE = "init option:"
 
@@ -36,14 +38,15 @@ def _index_titles() -> dict[str, tuple[Generation, str]]:
 
 
 class AdapterLog:
-    """The lines of the adapter in one stream, each of its process; ``open_blocks`` are by process and thread."""
+    """The lines of the adapter in one stream, each of its process."""
 
     def __init__(self, tail: Tail) -> None:
         self._titles = _index_titles()
         self._singles = load_single_names()
         self._fields = {stage: load_line_fields(stage) for stage in ("partition", "operator")}
-        self._blocks: dict[tuple[int, str], tuple[Process, Block]] = {}
-        self._started: dict[tuple[int, str], str] = {}  # what was seen of a start since the last block of init options, by thread
+        self._blocks: ByThread[Block] = ByThread()
+        self._started: ByThread[str] = ByThread()  # what was seen of a start since the last block of init options, by thread
+        self._parsed: dict[tuple[str, str, bool], Values] = {}
         self._tail = tail
         self.opened: Opened | None = None  # the block that the last line has begun
 
@@ -54,28 +57,26 @@ class AdapterLog:
 
     def take(self, process: Process, line: Line, ended: bool) -> None:
         """Take a line. What it says is kept in its process."""
-        where = (id(process), line.thread)
         text = line.text
         self.opened = None
-        found = self._blocks.get(where)
-        if found is not None:
+        block = self._blocks.get(process, line.thread)
+        if block is not None:
             pair = _PAIR.fullmatch(text)
-            if pair is not None and found[1].takes(pair[1]) and text.rstrip() not in self._titles:
-                block = found[1]
+            if pair is not None and block.takes(pair[1]) and text.rstrip() not in self._titles:
                 block.add(pair[1], make_text(pair[2] or "", line.size, ended))
                 if block.stage:
                     process.informed = True
                 self._tail.set(block.values, pair[1], line.size)
                 return
-            self._close(where, whole=pair is None)
+            self._close(process, line.thread, whole=pair is None)
         title = text.rstrip()
         if title in self._titles:
             generation, stage = self._titles[title]
             block = Block(stage, generation.name, list_standing_keys(generation.name, stage))
-            self._blocks[where] = (process, block)
-            self.opened = Opened((where, title), block.values)
+            self._blocks.set(process, line.thread, block)
+            self.opened = Opened((title,), process, line.thread, block.values)
         elif title == _ODD_TITLE:
-            self._blocks[where] = (process, Block("", ""))
+            self._blocks.set(process, line.thread, Block("", ""))
         elif text.startswith("["):
             self._take_marked(process, text, line, ended)
         elif match := _PARTITION.match(text):
@@ -86,38 +87,40 @@ class AdapterLog:
                 process.note("operator", Map({name: make_text(value, line.size, ended)}))
                 process.informed = True
 
-    def describe(self) -> object:
+    def describe(self, process: Process) -> object:
         """Return all that is not yet told to a process, as it is now."""
-        return {where: block.describe() for where, (_, block) in self._blocks.items()}, dict(self._started)
+        blocks = {thread: block.describe() for thread, block in self._blocks.list_threads(process).items()}
+        return blocks, dict(self._started.list_threads(process))
 
     def is_losing(self, process: Process, line: Line) -> bool:
         """Return whether lines are missing in the block that a line is of."""
-        found = self._blocks.get((id(process), line.thread))
-        return found is not None and found[1].lost
+        found = self._blocks.get(process, line.thread)
+        return found is not None and found.lost
 
     def take_run(self, process: Process, line: Line, run: Run) -> None:
         """Take the lines behind a title, which were read before."""
-        block = self._blocks[id(process), line.thread][1]
+        block = self._blocks.get(process, line.thread)
+        assert block is not None
         process.informed = True
         self._tail.set(block.values, block.add_run(run), run.tail)
 
     def tear(self) -> None:
         """Let a file end: blocks go on in the next one with their very next keys."""
-        for _, block in self._blocks.values():
+        for _, _, block in self._blocks:
             block.torn = True
 
     def finish(self) -> None:
         """End all blocks, and what was seen of a start: nothing more is there to read, or something between is lost."""
-        for where in list(self._blocks):
-            self._close(where, whole=False)
+        for process, thread, _ in self._blocks:
+            self._close(process, thread, whole=False)
         self._started.clear()
 
     def _take_marked(self, process: Process, text: str, line: Line, ended: bool) -> None:
         if "already initialized" in text:
-            self._started[id(process), line.thread] = ALREADY
+            self._started.set(process, line.thread, ALREADY)
             process.settle().late = ALREADY
         elif "skip GePlugin init" in text:
-            self._started[id(process), line.thread] = GLOBAL
+            self._started.set(process, line.thread, GLOBAL)
             process.settle().late = GLOBAL
         elif match := _OPERATOR.match(text):
             process.note("operator", Map(self._parse_fields("operator", text[match.end() :], line.size, ended)))
@@ -126,15 +129,19 @@ class AdapterLog:
             process.settle().add("add graph", Map({match[1]: make_text(match[2], 0, ended)}))
         elif match := _DEVICE.match(text):
             process.device = match[1]
-            self._started.setdefault((id(process), line.thread), "")
+            self._note_start(process, line.thread)
         elif match := _SINGLE.fullmatch(text):
             self._take_single(process, match, line, ended)
         elif text.startswith("[GePlugin]"):
-            self._started.setdefault((id(process), line.thread), "")
+            self._note_start(process, line.thread)
+
+    def _note_start(self, process: Process, thread: str) -> None:
+        if self._started.get(process, thread) is None:
+            self._started.set(process, thread, "")
 
     def _take_single(self, process: Process, match: re.Match[str], line: Line, ended: bool) -> None:
         if match[1] == "GePlugin":
-            self._started.setdefault((id(process), line.thread), "")
+            self._note_start(process, line.thread)
         option = self._singles.get(match[2]) or self._singles.get(match[2].replace(" ", "_"))
         if option is None:
             return
@@ -151,6 +158,9 @@ class AdapterLog:
 
     def _parse_fields(self, stage: str, text: str, size: int, ended: bool) -> Values:
         """Return the fields of a line that options have: their texts may hold blanks and commas; only the last of a line can be cut."""
+        known = (stage, text, size >= LONGEST_LINE or not ended)
+        if known in self._parsed:
+            return self._parsed[known]
         places = list(_FIELD.finditer(text))
         found: Values = {}
         for place, following in zip(places, [*places[1:], None], strict=False):
@@ -159,11 +169,14 @@ class AdapterLog:
                 last = following is None
                 end = len(text) if following is None else following.start()
                 found[name] = make_text(text[place.end() : end], size if last else 0, ended or not last)
+        if len(self._parsed) >= _MOST_PARSED:
+            self._parsed.clear()
+        self._parsed[known] = found
         return found
 
-    def _close(self, where: tuple[int, str], whole: bool) -> None:
-        process, block = self._blocks.pop(where)
-        if not block.values or not block.stage:
+    def _close(self, process: Process, thread: str, whole: bool) -> None:
+        block = self._blocks.pop(process, thread)
+        if block is None or not block.values or not block.stage:
             return
         found = block.close(whole)
         generation = next(one for one in load_generations() if one.name == block.title)
@@ -173,9 +186,9 @@ class AdapterLog:
             return
         if generation.per == "start":
             process.start_epoch().add("init", found)
-            self._started.pop(where, None)
+            self._started.pop(process, thread)
             return
-        self._close_operator_block(process, found, self._started.pop(where, None))
+        self._close_operator_block(process, found, self._started.pop(process, thread))
 
     def _close_operator_block(self, process: Process, found: Map, started: str | None) -> None:
         """Keep the init options of an operator: they were in force only where it was the one that started the engine."""

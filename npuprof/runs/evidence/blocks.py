@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterator
+from typing import Generic, TypeVar
 
-from npuprof.runs.evidence import Map, Text, Values
+from npuprof.runs.evidence import Map, Process, Text, Values
 from npuprof.runs.evidence.lines import LONGEST_LINE, continue_text
 from npuprof.runs.evidence.recalling import Run
+
+Kept = TypeVar("Kept")
 
 #: How many lines without a head belong to one text at most: what goes on longer is the talk of another program.
 _MOST_LINES = 64
@@ -62,6 +66,50 @@ class Block:
         """Return whether a key that has to be there is between the last one and this."""
         after = bisect_right(self.standing, self._last)
         return after < len(self.standing) and self.standing[after] < key
+
+
+class ByThread(Generic[Kept]):
+    """What is kept of the threads of processes. What one has is found without a look at the others: there may be thousands."""
+
+    __slots__ = ("_kept",)
+
+    def __init__(self) -> None:
+        self._kept: dict[Process, dict[str, Kept]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._kept)
+
+    def get(self, process: Process, thread: str) -> Kept | None:
+        """Return what is kept of a thread, None where nothing is."""
+        threads = self._kept.get(process)
+        return threads.get(thread) if threads is not None else None
+
+    def set(self, process: Process, thread: str, kept: Kept) -> None:
+        """Keep something of a thread."""
+        self._kept.setdefault(process, {})[thread] = kept
+
+    def pop(self, process: Process, thread: str) -> Kept | None:
+        """Return what is kept of a thread, and keep it no longer."""
+        threads = self._kept.get(process)
+        if threads is None:
+            return None
+        found = threads.pop(thread, None)
+        if not threads:
+            del self._kept[process]
+        return found
+
+    def list_threads(self, process: Process) -> dict[str, Kept]:
+        """Return what is kept of all threads of a process."""
+        return self._kept.get(process, {})
+
+    def __iter__(self) -> Iterator[tuple[Process, str, Kept]]:
+        for process, threads in list(self._kept.items()):
+            for thread, kept in list(threads.items()):
+                yield process, thread, kept
+
+    def clear(self) -> None:
+        """Keep nothing of any."""
+        self._kept.clear()
 
 
 class Tail:

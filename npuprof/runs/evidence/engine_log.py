@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from npuprof.runs.evidence import Map, Process, Text, Values
-from npuprof.runs.evidence.blocks import Tail
+from npuprof.runs.evidence.blocks import ByThread, Tail
 from npuprof.runs.evidence.lines import LONGEST_LINE, Line
 from npuprof.runs.evidence.recalling import Opened, Run
 
@@ -29,22 +29,21 @@ class EngineLog:
     """The lines of the engine in one stream: a series of keys in the order of their bytes is one map."""
 
     def __init__(self, tail: Tail) -> None:
-        self._series: dict[tuple[int, str], tuple[Process, _Series]] = {}
+        self._series: ByThread[_Series] = ByThread()
         self._tail = tail
         self.opened: Opened | None = None  # the series that the last line has begun
 
     def take(self, process: Process, line: Line, ended: bool) -> None:
         """Take a line. What it says is kept in its process."""
-        where = (id(process), line.thread)
         self.opened = None
         if _MORE_THAN_ONCE in line.text:
-            self._close(where)
+            self._close(process, line.thread)
             process.settle().late = "the engine was running already"
             return
         match = _OPTION.fullmatch(line.text)
         if match is None:
             if "GEInit" in line.text:  # it begins anew
-                self._close(where)
+                self._close(process, line.thread)
             return
         text = match[2]
         of_graph = _OF_GRAPH.search(text)
@@ -52,12 +51,12 @@ class EngineLog:
         if not stage:
             return
         key = match[1].encode()
-        known = self._series.get(where)
-        if known is None or known[1].stage != stage or key <= known[1].last:
-            self._close(where)
-            known = self._series[where] = (process, _Series(stage))
-            self.opened = Opened((where, stage, key), known[1].values)
-        series = known[1]
+        series = self._series.get(process, line.thread)
+        if series is None or series.stage != stage or key <= series.last:
+            self._close(process, line.thread)
+            series = _Series(stage)
+            self._series.set(process, line.thread, series)
+            self.opened = Opened((stage, key), process, line.thread, series.values)
         series.last = key
         whole = of_graph is not None or text.endswith(".")
         plain = text[: of_graph.start()] if of_graph else text.removesuffix(".")
@@ -65,9 +64,9 @@ class EngineLog:
         self._tail.set(series.values, match[1], line.size)
         process.informed = True
 
-    def describe(self) -> object:
+    def describe(self, process: Process) -> object:
         """Return all that is not yet told to a process, as it is now."""
-        return {where: (series.stage, dict(series.values)) for where, (_, series) in self._series.items()}
+        return {thread: (series.stage, dict(series.values)) for thread, series in self._series.list_threads(process).items()}
 
     def is_losing(self, process: Process, line: Line) -> bool:
         """Return that nothing tells whether lines are missing in a series."""
@@ -75,7 +74,8 @@ class EngineLog:
 
     def take_run(self, process: Process, line: Line, run: Run) -> None:
         """Take the lines behind the first one of a series, which were read before."""
-        series = self._series[id(process), line.thread][1]
+        series = self._series.get(process, line.thread)
+        assert series is not None
         series.values.update(run.values)
         last = next(reversed(run.values))
         series.last = last.encode()
@@ -83,14 +83,13 @@ class EngineLog:
 
     def finish(self) -> None:
         """End all series: there is nothing more to read."""
-        for where in list(self._series):
-            self._close(where)
+        for process, thread, _ in self._series:
+            self._close(process, thread)
 
-    def _close(self, where: tuple[int, str]) -> None:
-        found = self._series.pop(where, None)
-        if found is None:
+    def _close(self, process: Process, thread: str) -> None:
+        series = self._series.pop(process, thread)
+        if series is None:
             return
-        process, series = found
         for key, field in ((_RANK, "rank"), (_DEVICE, "device")):
             if key in series.values and not getattr(process, field):
                 setattr(process, field, series.values[key].text)

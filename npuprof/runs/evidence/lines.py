@@ -19,6 +19,10 @@ _ADAPTER = re.compile(rb"(?:\[[^\]]*\])?\[TF_ADAPTER\] ?\[([^\]:]+):\d+\](\d*) ?
 _ENGINE = re.compile(rb"(?:\[[\w:]+\] ?)?\[([^\]:]+):\d+\](\d+) (\w+):", re.ASCII)
 #: The head of another line in the middle of one: the writer of the first was stopped before its end.
 _SECOND_HEAD = re.compile(rb"\[[A-Z]{4,8}\] ?\w+\(\d+,[^)]*\):\d{4}-", re.ASCII)
+#: Lines of plog of neither adapter nor engine, one after the other, all of them whole.
+_STRANGERS = re.compile(rb"(?:\[[A-Z]{4,8}\] (?!FMK\(|GE\()\w+\(\d+,[^)\n]*\):\d{4}-[^\n]*\n)+", re.ASCII)
+#: How long the time of a line may be, what it consists of, and how many lines are remembered without theirs.
+_SHORTEST_TIME, _LONGEST_TIME, _TIME_BYTES, _MOST_LINES = 19, 30, b"0123456789-:.", 2048
 _ANY_HEAD = re.compile(rb"\[\w+\] ?\w+\(\d+,|.{0,60}\d{4}-\d\d-\d\d[ -]\d\d:\d\d:\d\d\.\d", re.ASCII)
 
 
@@ -33,6 +37,34 @@ class Line(NamedTuple):
     text: str
     size: int
     level: str = ""
+
+
+class Parser:
+    """What lines say, most of which say what others said at another time."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, Line | None] = {}
+
+    def parse(self, raw: bytes) -> Line | None:
+        """Return what ``parse_line`` does."""
+        start = raw.find(b"):", 0, 200) + 2
+        end = raw.find(b" ", start, start + _LONGEST_TIME)
+        if start < 2 or end - start < _SHORTEST_TIME or raw[start:end].translate(None, _TIME_BYTES):
+            return parse_line(raw)
+        key = b"%d" % (end - start) + raw[:start] + raw[end:]
+        try:
+            return self._known[key]
+        except KeyError:
+            if len(self._known) >= _MOST_LINES:
+                self._known.clear()
+            line = self._known[key] = parse_line(raw)
+            return line
+
+
+def pass_strangers(data: bytes, place: int) -> int:
+    """Return the place behind all whole lines from a place on that are of neither adapter nor engine, and have a head."""
+    match = _STRANGERS.match(data, place)
+    return match.end() if match is not None else place
 
 
 def parse_line(raw: bytes) -> Line | None:

@@ -12,7 +12,7 @@ from npuprof.runs.evidence.adapter_log import AdapterLog
 from npuprof.runs.evidence.blocks import Tail
 from npuprof.runs.evidence.engine_log import EngineLog
 from npuprof.runs.evidence.graph_dump import scan_dump
-from npuprof.runs.evidence.lines import Line, has_head, parse_line, read_time
+from npuprof.runs.evidence.lines import Line, Parser, has_head, pass_strangers, read_time
 from npuprof.runs.evidence.places import Source, find_sources, open_source
 from npuprof.runs.evidence.recalling import Periods, Runs
 from npuprof.runs.evidence.scanning import scan_stream
@@ -61,8 +61,9 @@ def _count_common(one: str, other: str) -> int:
 class _LogReader:
     """Who takes the lines of one stream of logs: a file, or several that a process wrote one after the other."""
 
-    def __init__(self, processes: _Processes) -> None:
+    def __init__(self, processes: _Processes, parser: Parser) -> None:
         self._processes = processes
+        self._parse = parser.parse
         self._tail = Tail()
         self.adapter = AdapterLog(self._tail)
         self.engine = EngineLog(self._tail)
@@ -84,7 +85,7 @@ class _LogReader:
             self._between = False
             if not _follows(self._last, raw):
                 self.finish()
-        line = parse_line(raw)
+        line = self._parse(raw)
         headless = line is None and not has_head(raw)
         self._last = (self._last if headless else raw) if ended else b""
         self.recalling = False
@@ -109,7 +110,21 @@ class _LogReader:
             if process is not None:
                 self._idle = 0 if line.writer == "adapter" else self._idle + 1  # lines of the engine end no block, and are by far the most
                 self._take_of(self.engine if line.writer == "engine" else self.adapter, process, line, raw, ended)
-        is_open = self.adapter.is_open or any(log.is_open for log in self.tf2.values())
+        self._attend()
+
+    def pass_over(self, data: bytes, place: int) -> int:
+        """Return the place after lines that are of nobody we know: all that they do is to stand between others."""
+        end = place if self._between else pass_strangers(data, place)
+        if end > place:
+            self._tail.clear()
+            self._idle += data.count(b"\n", place, end)
+            self._last = data[data.rfind(b"\n", 0, end - 1) + 1 : end - 1]
+            self._attend()
+        return end
+
+    def _attend(self) -> None:
+        """Say whether the next line is wanted, whatever it is."""
+        is_open = self.adapter.is_open or (bool(self.tf2) and any(log.is_open for log in self.tf2.values()))
         if is_open and self._idle > 20_000:  # whoever wrote it is gone
             self.adapter.finish()
             for log in self.tf2.values():
@@ -132,7 +147,7 @@ class _LogReader:
         self.recalling = False
 
         def describe() -> object:
-            return self._strangers, process.describe(), self.adapter.describe(), self.engine.describe()
+            return self._strangers, process.describe(), self.adapter.describe(process), self.engine.describe(process)
 
         end = self._periods.skip(log.opened.key, data, place, describe)
         run = self._runs.find(log.opened, data, end)
@@ -172,6 +187,7 @@ def read_evidence(paths: Sequence[str], tell: Callable[[str], None] = lambda tex
     sources = find_sources(paths)
     processes = _Processes()
     progress = _Progress(tell)
+    parser = Parser()
     readers: dict[tuple[str, str, str], _LogReader] = {}
     for source in sources:
         progress.begin(source.path)
@@ -179,7 +195,7 @@ def read_evidence(paths: Sequence[str], tell: Callable[[str], None] = lambda tex
             _read_dump(source, processes, progress)
             continue
         folder = source.path.rpartition("/")[0] if source.stamp else source.path
-        reader = readers.setdefault((source.place, folder, source.writer), _LogReader(processes))
+        reader = readers.setdefault((source.place, folder, source.writer), _LogReader(processes, parser))
         reader.place = source.place
         with open_source(source.path) as (stream, most):
             scan_stream(stream, reader, progress.add, most)

@@ -25,6 +25,9 @@ class Reader(Protocol):
     def take(self, raw: bytes, ended: bool) -> None:
         """Take a line without its end; of the last one of a file that may be missing."""
 
+    def pass_over(self, data: bytes, place: int) -> int:
+        """Return to which place there are but lines that it does not want, though it is attentive."""
+
     def recall(self, data: bytes, place: int) -> int:
         """Return to which place lines were taken all at once, as they say what was read before."""
 
@@ -73,6 +76,9 @@ def _scan_lines(data: bytes, reader: Reader) -> None:
             if hit is None:
                 return
             place = max(data.rfind(b"\n", place, hit) + 1, place)
+        elif (end := reader.pass_over(data, place)) > place:
+            place = end
+            continue
         end = data.find(b"\n", place)
         ended = end >= 0
         line = data[place : end if ended else size]

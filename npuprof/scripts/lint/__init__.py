@@ -14,21 +14,21 @@ from npuprof.document.keys import format_short_value
 from npuprof.model import Context, Finding, Place, find_nearest_names
 from npuprof.report.text import format_count
 from npuprof.scripts.lint.arguments import find_call_faults
-from npuprof.scripts.lint.entries import find_double_entries, find_nameless_entries
+from npuprof.scripts.lint.entries import find_double_entries, find_idle_configs, find_nameless_entries
+from npuprof.scripts.lint.rewrites import build_script_finding, check_rewrites
 from npuprof.scripts.lint.singles import find_script_faults
 from npuprof.scripts.lint.worlds import MOST_WAYS, ScriptView, build_script_views, list_ways, place_under_functions
 from npuprof.scripts.reading import FoundSetting, ImportedFile, Site
-from npuprof.scripts.reading.found import COMMAND_LINE, OF_HELPERS, TOO_LATE, UNSET
-from npuprof.scripts.reading.session import HELPERS
+from npuprof.scripts.reading.found import COMMAND_LINE, NAMED_ELSEWHERE, OF_HELPERS, TOO_LATE, UNSET
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.document.policy import TeamRule
 
-#: What makes a session; the config of one that another file makes may be changed there.
-_SESSIONS = ("Session(", "managed_session(")
 #: Why a setting is in force nowhere, with what used its object and the line of that.
 _LATE = re.compile(rf"{TOO_LATE}\S.* \(line (\d+)\)")
+#: Rules that not only the adapter has, which looks at one entry at a time, but the engine behind it as well.
+_ENGINE_REFUSES = ("NP301",)
 #: The line of a call in the name of a configuration.
 _BETWEEN_MARKS = re.compile(r"@(\d+)(?=@)")
 
@@ -51,8 +51,9 @@ def check_script(imported: ImportedFile, asked: Context | None = None, team: Seq
     found += [_build_commented_finding(one) for one in imported.found if one.commented]
     found += _check_setting_groups(imported, live, context, team)
     found += find_call_faults(imported, context)
-    found += find_double_entries(imported)
+    found += _check_double_entries(imported, live, context)
     found += find_nameless_entries(imported)
+    found += find_idle_configs(imported, imported.facts.get(NAMED_ELSEWHERE, lambda name: False))
     found += _check_surroundings(imported, live)
     unique = {(f.code, f.where, f.key, f.message): f for f in found}
     return sorted(_name_calls(imported, unique.values()), key=lambda f: (f.line, f.column, f.code))
@@ -134,8 +135,19 @@ def _check_setting_groups(imported: ImportedFile, live: list[FoundSetting], aske
         if len(ways := list_ways(usable, site)) > MOST_WAYS:
             what = f"the settings stand in {len(ways)} branches, more than {MOST_WAYS}"
             why = "What settings say together was looked at for the first of them only."
-            result.append(_build_script_finding(imported, "NP801", group[0].line, group[0].column, what, why, "split the script"))
+            result.append(build_script_finding(imported, "NP801", group[0].line, group[0].column, what, why, "split the script"))
         result += _check_setting_age(imported.file, group, asked)
+    return result
+
+
+def _check_double_entries(imported: ImportedFile, live: list[FoundSetting], context: Context) -> list[Finding]:
+    """Return entries that are added twice, and what the engine, which is handed the values of both, refuses of them together."""
+    result: list[Finding] = []
+    for finding, scopes in find_double_entries(imported):
+        result.append(finding)
+        group = [one for one in live if one.scope in scopes and not _is_setting_unread(one)]
+        views = build_script_views(imported.file, group, None, context) if len({one.scope for one in group}) > 1 else ()
+        result += [told for view in views for told in _check_script_rules(view) if told.code in _ENGINE_REFUSES]
     return result
 
 
@@ -203,11 +215,11 @@ def _check_surroundings(imported: ImportedFile, live: list[FoundSetting]) -> lis
         told = ", ".join(dict.fromkeys(one.name for one in named[:8])) + (", ..." if len(named) > 8 else "")
         what = f"the file names {format_count(len(named), 'setting')}: {told}"
         why = "What becomes of them is up to the script that reads it; they were not looked at."
-        result.append(_build_script_finding(imported, "NP829", named[0].line, named[0].column, what, why, ""))
+        result.append(build_script_finding(imported, "NP829", named[0].line, named[0].column, what, why, ""))
     for line, column, name in facts.get("blanks", ()):
         why = f"The shell reads three words; {name} is not set, and bash says so."
         result.append(
-            _build_script_finding(imported, "NP813", line, column, f"blanks around = in export {name}", why, f"write export {name}=")
+            build_script_finding(imported, "NP813", line, column, f"blanks around = in export {name}", why, f"write export {name}=")
         )
     for file, line, column, path in facts.get("groups", ()):
         why = "The assignment is accepted and takes the whole group out of the options."
@@ -218,59 +230,11 @@ def _check_surroundings(imported: ImportedFile, live: list[FoundSetting]) -> lis
         if name != "NpuOptimizer" and scope_name in filled and find_nearest_names(name, ("NpuOptimizer",), 1):
             why = "The adapter looks for exactly NpuOptimizer; all options of an entry with another name are lost in silence."
             result.append(
-                _build_script_finding(imported, "NP808", line, column, f"the optimizer is named {name!r}", why, "write 'NpuOptimizer'")
+                build_script_finding(imported, "NP808", line, column, f"the optimizer is named {name!r}", why, "write 'NpuOptimizer'")
             )
-    result += _check_rewrites(imported)
+    result += check_rewrites(imported)
     result += _check_estimator_session(imported, live)
     return result
-
-
-def _build_script_finding(imported: ImportedFile, code: str, line: int, column: int, what: str, why: str, hint: str) -> Finding:
-    return Finding(code, what, why, hint, where=Place(imported.file, line, column))
-
-
-def _check_rewrites(imported: ImportedFile) -> list[Finding]:
-    """Return whether remapping or memory_optimization stay on in a script that adds the optimizer by itself."""
-    facts, text = imported.facts, imported.facts.get("text", "")
-    added = facts.get("added", ())
-    named = any(name == "NpuOptimizer" for _, _, name, _ in facts.get("entries", ()))
-    helped = facts.get(OF_HELPERS, {})
-    off = {rewrite for rewrite in ("remapping", "memory_optimization") if facts.get(rewrite) or helped.get(rewrite)}
-    on = any(state.rpartition(".")[2] == "ON" for _, _, state in facts.get("remapping", ()))
-    if not added or not named or (len(off) == 2 and not on) or not any(word in text for word in _SESSIONS):
-        return []
-    line, column = added[0]
-    result = []
-    for line_on, column_on, state in facts.get("remapping", ()):
-        if state.rpartition(".")[2] == "ON":
-            what = "remapping is switched on"
-            why = "The remapper fuses nodes into ones that the NPU does not know."
-            result.append(_build_script_finding(imported, "NP806", line_on, column_on, what, why, "write RewriterConfig.OFF"))
-    if (
-        "remapping" not in off
-        and not _is_remapping_helped(text)
-        and ("remapping" not in text or "remapping" not in _drop_comment_lines(text))
-    ):
-        why = "The remapper fuses nodes into ones that the NPU does not know; nothing here switches it off."
-        hint = "set graph_options.rewrite_options.remapping = RewriterConfig.OFF"
-        result.append(_build_script_finding(imported, "NP806", line, column, "remapping is left on", why, hint))
-    if "memory_optimization" not in off and ("memory_optimization" not in text or "memory_optimization" not in _drop_comment_lines(text)):
-        why = "The documented scripts switch it off; the helpers do so only where they add the entry themselves."
-        hint = "set graph_options.rewrite_options.memory_optimization = RewriterConfig.OFF"
-        result.append(_build_script_finding(imported, "NP807", line, column, "memory_optimization is left on", why, hint))
-    return result
-
-
-def _is_remapping_helped(text: str) -> bool:
-    """Return whether something else in a script switches remapping off: a helper, the Estimator, or the patched Session."""
-    if any(helper in text for helper in HELPERS) or "NPURunConfig" in text:
-        return True
-    at = text.find("npu_bridge.npu_init")
-    return at >= 0 and text[text.rfind("\n", 0, at) + 1 : at].strip() in ("from", "import")
-
-
-def _drop_comment_lines(text: str) -> str:
-    return "\n".join(line for line in text.split("\n") if not line.lstrip().startswith("#"))
 
 
 def _check_estimator_session(imported: ImportedFile, live: list[FoundSetting]) -> list[Finding]:

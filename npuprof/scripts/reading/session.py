@@ -230,6 +230,8 @@ def _note_who_hands(walk: Walk, root: str, site: str, scope: Scope) -> None:
 def _note_runs(walk: Walk, site: str, scope: Scope) -> None:
     """Take note of the tests under which a function runs that sets something in an object of its class, or of what is around it."""
     walk.handed_sites.add(site)
+    if scope.outer is not None and isinstance(scope.outer.node, ast.ClassDef):
+        walk.add_fact("classes", (scope.outer.name, *walk.list_heirs(scope.outer.node.name)))
     runs = walk.list_runs(scope)
     if runs is not None and not (runs and all(not tests for tests in runs)):
         walk.add_fact("runs", (site, runs))

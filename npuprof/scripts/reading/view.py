@@ -176,6 +176,18 @@ class ScriptView:
                 found += [(*before, *tests) for before in outer]
         return tuple(found[: MOST_CALLS + 1])
 
+    def list_heirs(self, name: str) -> tuple[tuple[str, ...], bool]:
+        """Return the classes of the module that are made of one of its classes, and whether objects of that one itself are in use."""
+        found = [name]
+        for one in found:
+            found += [heir for heir, bases in self._bases.items() if one in bases and heir not in found]
+        return tuple(found[1:]), bool(self.find_calls(name))
+
+    @cached_property
+    def _bases(self) -> dict[str, set[str]]:
+        nodes = [node for node in self.tree.body if isinstance(node, ast.ClassDef)]
+        return {node.name: {base.id for base in node.bases if isinstance(base, ast.Name)} for node in nodes}
+
     @cached_property
     def _definitions(self) -> Counter[str]:
         kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)

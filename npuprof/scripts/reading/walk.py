@@ -208,6 +208,8 @@ class Walk(ScriptView):
         runs: list[tuple[ast.Call, list[FoundSetting]]] = []
         placed: list[tuple[ast.Call, list[FoundSetting]]] = []
         self._again += 1
+        for mark in [mark for mark, site in self.current.items() if mark[0] == inside.name and "@" not in site]:
+            del self.current[mark]  # what it stands for may have been made since
         for bound_call in calls:
             call, where, tests, never, _ = bound_call
             bound = bind_call_arguments(function, inside, call, where)
