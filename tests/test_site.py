@@ -337,9 +337,14 @@ def test_the_documentation_is_part_of_a_site(site: Path) -> None:
         ("```sh\na <b>\n```", '<pre tabindex="0"><code>a &lt;b&gt;\n</code></pre>'),
         (
             "| a | b |\n|---|---:|\n| c | 1 |",
-            '<div class="wide" role="region" aria-label="One" tabindex="0"><table>\n<thead>\n<tr>\n<th scope="col">a</th>\n'
+            '<div class="wide" role="region" aria-label="One, table" tabindex="0"><table>\n<thead>\n<tr>\n<th scope="col">a</th>\n'
             '<th class="number" scope="col">b</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td>c</td>\n<td class="number">1</td>\n</tr>\n'
             "</tbody>\n</table></div>",
+        ),
+        (
+            "| | b |\n|---|---|",
+            '<div class="wide" role="region" aria-label="One, table" tabindex="0"><table>\n<thead>\n<tr>\n<td></td>\n'
+            '<th scope="col">b</th>\n</tr>\n</thead>\n</table></div>',
         ),
     ],
 )
@@ -377,6 +382,22 @@ def test_presets_whose_names_are_those_of_pages_and_differ_in_case_only_have_pag
     assert len({path.lower() for path in files}) == len(files)
     (tmp_path / "profiles/a.toml").unlink()
     assert run("site", "public").code == 0
+
+
+def test_pages_are_not_waited_for_and_what_a_crash_left_of_them_is_made_again(
+    repo: Repo, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[int] = []
+    fsync = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda handle: waited.append(handle) or fsync(handle))
+    repo.commit(PRESETS)
+    assert run("site", "public").code == 0
+    assert len(waited) == 1  # the list of what is ours
+    before = read_files(repo.folder / "public")
+    for name in ("index.html", "presets/job.html", ".npuprof-site-kept.json", "data/search.js"):
+        (repo.folder / "public" / name).write_bytes(b"")
+    assert run("site", "public").code == 0
+    assert read_files(repo.folder / "public") == before
 
 
 def test_a_page_goes_with_its_preset_and_nothing_else(site: Path, run: Run, repo: Repo) -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +14,8 @@ from urllib.parse import quote
 import hostile
 import pytest
 from browsing import CHROMIUM, open_browser
-from building import build_store
+from building import REPOSITORY, build_store
+from logged import write_run
 from repositories import Repo
 
 pytest.importorskip("playwright.sync_api")
@@ -97,3 +102,66 @@ def test_pages_of_a_store_where_all_is_hostile_run_nothing_ask_for_nothing_and_s
             page.goto(f"file://{hostile_site}/presets/h{number}.html")
             assert text in page.locator("main p").first.text_content()
     context.close()
+
+
+#: What stays as it is in a record, for that to be one.
+_KEPT = ("schema", "npuprof", "by", "state", "digest", "preset_digest", "layer", "commit", "start", "end")
+
+
+def put_text(value: Any, text: str, key: str = "") -> Any:
+    """Return what a record holds with a text in place of all that somebody may have written."""
+    if isinstance(value, dict):
+        return {name: put_text(item, text, name) for name, item in value.items()}
+    if isinstance(value, list):
+        return [put_text(item, text, key) for item in value]
+    return text if isinstance(value, str) and key not in _KEPT else value
+
+
+def name_file(text: str, number: int) -> str:
+    return f"{number}{''.join(char for char in text if char.isprintable() and char != '/')[:40]}"
+
+
+def test_what_records_logs_scripts_and_versions_say_is_shown_and_never_run(browser: Any, run: Any, repo: Repo, monkeypatch: Any) -> None:
+    repo.commit({"job": "[options]\nhccl_timeout = 600\n"})
+    monkeypatch.chdir(repo.folder)
+    command = [sys.executable, "-m", "npuprof", "run", "job", "--record", "runs", "--", "true"]
+    subprocess.run(command, check=True, env={**os.environ, "PYTHONPATH": str(REPOSITORY)})  # it forks
+    (record,) = repo.folder.glob("runs/*.run.json")
+    said, scripts = json.loads(record.read_text()), repo.folder / "scripts"
+    scripts.mkdir()
+    words: list[str] = ["--scripts", "scripts"]
+    texts = [text for text in hostile.TEXTS if text.isprintable()][:10]
+    for number, text in enumerate(texts):
+        put = put_text(said, text)
+        put["settings"] += [{**put["settings"][0], "key": key} for key in ("dump_path", "env.X", "modify_mixlist")]
+        name = name_file(text, number)
+        (repo.folder / f"runs/{name}.run.json").write_text(json.dumps(put))
+        (repo.folder / f"runs/{name}.log").write_text(write_run({"dump_path": text, "ge.exec.dumpPath": text, text: text}, pid=7))
+        (scripts / f"{name}.py").write_text(f'custom_op.parameter_map["op_debug_level"].i = 1  # {text}\n')
+        for spec in (f"runs/{name}.run.json", f"runs/{name}.log"):
+            if run("show", spec).code == 0:  # some texts are no key, and their records none
+                words += ["--also", spec]
+    assert len(words) > 2 + 2 * len(texts)
+    assert run("release", "job", "1.0.0").code == 0
+    assert run("yank", "job@1.0.0", "--why", texts[0]).code == 0
+    result = run("site", "public", *words)
+    assert result.code == 0, result.err
+    page = browser.new_page()
+    told: list[str] = []
+    page.on("console", lambda message: told.append(message.text))
+    page.on("pageerror", lambda error: told.append(str(error)))
+    page.on("dialog", lambda dialog: told.append(dialog.message))
+    page.on("request", lambda request: told.append(request.url) if not request.url.startswith(f"file://{repo.folder}/") else None)
+    sides = [word for word in words if word.startswith("runs/")]
+    for path in ("compare.html#" + "&".join(quote(one, safe="") for one in ["job", *sides]), "boards.html", "presets/job.html"):
+        page.goto("about:blank")
+        page.goto(f"file://{repo.folder}/public/{path}")
+        page.wait_for_timeout(300)
+        assert page.title().endswith(" · npuprof"), path
+        assert page.locator("img, iframe, object, base, form[action], main script:not([src]), [onerror], [onload]").count() == 0, path
+        if path.startswith("compare"):
+            assert page.locator("#compared thead th").count() == 2 + len(sides)
+        elif path == "presets/job.html":
+            assert f"yanked: {texts[0]}" in page.inner_text("dl")
+    assert told == []
+    page.close()

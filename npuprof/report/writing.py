@@ -20,7 +20,8 @@ class Wanted(Record):
 
     ``known`` is what it held when it was read, None where there was no file: anything else is somebody's work, and not
     written over. ``below`` is the folder that the user named, where he did not name the file: no link leads out of it.
-    ``mode`` is that of a file that is new.
+    ``mode`` is that of a file that is new. What can be made again at any time need not be ``durable``: it is not waited for
+    until it lies on the disk.
     """
 
     path: str
@@ -28,6 +29,7 @@ class Wanted(Record):
     known: bytes | None = ANYTHING
     below: str = ""
     mode: int | None = None
+    durable: bool = True
 
 
 class _Prepared(Record):
@@ -235,7 +237,8 @@ def _write_beside(wanted: Wanted, target: str, content: bytes, handles: list[int
         with open(handle, "wb", closefd=False) as file:
             file.write(content)
             file.flush()
-            os.fsync(handle)
+            if wanted.durable:
+                os.fsync(handle)
         if old is not None:
             _copy_attributes(handle, target, old)
         elif wanted.mode is not None:

@@ -37,7 +37,9 @@ def write_site(folder: str, files: Mapping[str, bytes | None]) -> Written:
         _write_mark(folder, {*known, *files})  # who dies on the way leaves a folder that the next run knows for its own
     for name in changed:
         make_folder_below(os.path.dirname(os.path.join(folder, name)), folder)
-    write_wanted_files([Wanted(os.path.join(folder, name), content, below=folder) for name, content in sorted(changed.items())])
+    # Pages are made again at any time, and what a crash of the machine left of one is no page that the next run keeps.
+    wanted = [Wanted(os.path.join(folder, name), content, below=folder, durable=False) for name, content in sorted(changed.items())]
+    write_wanted_files(wanted)
     for name in gone:
         path = os.path.join(folder, name)
         os.unlink(path)

@@ -61,6 +61,8 @@ class _Writer:
         """Return the text below the title."""
         tokens = self.parser.parse(self.topic.text)[3:]  # a page of the site has its title above
         for place, token in enumerate(tokens):
+            if token.type == "th_open" and not tokens[place + 1].content:  # a corner of a table heads nothing
+                token.tag = tokens[place + 2].tag = "td"
             self._change_token(token, tokens[place + 1].content if token.type == "heading_open" else "")
         return str(self.parser.renderer.render(tokens, self.parser.options, {}))
 
@@ -74,7 +76,7 @@ class _Writer:
         elif token.type in ("th_open", "td_open"):
             if token.attrs.pop("style", None) == "text-align:right":  # the policy takes no style from a page
                 token.attrSet("class", "number")
-            if token.type == "th_open":
+            if token.tag == "th":
                 token.attrSet("scope", "col")
         elif token.type in ("table_open", "table_close", "fence"):
             token.content = self._write_block(token)
