@@ -105,6 +105,31 @@ def test_an_entry_that_other_files_name_may_get_there_what_is_not_set_here(
     assert [one for one in scan(run, ".") if one.startswith("base")] == [one.format(last=last) for one in told]
 
 
+BARE = TAIL.replace("config=config", "")
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        (f"{HEAD}{BARE}", True),
+        (f"{HEAD}{BARE.replace('sess = tf.Session()', 'with tf.compat.v1.InteractiveSession() as s: pass')}", True),
+        (f"{HEAD}{TAIL}", False),
+        (f"{HEAD}{TAIL}other = tf.Session()\n", False),
+        (f"{HEAD}{BARE}run(config)\n", False),
+        (f"{HEAD}{BARE}run(session_config=config)\n", False),
+        (f"def make():\n    {HEAD.replace(chr(10), chr(10) + '    ')}return config\nwith tf.Session(): pass\n", False),
+        (f"{HEAD}{BARE}class A:\n    options = [config]\n", False),
+        (f"{HEAD}{BARE}# run(config)\n", True),
+        (f"{HEAD}", False),
+    ],
+)
+def test_a_configuration_that_no_session_is_given_is_told(lines: str, told: bool, tmp_path: Path, run: Callable[..., Any]) -> None:
+    write(tmp_path, {"train.py": lines})
+    assert ("train.py:4 NP823" in scan(run, ".")) == told
+    write(tmp_path, {"other.py": "from train import config\n"})
+    assert "train.py:4 NP823" not in scan(run, ".")
+
+
 def test_scanning_a_tree_costs_what_its_files_cost(tmp_path: Path) -> None:
     def scan_tree(size: int) -> Any:
         folder = tmp_path / str(size)

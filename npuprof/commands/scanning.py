@@ -12,6 +12,7 @@ from npuprof.store import spec
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.document.policy import TeamRule
+    from npuprof.scripts.lint.shared import Sharing
     from npuprof.scripts.reading import ImportedFile
     from npuprof.scripts.reading.places import PartPlaces
     from npuprof.scripts.summary.gathering import Survey
@@ -40,8 +41,8 @@ def scan_scripts(paths: list[str], context: Context, store: str | None, survey: 
     named = set(paths)
     folders = [path for path in paths if os.path.isdir(path)]
     result = Scanned()
-    judge = _Judge(context, _load_team_rules(store), folders)
     sharing = Sharing(open_modules(folders))
+    judge = _Judge(context, _load_team_rules(store), folders, sharing)
     surveyed = _Surveyed(folders) if survey is not None else None
     pages = _Pages()
     for file, data in read_script_files(list(find_script_files(paths, result.findings, with_blocks=False))):
@@ -76,10 +77,11 @@ def scan_scripts(paths: list[str], context: Context, store: str | None, survey: 
 class _Judge:
     """What is wrong with scripts and with the files that they name, which are judged once."""
 
-    def __init__(self, context: Context, team: list[TeamRule], folders: list[str]) -> None:
+    def __init__(self, context: Context, team: list[TeamRule], folders: list[str], sharing: Sharing) -> None:
         self._context = context
         self._team = team
         self._folders = folders
+        self._sharing = sharing
         self._judged: set[tuple[Place | None, str]] = set()
 
     def judge_script(self, imported: ImportedFile) -> list[Finding]:
@@ -88,7 +90,11 @@ class _Judge:
         from npuprof.scripts.sidecars import attach_contents, check_sidecars, find_sidecars
 
         sidecars = find_sidecars(imported, self._folders)
-        found = check_script(attach_contents(imported, sidecars), self._context, self._team)
+        whole = attach_contents(imported, sidecars)
+        found = check_script(whole, self._context, self._team)
+        if any(one.code.startswith("NP3") or not one.code.startswith("NP") for one in found):  # what is not set may be set elsewhere
+            opened = self._sharing.open_shared(whole)
+            found = found if opened is whole else check_script(opened, self._context, self._team)
         beside = [one for one in check_sidecars(sidecars, self._context) if (one.where, one.message) not in self._judged]
         self._judged |= {(one.where, one.message) for one in beside}
         return [*found, *beside]

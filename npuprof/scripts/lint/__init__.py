@@ -14,12 +14,12 @@ from npuprof.document.keys import format_short_value
 from npuprof.model import Context, Finding, Place, find_nearest_names
 from npuprof.report.text import format_count
 from npuprof.scripts.lint.arguments import find_call_faults
-from npuprof.scripts.lint.entries import find_double_entries, find_nameless_entries
+from npuprof.scripts.lint.entries import find_double_entries, find_idle_configs, find_nameless_entries
 from npuprof.scripts.lint.rewrites import build_script_finding, check_rewrites
 from npuprof.scripts.lint.singles import find_script_faults
 from npuprof.scripts.lint.worlds import MOST_WAYS, ScriptView, build_script_views, list_ways, place_under_functions
 from npuprof.scripts.reading import FoundSetting, ImportedFile, Site
-from npuprof.scripts.reading.found import COMMAND_LINE, OF_HELPERS, TOO_LATE, UNSET
+from npuprof.scripts.reading.found import COMMAND_LINE, NAMED_ELSEWHERE, OF_HELPERS, TOO_LATE, UNSET
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ def check_script(imported: ImportedFile, asked: Context | None = None, team: Seq
     found += find_call_faults(imported, context)
     found += _check_double_entries(imported, live, context)
     found += find_nameless_entries(imported)
+    found += find_idle_configs(imported, imported.facts.get(NAMED_ELSEWHERE, lambda name: False))
     found += _check_surroundings(imported, live)
     unique = {(f.code, f.where, f.key, f.message): f for f in found}
     return sorted(_name_calls(imported, unique.values()), key=lambda f: (f.line, f.column, f.code))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from npuprof.model import Finding, Place
 from npuprof.scripts.lint.worlds import are_exclusive
@@ -15,6 +15,7 @@ _TURNS = "The adapter reads both in turn: the later wins where they say the same
 #: What ends a path through a script, or takes entries away again.
 _LEAVES = re.compile(r"^[ \t]*(?:return|raise|break|continue|(?:sys\.)?exit\b)")
 _TAKEN_AWAY = re.compile(r"\bClear\w*\(|^[ \t]*del\b|\.pop\(|\.CopyFrom\(|\.remove\(")
+_BARE_SESSION = re.compile(r"(?<![\w.])(?:\w+\.)*(?:Interactive)?Session\(\s*\)")
 #: A line that gives something another value, and what.
 _BINDS = re.compile(r"[ \t]*((?:[^\s=:\[\]]|\[[^\[\]]*\])+)\s*(?::[^=\n]*)?=(?!=)")
 _ADDED = re.compile(r"[ \t]*([A-Za-z_]\w*)[ \t]*=[^=#]*custom_optimizers\.add\(\)")
@@ -38,6 +39,27 @@ def find_nameless_entries(imported: ImportedFile) -> list[Finding]:
             hint = f'write {made[1]}.name = "NpuOptimizer"'
             result.append(Finding("NP808", what, why, hint, where=Place(imported.file, entry.line, entry.column)))
     return result
+
+
+def find_idle_configs(imported: ImportedFile, is_named_elsewhere: Callable[[str], bool]) -> list[Finding]:
+    """Return the configurations with an entry that are handed to nothing, in a script that makes a session without one."""
+    text = imported.facts.get("text", "")
+    if not (bare := _BARE_SESSION.search(text)):
+        return []
+    result: dict[str, Finding] = {}
+    for entry in imported.facts.get("added entries", ()):
+        name = entry.config
+        if not name.isidentifier() or name in result or is_named_elsewhere(name):
+            continue
+        handed = rf"(?<![\w.]){name}\b(?![ \t]*(?:\.[ \t]*\w|=[^=]|:[^=\n]*=[^=]))"
+        if re.search(handed, "\n".join(line.partition("#")[0] for line in text.split("\n"))):
+            continue
+        line = text.count("\n", 0, bare.start()) + 1
+        what = f"{name} has an entry for the adapter, and nothing is given {name}: {bare[0]} in line {line} has no configuration"
+        why = "The adapter adds an entry of its own to such a session, with every option at its default."
+        hint = f"write {bare[0].partition('(')[0]}(config={name})"
+        result[name] = Finding("NP823", what, why, hint, where=Place(imported.file, entry.line, entry.column))
+    return list(result.values())
 
 
 def find_double_entries(imported: ImportedFile) -> list[tuple[Finding, tuple[str, str]]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from npuprof.scripts.reading import ImportedFile, Site, may_call_settings, may_hold_settings, read_script
+from npuprof.scripts.reading.found import NAMED_ELSEWHERE
 from npuprof.scripts.reading.modules import Modules
 
 
@@ -19,16 +20,24 @@ class Sharing:
     def read_script(self, file: str, data: bytes, named: bool) -> ImportedFile | None:
         """Return what a script sets, by functions of other files too, None where it can set nothing."""
         if not self._modules.list_imported(file, data):
-            return self._open_shared(read_script(file, data, named)) if may_hold_settings(file, data) else None
-        if may_hold_settings(file, data) or may_call_settings(file, data, self._modules):
-            return self._open_shared(read_script(file, data, named, self._modules))
-        return None
+            imported = read_script(file, data, named) if may_hold_settings(file, data) else None
+        elif may_hold_settings(file, data) or may_call_settings(file, data, self._modules):
+            imported = read_script(file, data, named, self._modules)
+        else:
+            return None
+        if imported is None:
+            return None
+        asking = {NAMED_ELSEWHERE: lambda name: self._modules.is_named_elsewhere(file, name)}
+        return imported._replace(facts={**imported.facts, **asking})
 
-    def _open_shared(self, imported: ImportedFile) -> ImportedFile:
-        """Return what a file holds; an entry that other files name may get there what is not set here."""
+    def open_shared(self, imported: ImportedFile) -> ImportedFile:
+        """Return what a file holds, the same where no other one names an entry of it: such a one may get there what is not set here.
+
+        Who asks has found something, for all files of the tree are looked into.
+        """
         sites = tuple(site._replace(closed=site.closed and not self._is_shared(imported.file, site)) for site in imported.sites)
-        return imported._replace(sites=sites)
+        return imported if sites == imported.sites else imported._replace(sites=sites)
 
     def _is_shared(self, file: str, site: Site) -> bool:
-        own = site.surface == "session" and site.scope.startswith("<module>:") and site.variable
+        own = site.closed and site.surface == "session" and site.scope.startswith("<module>:") and site.variable
         return bool(own) and self._modules.is_named_elsewhere(file, site.variable)

@@ -25,6 +25,8 @@ TOO_LATE = "stands after "
 #: Stands before a path that begins in the folder of the script itself, wherever that lies; no text of a script holds it.
 HERE = "\ufdd0"
 
+#: Among the remarks for the linter: a function that tells whether other files of the tree hold a name.
+NAMED_ELSEWHERE = "named elsewhere"
 #: Among the remarks for the linter: those that are about lines of other files, by their kinds.
 OF_HELPERS = "of helpers"
 
