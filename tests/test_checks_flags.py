@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from building import findings, toml
 
+import npuprof
 from npuprof import catalog, checks
 from npuprof.checks import flags
 from npuprof.document import parse_document
@@ -195,3 +196,34 @@ def test_a_choice_is_doubtful_where_the_manual_of_the_surface_warns_of_it(
     resolver = Resolver(lambda *_: Profile(parse_document("x", "x", "")), Context(target=target))
     told = checks.check_config(resolver.resolve_profile(Profile(parse_document("x", "x", text))))
     assert any(finding.code == "NP205" for finding in told) is doubted
+
+
+@pytest.mark.parametrize(
+    ("scenario", "options", "expected"),
+    [
+        ("offline-inference", {"precision_mode_v2": "fp17"}, [("NP203", "The manual of ATC has no such value.")]),
+        ("offline-inference", {"deterministic": True}, [("NP202", "The manual of ATC has no such value.")]),
+        ("offline-inference", {"op_select_implmode": "high"}, [("NP203", "The manual of ATC has no such value.")]),
+        ("training", {"precision_mode_v2": "fp17"}, [("NP203", "The adapter refuses it: the first session run fails.")]),
+    ],
+)
+def test_what_neither_a_session_nor_atc_takes_is_told_once_by_who_reads_it(
+    scenario: str, options: dict[str, Any], expected: list[tuple[str, str]]
+) -> None:
+    config = npuprof.loads(toml({"profile": {"scenario": scenario}, "options": options}))
+    assert [(one.code, one.why) for one in npuprof.check(config) if one.severity == "error"] == expected
+
+
+def test_what_a_session_takes_or_has_taken_and_atc_does_not_is_told_of_the_flag() -> None:
+    found = []
+    for option in filter(None, map(catalog.find_option, catalog.record_names())):
+        flag = catalog.find_flag(option.spelling["atc"].removeprefix("--")) if "atc" in option.spelling else None
+        for value in (*option.choices, *option.choices_until) if flag and flag.choices else ():
+            assert flag is not None
+            carried, written = option.write_on("atc", value)
+            text = str(written).lower() if isinstance(written, bool) else str(written)
+            if carried and text not in map(str, flag.choices):
+                config = npuprof.loads(toml({"profile": {"scenario": "offline-inference"}, "options": {option.name: value}}))
+                found.append((option.name, value))
+                assert [one for one in npuprof.check(config) if one.severity == "error" and one.key == option.name], (option.name, value)
+    assert found
