@@ -519,7 +519,7 @@ def test_a_base_that_is_nowhere_is_refused_and_the_presets_are_checked_all_the_s
 # -- what fails the job is on the page -----------------------------------------------------------------------------------
 
 LOCKED = BASE.replace('scenario = "training"\n', 'scenario = "training"\nlocked = ["hccl_timeout"]\n')
-OLD = "[options]\ngraph_run_mode = true\n"
+OLD = "[options]\ndeterministic = true\n"
 FREE = '[profile]\nscenario = "training"\n\n[env]\nLD_PRELOAD = "/opt/x.so"\n'
 #: What stands in main before the branch leaves, what comes to main meanwhile, what the branch does; what the page says of it.
 RED: dict[str, tuple[dict[str, str | None], dict[str, str | None], dict[str, str | None], int, tuple[str, ...]]] = {
@@ -535,7 +535,7 @@ RED: dict[str, tuple[dict[str, str | None], dict[str, str | None], dict[str, str
         {},
         {},
         1,
-        ("1 error of before", "**1 error of before, which fails the job**", "NP202 `", "profiles/old.toml:2", "graph_run_mode = 1`"),
+        ("1 error of before", "**1 error of before, which fails the job**", "NP202 `", "profiles/old.toml:2", "deterministic = 1`"),
     ),
     "a parent that was lost before": (
         {"lost": '[profile]\nextends = ["nowhere"]\n'},
