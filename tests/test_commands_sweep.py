@@ -74,7 +74,7 @@ def test_where_chooses_among_combinations(run: Run, base: None) -> None:
 
 @pytest.mark.parametrize("words", [
     ["sweep", "base", "--vary", "hccl_timeout=1", "--timeout", "1", "--timeout", "2", "--", "true"],
-    ["list", "--where", "hccl_timeout > 1", "--where", "deterministic == 1"],
+    ["list", "--format", "json", "--format", "text"],
     ["show", "base", "--cann", "8.0", "--cann=8.1"],
 ])  # fmt: skip
 def test_what_has_one_value_and_is_given_two_is_refused_by_every_verb(run: Run, base: None, words: list[str]) -> None:
