@@ -206,6 +206,17 @@ def test_a_preset_of_that_name_wins_and_a_dot_forces_the_file(record: Record, ru
     assert "hccl_timeout = 600\n" in run("show", "./out/bert.0.run.json").out
 
 
+def test_a_folder_with_one_record_is_a_spec_and_of_several_one_is_to_be_named(record: Record, tmp_path: Path, run: Any) -> None:
+    record({"bert": BASE}, "true", flags=("--set", "hccl_timeout=700"))
+    assert "hccl_timeout = 700\n" in run("show", "out").out
+    assert run("diff", "out", "./out/bert.0.run.json", "--exit-code").code == 0
+    write_records(tmp_path, record, {}, 3)
+    done = run("show", "out")
+    assert (done.code, done.out) == (2, "")
+    assert "NP960: out holds the records of 4 processes" in done.err
+    assert "name one, such as out/bert.0-2.run.json; npuprof diff out compares them" in done.err
+
+
 def test_a_record_needs_no_store_and_can_be_composed(record: Record, tmp_path: Path, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     record({"bert": BASE}, "true")
     (tmp_path / "profiles" / "bert.toml").write_text("[options]\nhccl_timeout = 5\n")
@@ -218,10 +229,11 @@ def test_a_record_needs_no_store_and_can_be_composed(record: Record, tmp_path: P
     assert "hccl_timeout = 600\n" in run("show", "./a+b.run.json").out
 
 
+@pytest.mark.parametrize("spec", ["out/bert.0.run.json", "out", "./out"])
 @pytest.mark.parametrize("words", ["run {} -- true", "env {} --shell bash"])
-def test_verbs_that_do_something_take_no_record_and_say_so(words: str, record: Record, run: Any) -> None:
+def test_verbs_that_do_something_take_no_record_and_say_so(words: str, spec: str, record: Record, run: Any) -> None:
     record({"bert": BASE}, "true")
-    done = run(*words.format("out/bert.0.run.json").split())
+    done = run(*words.format(spec).split())
     assert (done.code, "NP961" in done.err) == (2, True)
 
 

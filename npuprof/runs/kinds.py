@@ -50,6 +50,19 @@ def _read_record(path: str) -> Profile:
     return records.build_profile(path, records.parse_record(path, raw))
 
 
+def _is_record_folder(path: str, head: bytes | None) -> bool:
+    return head is None and bool(records.list_record_names(path))
+
+
+def _read_record_folder(path: str) -> Profile:
+    names = records.list_record_names(path)
+    if len(names) == 1:
+        return _read_record(os.path.join(path, names[0]))
+    what, why = f"{path} holds the records of {len(names)} processes", "Each may say something else, so that one is to be named."
+    hint = f"name one, such as {os.path.join(path, names[0])}; npuprof diff {path} compares them"
+    raise NpuprofError([Finding("NP960", what, why, hint, where=Place(path))])
+
+
 def _read_evidence(path: str) -> Profile:
     from npuprof.runs import imported
     from npuprof.runs.evidence.telling import read_told_evidence
@@ -60,13 +73,14 @@ def _read_evidence(path: str) -> Profile:
 KINDS = (
     Kind("the record of a run", _is_record, _read_record, (records.SUFFIX,)),
     Kind(EVIDENCE, is_evidence, _read_evidence, SUFFIXES),
+    Kind("a folder of records", _is_record_folder, _read_record_folder, ()),
 )  # fmt: skip
 
 
 def find_kind(path: str) -> Kind | None:
     """Return the kind of what is at a path, None where it is of none. Raises NpuprofError where it cannot be read, or is not there."""
     if is_handed_over(path):
-        return KINDS[-1]  # looked at, its beginning would be lost; a log is what is too long to be a file
+        return KINDS[1]  # looked at, its beginning would be lost; a log is what is too long to be a file
     if not os.path.lexists(path):
         if not path.endswith(tuple(suffix for kind in KINDS for suffix in kind.suffixes)):
             return None

@@ -12,11 +12,11 @@ from npuprof.catalog import find_variable, load_env_twins
 from npuprof.catalog.launchers import FACTS
 from npuprof.compare.pairs import Pair, build_preset_pair
 from npuprof.document import keys
-from npuprof.model import Finding, NpuprofError, Place, Record
-from npuprof.report.output import describe_os_error, read_file_content
+from npuprof.model import Finding, NpuprofError, Record
+from npuprof.report.output import read_file_content
 from npuprof.report.text import format_count
 from npuprof.resolve.config import Config
-from npuprof.runs.records import SUFFIX, parse_record
+from npuprof.runs.records import list_record_names, parse_record
 from npuprof.store.spec import Workspace
 
 #: Variables of npuprof's own say again what the settings say, but for these.
@@ -60,21 +60,14 @@ class Processes(Record):
 
 def holds_records(folder: str) -> bool:
     """Return whether a folder holds records of runs."""
-    try:
-        return os.path.isdir(folder) and any(name.endswith(SUFFIX) and not name.startswith(".") for name in os.listdir(folder))
-    except OSError:
-        return False
+    return bool(list_record_names(folder))
 
 
 def load_processes(folder: str, workspace: Workspace) -> list[Processes]:
     """Return the processes whose records a folder holds, by preset and by who wrote the records. Raises NpuprofError."""
-    try:
-        names = sorted(name for name in os.listdir(folder) if name.endswith(SUFFIX) and not name.startswith("."))
-    except OSError as error:
-        raise NpuprofError([Finding("NP003", f"cannot read {folder}: {describe_os_error(error, folder)}", where=Place(folder))]) from None
     read: dict[str, dict[str, Any]] = {}
     problems: list[Finding] = []
-    for name in names:
+    for name in list_record_names(folder):
         path = os.path.join(folder, name)
         try:
             read[path] = parse_record(path, read_file_content(path))

@@ -7,6 +7,7 @@ The values of a record are what TOML holds. What JSON has no form for (dates, in
 from __future__ import annotations
 
 import json
+import os
 import tomllib
 from collections.abc import Mapping
 from typing import Any
@@ -51,6 +52,14 @@ def _rebuild_document(name: str, source: str, revision: str | None, data: dict[s
     found = _RecordedDocument(name, source, revision)
     found.data, found.places = data, places
     return found
+
+
+def list_record_names(folder: str) -> list[str]:
+    """Return the names of the records in a folder, sorted; none where it cannot be read."""
+    try:
+        return sorted(name for name in os.listdir(folder) if name.endswith(SUFFIX) and not name.startswith("."))
+    except OSError:
+        return []
 
 
 def encode_value(value: Any) -> Any:
