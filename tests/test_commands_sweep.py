@@ -99,6 +99,14 @@ def test_metrics_are_read_by_pattern_and_from_json_lines(run: Run, base: None) -
     ]
 
 
+def test_a_metric_that_no_output_gives_is_told(run: Run, base: None) -> None:
+    words = ["--vary", "hccl_timeout=600,900", "--metric", "it", "--metric", "time_=t=(\\d+)", "--metric", "lr", "--", "sh", "-c", SAY]
+    told = run("sweep", "base", *words).err
+    assert "gives the metric time_: nothing in it matches 't=(\\\\d+)'" in told
+    assert "gives the metric lr: no line in it is JSON with 'lr'" in told
+    assert "metric it:" not in told
+
+
 @pytest.mark.parametrize(("goal", "timeout"), [("min:loss", 600), ("max:loss", 900), ("loss", 900), ("min:it", 600)])
 def test_the_best_is_a_preset(run: Run, base: None, store: Run, tmp_path: Path, goal: str, timeout: int) -> None:
     words = ["--vary", "hccl_timeout=600,900", "--metric", "loss=loss=([0-9.]+)", "--metric", "it"]
@@ -165,6 +173,7 @@ def test_a_sweep_that_is_killed_goes_on_and_runs_nothing_twice(run: Run, base: N
         (["--vary", "hccl_timeout=1", "--vary", "hccl_timeout=2", "--", "true"], "varied twice"),
         (["--vary", "hccl_timeout=1", "--metric", "x=(", "--", "true"], "is no pattern"),
         (["--vary", "hccl_timeout=1", "--metric", "time=x", "--", "true"], "names no metric"),
+        (["--vary", "hccl_timeout=1", "--metric", r"loss: (\d+)", "--", "true"], "'loss=loss: ([0-9.]+)'"),
         (["--vary", "hccl_timeout=1", "--best", "x", "--", "true"], "is no metric of this sweep"),
         (["--vary", "hccl_timeout=1", "--to", "slurm-aray", "--", "true"], "slurm-array"),
         (["--vary", "hccl_timeout=1", "--to", "k8s-indexed-job", "--", "true"], "--image"),

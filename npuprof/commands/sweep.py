@@ -129,8 +129,13 @@ class Sweep(Verb):
         found: dict[str, str] = {}
         for text in self.metric:
             name, equals, pattern = text.partition("=")
-            if not name.strip() or name == TIME or (equals and not pattern):
-                why = "time is known of every run." if name == TIME else ""
+            is_pattern = not equals and any(sign in "()[]\\*+?|" for sign in name)  # as bisect takes it, whose one metric needs no name
+            if not name.strip() or name == TIME or (equals and not pattern) or is_pattern:
+                why = (
+                    "time is known of every run."
+                    if name == TIME
+                    else "A pattern needs a name: the table has a column for each." * is_pattern
+                )
                 raise NpuprofError([Finding("NP902", f"--metric {text!r} names no metric", why, "write it as in 'loss=loss: ([0-9.]+)'")])
             found[name] = compile_pattern(pattern) if equals else ""
         return found
@@ -178,6 +183,7 @@ class Sweep(Verb):
 
     def _answer(self, setup: Setup, journal: Journal, axes: Sequence[Axis], combinations: Sequence[Combination], left_out: int) -> Answer:
         from npuprof.trials import tables
+        from npuprof.trials.metrics import list_missing_metrics
         from npuprof.trials.sweeping import pair_results, parse_goal, take_results
 
         names = tuple(setup.metrics)
@@ -187,6 +193,7 @@ class Sweep(Verb):
         if not self._tells():
             notes, whole = self._run_all(setup, journal, combinations)
         rows = tuple(pair_results(combinations, journal))
+        notes = (*notes, *list_missing_metrics(setup.metrics, [result.metrics for _, result in rows if result is not None]))
         found = tables.Sweep(self.spec, tuple(axes), tuple(combinations), rows, names, left_out)
         if self.best is not None:
             return _answer_best(found, goals[0], notes, told=":" in self.best)

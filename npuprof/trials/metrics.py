@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 #: The number of a metric: the one of its pattern's first group, or the first in what the pattern matches.
@@ -86,3 +86,13 @@ def _read_object(line: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return held if isinstance(held, dict) else {}
+
+
+def list_missing_metrics(metrics: Mapping[str, str], runs: Sequence[Mapping[str, float]]) -> list[str]:
+    """Return a remark for each metric that no run has given; ``runs`` are the numbers read in the output of each."""
+    return [
+        f"the output of no run gives the metric {name}: "
+        + (f"nothing in it matches {pattern!r}" if pattern else f"no line in it is JSON with {name!r}")
+        for name, pattern in metrics.items()
+        if runs and not any(name in found for found in runs)
+    ]
