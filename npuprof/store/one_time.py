@@ -36,8 +36,8 @@ def suggest_bare_key(text: str) -> str:
     if equals and keys.parse_key(name):
         return f"write {name.strip()}, without a value"
     if text.strip(".") in SECTIONS:
-        example = "hccl_timeout" if text.strip(".") == "options" else f"{text.strip('.')}.NAME"
-        return f"{text} is a section, whose keys are named one by one: {example}"
+        section = text.strip(".")
+        return f"{section} is a section, whose keys are named one by one: {'NAME' if section == 'options' else f'{section}.NAME'}"
     plain = re.sub(r"[^\w.-]+", ".", text).strip(".-").removeprefix("options.")
     known = plain != text and catalog.find_record(*keys.split_section_and_name(plain)) is not None
     return f"write {plain}" if known else "write the option's name, or section.name"
