@@ -93,8 +93,7 @@ def _mend_comparisons(text: str, guess: Guess | None) -> str:
     if len(text) > _LONGEST_MENDED:
         return ""
     pieces = re.findall(r"\"[^\"]*\"|'[^']*'|[^\"']+|.", text)
-    pieces = [piece if piece[0] in "\"'" else piece.replace("=>", ">=").replace("=<", "<=") for piece in pieces]
-    mended = "".join(piece if piece[0] in "\"'" else re.sub(r"\s*(?<![=!<>])=(?!=)\s*", " == ", piece) for piece in pieces)
+    mended = "".join(piece if piece[0] in "\"'" else _mend_signs(piece) for piece in pieces)
     mended = re.sub(r"([=!]=\s*)([A-Za-z_][\w-]*)(?![\w.-])", _quote_text, mended).strip()
     if mended == text:
         return ""
@@ -103,6 +102,10 @@ def _mend_comparisons(text: str, guess: Guess | None) -> str:
     except ConditionError:
         return ""
     return mended
+
+
+def _mend_signs(text: str) -> str:
+    return re.sub(r"\s*(?<![=!<>])=(?!=)\s*", " == ", text.replace("=>", ">=").replace("=<", "<="))
 
 
 def _quote_text(found: re.Match[str]) -> str:
@@ -117,11 +120,7 @@ def _put_into_parentheses(text: str) -> str:
         return ""
     listed = "".join({"[": "(", "]": ")"}.get(piece, piece) for piece in pieces)
     listed = re.sub(r"\(([^(),]+)\)", r"(\1,)", listed)  # one thing in parentheses is no list yet
-    try:
-        condition.parse_condition(listed)
-    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
-        return ""
-    return listed
+    return listed if _is_condition(listed) else ""
 
 
 def _find_example(key: str) -> Any:

@@ -25,7 +25,7 @@ def parse_condition(text: str) -> Any:
 def parse_conditions(texts: Sequence[str]) -> Any:
     """Return what all of several conditions ask, None where there is none. Raises NpuprofError for the first that is none."""
     found = [parse_condition(text) for text in texts]
-    return found[0] if len(found) == 1 else parse_condition(" and ".join(f"({text})" for text in texts)) if found else None
+    return ("and", *found) if len(found) > 1 else found[0] if found else None
 
 
 def _guess_value(key: str, value: Any, kind: str) -> Any:

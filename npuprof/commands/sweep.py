@@ -131,18 +131,15 @@ class Sweep(Verb):
             name, equals, pattern = text.partition("=")
             is_pattern = not equals and any(sign in "()[]\\*+?|" for sign in name)  # as bisect takes it, whose one metric needs no name
             if not name.strip() or name == TIME or (equals and not pattern) or is_pattern:
-                why = (
-                    "time is known of every run."
-                    if name == TIME
-                    else "A pattern needs a name: the table has a column for each." * is_pattern
-                )
+                why = "A pattern needs a name: the table has a column for each." if is_pattern else ""
+                why = "time is known of every run." if name == TIME else why
                 raise NpuprofError([Finding("NP902", f"--metric {text!r} names no metric", why, "write it as in 'loss=loss: ([0-9.]+)'")])
             found[name] = compile_pattern(pattern) if equals else ""
         return found
 
     def _combine(self, setup: Setup) -> tuple[tuple[Axis, ...], list[Combination], int]:
-        from npuprof.catalog import condition, written_condition
         from npuprof.checks import check_before_export
+        from npuprof.commands.conditions import meets_condition, parse_conditions
         from npuprof.commands.reading import open_workspace
         from npuprof.store import one_time, spec
         from npuprof.trials.sweeping import build_axes, combine_axes
@@ -150,11 +147,7 @@ class Sweep(Verb):
         axes = tuple(build_axes(self.vary, self.mixin))
         workspace = open_workspace(self.store, spec.build_context(self.cann, self.product, self.to or "env"))
         fixed = one_time.parse_assignments(self.set_, self.unset)
-        wanted: list[Any] = []
-        if self.where:
-            from npuprof.commands.conditions import parse_condition
-
-            wanted = [parse_condition(text) for text in self.where]
+        wanted = parse_conditions(self.where)
         fit, left_out = build_fit(setup, self.trust), 0
 
         def judge(config: Config) -> list[Finding]:
@@ -169,10 +162,7 @@ class Sweep(Verb):
 
         def is_wanted(config: Config) -> bool:
             nonlocal left_out
-            met = all(
-                condition.evaluate_condition(one, lambda path: written_condition.look_up(config.scenario, config.settings, path)) is True
-                for one in wanted
-            )
+            met = wanted is None or meets_condition(config, wanted)
             left_out += not met
             return met
 

@@ -13,7 +13,7 @@ from npuprof.renderers.stamp import judge_found_text
 from npuprof.report.output import describe_os_error, is_handed_over, read_file_content, read_plain_file, read_standard_input
 from npuprof.resolve.digests import compute_digest
 from npuprof.runs.kinds import EVIDENCE, find_kind
-from npuprof.runs.records import SCHEMA, SUFFIX, decode_value, parse_record
+from npuprof.runs.records import SCHEMA, SUFFIX, decode_value, list_record_names, parse_record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def _read_variables(found: str, raw: bytes) -> list[Clue]:
 
 
 def _read_folder(path: str) -> list[Clue]:
-    names = sorted(name for name in os.listdir(path) if name.endswith(SUFFIX) and not name.startswith("."))
+    names = list_record_names(path)
     if not names and _is_evidence(path):
         return [_read_evidence(path)]
     clues = [clue for name in names for clue in _read_text(os.path.join(path, name), read_file_content(os.path.join(path, name)))]

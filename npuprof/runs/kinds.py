@@ -70,9 +70,10 @@ def _read_evidence(path: str) -> Profile:
     return imported.build_profile(path, imported.import_evidence(read_told_evidence([path])))
 
 
+_EVIDENCE_KIND = Kind(EVIDENCE, is_evidence, _read_evidence, SUFFIXES)
 KINDS = (
     Kind("the record of a run", _is_record, _read_record, (records.SUFFIX,)),
-    Kind(EVIDENCE, is_evidence, _read_evidence, SUFFIXES),
+    _EVIDENCE_KIND,
     Kind("a folder of records", _is_record_folder, _read_record_folder, ()),
 )  # fmt: skip
 
@@ -80,7 +81,7 @@ KINDS = (
 def find_kind(path: str) -> Kind | None:
     """Return the kind of what is at a path, None where it is of none. Raises NpuprofError where it cannot be read, or is not there."""
     if is_handed_over(path):
-        return KINDS[1]  # looked at, its beginning would be lost; a log is what is too long to be a file
+        return _EVIDENCE_KIND  # looked at, its beginning would be lost; a log is what is too long to be a file
     if not os.path.lexists(path):
         if not path.endswith(tuple(suffix for kind in KINDS for suffix in kind.suffixes)):
             return None
@@ -110,6 +111,6 @@ def refuse_as_profile(path: str) -> Profile | None:
         return None
     what, why = f"{path} is {kind.noun}, and no preset", "It says what was, and is read by verbs that only show, compare and check."
     hint = f"make a preset of it first: npuprof render {path} --to toml --inline -o profiles/NAME.toml"
-    if kind.recognize is is_evidence:
+    if kind is _EVIDENCE_KIND:
         hint = f"make a preset of it first: npuprof import {path} -o profiles/NAME.toml"
     raise NpuprofError([Finding("NP961", what, why, hint, where=Place(path))])

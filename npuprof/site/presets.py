@@ -210,11 +210,15 @@ def _render_all(config: Config, has_errors: bool) -> Iterable[RenderedText]:
     by_target = any("target" in override.match for profile in config.lineage for override in profile.overrides)
     refused = _find_refusal(config) if has_errors else ""
     beside: dict[str, str] = {}
+
+    def resolve_for(target: str) -> tuple[Config | None, str]:
+        """Return what is written there, and why it is refused."""
+        told = by_target or target in _TOLD_CONTEXT
+        there = contexts.resolve_elsewhere(config, config.context._replace(target=target)) if told else config
+        return there, refused if there is config or not has_errors else _find_refusal(there)
+
     for name in renderers.MODULES:
-        there: Config | None = config
-        if by_target or name in _TOLD_CONTEXT:
-            there = contexts.resolve_elsewhere(config, config.context._replace(target=name))
-        reason = refused if there is config or not has_errors else _find_refusal(there)
+        there, reason = resolve_for(name)
         if reason or there is None:
             yield RenderedText(name, "", reason)
             continue
@@ -227,12 +231,8 @@ def _render_all(config: Config, has_errors: bool) -> Iterable[RenderedText]:
         yield RenderedText(name, rendered.text)
     for name, text in beside.items():
         yield RenderedText(f"{name}, a file beside the code", text)
-    if by_target:
-        there = contexts.resolve_elsewhere(config, config.context._replace(target="env"))
-        refused = _find_refusal(there) if has_errors else ""
-        yield from [RenderedText("exports", "", refused)] if refused or there is None else _export_to_all(there)
-    else:
-        yield from [RenderedText("exports", "", refused)] if refused else _export_to_all(config)
+    there, reason = resolve_for("env")
+    yield from [RenderedText("exports", "", reason)] if reason or there is None else _export_to_all(there)
 
 
 def _find_refusal(config: Config | None) -> str:

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     ProfileOrError = Profile | NpuprofError
 
 
+#: The shortest part of a name that is looked for in others, and how many of those are told.
+_LEAST_PART = 2
+_MOST_NEAR = 3
 _ALLOWED = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
 
@@ -132,9 +135,6 @@ class ReadOnceStore:
         return f"did you mean {' or '.join(map(repr, found[:_MOST_NEAR]))}?" if found else ""
 
 
-#: The shortest part of a name that is looked for in others, and how many of those are told.
-_LEAST_PART = 2
-_MOST_NEAR = 3
 #: What lies beside a store in a project, and is no preset.
 _PROJECT_FILES = ("pyproject.toml", FILE)
 
