@@ -207,6 +207,8 @@ def _find_values(parameter: Parameter, verb: type[Verb], words: Sequence[str], c
     elif kind == "NAME@VERSION":
         found = [word for word, _ in _find_specs(_read_store(words), current)]
         yield from ((word, "") for word in found if "@" not in word or re.search(r"@v?\d[^/@]*$", word))
+    elif kind == "VERSION" and given:
+        yield from _list_next_versions(_read_store(words), given[0])
     elif kind == "RISK":
         from npuprof.commands.options import list_risks
 
@@ -229,12 +231,17 @@ def _read_store(words: Sequence[str]) -> str | None:
 
 def _find_specs(store: str | None, current: str) -> Iterator[Candidate]:
     """Yield presets; behind ``@`` the versions of one, and the revisions there are; behind ``+`` what may be laid over."""
-    from npuprof.store import find_store
+    from npuprof.store import BUILTIN, find_store, open_builtin_store
     from npuprof.store.parents import is_source_reference
 
     stacked, plus, last = current.rpartition("+")
     name, at, _ = last.partition("@")
     before = f"{stacked}{plus}"
+    if last.startswith(BUILTIN):
+        yield from ((f"{before}{BUILTIN}{one}", "") for one in open_builtin_store().names())
+        return
+    if last.startswith("bu"):  # shorter, it would stand in the way of presets
+        yield f"{before}{BUILTIN}", "what npuprof ships"
     if is_source_reference(last):
         yield from ((f"{before}{word}", "") for word in _list_source_words(store, last))
         return
@@ -250,7 +257,9 @@ def _find_specs(store: str | None, current: str) -> Iterator[Candidate]:
 
 def _find_stores(current: str) -> Iterator[Candidate]:
     """Yield the stores that have names; the shell itself offers folders where none of these is meant."""
-    names = ["builtin:"]
+    from npuprof.store import BUILTIN
+
+    names = [BUILTIN]
     with suppress(NpuprofError):
         names += (f"{name}:" for name in _load_sources(None).project.sources)
     yield from ((name, "") for name in names)
@@ -282,6 +291,22 @@ def _list_source_words(store: str | None, current: str) -> Iterator[str]:
     refs = sorted(one.tag for one in kept) if kept is not None else _list_folder_refs(find_mirror_folder(there.locked.url))
     refs = [ref for ref in refs if not ref.endswith(".yanked")]
     yield from (f"{source}:{name}@{ref.rpartition('/v')[2]}" for ref in reversed(refs) if ref.startswith(f"{name}/v"))
+
+
+def _list_next_versions(store: str | None, name: str) -> Iterator[Candidate]:
+    """Yield the numbers that may be the next release of a preset: what is released is read from the names of tags."""
+    from npuprof.store.versions import parse_version_text
+
+    released = [
+        found.number for ref in _list_refs(store) if ref.startswith(f"{name}/v") and (found := parse_version_text(ref[len(name) + 1 :]))
+    ]
+    if not released:
+        yield "1.0.0", "the first"
+        return
+    major, minor, patch = max(released)
+    yield f"{major}.{minor}.{patch + 1}", "text only"
+    yield f"{major}.{minor + 1}.0", "anything else that takes effect"
+    yield f"{major + 1}.0.0", "numerics, or a key is gone"
 
 
 def _find_assignments(current: str) -> Iterator[Candidate]:

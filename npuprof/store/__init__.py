@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 #: The shortest part of a name that is looked for in others, and how many of those are told.
 _LEAST_PART = 2
 _MOST_NEAR = 3
+#: The store that npuprof ships, and what stands before the name of a preset in it.
+BUILTIN = "builtin:"
 _ALLOWED = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
 
@@ -180,7 +182,7 @@ class Folder(ReadOnceStore):
     def project_file(self) -> str:
         """The path of npuprof.toml beside the store, looked for once; an empty text where there is none, or it is not about this store."""
         if self._project_file is None:
-            alone = self.is_source or not self.in_work_tree or self.label == "builtin:"
+            alone = self.is_source or not self.in_work_tree or self.label == BUILTIN
             path = "" if alone else os.path.join(find_project_folder(self), FILE)
             self._project_file = path if path and os.path.lexists(path) else ""
         return self._project_file
@@ -284,7 +286,7 @@ class Folder(ReadOnceStore):
 
             raise NpuprofError([build_bad_name_finding(name, asked, self.names())])
         path = f"{self.root}/{name}.toml"
-        source = f"{self.label}/{name}.toml" if self.label != "builtin:" else path
+        source = f"{self.label}/{name}.toml" if self.label != BUILTIN else path
         if self.project_file and self.layout.takes(name):
             other = os.path.join(os.path.dirname(self.project_file), f"{name}.toml")
             shown = _format_relative_path(other)
@@ -348,7 +350,7 @@ def find_store(given: str | None, environ: dict[str, str] | os._Environ[str]) ->
     Raises NpuprofError where there is none.
     """
     asked = given or environ.get("NPUPROF_STORE")
-    if asked == "builtin:":
+    if asked == BUILTIN:
         return open_builtin_store()
     if asked:
         if not os.path.isdir(asked):
@@ -437,8 +439,8 @@ def open_builtin_store(beside: bool = False) -> Folder:
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     shipped = os.path.join(package, "profiles")
     store = Folder(shipped if os.path.isdir(shipped) else os.path.join(os.path.dirname(package), "profiles"))
-    store.label = "builtin:"
-    store.beside = "builtin:" if beside else ""
+    store.label = BUILTIN
+    store.beside = BUILTIN if beside else ""
     return store
 
 
