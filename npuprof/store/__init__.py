@@ -206,6 +206,14 @@ class Folder(ReadOnceStore):
     def _list_files(self) -> Iterable[str]:
         return self._load_listing()
 
+    def list_names_beginning(self, text: str) -> list[str]:
+        """Return the names that begin with a text, sorted; folders in which none can are not looked into."""
+        if self.layout.globs:
+            return [name for name in self.names() if name.startswith(text)]
+        found = (name for name, _ in self._scan_folder(self.root, "", text))
+        reserved = FILE.removesuffix(".toml") if self.project_file and not self.layout.prefix else ""
+        return sorted({name for name in found if name.startswith(text) and name != reserved and is_profile_name(name)})
+
     def _load_listing(self) -> dict[str, bool]:
         """Return the names of the store, looked up once, and whether each is a plain file, no link."""
         if self._listed is None:
@@ -254,7 +262,8 @@ class Folder(ReadOnceStore):
             return _format_relative_path(os.path.join(os.path.dirname(self.project_file), path))
         return super().cite_file(path)
 
-    def _scan_folder(self, folder: str, below: str) -> Iterator[tuple[str, bool]]:
+    def _scan_folder(self, folder: str, below: str, beginning: str = "") -> Iterator[tuple[str, bool]]:
+        """Yield the names below a folder, and whether each is a plain file; what no name of that ``beginning`` is in is passed over."""
         try:
             entries = list(os.scandir(folder))
         except OSError as error:
@@ -263,10 +272,11 @@ class Folder(ReadOnceStore):
             raise NpuprofError([_build_unreadable_finding(_format_relative_path(folder), error)]) from None
         for entry in entries:
             name = entry.name
-            if name.startswith("."):
+            inside = f"{below}{name}/"
+            if name.startswith(".") or not inside.startswith(beginning[: len(inside)]):
                 continue
             if entry.is_dir(follow_symlinks=False):
-                yield from self._scan_folder(entry.path, f"{below}{name}/")
+                yield from self._scan_folder(entry.path, inside, beginning)
                 if name.endswith(".toml"):
                     yield f"{below}{name[:-5]}", False  # a folder that looks like a preset: reading it tells
             elif name.endswith(".toml"):
