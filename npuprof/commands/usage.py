@@ -142,6 +142,8 @@ def explain_usage(error: Exception, words: list[str]) -> Iterator[str]:
     parameter = verb.parameters.get(getattr(getattr(error, "param", None), "name", None) or "")
     if parameter is not None and parameter.kind == "argument" and (taker := _find_taker(verb, rest)):
         yield taker
+    elif parameter is not None and parameter.metavar == "NAME" and names[0] == "source" and verb.usage_hint == "":
+        yield "Name a source: npuprof source list shows them."
     elif parameter is not None and (hint := _MISSING.get(parameter.metavar.rstrip("."))):
         yield hint
     elif parameter is not None and parameter.required and not verb.usage_hint:

@@ -21,9 +21,12 @@ def suggest_assignment(text: str, before: str = "", after: Sequence[str] = ()) -
         return f"write {text}={values[0]}, without a blank"
     if before.endswith("=") and text:
         return f"write {before}{text}, without a blank"
-    colon = re.fullmatch(r"([\w.-]+)\s*:\s*(\S+)", text)
+    colon = re.fullmatch(r"([\w.-]+)\s*:=?\s*(\S+)", text)
     if colon:
         return f"write {colon[1]}={colon[2]}"
+    parted = re.fullmatch(r"([\w.-]+)\s+(\S+)", text)
+    if parted and catalog.find_record(*keys.split_section_and_name(parted[1])) is not None:
+        return f"write {parted[1]}={parted[2]}"
     doubled = re.fullmatch(r"([\w.-]+)\s*==\s*(\S.*)", text)
     if doubled:
         return f"write {doubled[1]}={doubled[2]}"
@@ -79,6 +82,14 @@ def suggest_option(key: str, name: str) -> str:
     section = keys.split_section_and_name(key)[0]
     known = [keys.format_full_key(section, one) for one in catalog.record_names(section)]
     return did_you_mean(key, known, f"npuprof show {name} lists what is in force")
+
+
+def suggest_unknown_key(key: str) -> str:
+    """Return what of the catalogue a key is near to that it does not have; empty for one that it has."""
+    section, name = keys.split_section_and_name(key)
+    if catalog.find_record(section, name) is not None or section not in SECTIONS:
+        return ""
+    return did_you_mean(key, [keys.format_full_key(section, one) for one in catalog.record_names(section)])
 
 
 def refuse_deep_key(text: str) -> None:

@@ -451,7 +451,8 @@ def build_context(cann: str | None = None, product: str | None = None, target: s
     release = releases.find_release(cann) if cann is not None else None
     if cann is not None and release is None:
         known = ", ".join(releases.load_releases()[-8:])
-        hint = did_you_mean(cann, releases.load_releases(), f"the newest are {known}")
+        meant = releases.find_release_inside(cann)
+        hint = f"write {meant}" if meant else did_you_mean(cann, releases.load_releases(), f"the newest are {known}")
         problems.append(Finding("NP401", f"unknown CANN release {cann!r}", "What an option does is known release by release.", hint))
     family = products.find_product(product) if product is not None else None
     if product is not None and family is None:

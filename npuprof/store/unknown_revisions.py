@@ -15,6 +15,9 @@ def suggest_revision(git: Git, revision: str, known: Sequence[str]) -> str:
     steps = re.fullmatch(r"(.+?)([~^][~^\d]*)", revision)
     if steps:
         return _count_back(git, steps[1], steps[2], known)
+    plain = revision.strip("{}()[]<> \"'")
+    if plain != revision and (version := find_bare_version(plain)):
+        return f"write NAME@{version}"
     if near := did_you_mean(revision, known):
         return near
     if ".." in revision:
