@@ -346,7 +346,6 @@ TYPED = [
     ("render bert --to powershell", 2, "npuprof env SPEC --shell pwsh"),
     ("source remove", 2, "Name a source: npuprof source list shows them."),
     ("inject bert other/d.txt", 2, "npuprof inject other/d.txt bert"),
-    ("option --all", 2, "option has no flag --all"),
     # further back than there are commits
     ("show bert@HEAD~9", 2, "HEAD is the first commit, with none before it"),
     ("show held@main~9", 2, "main is the first commit"),

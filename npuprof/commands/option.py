@@ -69,8 +69,7 @@ def _find_section(key: str) -> tuple[str, str]:
     hint = did_you_mean(
         plain, names, f"npuprof options {plain} lists those with it in their names" if inside else "npuprof options lists all"
     )
-    what = f"option has no flag {key}" if key.startswith("-") else f"the catalogue has no {key!r}"
-    raise NpuprofError([Finding("NP201", what, "", hint)])
+    raise NpuprofError([Finding("NP201", f"the catalogue has no {key!r}", "", hint)])
 
 
 def _build_fields(section: str, record: Any, ruled: list[catalog.Rule], advised: list[str]) -> dict[str, Any]:

@@ -177,5 +177,5 @@ def build_nothing_finding(profile: Profile, text: str, name: str = "", own: bool
     shown = format_written_key(text)
     what = f"{name} says nothing itself of {shown}" if own else f"{name} neither sets nor inherits {shown}"
     shows = f"npuprof show {name} {'--origin ' if own else ''}lists what is in force"
-    hint = one_time.suggest_key(shown, known) or one_time.suggest_unknown_key(shown) or shows
+    hint = one_time.suggest_key(shown, known) or f"{one_time.suggest_unknown_key(shown)} {shows}".strip()
     return Finding("NP924", what, "", hint)
