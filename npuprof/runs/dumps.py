@@ -23,6 +23,8 @@ def complete(found: Verdict, wanted: Wanted, process: Process) -> Verdict:
     """Return a verdict with what the dumps of the process add to it."""
     wire = wanted.wire
     said = _judge_dumps(wanted, process)
+    if found.state == ABSENT and said is not None:  # the adapter read something
+        found = found._replace(state=CHANGED, found=("",), note="")
     if found.state == CHANGED and wire.init and not wire.session and said is not None and said.says == SAME:
         return Verdict(found.setting, TOO_LATE, found.found, "the adapter read it, the engine was started without it")
     if found.state != CANNOT_TELL or found.found:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from npuprof.catalog.wire import NO_KEY, Generation, Wire, find_wire, list_standing_keys, load_generations, load_known_keys
-from npuprof.runs import dumps, tf2verdicts
+from npuprof.runs import arriving, dumps, tf2verdicts
 from npuprof.runs.evidence import Epoch, Map, Process, Text
 from npuprof.runs.found import ABSENT, CANNOT_TELL, CHANGED, DEFAULT_OR_SET, IN_FORCE, NOT_IN_FORCE, TOO_LATE, Outcome, Verdict, merge
 from npuprof.runs.wiretexts import OTHER, SAME, UNSURE, Wanted, find_texts, split_ranges
@@ -41,6 +41,7 @@ def _judge_setting(name: str, value: Any, process: Process) -> Verdict:
         return Verdict(name, CANNOT_TELL, (), "nothing of it is written down anywhere")
     verdicts = [_judge_epoch(wanted, epoch, process, generation) for epoch in process.epochs if _touches(wire, epoch)]
     found = _join_epochs(name, verdicts) if verdicts else Verdict(name, CANNOT_TELL, (), "", _find_teller(wire, process))
+    found = arriving.tell_trace(found, process)
     if process.crowded and found.state in (IN_FORCE, DEFAULT_OR_SET):
         found = Verdict(name, CANNOT_TELL, found.found, "the engine was started more often than npuprof keeps apart")
     return dumps.complete(found, wanted, process) if process.dumps else found
@@ -65,7 +66,7 @@ def _judge_epoch(wanted: Wanted, epoch: Epoch, process: Process, generation: Gen
     name = wire.name
     note = next((one.note for one in stages if one.note), "")
     if not stages and _is_left_out(wire, epoch, process):
-        state = DEFAULT_OR_SET if wanted.is_default(()) else CHANGED
+        state = DEFAULT_OR_SET if wanted.is_default(()) else ABSENT if arriving.never_came(wire, process) else CHANGED
         return Verdict(name, state, (), "no line of it is in a block that has all that is always there, as where nobody set it")
     if not stages:
         return Verdict(name, CANNOT_TELL, (), _explain_missing(wire, epoch, process), _find_teller(wire, process))
@@ -74,7 +75,14 @@ def _judge_epoch(wanted: Wanted, epoch: Epoch, process: Process, generation: Gen
     if says == {OTHER}:
         if init is not None and session is None and not wire.session and epoch.late and _was_asked(wanted, epoch):
             return Verdict(name, TOO_LATE, others, epoch.late)
-        return Verdict(name, CHANGED, others, note or _explain_needs(wire))
+        if init is None and session is None and wire.init and not (wire.session or wire.graph or wire.lines):
+            note = "graphs have another, as a mode of training may demand; with what the engine was started is not there"
+            return Verdict(name, CANNOT_TELL, others, note, _find_teller(wire, process))
+        note = note or _explain_needs(wire)
+        if all(one.unset for one in stages) and arriving.is_empty(wire, others):
+            never = arriving.never_came(wire, process)
+            return Verdict(name, ABSENT, (), arriving.NEVER_CAME) if never else Verdict(name, CHANGED, others, note or arriving.EMPTY)
+        return Verdict(name, CHANGED, others, note)
     if says != {SAME}:
         note = note or ("its places in the log do not agree" if len(says) > 1 else "")
         return Verdict(name, CANNOT_TELL, others, note, DUMPS if "cut" in note else "")
@@ -239,7 +247,8 @@ def _join_epochs(name: str, verdicts: list[Verdict]) -> Verdict:
         if numbers:
             one = verdicts[numbers[0] - 1]
             told = f"at start {', '.join(map(str, numbers))} of {len(verdicts)} of the engine"
-            return one._replace(note=f"{told}: {one.note}" if one.note else told)
+            state = CHANGED if one.state == ABSENT else one.state  # it came at another start
+            return one._replace(state=state, note=f"{told}: {one.note}" if one.note else told)
     return first
 
 

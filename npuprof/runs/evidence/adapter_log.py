@@ -17,6 +17,8 @@ _ADD_GRAPH = re.compile(r"\[GEOP\] call ge session add graph (\w+): (\w+), graph
 _OPERATOR = re.compile(r"\[GEOP\] (?=dynamic_input: )", re.ASCII)
 #: How a field of a line begins; its text goes on to the next one.
 _FIELD = re.compile(r"(?:^|, )(\w+)(?::| is) ", re.ASCII)
+#: The warning of an option that is deprecated, as it is and as it was until 2022.
+_DEPRECATED = re.compile(r"(?:\[warning\]\[tf_adapter\] ?)?(?:Option '(\w+)' is deprecated|The (\w+) option IS DEPRECATED)", re.ASCII)
 _DEVICE = re.compile(r"\[GePlugin\] device id : (\d+)")
 #: Why a later try to start the engine was dropped.
 ALREADY = "the engine was running already"
@@ -81,6 +83,8 @@ class AdapterLog:
             self._take_marked(process, text, line, ended)
         elif match := _PARTITION.match(text):
             process.note("partition", Map(self._parse_fields("partition", text[match.end() :], line.size, ended)))
+        elif match := _DEPRECATED.match(text):
+            process.traced[match[1] or match[2]] = True
         else:
             name, colon, value = text.partition(" :")
             if colon and name in self._fields["operator"]:
@@ -134,6 +138,8 @@ class AdapterLog:
             self._take_single(process, match, line, ended)
         elif text.startswith("[GePlugin]"):
             self._note_start(process, line.thread)
+        elif match := _DEPRECATED.match(text):
+            process.traced[match[1] or match[2]] = True
 
     def _note_start(self, process: Process, thread: str) -> None:
         if self._started.get(process, thread) is None:
