@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from logged import write_block, write_line
+from logged import write_block, write_engine_line, write_line
 from logged import write_run as write_least
 
 from npuprof.runs.evidence.reading import read_evidence
@@ -72,6 +72,18 @@ def test_what_only_graphs_have_says_nothing_of_the_start_of_the_engine(tmp_path:
     """A mode of training gives its graphs a precision of its own."""
     graph = write_block("Graph options: ", {"ge.exec.overflow": "1", "ge.exec.precision_mode": "allow_mix_precision"}, file="geop_npu.cc")
     assert judge(tmp_path, graph, precision_mode="force_fp16")["precision_mode"][0] == "cannot tell"
+    start = write_line("[GePlugin] graph run mode : 1", "ge_plugin.cc")
+    found = judge(tmp_path, start + write_run() + graph, precision_mode="allow_mix_precision")
+    assert found["precision_mode"][0] == "cannot tell", "the block of the start has no line of it"
+    found = judge(tmp_path, start + graph, precision_mode="allow_mix_precision")
+    assert found["precision_mode"][0] == "cannot tell", "the block of the start is not there"
+
+
+def test_which_of_two_precisions_wins_is_known_where_the_adapter_is(tmp_path: Path) -> None:
+    both = {"ge.exec.precision_mode": "force_fp16", "ge.exec.precision_mode_v2": "fp16"}
+    lines = [write_engine_line(f"GE option: {key}, value: {text}.", "GEInitializeImpl") for key, text in both.items()]
+    assert judge(tmp_path, "".join(lines), precision_mode="force_fp16")["precision_mode"][0] == "cannot tell"
+    assert judge(tmp_path, write_run(both), precision_mode="force_fp16")["precision_mode"][0] == "changed"
 
 
 WARNING = "2026-05-04 03:02:01.123456: W {file}:812] {text}\n"

@@ -80,6 +80,8 @@ V2 = {"ge.exec.precision_mode_v2": "fp16", "precision_mode_v2": "fp16"}
         (write_run({}, {"ge.exec.enableDump": "1", "ge.exec.dumpPath": "/d"}), "dump_path", "/d", "in force"),
         (write_run({}, {"ge.exec.enableDump": "1", "ge.exec.dumpPath": "/d"}), "dump_path", "/d/", "in force"),
         (write_run({}, {"ge.exec.enableDump": "1", "ge.exec.dumpPath": "/real/d"}), "dump_path", "/d", "cannot tell"),
+        (write_run({}, {"ge.exec.enableDump": "1", "ge.exec.dumpPath": "/real/d\n\x01E {"}), "dump_path", "/d", "cannot tell"),
+        (write_run({}, {"ge.exec.enableDump": "1", "ge.exec.dumpPath": "/" + "d" * 2000}), "dump_path", "/d", "cannot tell"),
         (write_run(), "dump_path", "/d", "changed"),
         (write_run(), "dump_mode", "output", "default or set"),
         (write_run({}, {"ge.exec.input_fusion_size": "33554432"}), "input_fusion_size", 99999999, "cannot tell"),

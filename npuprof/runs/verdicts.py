@@ -71,7 +71,8 @@ def _judge_epoch(wanted: Wanted, epoch: Epoch, process: Process, generation: Gen
     if not stages:
         return Verdict(name, CANNOT_TELL, (), _explain_missing(wire, epoch, process), _find_teller(wire, process))
     if wire.outdone_by and SAME in says and (outdone := _find_outdone(wire, epoch)):
-        return Verdict(name, CHANGED, (f"{wire.outdone_by} = {outdone}",), f"where {wire.outdone_by} is set it wins")
+        state = CHANGED if process.generation else CANNOT_TELL  # that of TensorFlow 2 hands on both
+        return Verdict(name, state, (f"{wire.outdone_by} = {outdone}",), f"where {wire.outdone_by} is set it wins")
     if says == {OTHER}:
         if init is not None and session is None and not wire.session and epoch.late and _was_asked(wanted, epoch):
             return Verdict(name, TOO_LATE, others, epoch.late)
@@ -87,7 +88,7 @@ def _judge_epoch(wanted: Wanted, epoch: Epoch, process: Process, generation: Gen
         note = note or ("its places in the log do not agree" if len(says) > 1 else "")
         return Verdict(name, CANNOT_TELL, others, note, DUMPS if "cut" in note else "")
     teller = _find_teller(wire, process)
-    if wire.init and init is None and not epoch.has("single init"):
+    if wire.init and init is None and (process.generation or not epoch.has("single init")):
         return Verdict(name, CANNOT_TELL, others, "the sessions have it; with what the engine was started is not there", teller)
     if wire.init and wire.session and session is None and epoch.has("add graph", "graph"):
         return Verdict(name, CANNOT_TELL, others, "the engine was started with it; what its sessions got is not there", teller)
