@@ -93,13 +93,17 @@ class _Rejoined:
         return piece or self._file.read(size)
 
 
+def _rejoin(ahead: bytes, file: Readable) -> Readable:
+    return _Rejoined(ahead, file) if ahead else file
+
+
 @contextmanager
 def open_source(path: str) -> Iterator[tuple[Readable, int | None]]:
     """Give the bytes of a file, and how many there were when it was opened: it may grow faster than it is read. Raises NpuprofError."""
     if path == "-":
         if sys.stdin is None or sys.stdin.closed:
             raise _build_unread_error(path, "it is closed")
-        yield sys.stdin.buffer, None
+        yield _rejoin(take_ahead(path), sys.stdin.buffer), None
         return
     try:
         handed = is_handed_over(path)
@@ -108,7 +112,7 @@ def open_source(path: str) -> Iterator[tuple[Readable, int | None]]:
             raise _build_unread_error(path, f"it is {name}, not a file", suggest_handing_over(path))
         with open(path, "rb") as file:
             ahead = take_ahead(path) if handed else b""
-            yield _Rejoined(ahead, file) if ahead else file, os.fstat(file.fileno()).st_size if stat.S_ISREG(mode) else None
+            yield _rejoin(ahead, file), os.fstat(file.fileno()).st_size if stat.S_ISREG(mode) else None
     except (OSError, ValueError) as error:
         raise _build_unread_error(path, describe_os_error(error, path)) from None
 
