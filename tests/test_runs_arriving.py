@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from logged import write_block, write_engine_line, write_line
+from logged import INIT, write_block, write_engine_line, write_line
 from logged import write_run as write_least
 
 from npuprof.runs.evidence.reading import read_evidence
@@ -84,6 +84,36 @@ def test_which_of_two_precisions_wins_is_known_where_the_adapter_is(tmp_path: Pa
     lines = [write_engine_line(f"GE option: {key}, value: {text}.", "GEInitializeImpl") for key, text in both.items()]
     assert judge(tmp_path, "".join(lines), precision_mode="force_fp16")["precision_mode"][0] == "cannot tell"
     assert judge(tmp_path, write_run(both), precision_mode="force_fp16")["precision_mode"][0] == "changed"
+
+
+EARLY = write_block("init option:", {"ge.deterministic": "1", "ge.graphRunMode": "1"}, file="npu_sys_ctl_ops.cc")
+STARTED = write_line("[GePlugin] graph run mode : 1", "ge_plugin.cc")
+ALREADY = write_line("[GePlugin] Ge has already initialized", "ge_plugin.cc")
+
+
+def write_operator(started: str, deterministic: str) -> str:
+    return started + write_block("init options: ", {**INIT, "ge.deterministic": deterministic}, file="geop_npu.cc")
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "state"),
+    [
+        (STARTED + EARLY + write_operator(ALREADY, "0"), 1, "in force"),
+        (STARTED + EARLY + write_operator(ALREADY, "0"), 0, "too late"),
+        (STARTED + EARLY, 1, "in force"),
+        (write_operator(STARTED, "0") + ALREADY + EARLY, 1, "too late"),
+        (EARLY + STARTED + write_operator(ALREADY, "0"), 1, "in force"),
+        (EARLY + STARTED + write_operator(ALREADY, "0"), 0, "too late"),
+        (EARLY + STARTED, 1, "cannot tell"),  # the block of its operator may follow
+        (EARLY + write_operator(STARTED, "0") + write_operator(ALREADY, "1"), 1, "too late"),
+        (EARLY + write_operator(ALREADY, "0"), 1, "cannot tell"),
+        (EARLY, 1, "cannot tell"),
+    ],
+)
+def test_an_operator_that_starts_the_engine_by_itself_tells_with_what(tmp_path: Path, text: str, value: int, state: str) -> None:
+    (tmp_path / "plog-100_1.log").write_text(text)
+    found = read_evidence([str(tmp_path)]).processes
+    assert [judge_process({"deterministic": value}, process)[0].state for process in found] in ([state], [] if text == EARLY else [state])
 
 
 WARNING = "2026-05-04 03:02:01.123456: W {file}:812] {text}\n"

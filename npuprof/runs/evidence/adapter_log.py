@@ -25,8 +25,9 @@ ALREADY = "the engine was running already"
 GLOBAL = "init_resource had started the engine"
 #: How many lines with fields are remembered: one process writes the same ones for each of its graphs.
 _MOST_PARSED = 64
-#: A title after which come options that nobody can place: those of a resource that is made before any session.
-_ODD_TITLE = "init option:"
+#: The title, and the stage, of what an operator writes that starts the engine before any session; whether it did, only the lines of a
+#: start before it say, and no line says which adapter wrote it.
+_EARLY_TITLE, _EARLY = "init option:", "early init"
 
 
 def _index_titles() -> dict[str, tuple[Generation, str]]:
@@ -48,6 +49,7 @@ class AdapterLog:
         self._fields = {stage: load_line_fields(stage) for stage in ("partition", "operator")}
         self._blocks: ByThread[Block] = ByThread()
         self._started: ByThread[str] = ByThread()  # what was seen of a start since the last block of init options, by thread
+        self._early: ByThread[Map] = ByThread()  # what was written before a start that may be its own
         self._parsed: dict[tuple[str, str, bool], Values] = {}
         self._tail = tail
         self.opened: Opened | None = None  # the block that the last line has begun
@@ -66,8 +68,7 @@ class AdapterLog:
             pair = _PAIR.fullmatch(text)
             if pair is not None and block.takes(pair[1]) and text.rstrip() not in self._titles:
                 block.add(pair[1], make_text(pair[2] or "", line.size, ended))
-                if block.stage:
-                    process.informed = True
+                process.informed = True
                 self._tail.set(block.values, pair[1], line.size)
                 return
             self._close(process, line.thread, whole=pair is None)
@@ -77,8 +78,8 @@ class AdapterLog:
             block = Block(stage, generation.name, list_standing_keys(generation.name, stage))
             self._blocks.set(process, line.thread, block)
             self.opened = Opened((title,), process, line.thread, block.values)
-        elif title == _ODD_TITLE:
-            self._blocks.set(process, line.thread, Block("", ""))
+        elif title == _EARLY_TITLE:
+            self._blocks.set(process, line.thread, Block(_EARLY, ""))
         elif text.startswith("["):
             self._take_marked(process, text, line, ended)
         elif match := _PARTITION.match(text):
@@ -94,7 +95,7 @@ class AdapterLog:
     def describe(self, process: Process) -> object:
         """Return all that is not yet told to a process, as it is now."""
         blocks = {thread: block.describe() for thread, block in self._blocks.list_threads(process).items()}
-        return blocks, dict(self._started.list_threads(process))
+        return blocks, dict(self._started.list_threads(process)), dict(self._early.list_threads(process))
 
     def is_losing(self, process: Process, line: Line) -> bool:
         """Return whether lines are missing in the block that a line is of."""
@@ -118,9 +119,11 @@ class AdapterLog:
         for process, thread, _ in self._blocks:
             self._close(process, thread, whole=False)
         self._started.clear()
+        self._early.clear()
 
     def _take_marked(self, process: Process, text: str, line: Line, ended: bool) -> None:
         if "already initialized" in text:
+            self._believe_early(process)
             self._started.set(process, line.thread, ALREADY)
             process.settle().late = ALREADY
         elif "skip GePlugin init" in text:
@@ -182,9 +185,17 @@ class AdapterLog:
 
     def _close(self, process: Process, thread: str, whole: bool) -> None:
         block = self._blocks.pop(process, thread)
-        if block is None or not block.values or not block.stage:
+        if block is None or not block.values:
             return
         found = block.close(whole)
+        if block.stage == _EARLY:
+            started = self._started.pop(process, thread)
+            if started is None:
+                self._early.set(process, thread, found)
+            else:
+                self._close_operator_block(process, found, started)
+            return
+        self._early.pop(process, thread)
         generation = next(one for one in load_generations() if one.name == block.title)
         process.generation = process.generation or generation.name
         if block.stage != "init":
@@ -195,6 +206,13 @@ class AdapterLog:
             self._started.pop(process, thread)
             return
         self._close_operator_block(process, found, self._started.pop(process, thread))
+
+    def _believe_early(self, process: Process) -> None:
+        """Let what was written before a start be what the engine got: it runs, and nothing else was written behind that start."""
+        for thread, found in list(self._early.list_threads(process).items()):
+            if self._started.get(process, thread) == "":
+                self._close_operator_block(process, found, self._started.pop(process, thread))
+            self._early.pop(process, thread)
 
     def _close_operator_block(self, process: Process, found: Map, started: str | None) -> None:
         """Keep the init options of an operator: they were in force only where it was the one that started the engine."""
