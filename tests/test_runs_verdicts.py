@@ -311,6 +311,7 @@ ATTRIBUTES = {
         "op_debug_config", "debug_dir", "dump_layer", "soc_config", "work_path", "topo_sorting_mode", "quant_dumpable", "input_shape",
         "hccl_timeout", "op_wait_timeout", "resource_config_path", "graph_slice", "insert_op_file", "fusion_switch_file", "dump_step",
         "op_precision_mode", "modify_mixlist", "customize_dtypes", "logical_device_id", "distribute_config", "HCCL_algorithm",
+        "compile_dynamic_mode",
     )
 } | {
     "_in_out_pair": "((1, 2))", "_local_rank_id": "3", "_frozen_variable": "0", "_precision_mode": "force_fp16", "_hcom_parallel": "0",
@@ -331,6 +332,9 @@ ATTRIBUTES = {
         ("precision_mode", "force_fp16", "cannot tell"),
         ("precision_mode", "force_fp32", "cannot tell"),
         ("precision_mode_v2", "fp16", "cannot tell"),
+        # an attribute that is empty, as where nobody set it
+        ("compile_dynamic_mode", False, "default or set"),
+        ("compile_dynamic_mode", True, "changed"),
         # as well where the map has it in the field of another type
         ("export_compile_stat", 1, "cannot tell"),
         ("graph_memory_max_size", "1", "changed"),

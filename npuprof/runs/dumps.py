@@ -43,6 +43,8 @@ def complete(found: Verdict, wanted: Wanted, process: Process) -> Verdict:
     if said.says == OTHER:
         if wire.init and not wire.session:
             return found._replace(note=_NOT_ASKED, tell=_BLOCKS)
+        if said.texts == ("",) and wanted.is_default(()):  # nobody set it, and what then holds is the wanted value
+            return Verdict(found.setting, DEFAULT_OR_SET, (), "by the graph dump")
         return Verdict(found.setting, CHANGED, said.texts, "by the graph dump")
     if wire.init:
         note = "the adapter read it; only the log tells what the engine was started with"
