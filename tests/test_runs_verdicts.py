@@ -235,6 +235,22 @@ def test_single_lines_of_2021_prove_their_values(tmp_path: Path) -> None:
     assert {name: one.state for name, one in found.items() if one.state != "in force"} == {"deterministic": "cannot tell"}
 
 
+@pytest.mark.parametrize(
+    ("text", "value", "state"),
+    [
+        ("[GEOP] stream_max_parallel_num :a\nb", "a\nb", "in force"),
+        ("[GEOP] stream_max_parallel_num :a\nb", "a", "cannot tell"),
+        ("[GEOP] stream_max_parallel_num :a\n[GEOP] stream_max_parallel_num :a\nb", "a", "cannot tell"),
+        ("[GEOP] stream_max_parallel_num : a", " a", "in force"),
+        ("[GEOP] stream_max_parallel_num : a", "a", "changed"),
+    ],
+)
+def test_the_text_of_a_single_line_goes_on_and_begins_where_it_does(tmp_path: Path, text: str, value: str, state: str) -> None:
+    head = write_line("", "tf_adapter/util/session_manager.cc", old=True).rstrip("\n")
+    lines = "".join(f"{head}{part}\n" if part.startswith("[") else f"{part}\n" for part in text.split("\n"))
+    assert judge_one(tmp_path, lines + f"{head}[GEOP] End.\n", "stream_max_parallel_num", value) == state
+
+
 def test_sessions_that_may_be_of_several_processes_have_to_agree(tmp_path: Path) -> None:
     """On a screen the adapter of 2020 named no process: one of two ranks may have set what the other has not."""
     lines = ["[GEOP] variable_acceleration :", "[GEOP] variable_acceleration :0"]

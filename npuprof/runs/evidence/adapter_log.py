@@ -11,7 +11,8 @@ from npuprof.runs.evidence.lines import LONGEST_LINE, Line
 from npuprof.runs.evidence.recalling import Opened, Run
 
 _PAIR = re.compile(r"([A-Za-z_][\w.]*):(?: (.*))?", re.ASCII | re.DOTALL)
-_SINGLE = re.compile(r"\[(GePlugin|GEOP)\] ([A-Za-z][\w ]{0,60}?) ?:[ ]?(.*)", re.ASCII | re.DOTALL)
+#: Those of the engine have a blank before the text, those of an operator none: there a blank is of the text.
+_SINGLE = re.compile(r"\[(?:(GePlugin)|GEOP)\] ([A-Za-z][\w ]{0,60}?) ?:(?(1)[ ]?)(.*)", re.ASCII | re.DOTALL)
 _PARTITION = re.compile(r"OMPartition subgraph_\d+ begin\. ", re.ASCII)
 _ADD_GRAPH = re.compile(r"\[GEOP\] call ge session add graph (\w+): (\w+), graph_id: \d+", re.ASCII)
 _OPERATOR = re.compile(r"\[GEOP\] (?=dynamic_input: )", re.ASCII)
@@ -83,7 +84,7 @@ class AdapterLog:
         elif text.startswith("["):
             self._take_marked(process, text, line, ended)
         elif match := _PARTITION.match(text):
-            process.note("partition", Map(self._parse_fields("partition", text[match.end() :], line.size, ended)))
+            self._note(process, "partition", Map(self._parse_fields("partition", text[match.end() :], line.size, ended)), line, whole=True)
         elif match := _DEPRECATED.match(text):
             process.traced[match[1] or match[2]] = True
         else:
@@ -130,7 +131,7 @@ class AdapterLog:
             self._started.set(process, line.thread, GLOBAL)
             process.settle().late = GLOBAL
         elif match := _OPERATOR.match(text):
-            process.note("operator", Map(self._parse_fields("operator", text[match.end() :], line.size, ended)))
+            self._note(process, "operator", Map(self._parse_fields("operator", text[match.end() :], line.size, ended)), line, whole=True)
             process.informed = True
         elif match := _ADD_GRAPH.match(text):
             process.settle().add("add graph", Map({match[1]: make_text(match[2], 0, ended)}))
@@ -149,27 +150,36 @@ class AdapterLog:
             self._started.set(process, thread, "")
 
     def _take_single(self, process: Process, match: re.Match[str], line: Line, ended: bool) -> None:
-        if match[1] == "GePlugin":
+        if match[1]:
             self._note_start(process, line.thread)
         option = self._singles.get(match[2]) or self._singles.get(match[2].replace(" ", "_"))
         if option is None:
             return
         process.informed = True
-        stage = "single init" if match[1] == "GePlugin" else "single session"
+        stage = "single init" if match[1] else "single session"
+        found = Map({option: make_text(match[3], line.size, ended)})
         if process.generation and stage == "single init":  # the block of this start comes after it
-            process.note(stage, Map({option: make_text(match[3], line.size, ended)}))
+            self._note(process, stage, found, line)
             return
         last = process.epochs[-1] if process.epochs else None
         known = last is not None and any(option in one.values for one in last.maps.get(stage, ()))
         if known and stage == "single init" and not (last is not None and last.has("init")):
             process.start_epoch(anew=True)
-        process.epoch.add(stage, Map({option: make_text(match[3], line.size, ended)}))
+        epoch = process.epoch
+        epoch.add(stage, found)
+        self._tail.set(found.values, option, line.size, lambda: epoch.add(stage, found))
+
+    def _note(self, process: Process, stage: str, found: Map, line: Line, whole: bool = False) -> None:
+        """Keep what may belong to an epoch that has not begun, with the lines that go on with its last text; not if that is ``whole``."""
+        process.note(stage, found)
+        if found.values:
+            self._tail.set(found.values, next(reversed(found.values)), line.size, lambda: process.note(stage, found), whole)
 
     def _parse_fields(self, stage: str, text: str, size: int, ended: bool) -> Values:
         """Return the fields of a line that options have: their texts may hold blanks and commas; only the last of a line can be cut."""
         known = (stage, text, size >= LONGEST_LINE or not ended)
         if known in self._parsed:
-            return self._parsed[known]
+            return dict(self._parsed[known])
         places = list(_FIELD.finditer(text))
         found: Values = {}
         for place, following in zip(places, [*places[1:], None], strict=False):
@@ -181,7 +191,7 @@ class AdapterLog:
         if len(self._parsed) >= _MOST_PARSED:
             self._parsed.clear()
         self._parsed[known] = found
-        return found
+        return dict(found)
 
     def _close(self, process: Process, thread: str, whole: bool) -> None:
         block = self._blocks.pop(process, thread)
