@@ -111,6 +111,19 @@ def test_a_switch_is_read_without_what_the_adapter_adds(tmp_path: Path, init: di
     assert judge_one(tmp_path, write_run(init, session), "optimization_switch", "p:off") == state
 
 
+@pytest.mark.parametrize(("end", "state"), [("Fal", "cannot tell"), ("F", "cannot tell"), ("False", "cannot tell"), ("Tr", "changed")])
+def test_a_word_that_is_cut_may_be_any_that_begins_so(tmp_path: Path, end: str, state: str) -> None:
+    line = write_line(PARTITION.format(mix="?", loop="1", shape="", dims=""), "om_partition_subgraphs_pass.cc")
+    assert judge_one(tmp_path, line[: line.index("?")] + end, "mix_compile_mode", False) == state
+
+
+def test_a_warning_shows_that_a_line_of_the_block_is_lost(tmp_path: Path) -> None:
+    block = fill_block({"ge.exec.precision_mode_v2": "fp16"}, "TF 2 2026-07")
+    warned = write_tf2_line("Unrecognized graph engine option op_debug_level:1", "W")
+    assert judge_states(tmp_path, write_tf2_block(block), op_debug_level=1) == [["absent"]]
+    assert judge_states(tmp_path, write_tf2_block(block) + warned, op_debug_level=1) == [["cannot tell"]]
+
+
 def test_what_comes_after_the_start_of_the_engine_is_too_late(tmp_path: Path) -> None:
     text = write_run({"ge.exec.precision_mode": "force_fp32"}, {}, {"ge.enableSmallChannel": "1"})
     found = judge(

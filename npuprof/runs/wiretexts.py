@@ -68,7 +68,8 @@ class Wanted:
                 return UNSURE if found.cut else SAME
             return UNSURE if any(_begins(one, text) for one in wanted) or self._may_lead_there(form, text) else OTHER
         if found.cut:
-            return UNSURE if any(_begins(one, text) for one in wanted) or self._may_lead_there(form, text) else OTHER
+            spelled = [*wanted, *(word for word, flag in _FLAGS.items() if form in ("flag", "inverted") and flag in wanted)]
+            return UNSURE if any(_begins(one, found.text) for one in spelled) or self._may_lead_there(form, text) else OTHER
         if self._is_same(text, wanted, form):
             return SAME
         return UNSURE if self._may_lead_there(form, text) else OTHER
