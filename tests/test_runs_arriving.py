@@ -61,6 +61,9 @@ def test_only_a_text_that_every_value_has_shows_by_its_lack_that_a_key_never_cam
 def test_a_log_that_ends_within_a_line_does_not_show_that_a_key_never_came(tmp_path: Path) -> None:
     assert judge(tmp_path, write_run(), external_weight=True)["external_weight"][0] == "absent"
     assert judge(tmp_path, write_run()[:-3], external_weight=True)["external_weight"][0] == "changed"
+    assert judge(tmp_path, write_run() + "[INFO] FMK(100,pyt", external_weight=True)["external_weight"][0] == "changed"
+    begun = write_line("Session options: ", "session_manager.cc")
+    assert judge(tmp_path, write_run() + begun, external_weight=True)["external_weight"][0] == "changed"
 
 
 def test_a_single_line_with_a_text_shows_that_a_key_came(tmp_path: Path) -> None:

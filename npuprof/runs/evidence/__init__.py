@@ -71,8 +71,8 @@ class Process:
 
     ``tf2`` tells the adapter for TensorFlow 2 apart, ``generation`` is the row of ``catalog.wire`` that its lines fit. ``warned`` are texts
     by attribute from the warnings of TF 2, ``dumps`` maps of attributes of graph dumps by kind (``node``, ``operator``). ``torn`` says that
-    a file of it ends within a line: more was or will be written. ``traced`` are options that somebody set, for the adapter warns that they
-    are deprecated: True where it was this process, False where it may have been another.
+    a file of it ends within a line or a block: more was or will be written. ``traced`` are options that somebody set, for the adapter warns
+    that they are deprecated: True where it was this process, False where it may have been another.
     """
 
     def __init__(self, place: str, pid: int | None) -> None:

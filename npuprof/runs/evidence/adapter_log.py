@@ -119,6 +119,7 @@ class AdapterLog:
         """End all blocks, and what was seen of a start: nothing more is there to read, or something between is lost."""
         for process, thread, _ in self._blocks:
             self._close(process, thread, whole=False)
+            process.torn = True
         self._started.clear()
         self._early.clear()
 

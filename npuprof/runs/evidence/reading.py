@@ -72,6 +72,7 @@ class _LogReader:
         self.place = ""
         self.attentive = False
         self.recalling = False
+        self.torn = False
         self._runs = Runs()
         self._periods = Periods()
         self._opener: tuple[AdapterLog | EngineLog, Process, Line] | None = None
@@ -92,8 +93,6 @@ class _LogReader:
         self.recalling = False
         if headless or not ended:
             self._runs.forget()
-        if not ended:
-            self._processes.torn.add(self.place)
         if line is None:
             if headless:
                 self._tail.go_on(raw)
@@ -166,6 +165,8 @@ class _LogReader:
 
     def finish_file(self) -> None:
         """End a file: whether the next one goes on where it ends is told by its first line."""
+        if self.torn:
+            self._processes.torn.add(self.place)
         self.adapter.tear()
         self._between = self.attentive = True
 
@@ -211,7 +212,7 @@ def read_evidence(paths: Sequence[str], tell: Callable[[str], None] = lambda tex
         found += [process for log in reader.tf2.values() for process in log.found]
     for process in processes.found.values():
         process.settle()
-        process.torn = process.place in processes.torn
+        process.torn = process.torn or process.place in processes.torn
     told = [process for process in (*processes.found.values(), *found) if _says_anything(process)]
     told = _spread_traces(told, list(processes.found.values()))
     remarks: tuple[str, ...] = ()

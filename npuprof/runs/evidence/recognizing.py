@@ -7,9 +7,9 @@ import re
 
 from npuprof.runs.evidence.lines import has_head, parse_line
 
-_PLOG = re.compile(r"plog-\d+_\d+\.log")
+_PLOG = re.compile(r"plog-\d+_\d+\.log(?:\.gz)?")
 #: How the names of logs and dumps end.
-SUFFIXES = (".log", ".pbtxt", ".err", ".out")
+SUFFIXES = (".log", ".pbtxt", ".err", ".out", ".log.gz", ".err.gz", ".out.gz")
 #: How many lines of the beginning are looked at.
 _MOST_LINES = 200
 _FOLDERS = (("debug", "plog"), ("run", "plog"), ("plog",), ("extra-info", "graph"))
