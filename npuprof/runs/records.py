@@ -190,3 +190,14 @@ def build_profile(path: str, fields: dict[str, Any]) -> Profile:
 def _read_text(fields: dict[str, Any], name: str) -> str:
     value = fields.get(name)
     return value if isinstance(value, str) else ""
+
+
+def list_texts(given: Any) -> list[str]:
+    """Return the texts of a list in a record, which somebody may have edited."""
+    return [one for one in given if isinstance(one, str)] if isinstance(given, list) else []
+
+
+def list_asked(fields: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what a record says was laid over its preset, as it was typed."""
+    asked = fields.get("asked") or {}
+    return tuple(f"--{flag} {one}" for flag in ("with", "set", "unset") for one in list_texts(asked.get(flag)))
