@@ -125,7 +125,7 @@ class Workspace:
                 return self.compose_profiles(spec, [self.profile(part) for part in parts])
         if spec == "-":
             if self._piped is None:  # who asks again finds nothing left to read
-                self._piped = self._read_piped_profile()
+                self._piped = self._read_other_kind(spec) or self._read_piped_profile()
             return self._piped
         try:
             return self._find_named_profile(spec)
