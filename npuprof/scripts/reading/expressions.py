@@ -54,6 +54,10 @@ class Expressions(Members):
         """Go through functions that a function out of sight is given, as far as it calls them now."""
         raise NotImplementedError
 
+    def define_lambda(self, node: ast.Lambda) -> Callable:
+        """Return a lambda as the function that it is."""
+        raise NotImplementedError
+
     def evaluate(self, node: ast.expr | None) -> Values:
         """Return what an expression stands for, after what its calls do."""
         if node is None or isinstance(node, ast.Constant):
@@ -81,9 +85,12 @@ class Expressions(Members):
         if isinstance(node, (ast.Yield, ast.YieldFrom)):
             self.heap.share(self.evaluate(node.value))
             return NOTHING
+        if isinstance(node, ast.Lambda):
+            return frozenset((self.define_lambda(node),))
+        generators = getattr(node, "generators", [])
+        for generator in generators:
+            self.evaluate(generator.iter)
         parts = [self.evaluate(child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
-        if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
-            parts += [self.evaluate(one.iter) for one in node.generators]
         holding = isinstance(node, (ast.BoolOp, ast.Tuple, ast.List, ast.Dict, ast.Set, ast.Starred, ast.Await))
         return NOTHING.union(*parts) if holding else NOTHING
 

@@ -32,6 +32,7 @@ class Rehearsal(Passages):
     def __init__(self, script: Script, wanted: dict[Spot, set[str]], turns: Turns) -> None:
         super().__init__(script, wanted, turns)
         self._deferred: list[Callable] = []
+        self._lambdas: dict[ast.Lambda, Function] = {}
         self._runs: dict[Function, int] = {}
         self._depth = 0
         self._early: list[tuple[Moment, int]] = []  #: the objects that the function returns under a test
@@ -231,6 +232,14 @@ class Rehearsal(Passages):
         if any(_is_kept_for_later(one) for one in node.decorator_list):
             self._deferred.append(function)
         self._defined.append((function, cls))
+
+    def define_lambda(self, node: ast.Lambda) -> Callable:
+        """Return a lambda as the function that it is."""
+        if node not in self._lambdas:
+            body = ast.copy_location(ast.Return(node.body), node)
+            made = ast.FunctionDef("<lambda>", node.args, [body], [], lineno=node.lineno, col_offset=node.col_offset)
+            self._lambdas[node] = made
+        return Callable(self._lambdas[node], self.frame)
 
     def hand_functions(self, name: str, values: Values) -> None:
         """Go through functions that a function out of sight is given: at the end, now, or now with a doubt whether it calls them."""

@@ -168,6 +168,11 @@ class Walk(ScriptView):
         self.loops.pop()
         self.walk_block(statement.orelse, scope, branches)
 
+    def number_test(self) -> int:
+        """Return the number of a test of its own."""
+        self._ifs += 1
+        return self._ifs
+
     def note_dependence(self, node: ast.expr, scope: Scope) -> None:
         """Take note that what stands around depends on the arguments of calls, where an expression reads a parameter."""
         if any(isinstance(one, ast.Name) and reads_parameter(one, scope) for one in ast.walk(node)):
