@@ -81,7 +81,7 @@ def test_a_conversion_behind_a_test_stands_under_it() -> None:
         ("x.py", f"{HEAD}make(NPURunConfig, {MODE})\n", "NPURunConfig is handed on in line 4"),
         ("x.py", f"{HEAD}{ENTRY}if x:\n    op.name = 'NpuOptimizer'\nelse:\n    op.name = 'Other'\n{SET}",
          "the optimizer entry is named NpuOptimizer (line 7) or Other (line 9)"),
-        ("x.py", f"{HEAD}put = lambda op, k, v: op.parameter_map[k].CopyFrom(v)\n", "in line 4 belongs to an entry that is not followed"),
+        ("x.py", f"{HEAD}fill(op.parameter_map[k], v)\n", "in line 4 belongs to an entry that is not followed"),
         ("x.sh", f'CMD="{ATC}"\n$CMD\n', "atc is run in line 1"),
         ("x.sh", f'eval "{ATC}"\n', "atc is run in line 1"),
         ("x.sh", f"# {ATC}\necho atc\n", "no setting in it"),

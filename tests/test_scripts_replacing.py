@@ -57,6 +57,26 @@ REPLACED: dict[str, tuple[str, str]] = {
         f'{HEAD}{ENTRY}{MIXED}{OFF}{RUN}custom_op.parameter_map["use_off_line"].b = True\n{RUN}',
         'custom_op.parameter_map["use_off_line"].b = True',
     ),
+    "a line behind what may fail, which stays": (
+        f'{HEAD}import os\n{ENTRY}try:\n{indent(MIXED)}    rank = int(os.environ["RANK"])\n    custom_op.parameter_map["use_off_line"].b = True\nexcept KeyError:\n    pass\n{RUN}',
+        'custom_op.parameter_map["use_off_line"].b = True',
+    ),
+    "a line behind an import that may fail, which stays": (
+        f'{HEAD}{ENTRY}try:\n{indent(MIXED)}    import absent\n    custom_op.parameter_map["use_off_line"].b = True\nexcept ImportError:\n    pass\n{RUN}',
+        'custom_op.parameter_map["use_off_line"].b = True',
+    ),
+    "a line behind what may fail in a function that is called in a try, which stays": (
+        f'{HEAD}def fill(custom_op):\n{indent(MIXED)}    int("x")\n    custom_op.parameter_map["use_off_line"].b = True\n{ENTRY}try:\n    fill(custom_op)\nexcept ValueError:\n    pass\n{RUN}',
+        'custom_op.parameter_map["use_off_line"].b = True',
+    ),
+    "a line behind what may fail where errors are suppressed, which stays": (
+        f'{HEAD}import contextlib\n{ENTRY}with contextlib.suppress(ValueError):\n{indent(MIXED)}    int("x")\n    custom_op.parameter_map["use_off_line"].b = True\n{RUN}',
+        'custom_op.parameter_map["use_off_line"].b = True',
+    ),
+    "a line in a loop that may have no turn, which stays": (
+        f'{HEAD}{ENTRY}{MIXED}for i in range(int(FLAGS.a)):\n    custom_op.parameter_map["use_off_line"].b = True\n{OFF}{RUN}',
+        'custom_op.parameter_map["use_off_line"].b = True',
+    ),
     "a function that is never called, which stays": (
         f'{HEAD}{ENTRY}def fill(op):\n    op.parameter_map["use_off_line"].b = True\n{MIXED}{OFF}{RUN}',
         'op.parameter_map["use_off_line"].b = True',
@@ -248,7 +268,7 @@ def test_a_replaced_script_gives_the_same_to_sessions_and_estimators(here: Path,
 REFUSED: dict[str, tuple[str, str]] = {
     "other code in the line": (f'{HEAD}{ENTRY}custom_op.parameter_map["use_off_line"].b = True; print("x")\n{OFF}{RUN}', "share the line"),
     "lines that do not always run together": (
-        f'{HEAD}{ENTRY}{MIXED}for i in range(int(FLAGS.a)):\n    custom_op.parameter_map["use_off_line"].b = True\n{OFF}{RUN}',
+        f'{HEAD}{ENTRY}{MIXED}{OFF}for i in range(int(FLAGS.a)):\n    custom_op.parameter_map["use_off_line"].b = True\n{indent(RUN)}',
         "does not always run together with line 6",
     ),
     "what may make a session between": (
@@ -298,19 +318,19 @@ REFUSED: dict[str, tuple[str, str]] = {
         "beside what the preset says",
     ),
     "an error that somebody takes between": (
-        f'{HEAD}import os\n{ENTRY}try:\n{indent(MIXED)}    rank = int(os.environ["RANK"])\n    custom_op.parameter_map["use_off_line"].b = True\nexcept KeyError:\n    pass\n{RUN}',
+        f'{HEAD}import os\n{ENTRY}try:\n{indent(MIXED)}    rank = int(os.environ["RANK"])\n    custom_op.parameter_map["use_off_line"].b = True\n{indent(RUN)}except KeyError:\n    pass\n',
         "it may fail, and what was set before it would count",
     ),
     "an import that somebody waits for between": (
-        f'{HEAD}{ENTRY}try:\n{indent(MIXED)}    import absent\n    custom_op.parameter_map["use_off_line"].b = True\nexcept ImportError:\n    pass\n{RUN}',
+        f'{HEAD}{ENTRY}try:\n{indent(MIXED)}    import absent\n    custom_op.parameter_map["use_off_line"].b = True\n{indent(RUN)}except ImportError:\n    pass\n',
         "it may fail",
     ),
     "an error in a function that is called in a try": (
-        f'{HEAD}def fill(custom_op):\n{indent(MIXED)}    int("x")\n    custom_op.parameter_map["use_off_line"].b = True\n{ENTRY}try:\n    fill(custom_op)\nexcept ValueError:\n    pass\n{RUN}',
+        f'{HEAD}def fill(custom_op):\n{indent(MIXED)}    int("x")\n    custom_op.parameter_map["use_off_line"].b = True\n{ENTRY}try:\n    fill(custom_op)\n{indent(RUN)}except ValueError:\n    pass\n',
         "it may fail",
     ),
     "an error that is suppressed between": (
-        f'{HEAD}import contextlib\n{ENTRY}with contextlib.suppress(ValueError):\n{indent(MIXED)}    int("x")\n    custom_op.parameter_map["use_off_line"].b = True\n{RUN}',
+        f'{HEAD}import contextlib\n{ENTRY}with contextlib.suppress(ValueError):\n{indent(MIXED)}    int("x")\n    custom_op.parameter_map["use_off_line"].b = True\n{indent(RUN)}',
         "it may fail",
     ),
     "a question about the map between": (

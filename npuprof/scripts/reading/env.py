@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
 from npuprof import catalog
 from npuprof.document.keys import format_full_key
 from npuprof.scripts.reading.found import Branch
+from npuprof.scripts.reading.inner_calls import iterate_inner_calls
 from npuprof.scripts.reading.literals import format_expression
 from npuprof.scripts.reading.loops import list_table_nodes
 from npuprof.scripts.reading.scopes import Scope
@@ -84,36 +86,56 @@ def handle_statement(walk: Walk, statement: ast.stmt, expressions: list[ast.expr
     """Read one statement."""
     if isinstance(statement, ast.Assign):
         for target in statement.targets:
-            if isinstance(target, ast.Subscript) and _is_environ(target.value):
-                _report_variable(walk, target, target.slice, statement.value, scope, branches)
+            for inner, value in _pair_targets(target, statement.value):
+                if isinstance(inner, ast.Subscript) and _is_environ(inner.value):
+                    _report_variable(walk, inner, inner.slice, value, scope, branches)
     elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-        call = statement.value
-        function = call.func
-        if not isinstance(function, ast.Attribute):
-            return
-        default = function.attr == "setdefault" and _is_environ(function.value)
-        if (default or function.attr == "putenv") and len(call.args) == 2:
-            _report_variable(walk, call, call.args[0], call.args[1], scope, branches)
-        elif function.attr == "update" and _is_environ(function.value):
-            for keyword in call.keywords:
-                if keyword.arg:
-                    _report_variable(walk, keyword.value, ast.Constant(keyword.arg), keyword.value, scope, branches)
-            pairs, where = list_table_nodes(call.args[0], "items", scope) if call.args else ([], scope)
-            for pair in pairs:
-                if isinstance(pair, ast.Tuple):
-                    _report_variable(walk, pair, pair.elts[0], pair.elts[1], where, branches)
+        _handle_call(walk, statement.value, scope, branches)
+    for inner_call in iterate_inner_calls(walk, statement, expressions, scope, branches):
+        _handle_call(walk, inner_call.call, inner_call.scope, inner_call.branches, inner_call.reason)
+
+
+def _pair_targets(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Yield the targets of an assignment with what each is given."""
+    if not isinstance(target, (ast.Tuple, ast.List)):
+        yield target, value
+    elif isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts):
+        yield from zip(target.elts, value.elts, strict=True)
+    else:
+        yield from ((inner, value) for inner in target.elts)
+
+
+def _handle_call(walk: Walk, call: ast.Call, scope: Scope, branches: tuple[Branch, ...], reason: str = "") -> None:
+    """Read a call that sets variables; for a ``reason`` it may set nothing."""
+    function = call.func
+    if not isinstance(function, ast.Attribute):
+        return
+    single = function.attr in ("setdefault", "__setitem__") and _is_environ(function.value)
+    if (single or function.attr == "putenv") and len(call.args) == 2:
+        _report_variable(walk, call, call.args[0], call.args[1], scope, branches, reason)
+    elif function.attr == "update" and _is_environ(function.value):
+        for keyword in call.keywords:
+            if keyword.arg:
+                _report_variable(walk, keyword.value, ast.Constant(keyword.arg), keyword.value, scope, branches, reason)
+        pairs, where = list_table_nodes(call.args[0], "items", scope) if call.args else ([], scope)
+        for pair in pairs:
+            if isinstance(pair, ast.Tuple):
+                _report_variable(walk, pair, pair.elts[0], pair.elts[1], where, branches, reason)
 
 
 def _is_environ(node: ast.expr) -> bool:
     return format_expression(node) in ("os.environ", "environ")
 
 
-def _report_variable(walk: Walk, node: ast.AST, name: ast.expr, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
+def _report_variable(
+    walk: Walk, node: ast.AST, name: ast.expr, value: ast.expr, scope: Scope, branches: tuple[Branch, ...], doubt: str = ""
+) -> None:
     written, reason, _ = walk.evaluate_expression(name, scope)
     key = find_variable_key(written) if not reason and isinstance(written, str) else None
     if key is None:
         return
     got, reason, default = walk.evaluate_expression(value, scope)
+    reason = doubt or reason
     kind = "" if reason else type(got).__name__
     if not reason and not isinstance(got, str):
         got, reason = None, f"os.environ takes text, not {format_expression(value)}"

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 
-from npuprof.scripts.reading.happenings import Spot, Used
+from npuprof.scripts.reading.happenings import Cleared, Spot, Used
 from npuprof.scripts.reading.heap import (
     ANY,
+    ENVIRON,
     NOTHING,
     OPTIONS,
+    Above,
     Callable,
+    Frame,
     Instance,
     Made,
     Thing,
@@ -17,16 +20,42 @@ from npuprof.scripts.reading.heap import (
     list_functions,
     list_things,
 )
-from npuprof.scripts.reading.known_calls import COPYING, EMPTYING, INWARD, KEEPING, LOOKING, PASSING, WRITTEN, describe_taking
-from npuprof.scripts.reading.ledger import Ledger
+from npuprof.scripts.reading.known_calls import (
+    COPYING,
+    EMPTYING,
+    INWARD,
+    KEEPING,
+    LOOKING,
+    PASSING,
+    QUIET,
+    TRAINING,
+    WRITTEN,
+    describe_taking,
+)
+from npuprof.scripts.reading.members import Members
 from npuprof.scripts.reading.terms import write_source
 
 
-class Expressions(Ledger):
+def is_environ(node: ast.expr) -> bool:
+    """Return whether an expression is the environment of the process; ``os`` itself sets variables too."""
+    if isinstance(node, ast.Attribute):
+        return node.attr == "environ" and isinstance(node.value, ast.Name) and node.value.id == "os"
+    return isinstance(node, ast.Name) and node.id == "environ"
+
+
+class Expressions(Members):
     """The part of a rehearsal that knows of expressions."""
 
     def run_function(self, function: Callable, call: ast.Call | None, given: list[Values], named: dict[str, Values]) -> Values | None:
         """Go through a function, and return what it returns; None where that is not done."""
+        raise NotImplementedError
+
+    def hand_functions(self, name: str, values: Values) -> None:
+        """Go through functions that a function out of sight is given, as far as it calls them now."""
+        raise NotImplementedError
+
+    def define_lambda(self, node: ast.Lambda) -> Callable:
+        """Return a lambda as the function that it is."""
         raise NotImplementedError
 
     def evaluate(self, node: ast.expr | None) -> Values:
@@ -42,7 +71,10 @@ class Expressions(Ledger):
             return self._evaluate_call(node)
         if isinstance(node, ast.Subscript):
             self.evaluate(node.slice)
-            return frozenset(self._step_into(value, node.slice) for value in self.evaluate(node.value) if isinstance(value, Thing))
+            found = self.evaluate(node.value)
+            if isinstance(node.ctx, ast.Load) and not list_things(found):
+                self.note_failing(node.lineno)
+            return frozenset(self._step_into(value, node.slice) for value in found if isinstance(value, Thing))
         if isinstance(node, ast.IfExp):
             self.evaluate(node.test)
             return self.evaluate(node.body) | self.evaluate(node.orelse)
@@ -53,11 +85,14 @@ class Expressions(Ledger):
         if isinstance(node, (ast.Yield, ast.YieldFrom)):
             self.heap.share(self.evaluate(node.value))
             return NOTHING
-        found = [self.evaluate(child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
-        if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
-            found += [self.evaluate(one.iter) for one in node.generators]
+        if isinstance(node, ast.Lambda):
+            return frozenset((self.define_lambda(node),))
+        generators = getattr(node, "generators", [])
+        for generator in generators:
+            self.evaluate(generator.iter)
+        parts = [self.evaluate(child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
         holding = isinstance(node, (ast.BoolOp, ast.Tuple, ast.List, ast.Dict, ast.Set, ast.Starred, ast.Await))
-        return NOTHING.union(*found) if holding else NOTHING
+        return NOTHING.union(*parts) if holding else NOTHING
 
     def _step_into(self, thing: Thing, index: ast.expr) -> Thing:
         """Return an item: by its key, or which of those that were added it is by its number."""
@@ -76,57 +111,19 @@ class Expressions(Ledger):
         for one in owners:
             if isinstance(one, Thing):
                 found.add(one.step(node.attr))
-            elif isinstance(one, (Instance, Made)):
-                cls = one.cls if isinstance(one, Instance) else one
-                found |= {
-                    Callable(value.node, value.home, one if isinstance(one, Instance) else None) if isinstance(value, Callable) else value
-                    for value in self._find_member(cls, node.attr)
-                }
+            elif isinstance(one, (Instance, Made, Above)):
+                found |= self.find_attribute(one, node.attr)
         if not owners and node.attr in INWARD:
-            given = self._make_unknown(node.value)
+            given = self.make_unknown(node.value)
             found |= {given.step(node.attr)} if given is not None else set()
         elif not owners and (known := self.find_slot(node)):
             found |= known
         return frozenset(found)  # type: ignore[arg-type]
 
-    def _make_unknown(self, node: ast.expr) -> Thing | None:
-        """Return an object that a name stands for whose making is not in sight."""
-        thing = self.heap.make(self.time, (), True)
-        if isinstance(node, ast.Name):
-            owner = self.frame.find_owner(node.id) or self.frame.find_module()
-            self.heap.bind(owner, node.id, frozenset((thing,)))
-        elif isinstance(node, ast.Attribute):
-            self.store_attribute(node, frozenset((thing,)))
-        return thing
-
-    def _find_member(self, cls: Made, name: str, depth: int = 0) -> Values:
-        found = cls.body.values.get(name)
-        if found is None and depth < 5:
-            for base in cls.node.bases:
-                owner = self.frame.find_owner(base.id) if isinstance(base, ast.Name) else None
-                for value in owner.values[base.id] if owner is not None and isinstance(base, ast.Name) else ():
-                    if isinstance(value, Made) and (inherited := self._find_member(value, name, depth + 1)):
-                        return inherited
-        return found or NOTHING
-
-    def find_slot(self, node: ast.Attribute) -> Values:
-        """Return what an attribute of an object out of sight has been given, by its text."""
-        text = _format_slot(node)
-        return self.frame.find_module().values.get(text, NOTHING) if text else NOTHING
-
-    def store_attribute(self, node: ast.Attribute, values: Values) -> None:
-        """Let an attribute stand for values."""
-        owners = self.evaluate(node.value)
-        for one in owners:
-            if isinstance(one, (Instance, Made)):
-                self.heap.bind((one.cls if isinstance(one, Instance) else one).body, node.attr, values)
-        if not owners:
-            self.heap.share(values)
-            if text := _format_slot(node):
-                self.heap.bind(self.frame.find_module(), text, values)
-
     def _evaluate_call(self, node: ast.Call) -> Values:
         function = node.func
+        if isinstance(function, ast.Attribute) and is_environ(function.value):
+            return self._call_environ(node, function.attr)
         owners = self.evaluate(function.value) if isinstance(function, ast.Attribute) else NOTHING
         given = [self.evaluate(one) for one in node.args]
         named = {one.arg or "**": self.evaluate(one.value) for one in node.keywords}
@@ -138,7 +135,9 @@ class Expressions(Ledger):
         if name == "setattr" and given:
             self.note_assigned(given[0], spot, node)
         if name == "open" and self._is_device_opened(function):
-            self.happened.append(Used(self.find_now(node.lineno), OPTIONS, "npu.open()", True))
+            self.happened += [Used(self.find_now(node.lineno), number, "npu.open()", True) for number in (OPTIONS, ENVIRON)]
+        if name == "super":
+            return self.find_above(given)
         if name in ("run", "main") and not node.args and (main := self.frame.find_module().values.get("main")):
             every |= main if isinstance(function, ast.Attribute) and _ends_with(function.value, "app") else NOTHING
         functions = self._find_functions(function, owners)
@@ -148,24 +147,39 @@ class Expressions(Ledger):
             self.note_assigned(every, spot, node)
         return self._call_unknown(node, name, every, spot)
 
+    def _call_environ(self, node: ast.Call, name: str) -> Values:
+        """Do what a method of the environment does: set variables, or take one out."""
+        given = [*node.args, *(one.value for one in node.keywords)]
+        for one in given:
+            self.evaluate(one)
+        inner = (part for one in given for part in ast.walk(one) if isinstance(part, ast.expr))
+        for part in (node, *inner):
+            if (spot := self.find_spot(part)) is not None:
+                self.note_assigned(NOTHING, spot, part)
+        if name in ("pop", "unsetenv") and node.args:
+            self.note_variable_taken_out(node.args[0], node.lineno)
+        return NOTHING
+
+    def note_variable_taken_out(self, name: ast.expr, line: int) -> None:
+        """Take note that a variable is taken out of the environment."""
+        if isinstance(name, ast.Constant):
+            self.happened.append(Cleared(self.find_now(line), ENVIRON, (f"[{name.value!r}]",)))
+
     def _is_device_opened(self, function: ast.expr) -> bool:
         if isinstance(function, ast.Name):
             return "npu_device import open" in self.script.text and self.frame.find_owner("open") is None
         return isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and "npu" in function.value.id
 
     def _find_functions(self, function: ast.expr, owners: Values) -> list[Callable | Made]:
-        values = self._evaluate_attribute_of(function, owners) if isinstance(function, ast.Attribute) else NOTHING
-        if isinstance(function, ast.Name):
-            values = self.evaluate(function)
-        return list_functions(values)
+        values = self._evaluate_attribute_of(function, owners) if isinstance(function, ast.Attribute) else self.evaluate(function)
+        called = NOTHING.union(*(self.find_attribute(one, "__call__") for one in values if isinstance(one, Instance)))
+        return list_functions(values | called)
 
     def _evaluate_attribute_of(self, node: ast.Attribute, owners: Values) -> Values:
         found: set[object] = set()
         for one in owners:
-            if isinstance(one, (Instance, Made)):
-                owner = one if isinstance(one, Instance) else None
-                members = self._find_member(one.cls if isinstance(one, Instance) else one, node.attr)
-                found |= {Callable(value.node, value.home, owner) if isinstance(value, Callable) else value for value in members}
+            if isinstance(one, (Instance, Made, Above)):
+                found |= self.find_attribute(one, node.attr)
         return frozenset(found)  # type: ignore[arg-type]
 
     def _call_functions(
@@ -176,12 +190,12 @@ class Expressions(Ledger):
         for one in functions[:4]:
             function = one
             if isinstance(one, Made):
-                instance = Instance(one)
+                instance = Instance(one, Frame())
                 returned.add(instance)
                 makers = [value for value in self._find_member(one, "__init__") if isinstance(value, Callable)]
                 if not makers:
                     continue
-                function = Callable(makers[0].node, makers[0].home, instance)
+                function = makers[0]._replace(owner=instance)
             result = self.run_function(function, node, given, named)  # type: ignore[arg-type]
             if result is None:
                 self.note_used(node, NOTHING.union(*given, *named.values()), f"{_shorten(node.func)}()", False)
@@ -232,40 +246,35 @@ class Expressions(Ledger):
         if name == "ConfigProto" or name in PASSING:
             if name in PASSING and any(isinstance(one, Thing) for one in every):
                 return every
-            return frozenset((self.heap.make(self.time, self.loops, False, node.lineno),))
+            return frozenset((self.heap.make(self.describe_birth(False, node)),))
         if name == "global_options":
             return NOTHING
+        if name not in QUIET:
+            self.note_failing(node.lineno)
         if name in LOOKING:
             return NOTHING
         if name in KEEPING and name not in ("copy",):
             self.heap.share(every)
             return every
         if name == "getattr" and len(node.args) > 1 and isinstance(node.args[1], ast.Constant):
-            return frozenset(one.step(str(node.args[1].value)) for one in every if isinstance(one, Thing))
+            attribute = str(node.args[1].value)
+            found = [self.find_attribute(one, attribute) for one in every if isinstance(one, (Instance, Made))]
+            return NOTHING.union(*found) | {one.step(attribute) for one in every if isinstance(one, Thing)}
         if name in ("getattr", "setattr", "partial"):
             return every
         what = describe_taking(name)
         taking = bool(what)
         self.note_used(node, every, what or f"{_shorten(node.func)}()", taking)
-        for one in list_functions(every)[:4]:
-            if isinstance(one, Callable):
-                self.run_function(one, None, [], {})
+        if what == "the session was made" or name in TRAINING:
+            self.happened.append(Used(self.find_now(node.lineno), ENVIRON, what or f"{name}() ran", True))
+        self.hand_functions(name, every)
         if name in COPYING:
-            return frozenset((self.heap.make(self.time, self.loops, False, node.lineno),)) if every else NOTHING
+            return frozenset((self.heap.make(self.describe_birth(False, node)),)) if every else NOTHING
         return frozenset(one for one in every if isinstance(one, Thing)) if not taking or "RunConfig" in name else NOTHING
 
 
 def _ends_with(node: ast.expr, name: str) -> bool:
     return (isinstance(node, ast.Attribute) and node.attr == name) or (isinstance(node, ast.Name) and node.id == name)
-
-
-def _format_slot(node: ast.Attribute) -> str:
-    parts = [node.attr]
-    owner: ast.expr = node.value
-    while isinstance(owner, ast.Attribute):
-        parts.append(owner.attr)
-        owner = owner.value
-    return ".".join((owner.id, *reversed(parts))) if isinstance(owner, ast.Name) else ""
 
 
 def _shorten(node: ast.expr) -> str:

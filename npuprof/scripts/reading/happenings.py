@@ -12,6 +12,8 @@ Spot = tuple[int, int]
 class Moment(Record):
     """When something happens: its place in the order, the arms of tests and the loops around, and the run it belongs to.
 
+    What may be passed over altogether (a loop without a turn, what stands behind something that fails) is an arm of a test too.
+
     Of what happens in two runs nobody knows which comes first: a function that something out of sight calls is a run of its own.
     """
 

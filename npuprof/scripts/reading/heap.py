@@ -14,8 +14,9 @@ Path = tuple[str, ...]
 #: Stands in a path for an item that may be any.
 ANY = "[?]"
 
-#: The options of TensorFlow 2: there is one object of them in a process.
+#: The options of TensorFlow 2, and the environment: there is one object of each in a process.
 OPTIONS = 0
+ENVIRON = 1
 
 _LONGEST_PATH = 10
 _MOST_VALUES = 8
@@ -33,11 +34,12 @@ class Thing(NamedTuple):
 
 
 class Callable(NamedTuple):
-    """A function or method of the script, with the names around it, and the object that it belongs to."""
+    """A function or method of the script, with the names around it, the object that it belongs to, and the class it stands in."""
 
     node: Function
     home: Frame
     owner: Instance | None = None
+    within: Made | None = None
 
 
 class Made(NamedTuple):
@@ -48,12 +50,20 @@ class Made(NamedTuple):
 
 
 class Instance(NamedTuple):
-    """Some object of a class of the script; objects of one class are not told apart."""
+    """An object of a class of the script, with its attributes; without them some object of that class, nobody knows which."""
 
+    cls: Made
+    body: Frame | None = None
+
+
+class Above(NamedTuple):
+    """An object as the classes see it that the class of a method is made of: ``super()``."""
+
+    instance: Instance
     cls: Made
 
 
-Value = Thing | Callable | Made | Instance
+Value = Thing | Callable | Made | Instance | Above
 Values = frozenset[Value]
 NOTHING: Values = frozenset()
 
@@ -61,7 +71,7 @@ NOTHING: Values = frozenset()
 class Frame:
     """The names of one run of a function, of a class, or of the module."""
 
-    __slots__ = ("globals", "instance", "outer", "returned", "values")
+    __slots__ = ("globals", "instance", "outer", "returned", "running", "values")
 
     def __init__(self, outer: Frame | None = None) -> None:
         self.outer = outer
@@ -69,6 +79,7 @@ class Frame:
         self.globals: set[str] = set()
         self.returned: set[Value] = set()
         self.instance: Instance | None = None
+        self.running: Callable | None = None
 
     def find_owner(self, name: str) -> Frame | None:
         """Return the frame that knows a name, seen from this one."""
@@ -86,12 +97,18 @@ class Frame:
 
 
 class Born(Record):
-    """How a configuration object came about: when, in which loops, and whether code out of sight may hold it too."""
+    """How a configuration object came about: when, in which loops, and whether code out of sight may hold it too.
+
+    ``arms`` are those of tests around it, ``run`` is the run it belongs to, ``place`` the line and column of what makes it.
+    """
 
     time: int
     loops: tuple[int, ...]
     shared: bool
     line: int = 0
+    arms: tuple[tuple[int, int], ...] = ()
+    run: int = 0
+    place: tuple[int, int] | tuple[()] = ()
     #: The line that took it out of the configuration it was a part of.
     taken_out: int = 0
 
@@ -100,13 +117,13 @@ class Heap:
     """The values of all names; what branches change can be undone and united."""
 
     def __init__(self) -> None:
-        self.born: list[Born] = [Born(0, (), True)]
+        self.born: list[Born] = [Born(0, (), True), Born(0, (), True)]
         self._journal: list[dict[tuple[Frame, str], Values | None]] = []
         self._holders: dict[int, dict[tuple[Frame, str], None]] = {}  #: the names that may stand for an object or a part of it
 
-    def make(self, time: int, loops: tuple[int, ...], shared: bool, line: int = 0, taken_out: int = 0) -> Thing:
+    def make(self, born: Born) -> Thing:
         """Return a new configuration object."""
-        self.born.append(Born(time, loops, shared, line, taken_out))
+        self.born.append(born)
         return Thing(len(self.born) - 1)
 
     def share(self, values: Values) -> None:

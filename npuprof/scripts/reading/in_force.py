@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from npuprof.scripts.reading.found import TAKEN_BACK, FoundSetting
+from npuprof.scripts.reading.happenings import Spot
 from npuprof.scripts.reading.idle import find_idle_functions
 from npuprof.scripts.reading.judging import Judge, Timeline, find_spot
 from npuprof.scripts.reading.rehearsal import Rehearsal
 from npuprof.scripts.reading.source import Script
+from npuprof.scripts.reading.turns import Turns
 
-_SURFACES = ("session", "global_options")
+_SURFACES = ("session", "global_options", "env")
 
 
-def mark_unused(script: Script, found: list[FoundSetting], named_elsewhere: Callable[[str], bool]) -> list[FoundSetting]:
+def mark_unused(script: Script, found: list[FoundSetting], named_elsewhere: Callable[[str], bool], turns: Turns) -> list[FoundSetting]:
     """Return the settings of a script, those that are not in force with the reason."""
     live = [one for one in found if not one.commented and not one.dead and not one.unused and _is_of_interest(one)]
     if not live or script.tree is None:
@@ -31,7 +33,10 @@ def mark_unused(script: Script, found: list[FoundSetting], named_elsewhere: Call
         reasons |= {id(one): function.why for function in idle if function.first <= line <= function.last}
     judged = [one for one in live if one.surface in _SURFACES and id(one) not in reasons]
     if judged:
-        rehearsal = Rehearsal(script, {find_spot(one): one.surface == "global_options" for one in judged})
+        wanted: dict[Spot, set[str]] = {}
+        for one in judged:
+            wanted.setdefault(find_spot(one), set()).add(one.surface)
+        rehearsal = Rehearsal(script, wanted, turns)
         rehearsal.run_script()
         reasons |= Timeline(Judge(rehearsal), judged).judge_all()
     return [one._replace(unused=why) if (why := reasons.get(id(one), "")) else one for one in found]

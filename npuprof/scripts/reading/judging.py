@@ -7,7 +7,7 @@ from bisect import bisect_right
 from npuprof.catalog.values import is_same_typed_value
 from npuprof.scripts.reading.found import TAKEN_BACK, TOO_LATE, FoundSetting
 from npuprof.scripts.reading.happenings import Assigned, Cleared, Moment, Returned, Spot, Used
-from npuprof.scripts.reading.heap import Born, Heap, Path, covers
+from npuprof.scripts.reading.heap import ENVIRON, Born, Heap, Path, covers
 from npuprof.scripts.reading.rehearsal import Rehearsal
 
 #: So many uses before a setting, and after it, are looked at.
@@ -24,12 +24,19 @@ class Judge:
 
     def __init__(self, rehearsal: Rehearsal) -> None:
         self._heap: Heap = rehearsal.heap
+        self._guards = rehearsal.guards
+        self._implied = rehearsal.implied
+        self._is_complete = rehearsal.is_complete
         self._replaced = rehearsal.replaced
         self._replacing = {after: number for number, (_, after) in rehearsal.replaced.items()}
         self.assigned: dict[Spot, list[Assigned]] = {}
         self._uses: dict[int, list[Used]] = {}
         self._cleared: dict[int, list[Cleared]] = {}
         self._returned: dict[int, list[Returned]] = {}
+        self._made: dict[tuple[int, int] | tuple[()], list[int]] = {}
+        for number, born in enumerate(self._heap.born):
+            if born.place:
+                self._made.setdefault(born.place, []).append(number)
         for one in rehearsal.happened:
             if isinstance(one, Assigned):
                 for spot in one.spots:
@@ -44,10 +51,16 @@ class Judge:
     def judge_setting(self, found: FoundSetting) -> str:
         """Return why a setting is not in force, empty where it is, or where nothing is known against it."""
         by_object: dict[tuple[int, tuple[str, ...]], list[str]] = {}
-        for one in self.assigned.get(find_spot(found), ()):
+        events = self.list_assigned(found)
+        for one in events:
             by_object.setdefault((one.number, one.path), []).append(self._judge(one, found))
         told = [reasons[0] for reasons in by_object.values() if all(reasons)]
-        return told[0] if told else ""
+        return told[0] if told else self._judge_siblings(events)
+
+    def list_assigned(self, found: FoundSetting) -> list[Assigned]:
+        """Return when a setting is made, and in which objects."""
+        env = found.surface == "env"
+        return [one for one in self.assigned.get(find_spot(found), ()) if env is (one.number == ENVIRON)]
 
     def _judge(self, one: Assigned, found: FoundSetting) -> str:
         born = self._heap.born[one.number]
@@ -57,9 +70,36 @@ class Judge:
             return why
         earlier, later = self._select_uses(one, not found.branches)
         reason = self._judge_order(one.moment, earlier, later, born) or ("" if found.branches else self._judge_returned(one))
+        reason = reason or ("" if found.branches else self._judge_skipped(one, later, born))
         if reason or found.reason == TAKEN_BACK:
             return reason
         return self._judge_cleared(one, _fill_name(one.path, found.name), later)
+
+    def _judge_skipped(self, one: Assigned, later: list[Used], born: Born) -> str:
+        """Return why a setting may be passed over although its object is used."""
+        moment = one.moment
+        sure = {*born.arms, *self._implied.get(one.number, ())}
+        doubts = [arm for arm in moment.arms if arm[0] in self._guards and arm[1] == 0 and arm not in sure]
+        for arm in doubts:
+            use = next((use for use in later if arm not in use.moment.arms), None)
+            if use is not None or (not self._uses.get(one.number) and born.shared):
+                told = f", and {use.what} (line {use.moment.line}) all the same" if use is not None else ""
+                return f"may be passed over: {self._guards[arm[0]]}{told}"
+        if moment.run != born.run:
+            uses = (use for use in self._uses.get(one.number, ()) if use.certain and use.moment.run == born.run)
+            if (use := next(uses, None)) is not None:
+                return f"runs when something out of sight calls it, maybe after {use.what} (line {use.moment.line})"
+        return ""
+
+    def _judge_siblings(self, events: list[Assigned]) -> str:
+        """Return why a setting holds for some of the objects only that one line makes."""
+        numbers = {one.number for one in events}
+        places = {born.place for born in map(self._heap.born.__getitem__, numbers) if born.place}
+        for place in sorted(places) if self._is_complete else ():
+            others = [number for number in self._made.get(place, ()) if number not in numbers and number in self._uses]
+            if others:
+                return f"line {self._heap.born[others[0]].line} makes the configuration several times, and not each has this"
+        return ""
 
     def _judge_names(self, number: int) -> str:
         """Return why an object that nothing uses has no effect: its name is that of another, which something uses."""
@@ -138,7 +178,7 @@ class Timeline:
         self._found = found
         self._made: dict[tuple[int, str], list[tuple[Assigned, FoundSetting]]] = {}
         for one in found:
-            for event in judge.assigned.get(find_spot(one), ()):
+            for event in judge.list_assigned(one):
                 self._made.setdefault((event.number, one.name), []).append((event, one))
         for events in self._made.values():
             events.sort(key=lambda pair: (pair[0].moment.time, pair[1].order))
@@ -151,11 +191,11 @@ class Timeline:
         return told
 
     def _find_time(self, one: FoundSetting) -> tuple[int, int]:
-        return max((event.moment.time for event in self._judge.assigned.get(find_spot(one), ())), default=0), one.order
+        return max((event.moment.time for event in self._judge.list_assigned(one)), default=0), one.order
 
     def _judge_overruled(self, one: FoundSetting, judged: dict[int, str]) -> str:
         """Return why a setting does not hold, where another function always sets the same after it, or a line between two uses."""
-        told = [self._judge_event(event, one, judged) for event in self._judge.assigned.get(find_spot(one), ())]
+        told = [self._judge_event(event, one, judged) for event in self._judge.list_assigned(one)]
         return told[0] if told and all(told) else next((why for why in told if "holds up to" in why), "")
 
     def _judge_event(self, event: Assigned, one: FoundSetting, judged: dict[int, str]) -> str:
@@ -185,5 +225,7 @@ def _is_same_entry(path: Path, other: Path) -> bool:
 
 def _fill_name(path: Path, name: str) -> Path:
     """Return a path with the name of the option where the key of a loop stands."""
+    if not path:
+        return (f"[{name!r}]",)
     at = path.index("parameter_map") + 1 if "parameter_map" in path else len(path)
     return (*path[:at], f"[{name!r}]", *path[at + 1 :]) if at < len(path) else path

@@ -19,6 +19,22 @@ LOOKING = frozenset(
         "log", "bool", "dir", "pprint", "MessageToJson", "MessageToDict", "MessageToString",
     )
 )  # fmt: skip
+#: What does not fail on what scripts give it.
+QUIET = LOOKING | frozenset(
+    (
+        "as_bytes", "as_str", "as_text", "set_verbosity", "bytes", "encode", "decode", "RewriterConfig", "GPUOptions", "GraphOptions",
+        "OptimizerOptions", "dict", "list", "tuple", "set", "range", "enumerate", "zip", "sorted", "reversed", "append", "items", "keys",
+        "values", "join", "strip", "lower", "upper", "startswith", "endswith", "replace", "time", "exists", "isfile", "isdir", "abspath",
+        "dirname", "basename", "critical", "getLogger", "setdefault", "setattr", "partial", "super",
+    )
+)  # fmt: skip
+#: What runs a session of its own by then at the latest.
+TRAINING = frozenset(("train", "evaluate", "predict", "train_and_evaluate", "fit"))
+#: What keeps a function for the end of the program, or for a signal; and what calls one that it is given.
+DEFERRING = frozenset(("register", "signal", "finalize", "register_at_fork"))
+CALLING = frozenset(
+    ("run", "main", "Fire", "Thread", "Process", "Timer", "submit", "map", "apply", "apply_async", "starmap", "spawn", "launch", "start")
+)
 KEEPING = frozenset(("append", "update", "put", "add", "extend", "insert", "setdefault", "dict", "list", "tuple", "set", "namedtuple"))
 WRITTEN = frozenset(("SerializeToString", "SerializePartialToString", "__deepcopy__"))
 EMPTYING = frozenset(("Clear", "clear", "ParseFromString", "FromString"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from npuprof.scripts.reading.happenings import Assigned, Cleared, Moment, Returned, Spot, Used
-from npuprof.scripts.reading.heap import ANY, OPTIONS, Frame, Heap, Path, Thing, Values, covers, list_things
+from npuprof.scripts.reading.heap import ANY, ENVIRON, OPTIONS, Born, Frame, Heap, Path, Thing, Values, covers, list_things
 from npuprof.scripts.reading.known_calls import REWRITE
 from npuprof.scripts.reading.source import Script
 
@@ -16,15 +16,19 @@ _MOST_NOTED = 80_000
 class Ledger:
     """Where a rehearsal stands; ``happened`` grows with what is done to configuration objects."""
 
-    def __init__(self, script: Script, wanted: dict[Spot, bool]) -> None:
+    def __init__(self, script: Script, wanted: dict[Spot, set[str]]) -> None:
         self.script = script
-        self.wanted = wanted  #: the spots of settings, and whether they are those of options of TensorFlow 2
+        self.wanted = wanted  #: the spots of settings, and their surfaces
         self.lines = {line for line, _ in wanted}
         self.heap = Heap()
         self.frame = Frame()
         self.happened: list[Assigned | Used | Cleared | Returned] = []
         self.time = self.run = 0
         self.arms: tuple[tuple[int, int], ...] = ()
+        self.maybe: tuple[tuple[int, int], ...] = ()  #: the arms of what may be passed over
+        self.guards: dict[int, str] = {}  #: why, by the numbers of such tests
+        self.implied: dict[int, set[tuple[int, int]]] = {}  #: the arms under which a function returns an object
+        self.tries: tuple[tuple[int, bool], ...] = ()  #: the ``try`` around, each with whether an error goes on from there
         self.loops: tuple[int, ...] = ()
         self.added: dict[Thing, list[str]] = {}  #: what was added to each list of entries
         self.calls: list[Spot] = []  #: the calls around that something is told at
@@ -32,7 +36,22 @@ class Ledger:
     def find_now(self, line: int) -> Moment:
         """Return the moment."""
         self.time += 1
-        return Moment(self.time, self.run, self.arms, self.loops, line)
+        return Moment(self.time, self.run, (*self.arms, *self.maybe), self.loops, line)
+
+    def describe_birth(self, shared: bool, node: ast.expr | None = None) -> Born:
+        """Return what is to be known of an object that comes about now, by a node if that is in sight."""
+        line, column = (node.lineno, node.col_offset) if node is not None else (0, 0)
+        return Born(self.time, self.loops, shared, line, (*self.arms, *self.maybe), self.run, (line, column) if line else ())
+
+    def note_failing(self, line: int) -> None:
+        """Take note that an error may end the body of the ``try`` around: what comes behind may be passed over."""
+        for number, goes_on in reversed(self.tries):
+            if number not in self.guards:
+                self.guards[number] = f"line {line} may fail before it"
+            if (number, 0) not in self.maybe:
+                self.maybe = (*self.maybe, (number, 0))
+            if not goes_on:
+                break
 
     def find_spot(self, node: ast.AST) -> Spot | None:
         """Return where a node stands, if a setting is told there."""
@@ -48,8 +67,9 @@ class Ledger:
         if not spots:
             return
         moment = self.find_now(node.lineno)  # type: ignore[attr-defined]
-        if any(self.wanted[one] for one in spots):
-            self.happened.append(Assigned(moment, OPTIONS, (), spots))
+        for surface, number in (("global_options", OPTIONS), ("env", ENVIRON)):
+            if any(surface in self.wanted[one] for one in spots):
+                self.happened.append(Assigned(moment, number, (), spots))
         for value in list_things(values):
             if "parameter_map" in value.path or spot is not None:
                 self.happened.append(Assigned(moment, value.number, value.path, spots))
@@ -65,7 +85,7 @@ class Ledger:
         """Take note that a part of an object is emptied; names for what was in it stand for nothing of it any more."""
         path: Path = (*thing.path, ANY) if inside and thing.path[-1:] == ("custom_optimizers",) else thing.path
         self.happened.append(Cleared(self.find_now(line), thing.number, path))
-        instead = self.heap.make(self.time, self.loops, True, line, taken_out=line)
+        instead = self.heap.make(Born(self.time, self.loops, True, line, taken_out=line))
         self.heap.detach(thing.number, thing.path, instead.number)
         for known in [one for one in self.added if one.number == thing.number and covers(thing.path, one.path)]:
             del self.added[known]

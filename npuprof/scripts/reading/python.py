@@ -9,6 +9,7 @@ from npuprof.scripts.reading.hot import SURFACES, WORDS, find_hot_lines
 from npuprof.scripts.reading.modules import Modules
 from npuprof.scripts.reading.source import Script
 from npuprof.scripts.reading.terms import TOO_MUCH
+from npuprof.scripts.reading.turns import Turns
 from npuprof.scripts.reading.walk import Walk
 
 #: What a Python file has to hold to be worth parsing. ``environ`` alone is not: one of our variables must be there too.
@@ -42,7 +43,10 @@ def import_python(path: str, data: bytes, modules: Modules | None = None) -> Imp
     try:
         walk.walk_module()
         nested.link_nested_configs(walk)
-        walk.found = in_force.mark_unused(script, walk.found, lambda name: modules is not None and modules.is_named_elsewhere(path, name))
+        turns = Turns(walk.open_module(), walk.turned)
+        walk.found = in_force.mark_unused(
+            script, walk.found, lambda name: modules is not None and modules.is_named_elsewhere(path, name), turns
+        )
         found = [*walk.found, *find_commented_settings(script)]
     except RecursionError:
         script.add_script_problem("the file is nested too deeply to be read", "", "flatten it")

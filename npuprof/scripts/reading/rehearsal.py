@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import ast
 
-from npuprof.scripts.reading.expressions import Expressions
+from npuprof.scripts.reading.expressions import is_environ
 from npuprof.scripts.reading.happenings import Moment, Returned, Spot
-from npuprof.scripts.reading.heap import NOTHING, Callable, Frame, Instance, Made, Thing, Values, list_things
+from npuprof.scripts.reading.heap import NOTHING, Callable, Frame, Instance, Made, Thing, Values, list_functions, list_things
 from npuprof.scripts.reading.idle import is_lazy
-from npuprof.scripts.reading.order import LEAVING, is_main_test, leaves_block
+from npuprof.scripts.reading.known_calls import CALLING, DEFERRING
+from npuprof.scripts.reading.order import LEAVING
+from npuprof.scripts.reading.passages import Passages, may_swallow
 from npuprof.scripts.reading.scopes import Function
 from npuprof.scripts.reading.source import Script
-from npuprof.scripts.reading.terms import name_callee
+from npuprof.scripts.reading.terms import write_source
+from npuprof.scripts.reading.turns import Turns
 
 _DEEPEST = 20
 #: A function is entered so often, and so many statements are gone through for each one that the script has.
@@ -23,13 +26,15 @@ _MOST_RUNS = 6
 _MOST_STEPS = 8
 
 
-class Rehearsal(Expressions):
+class Rehearsal(Passages):
     """The state while a script is gone through."""
 
-    def __init__(self, script: Script, wanted: dict[Spot, bool]) -> None:
-        super().__init__(script, wanted)
+    def __init__(self, script: Script, wanted: dict[Spot, set[str]], turns: Turns) -> None:
+        super().__init__(script, wanted, turns)
+        self._deferred: list[Callable] = []
+        self._lambdas: dict[ast.Lambda, Function] = {}
         self._runs: dict[Function, int] = {}
-        self._depth = self._tests = self._loops = 0
+        self._depth = 0
         self._early: list[tuple[Moment, int]] = []  #: the objects that the function returns under a test
         self._around = 0  #: the number of tests around the function
         self._defined: list[tuple[Callable, Made | None]] = []
@@ -41,7 +46,9 @@ class Rehearsal(Expressions):
         """Go through all of it."""
         assert self.script.tree is not None
         self._steps = _MOST_STEPS * (len(self.script.lines) + 100)
-        self._run_block(self.script.tree.body)
+        self.run_block(self.script.tree.body)
+        for function in self._deferred:
+            self.run_function(function, None, [], {})
         for function, cls in self._defined:
             if function.node not in self._runs:
                 self.run += 1
@@ -57,10 +64,11 @@ class Rehearsal(Expressions):
         self._runs[node] = runs + 1
         before, arms = self.frame, self.arms
         self.frame = Frame(function.home)
+        self.frame.running = function
         early, self._early, self._around = (self._early, self._around), [], len(arms)
         self._bind_arguments(function, call, given, named)
         self._depth += 1
-        self._run_block(node.body)
+        self.run_block(node.body)
         self._depth -= 1
         returned = frozenset(self.frame.returned)
         self.happened += [Returned(moment, number, self.time) for moment, number in self._early]
@@ -85,7 +93,8 @@ class Rehearsal(Expressions):
             if extra is not None:
                 self.heap.bind(self.frame, extra.arg, values)
 
-    def _run_block(self, body: list[ast.stmt]) -> None:
+    def run_block(self, body: list[ast.stmt]) -> None:
+        """Go through the statements of one body."""
         arms = self.arms
         for statement in body:
             self._steps -= 1
@@ -99,31 +108,35 @@ class Rehearsal(Expressions):
 
     def _run_statement(self, statement: ast.stmt) -> None:
         if isinstance(statement, ast.Assign):
-            values = self.evaluate(statement.value)
-            for target in statement.targets:
-                self._assign(target, values, statement.value)
+            self._run_assignment(statement)
         elif isinstance(statement, (ast.AnnAssign, ast.AugAssign)):
-            self._assign(statement.target, self.evaluate(statement.value), statement.value)
+            self.assign(statement.target, self.evaluate(statement.value), statement.value)
         elif isinstance(statement, ast.Expr):
             if not self._is_never_gone_through(statement.value):
                 self.evaluate(statement.value)
         elif isinstance(statement, ast.Return):
             values = self.evaluate(statement.value)
+            for number in {one.number for one in list_things(values)}:
+                arms = {*self.arms, *self.maybe}
+                self.implied[number] = self.implied.get(number, arms) & arms
             if len(self.arms) > self._around:
                 self._early += [(self.find_now(statement.lineno), one.number) for one in list_things(values)]
             self.frame.returned |= values
         elif isinstance(statement, ast.If):
-            self._run_if(statement)
+            self.run_if(statement)
         elif isinstance(statement, (ast.For, ast.AsyncFor, ast.While)):
-            self._run_loop(statement)
+            self.run_loop(statement)
         elif isinstance(statement, (ast.With, ast.AsyncWith)):
             for item in statement.items:
                 values = self.evaluate(item.context_expr)
                 if item.optional_vars is not None:
-                    self._assign(item.optional_vars, values, item.context_expr)
-            self._run_block(statement.body)
+                    self.assign(item.optional_vars, values, item.context_expr)
+            if any(may_swallow(item.context_expr) for item in statement.items):
+                self.run_body_of_try(statement.body, self.next_test(), False)
+            else:
+                self.run_block(statement.body)
         elif isinstance(statement, ast.Try) or hasattr(statement, "handlers"):
-            self._run_try(statement)  # type: ignore[arg-type]
+            self.run_try(statement)  # type: ignore[arg-type]
         elif isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
             self._define_function(statement)
         elif isinstance(statement, ast.ClassDef):
@@ -135,18 +148,34 @@ class Rehearsal(Expressions):
             self.frame.globals.update(statement.names)
         elif hasattr(statement, "cases"):
             self.evaluate(statement.subject)  # type: ignore[attr-defined]
-            self._run_arms([*(case.body for case in statement.cases), []])
+            self.run_arms([*(case.body for case in statement.cases), []])
         else:
             for child in ast.iter_child_nodes(statement):
                 if isinstance(child, ast.expr):
                     self.evaluate(child)
+            if isinstance(statement, (ast.Import, ast.ImportFrom, ast.Assert, ast.Raise)):
+                self.note_failing(statement.lineno)
 
     def _is_never_gone_through(self, node: ast.expr) -> bool:
         """Return whether an expression that stands alone only makes a generator or a coroutine."""
         functions = self.evaluate(node.func) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else NOTHING
         return bool(functions) and all(isinstance(one, Callable) and is_lazy(one.node) for one in functions)
 
-    def _assign(self, target: ast.expr, values: Values, value: ast.expr | None) -> None:
+    def _run_assignment(self, statement: ast.Assign) -> None:
+        value, targets = statement.value, statement.targets
+        first = targets[0]
+        if len(targets) == 1 and isinstance(first, (ast.Tuple, ast.List)) and isinstance(value, (ast.Tuple, ast.List)):
+            starred = any(isinstance(one, ast.Starred) for one in (*first.elts, *value.elts))
+            if len(first.elts) == len(value.elts) and not starred:  # each has what stands in its place
+                for target, values, item in zip(first.elts, [self.evaluate(one) for one in value.elts], value.elts, strict=True):
+                    self.assign(target, values, item)
+                return
+        values = self.evaluate(value)
+        for target in targets:
+            self.assign(target, values, value)
+
+    def assign(self, target: ast.expr, values: Values, value: ast.expr | None) -> None:
+        """Let a target stand for values, those of an expression if there is one."""
         if isinstance(target, ast.Name):
             frame = self.frame.find_module() if target.id in self.frame.globals else self.frame
             self._note_replaced(frame.values.get(target.id, NOTHING), values, target.lineno)
@@ -155,9 +184,9 @@ class Rehearsal(Expressions):
             same = isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts)
             for number, inner in enumerate(target.elts):
                 item = value.elts[number] if same else None  # type: ignore[union-attr]
-                self._assign(inner, self.evaluate(item) if isinstance(item, (ast.Name, ast.Attribute)) else values, item)
+                self.assign(inner, self.evaluate(item) if isinstance(item, (ast.Name, ast.Attribute)) else values, item)
         elif isinstance(target, ast.Starred):
-            self._assign(target.value, values, None)
+            self.assign(target.value, values, None)
         elif isinstance(target, ast.Attribute):
             things = list_things(self.evaluate(target.value))
             self.note_assigned(frozenset(one.step(target.attr) for one in things), self.find_spot(target), target)
@@ -166,7 +195,8 @@ class Rehearsal(Expressions):
             else:
                 self.store_attribute(target, values)
         else:
-            self.note_assigned(self.evaluate(target), self.find_spot(target), target)
+            environ = isinstance(target, ast.Subscript) and is_environ(target.value)
+            self.note_assigned(NOTHING if environ else self.evaluate(target), self.find_spot(target), target)
             self.heap.share(values)
 
     def _note_replaced(self, before: Values, after: Values, line: int) -> None:
@@ -180,13 +210,15 @@ class Rehearsal(Expressions):
         if isinstance(target, (ast.Tuple, ast.List)):
             for one in target.elts:
                 self._delete(one)
+        elif isinstance(target, ast.Subscript) and is_environ(target.value):
+            self.note_variable_taken_out(target.slice, target.lineno)
         elif isinstance(target, ast.Subscript):
             whole = isinstance(target.slice, ast.Slice)
             for value in list_things(self.evaluate(target.value if whole else target)):
                 self.note_assigned(frozenset((value,)), self.find_spot(target), target)
                 self.note_cleared(value, target.lineno, inside=whole)
         elif isinstance(target, ast.Name):
-            self._assign(target, NOTHING, None)
+            self.assign(target, NOTHING, None)
 
     def _define_function(self, node: Function) -> None:
         for one in (*node.decorator_list, *node.args.defaults, *(one for one in node.args.kw_defaults if one is not None)):
@@ -194,10 +226,35 @@ class Rehearsal(Expressions):
         home = self.frame
         while home.instance is not None and home.outer is not None:  # names of a class are not seen in its methods
             home = home.outer
-        function = Callable(node, home)
-        self.heap.bind(self.frame, node.name, frozenset((function,)))
         cls = self.frame.instance.cls if self.frame.instance is not None else None
+        function = Callable(node, home, None, cls)
+        self.heap.bind(self.frame, node.name, frozenset((function,)))
+        if any(_is_kept_for_later(one) for one in node.decorator_list):
+            self._deferred.append(function)
         self._defined.append((function, cls))
+
+    def define_lambda(self, node: ast.Lambda) -> Callable:
+        """Return a lambda as the function that it is."""
+        if node not in self._lambdas:
+            body = ast.copy_location(ast.Return(node.body), node)
+            made = ast.FunctionDef("<lambda>", node.args, [body], [], lineno=node.lineno, col_offset=node.col_offset)
+            self._lambdas[node] = made
+        return Callable(self._lambdas[node], self.frame)
+
+    def hand_functions(self, name: str, values: Values) -> None:
+        """Go through functions that a function out of sight is given: at the end, now, or now with a doubt whether it calls them."""
+        functions = [one for one in list_functions(values)[:4] if isinstance(one, Callable)]
+        if name in DEFERRING:
+            self._deferred += functions
+        elif functions:
+            before = self.maybe
+            if name not in CALLING:
+                number = self.next_test()
+                self.guards[number] = f"{name}() calls it, or does not" if name else "nobody knows who calls it"
+                self.maybe = (*self.maybe, (number, 0))
+            for one in functions:
+                self.run_function(one, None, [], {})
+            self.maybe = before
 
     def _define_class(self, node: ast.ClassDef) -> None:
         body = Frame(self.frame)
@@ -205,59 +262,9 @@ class Rehearsal(Expressions):
         body.instance = Instance(cls)
         self.heap.bind(self.frame, node.name, frozenset((cls,)))
         before, self.frame = self.frame, body
-        self._run_block(node.body)
+        self.run_block(node.body)
         self.frame = before
 
-    def _run_if(self, statement: ast.If) -> None:
-        self.evaluate(statement.test)
-        if is_main_test(statement.test):
-            self._run_block(statement.body)
-        elif isinstance(statement.test, ast.Constant):
-            self._run_block(statement.body if statement.test.value else statement.orelse)
-        else:
-            self._run_arms([statement.body, statement.orelse])
 
-    def _run_arms(self, bodies: list[list[ast.stmt]]) -> None:
-        """Go through bodies of which one runs; what follows runs with those that do not leave."""
-        self._tests += 1
-        number, arms = self._tests, self.arms
-        changed = []
-        staying = []
-        for arm, body in enumerate(bodies):
-            self.arms = (*arms, (number, arm))
-            self.heap.begin_branch()
-            self._run_block(body)
-            change = self.heap.end_branch()
-            if not leaves_block(body):
-                changed.append(change)
-                staying.append(arm)
-        self.heap.unite(changed)
-        self.arms = (*arms, (number, staying[0])) if len(staying) == 1 else arms
-
-    def _run_loop(self, statement: ast.For | ast.AsyncFor | ast.While) -> None:
-        if isinstance(statement, ast.While):
-            self.evaluate(statement.test)
-        else:
-            self._assign(statement.target, self.evaluate(statement.iter), None)
-        self._loops += 1
-        self.loops = (*self.loops, self._loops)
-        self.heap.begin_branch()
-        self._run_block(statement.body)
-        self.heap.unite([self.heap.end_branch(), *([] if _has_turns(statement) else [{}])])
-        self.loops = self.loops[:-1]
-        self._run_block(statement.orelse)
-
-    def _run_try(self, statement: ast.Try) -> None:
-        self._run_block(statement.body)
-        self._run_arms([statement.orelse, *(handler.body for handler in statement.handlers)])
-        self._run_block(statement.finalbody)
-
-
-def _has_turns(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
-    """Return whether the body of a loop certainly runs."""
-    if isinstance(loop, ast.While):
-        return isinstance(loop.test, ast.Constant) and bool(loop.test.value)
-    if isinstance(loop.iter, ast.Call) and name_callee(loop.iter) == "range" and len(loop.iter.args) == 1:
-        last = loop.iter.args[0]
-        return isinstance(last, ast.Constant) and isinstance(last.value, int) and last.value > 0
-    return isinstance(loop.iter, (ast.List, ast.Tuple)) and bool(loop.iter.elts)
+def _is_kept_for_later(decorator: ast.expr) -> bool:
+    return isinstance(decorator, ast.Attribute) and decorator.attr in DEFERRING and write_source(decorator.value) in ("atexit", "os")

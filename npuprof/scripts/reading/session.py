@@ -11,9 +11,11 @@ from npuprof.document.keys import format_key_segment
 from npuprof.scripts.reading.arguments import bind_call_arguments
 from npuprof.scripts.reading.entries import LaidOn, is_entry_handed_on, is_optimizer_added, note_added_entry
 from npuprof.scripts.reading.found import TAKEN_BACK, Branch
+from npuprof.scripts.reading.inner_calls import iterate_inner_calls
 from npuprof.scripts.reading.literals import format_expression
 from npuprof.scripts.reading.order import runs_once
 from npuprof.scripts.reading.scopes import Scope
+from npuprof.scripts.reading.terms import name_callee
 from npuprof.scripts.reading.view import MOST_CALLS, unite_runs
 from npuprof.scripts.reading.walk import Walk
 
@@ -44,6 +46,8 @@ def handle_statement(walk: Walk, statement: ast.stmt, expressions: list[ast.expr
         for target in statement.targets:
             if isinstance(target, ast.Subscript):
                 _report_taken_back(walk, target, target, scope, branches)
+    for inner in iterate_inner_calls(walk, statement, expressions, scope, branches):
+        _handle_call(walk, inner.call, inner.scope, inner.branches, inner.reason)
 
 
 def _handle_assignment(walk: Walk, target: ast.expr, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
@@ -108,6 +112,7 @@ def _note_session_object(walk: Walk, target: ast.Name | ast.Attribute, value: as
         elif name == "NpuOptimizer":
             walk.add_fact("entries", (value.lineno, 0, name, ""))
         return
+    value = _step_by_call(value)
     whole = isinstance(value, ast.Attribute) and value.attr == "parameter_map"
     if whole or (isinstance(value, ast.Subscript) and _find_map_owner(walk, value.value, scope)):
         walk.aliases[scope.name, format_expression(target)] = value
@@ -120,7 +125,7 @@ def _find_map_entry(walk: Walk, node: ast.expr, scope: Scope) -> Entry | None:
     """Return the subscript, the object and the field where a node is one field of a parameter map."""
     if not isinstance(node, ast.Attribute):
         return None
-    inner = node.value
+    inner = _step_by_call(node.value)
     if isinstance(inner, ast.Attribute) and inner.attr == "list":
         return None
     if isinstance(inner, ast.Subscript) and (root := _find_map_owner(walk, inner.value, scope)):
@@ -130,6 +135,13 @@ def _find_map_entry(walk: Walk, node: ast.expr, scope: Scope) -> Entry | None:
         if isinstance(known, ast.Subscript) and (root := _find_map_owner(walk, known.value, scope)):
             return known, root, node.attr
     return None
+
+
+def _step_by_call(node: ast.expr) -> ast.expr:
+    """Return ``map[key]`` for ``map.get_or_create(key)``."""
+    if isinstance(node, ast.Call) and name_callee(node) == "get_or_create" and isinstance(node.func, ast.Attribute) and len(node.args) == 1:
+        return ast.copy_location(ast.Subscript(node.func.value, node.args[0], ast.Load()), node)
+    return node
 
 
 def _find_map_owner(walk: Walk, node: ast.expr, scope: Scope, depth: int = 0) -> str:
@@ -147,25 +159,31 @@ def _find_map_owner(walk: Walk, node: ast.expr, scope: Scope, depth: int = 0) ->
     return ""
 
 
-def _handle_call(walk: Walk, call: ast.Call, scope: Scope, branches: tuple[Branch, ...]) -> None:
-    """``setattr(map[key], field, value)`` and ``map[key].CopyFrom(AttrValue(s=value))``."""
+def _handle_call(walk: Walk, call: ast.Call, scope: Scope, branches: tuple[Branch, ...], reason: str = "") -> None:
+    """``setattr(map[key], field, value)`` and ``map[key].CopyFrom(AttrValue(s=value))``; for a ``reason`` it may set nothing."""
     function = call.func
-    if isinstance(function, ast.Name) and function.id == "setattr" and len(call.args) == 3:
-        place, name, value = call.args
+    given: list[ast.expr] = []
+    if isinstance(function, ast.Name) and function.id == "setattr":
+        given = call.args
+    elif isinstance(function, ast.Attribute) and function.attr == "__setattr__":
+        given = [function.value, *call.args]
+    if len(given) == 3:
+        place, name, value = given
         if isinstance(place, ast.Subscript) and (root := _find_map_owner(walk, place.value, scope)):
-            field, reason, _ = walk.evaluate_expression(name, scope)
-            _report_map_entry(walk, call, (place, root, str(field) if not reason else None), value, reason, scope, branches)
+            field, why, _ = walk.evaluate_expression(name, scope)
+            _report_map_entry(walk, call, (place, root, str(field) if not why else None), value, reason or why, scope, branches)
     elif isinstance(function, ast.Attribute) and function.attr == "pop" and call.args:
         place = ast.copy_location(ast.Subscript(function.value, call.args[0], ast.Load()), call)
         _report_taken_back(walk, call, place, scope, branches)
     elif isinstance(function, ast.Attribute) and function.attr in ("CopyFrom", "MergeFrom") and len(call.args) == 1:
         place = function.value
         if isinstance(place, ast.Subscript) and (root := _find_map_owner(walk, place.value, scope)):
-            given = call.args[0]
-            if isinstance(given, ast.Call) and len(given.keywords) == 1 and given.keywords[0].arg in _MEMBERS:
-                _report_map_entry(walk, call, (place, root, given.keywords[0].arg), given.keywords[0].value, "", scope, branches)
+            copied = call.args[0]
+            if isinstance(copied, ast.Call) and len(copied.keywords) == 1 and copied.keywords[0].arg in _MEMBERS:
+                _report_map_entry(walk, call, (place, root, copied.keywords[0].arg), copied.keywords[0].value, reason, scope, branches)
             else:
-                _report_map_entry(walk, call, (place, root, None), None, f"depends on {format_expression(given)}", scope, branches)
+                why = f"depends on {format_expression(copied)}"
+                _report_map_entry(walk, call, (place, root, None), None, reason or why, scope, branches)
 
 
 def _report_taken_back(walk: Walk, node: ast.AST, place: ast.Subscript, scope: Scope, branches: tuple[Branch, ...]) -> None:

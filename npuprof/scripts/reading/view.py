@@ -19,6 +19,7 @@ from npuprof.scripts.reading.order import find_surroundings, is_main_test
 from npuprof.scripts.reading.scopes import ModuleHome, Scope
 from npuprof.scripts.reading.source import Script
 from npuprof.scripts.reading.terms import name_callee, write_source
+from npuprof.scripts.reading.turns import has_turns
 
 #: The calls of a function are followed where there are no more.
 MOST_CALLS = 40
@@ -111,6 +112,8 @@ class ScriptView:
                     text = format_expression(one.test)
                     tests.append((-one.lineno, 0, text) if wanted else (-one.lineno, -1, f"not ({text})"))
                     never = never or truth is not None
+            elif isinstance(one, (ast.For, ast.AsyncFor, ast.While)) and inner in one.body:
+                never = never or has_turns(one, scope) is False
             elif isinstance(one, ast.Try) and inner not in [*one.body, *one.orelse, *one.finalbody]:
                 tests.append((-one.lineno, 0, "an error is caught"))
             elif hasattr(one, "cases"):

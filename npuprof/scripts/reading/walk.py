@@ -24,6 +24,7 @@ from npuprof.scripts.reading.loops import unroll_loop
 from npuprof.scripts.reading.order import find_way_on, is_main_test, leaves_block
 from npuprof.scripts.reading.scopes import Function, ModuleHome, Scope, statement_blocks
 from npuprof.scripts.reading.source import Script
+from npuprof.scripts.reading.turns import has_turns
 from npuprof.scripts.reading.view import MOST_CALLS, ScriptView
 
 TYPE_CHECKING = False
@@ -51,6 +52,7 @@ class Walk(ScriptView):
         self.counted_entries: dict[tuple[str, str, int], str] = {}  #: those that are named by how many there are, see ``session``
         self.handed_sites: set[str] = set()  #: those whose callers have been looked for, see ``session``
         self.names: set[str] = set()  #: what has been set so far, by what scripts write
+        self.turned: set[ast.AST] = set()  #: the loops that have turns
         self._told: dict[str, set[Any]] = {}
         self.dead = 0
         self.loops: list[tuple[ast.For | ast.AsyncFor, int]] = []  #: the loops around, with the number of branches around each
@@ -155,10 +157,21 @@ class Walk(ScriptView):
         self._call_handlers(statement, [statement.iter], scope, branches) if self.is_hot(statement.iter) else None
         self.note_dependence(statement.iter, scope)
         self.loops.append((statement, len(branches)))
-        for bound in unroll_loop(statement.target, statement.iter, scope) or [{}]:
+        turns = unroll_loop(statement.target, statement.iter, scope)
+        if turns:
+            self.turned.add(statement)
+        dead = not turns and has_turns(statement, scope) is False
+        self.dead += dead
+        for bound in turns or [{}]:
             self.walk_block(statement.body, scope.with_bound(bound) if bound else scope, branches)
+        self.dead -= dead
         self.loops.pop()
         self.walk_block(statement.orelse, scope, branches)
+
+    def number_test(self) -> int:
+        """Return the number of a test of its own."""
+        self._ifs += 1
+        return self._ifs
 
     def note_dependence(self, node: ast.expr, scope: Scope) -> None:
         """Take note that what stands around depends on the arguments of calls, where an expression reads a parameter."""
@@ -168,8 +181,11 @@ class Walk(ScriptView):
     def _walk_compound(self, statement: ast.stmt, scope: Scope, branches: tuple[Branch, ...]) -> None:
         self._ifs += 1
         number = self._ifs
+        idle = isinstance(statement, ast.While) and has_turns(statement, scope) is False
         for name in ("body", "orelse", "finalbody"):
+            self.dead += idle and name == "body"
             self.walk_block(getattr(statement, name, None) or [], scope, branches)
+            self.dead -= idle and name == "body"
         for arm, handler in enumerate(getattr(statement, "handlers", ())):
             kind = f"except {format_expression(handler.type)}" if handler.type else "except"
             self.walk_block(handler.body, scope, (*branches, (number, arm + 1, kind)))

@@ -1,0 +1,122 @@
+"""What may be passed over when a script runs, what comes too late, and what only some objects have, is told and is in no preset."""
+
+# ruff: noqa: E501 (a script is told in a line)
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from importing import imported
+
+from npuprof.scripts.preset import build_drafts
+
+HEAD = "import os, sys, atexit, contextlib, signal\nimport tensorflow as tf\nfrom npu_bridge.npu_init import *\n"  # 3 lines
+MAKE = "config = tf.ConfigProto()\nop = config.graph_options.rewrite_options.custom_optimizers.add()\nop.name = 'NpuOptimizer'\nop.parameter_map['use_off_line'].b = True\n"
+PUT = "op.parameter_map['profiling_mode'].b = True\n"
+RUN = "tf.Session(config=config)\n"
+ENV = "os.environ['HCCL_CONNECT_TIMEOUT'] = '600'\n"
+OFF = {"use_off_line"}
+BOTH = {"use_off_line", "profiling_mode"}
+FIRST = "may be passed over: line 9 may fail before it, and the session was made (line 13) all the same"
+NO_TURN = "may be passed over: the loop in line 8 may have no turn, and the session was made (line 10) all the same"
+LATE = "stands after the session was made"
+NET = (
+    "class Net:\n    def __init__(self, mode='a'):\n        self.config = tf.ConfigProto()\n"
+    "        self.op = self.config.graph_options.rewrite_options.custom_optimizers.add()\n        self.op.name = 'NpuOptimizer'\n"
+    "        self.op.parameter_map['use_off_line'].b = True\n    def put(self):\n        self.op.parameter_map['profiling_mode'].b = True\n"
+)
+FEW = "makes the configuration several times, and not each has this"
+
+
+def indent(text: str) -> str:
+    return "".join(f"    {line}\n" for line in text.splitlines())
+
+
+def read(text: str) -> tuple[set[str], dict[str, str]]:
+    drafts = build_drafts(imported(HEAD + text, "x.py"))
+    left = {note.found.key: note.why for draft in drafts for note in draft.notes}
+    return {key for draft in drafts for key in draft.settings}, left
+
+
+def loop(head: str) -> str:
+    return f"{MAKE}{head}:\n    {PUT}{RUN}"
+
+
+def caught(body: str, handler: str = "except ImportError:\n    pass\n") -> str:
+    return f"{MAKE}try:\n{indent(body)}{handler}{RUN}"
+
+
+@pytest.mark.parametrize(
+    ("text", "held", "why"),
+    [
+        # behind what may fail, where somebody takes the error
+        (caught(f"import absent\n{PUT}"), OFF, FIRST),
+        (caught(PUT), BOTH, ""),
+        (caught(f"{PUT}import absent\n"), BOTH, ""),
+        (caught(f"rank = int(os.environ['RANK'])\n{PUT}"), OFF, FIRST),
+        (caught(f"import absent\n{PUT}", "except ImportError:\n    sys.exit(1)\n"), BOTH, ""),
+        (caught(f"import absent\n{PUT}", "except ImportError:\n    raise\n"), BOTH, ""),
+        (caught(f"import absent\n{PUT}", "finally:\n    print(1)\n"), BOTH, ""),
+        (caught("import absent\n", f"except ImportError:\n    pass\nelse:\n    {PUT}"), OFF, "may be passed over: line 9 may fail before it"),
+        (f"{MAKE}try:\n    import absent\n    {PUT}    {RUN}except ImportError:\n    pass\n", BOTH, ""),
+        (f"try:\n    import absent\n{indent(MAKE + PUT + RUN)}except ImportError:\n    pass\n", BOTH, ""),
+        (f"{MAKE}def put():\n    import absent\n    {PUT}try:\n    put()\nexcept ImportError:\n    pass\n{RUN}", OFF, "may be passed over: line 9 may fail before it"),
+        (f"{MAKE}try:\n    try:\n        import absent\n    except ImportError:\n        pass\n    {PUT}except ValueError:\n    pass\n{RUN}", BOTH, ""),
+        (f"{MAKE}try:\n    try:\n        import absent\n    except ImportError:\n        raise ValueError\n    {PUT}except ValueError:\n    pass\n{RUN}", OFF, "may be passed over"),
+        (f"{MAKE}with contextlib.suppress(ImportError):\n    import absent\n    {PUT}{RUN}", OFF, "may be passed over: line 9 may fail before it"),
+        (f"{MAKE}with tf.Graph().as_default():\n    import absent\n    {PUT}{RUN}", BOTH, ""),
+        (f"def make():\n{indent(f'{MAKE}try:{chr(10)}    import absent{chr(10)}    {PUT}    return config{chr(10)}except ImportError:{chr(10)}    return config')}tf.Session(config=make())\n", OFF, "may be passed over: line 10 may fail before it"),
+        # in a loop without a turn, or perhaps without one
+        (loop("for _ in range(0)"), OFF, "never runs"),
+        (loop("for _ in []"), OFF, "never runs"),
+        (loop("while False"), OFF, "never runs"),
+        (f"{MAKE}def put():\n    {PUT}for _ in range(0):\n    put()\n{RUN}", OFF, "never runs"),
+        (loop("for one in sys.argv[1:]"), OFF, NO_TURN),
+        (loop("while len(sys.argv) > 2"), OFF, NO_TURN),
+        (f"{MAKE}some = []\nfor one in some:\n    {PUT}{RUN}", OFF, "may be passed over: the loop in line 9 may have no turn"),
+        (loop("for _ in range(3)"), BOTH, ""),
+        (loop("for one in ('a', 'b')"), BOTH, ""),
+        (loop("for one in sorted({'a': 1, 'b': 2}.items())"), BOTH, ""),
+        (f"COUNT = 2\n{MAKE}for one in range(COUNT):\n    {PUT}{RUN}", BOTH, ""),
+        (f"for one in sys.argv:\n{indent(MAKE + PUT + RUN)}", BOTH, ""),
+        (f"{MAKE}for one in []:\n    pass\nelse:\n    {PUT}{RUN}", BOTH, ""),
+        # functions that others have until later, if they ever call them
+        (f"{MAKE}@atexit.register\ndef put():\n    {PUT}{RUN}", OFF, LATE),
+        (f"{MAKE}def put():\n    {PUT}atexit.register(put)\n{RUN}", OFF, LATE),
+        (f"{MAKE}def put(*_):\n    {PUT}signal.signal(signal.SIGTERM, put)\n{RUN}", OFF, LATE),
+        (f"{MAKE}def put(*_):\n    {PUT}on_start(put)\n{RUN}", OFF, "may be passed over: on_start() calls it, or does not, and the session was made (line 11)"),
+        (f"{MAKE}def put(*_):\n    {PUT}Thread(target=put).start()\n{RUN}", BOTH, ""),
+        (f"def main(*_):\n{indent(MAKE + PUT + RUN)}launch_all(main)\n", BOTH, ""),
+        # some of the objects that one line makes
+        (f"{NET}one, other = Net(), Net()\nother.put()\ntf.Session(config=one.config)\n", OFF, FEW),
+        (f"{NET}one = Net()\none.put()\ntf.Session(config=one.config)\n", BOTH, ""),
+        (f"{NET}one = Net()\nother = Net()\none.put()\nother.put()\ntf.Session(config=one.config)\ntf.Session(config=other.config)\n", BOTH, ""),
+        (f"{NET}class Heir(Net):\n    def put(self):\n        pass\none = Heir()\none.put()\ntf.Session(config=one.config)\nother = Net()\nother.put()\ntf.Session(config=other.config)\n", OFF, FEW),
+        (f"def make():\n{indent(MAKE + 'return config, op')}one, op1 = make()\nother, op2 = make()\n{PUT.replace('op.', 'op2.', 1)}tf.Session(config=one)\ntf.Session(config=other)\n", OFF, FEW),
+        # the environment
+        (f"{MAKE}{ENV}{RUN}", {"use_off_line", "env.HCCL_CONNECT_TIMEOUT"}, ""),
+        (f"{MAKE}{RUN}{ENV}", OFF, f"{LATE} (line 8)"),
+        (f"{MAKE}def last():\n    {ENV}{RUN}last()\n", OFF, f"{LATE} (line 10)"),
+        (f"{MAKE}with tf.Session(config=config):\n    {ENV}", OFF, LATE),
+        (f"{MAKE}{RUN}{ENV}{RUN}", OFF, "one has it, the other has not"),
+        (f"{MAKE}{RUN}os.environ.update(HCCL_CONNECT_TIMEOUT='600')\n", OFF, LATE),
+        (f"{MAKE}{RUN}os.environ.setdefault('HCCL_CONNECT_TIMEOUT', '600')\n", OFF, LATE),
+        (f"{MAKE}{ENV}del os.environ['HCCL_CONNECT_TIMEOUT']\n{RUN}", OFF, "line 9 takes it back"),
+        (f"{MAKE}{ENV}os.environ.pop('HCCL_CONNECT_TIMEOUT', None)\n{RUN}", OFF, "line 9 takes it back"),
+        (f"try:\n    import absent\n    {ENV}except ImportError:\n    pass\n{MAKE}{RUN}", OFF, "may be passed over: line 5 may fail before it"),
+        (f"import npu_device as npu\nnpu.global_options().use_off_line = True\nnpu.open()\n{ENV}", OFF, "stands after npu.open() (line 6)"),
+        (f"{MAKE}est = tf.estimator.Estimator(config=tf.estimator.RunConfig(session_config=config))\nest.train(fn)\n{ENV}", OFF, "stands after train() ran (line 9)"),
+    ],
+)  # fmt: skip
+def test_what_may_be_passed_over_or_comes_late_is_in_no_preset(text: str, held: set[str], why: str) -> None:
+    settings, left = read(text)
+    assert settings == held
+    told = left.get("profiling_mode", left.get("env.HCCL_CONNECT_TIMEOUT", ""))
+    assert why in told if why else not told
+
+
+def test_what_an_object_is_given_in_other_objects_of_its_class_is_not_its_own() -> None:
+    text = f"{NET}class Heir(Net):\n    def __init__(self):\n        super().__init__()\n        self.op.parameter_map['use_off_line'].b = False\nHeir()\n"
+    found: list[dict[str, Any]] = [draft.settings for draft in build_drafts(imported(HEAD + text, "x.py")) if draft.settings]
+    assert found[0] == {"use_off_line": False}
