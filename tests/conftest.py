@@ -6,7 +6,7 @@ import io
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -65,6 +65,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left:
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if item not in set(left)]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kept_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Keep the user's home out of what several tests share, which is made before any of them."""
+    home = tmp_path_factory.mktemp("shared-home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(home))
+        for name in ("XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME"):
+            patch.delenv(name, raising=False)
+        yield home
 
 
 @pytest.fixture(autouse=True)
