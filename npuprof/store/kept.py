@@ -17,7 +17,7 @@ import re
 from npuprof import document
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin, Record
-from npuprof.store import Folder, ReadOnceStore, build_missing_finding, is_profile_name
+from npuprof.store import BUILTIN, Folder, ReadOnceStore, build_missing_finding, is_profile_name
 from npuprof.store.sources.vendored import VendoredCopy
 from npuprof.store.versions import parse_version_request
 
@@ -113,7 +113,8 @@ def find_kept_release(home: ProfileSource, reference: str) -> KeptRelease | None
     Raises NpuprofError (NP049) where there is one that cannot be read as such.
     """
     if isinstance(home, Folder):
-        return _open_release(reference, home.root, home.label, None) if keeps_releases(home) else None
+        shown = home.label if home.label != BUILTIN else home.root
+        return _open_release(reference, home.root, shown, None) if keeps_releases(home) else None
     from npuprof.store.repository import shorten_commit
     from npuprof.store.revision import Revision
 
@@ -135,6 +136,13 @@ def find_nested_release(home: KeptRelease, reference: str, asked: Origin | None)
         what = f"{home.label} was kept without {reference}, which {asked.profile if asked else 'a preset in it'} extends"
         raise NpuprofError([_build_finding(what, "", asked)])
     return found
+
+
+def advise_keeping(finding: Finding, reference: str, asked: Origin) -> Finding:
+    """Return that there is no history to find a release in, told at the reference to it, with what else it may be read from."""
+    hint = f"{finding.hint}; or keep {reference} as files, in a clone that has it: npuprof source vendor ."
+    hint = hint if may_be_kept(reference) else finding.hint
+    return finding._replace(hint=hint, origin=asked, key="profile.extends", profiles=(asked.profile,))
 
 
 def _build_finding(what: str, why: str, asked: Origin | None = None) -> Finding:

@@ -107,7 +107,7 @@ def load_profile_at_revision(home: ProfileSource, reference: str, asked: Origin 
     A release that the store keeps as files is what it means where git does not know it. Raises NpuprofError, among others
     where a released version is not what its tag says.
     """
-    from npuprof.store.kept import KeptRelease, find_kept_release, find_nested_release, keeps_releases
+    from npuprof.store.kept import KeptRelease, advise_keeping, find_kept_release, find_nested_release, keeps_releases
 
     if isinstance(home, KeptRelease):
         return _load_kept_profile(find_nested_release(home, reference, asked), asked)
@@ -118,6 +118,8 @@ def load_profile_at_revision(home: ProfileSource, reference: str, asked: Origin 
         found = _load_profile_from_git(home, reference, asked)
     except NpuprofError as error:
         kept = kept or find_kept_release(home, reference)
+        if kept is None and asked is not None and error.findings[0].code in ("NP020", "NP021"):
+            raise NpuprofError([advise_keeping(finding, reference, asked) for finding in error.findings]) from None
         if kept is None or error.findings[0].code == "NP028":
             raise
         return _load_kept_profile(kept, asked)
