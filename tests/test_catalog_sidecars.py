@@ -11,7 +11,7 @@ from building import codes, render_unchecked, toml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from npuprof.catalog.sidecars import SIDECARS, resolve_mixlist_outcome
+from npuprof.catalog.sidecars import SIDECARS, resolve_mixlist_outcome, resolve_mixlist_outcomes
 
 ROLES = [(f"{name}-list", action) for name in ("black", "white", "gray") for action in ("to-add", "to-remove")]
 #: What the parser accepts for one operator, role by role.
@@ -284,3 +284,18 @@ def test_an_empty_table_in_a_file_is_no_reason_to_refuse_it() -> None:
 
     render_unchecked(options(op_precision_mode={"ByOpType": {}, "ByNodeName": {"a": "high_precision"}}), "session")
     render_unchecked(options(modify_mixlist={"black-list": {}}), "session")
+
+
+def test_where_operators_end_is_told_without_comparing_each_with_all() -> None:
+    class Counted(str):
+        compared = 0
+        __hash__ = str.__hash__
+
+        def __eq__(self, other: object) -> bool:
+            Counted.compared += 1
+            return str.__eq__(self, other)  # type: ignore[no-any-return]
+
+    names = [Counted(f"Op{number}") for number in range(400)]
+    found = resolve_mixlist_outcomes({"black-list": {"to-add": names[:200]}, "gray-list": {"to-remove": names[200:]}})
+    assert (len(found), found["Op0"]["white"], found["Op399"]["white"]) == (400, "black", "white")
+    assert Counted.compared < 10 * len(names)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,17 @@ TREE = {
     "src/stuck.py": STUCK,
     "src/run.sh": f"#!/bin/bash\n{EXPORTS}python3 train.py\n",
     "src/plain.py": "print(1)\n",
+}
+
+FORCED = 'precision_mode = "force_fp16"\nuse_off_line = true\n'
+#: Scripts that share so much that a base is made of it, beside those of TREE.
+ALIKE = {
+    f"src/alike/model{number}.py": PLAIN.replace(
+        OFF,
+        f"custom_op.parameter_map['hccl_timeout'].i = {1800 + number}\ncustom_op.parameter_map['graph_run_mode'].i = 1\n"
+        f"custom_op.parameter_map['hcom_parallel'].b = True\n{OFF}",
+    )
+    for number in range(4)
 }
 
 
@@ -75,6 +87,38 @@ def test_a_second_run_changes_nothing(here: Path, capsys: pytest.CaptureFixture[
     assert read_tree(here / "profiles") == {name[len("profiles/") :]: data for name, data in before.items() if name.startswith("profiles/")}
     assert run("adopt", "src") == 0
     assert "nothing in the scripts is written by hand" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("before", [{}, {"profiles/own.toml": f"[options]\n{FORCED}"}], ids=["an empty store", "a store with a preset"])
+def test_a_run_that_was_killed_between_its_presets_is_finished_by_the_next(
+    here: Path, before: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(here, ALIKE | before)
+    old = read_tree(here)
+    assert run("adopt", "src", "--under", "zoo") == 0
+    whole = read_tree(here)
+    made = sorted((name for name in whole if name not in old), key=lambda name: (b"\nabstract = " not in whole[name], name))
+    assert made[0] == "profiles/zoo/base.toml"
+    assert len(made) > 4
+    for count in range(1, len(made) + 1):
+        shutil.rmtree(here / "profiles/zoo")
+        write(here, {name: text.decode() for name, text in (old | {name: whole[name] for name in made[:count]}).items()})
+        capsys.readouterr()
+        assert run("adopt", "src", "--under", "zoo") == 0, capsys.readouterr().err
+        assert read_tree(here) == whole, count
+
+
+def test_a_preset_that_somebody_changed_is_not_taken_for_that_of_a_killed_run(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(here, ALIKE)
+    old = read_tree(here)
+    run("adopt", "src", "--under", "zoo")
+    base = (here / "profiles/zoo/base.toml").read_text()
+    shutil.rmtree(here / "profiles/zoo")
+    write(here, {name: text.decode() for name, text in old.items()} | {"profiles/zoo/base.toml": base.replace("true", "false")})
+    before = read_tree(here)
+    assert run("adopt", "src", "--under", "zoo") == 2
+    assert "there is a preset 'zoo/base' already" in capsys.readouterr().err
+    assert read_tree(here) == before
 
 
 def test_a_dry_run_shows_it_and_writes_nothing(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -270,7 +270,7 @@ def test_a_flaky_command_is_run_several_times_and_the_odds_are_stated(run: Run, 
     assert (answer["odds"]["good"]["bad"], answer["odds"]["bad"]["runs"]) == (0, often)
     assert 0 < answer["odds"]["wrong"] < 0.2
     shown = run("bisect", "good", "bad", *words).out
-    assert f"this answer is wrong with a chance of {answer['odds']['wrong']:.2g}" in shown
+    assert f"this answer is wrong with a chance of at most {answer['odds']['wrong']:.2g}" in shown
     assert f"odds: good was bad in 0 of {often} runs, bad in " in shown
 
 
@@ -289,12 +289,13 @@ def test_a_metric_that_is_noisy_is_told_with_its_figures_and_has_odds(run: Run, 
     script = 'n=$(cat n 2>/dev/null || echo 0); echo $((n + 1)) > n; v=100; [ "$SET_C" = bad ] && v=90; '
     script += f"echo v=$((v + (n * 7 % 5 - 2) * {noise} / 2))"
     result = run("bisect", "good", "bad", "--metric", "v=([0-9]+)", "--repeat", "4", "--", "sh", "-c", script)
-    told = " ".join(result.err.split())
+    limit, _, told = " ".join(result.err.split()).partition(" says another limit")
+    assert limit.startswith("npuprof: this takes up to 704 runs, most often far fewer;")
     assert said in told
     assert bool(said) == bool(told)
     if noise < 9:
         assert "env.SET_C" in result.out
-        assert "this answer is wrong with a chance of" in result.out
+        assert "this answer is wrong with a chance of at most" in result.out
 
 
 def test_no_more_runs_are_made_than_allowed_and_what_is_known_goes_on(run: Run, ends: Path, tmp_path: Path) -> None:
@@ -304,6 +305,21 @@ def test_no_more_runs_are_made_than_allowed_and_what_is_known_goes_on(run: Run, 
     answer = ask(run, "--", *judge("A+C"))
     assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_A", "env.SET_C"]
     assert len((tmp_path / "runs").read_text()) == answer["runs"]
+
+
+def test_a_flaky_search_that_ran_out_of_runs_goes_on_with_the_same_command(run: Run, ends: Path, tmp_path: Path) -> None:
+    words = ["--repeat", "4", "--max-runs", "30", "--", "sh", "-c", 'echo >> runs; [ "$SET_C" = good ]']
+    first = run("bisect", "good", "bad", *words)
+    assert first.code == 2
+    assert "the same command, or a greater --max-runs, goes on" in first.out
+    assert "this takes up to" not in first.err
+    for _ in range(9):
+        last = run("bisect", "good", "bad", *words)
+        if last.code == 0:
+            break
+    answer = ask(run, *words)
+    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_C"]
+    assert (tmp_path / "runs").read_text().count("\n") == answer["runs"]
 
 
 def start(tmp_path: Path, *words: str) -> subprocess.Popen[bytes]:

@@ -20,6 +20,7 @@ from repositories import Repo
 from teams import Team
 
 from npuprof.commands import completion
+from npuprof.store import find_store
 
 BERT = '[profile]\nscenario = "training"\n[options]\nprecision_mode_v2 = "mixed_float16"\nhccl_timeout = 600\n'
 
@@ -58,6 +59,12 @@ def offered(line: str) -> list[str]:
         ("render bert --to=t", ["--to=toml"], []),
         ("render bert --", ["--to", "--output", "--set", "--help"], ["-t"]),
         ("new fresh --extends be", ["bert"], []),
+        ("show bu", ["builtin:"], []),
+        ("show b", ["bert"], ["builtin:"]),
+        ("show builtin:", ["builtin:base/training"], ["builtin:bert"]),
+        ("show bert+builtin:mix", ["bert+builtin:mixins/deterministic"], []),
+        ("release bert ", ["1.1.1", "1.2.0", "2.0.0"], ["1.1.0", "1.0.1"]),
+        ("release base/training ", ["1.0.0"], ["1.1.1"]),
         ("check --select NP30", ["NP301", "NP303"], []),
         ("sweep bert --vary hccl_timeo", ["hccl_timeout="], []),
         ("check bert ", ["mixins/x"], []),
@@ -198,6 +205,27 @@ def complete_in(shell: str, folder: Path, line: str) -> list[str]:
         code = f". {script}; (TabExpansion2 '{line}' {len(line)}).CompletionMatches | ForEach-Object {{ $_.CompletionText }}"
         done = subprocess.run(["pwsh", "-NoProfile", "-Command", code], cwd=folder, env=environ, capture_output=True, text=True, check=True)
     return [row.split("\t")[0] for row in done.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("project", ["", 'presets = ["other/*.toml"]\n'])
+@pytest.mark.parametrize(
+    "beginning", ["", "b", "ba", "base", "base/", "base/t", "base/training", "base/training/", "bert.to", "x", "m", "../", "other/"]
+)
+def test_names_of_a_beginning_are_those_of_the_store(folder: Path, beginning: str, project: str) -> None:
+    (folder / "npuprof.toml").write_text(project)
+    for name in ("other/d", "profiles/base/deep/er/x", "profiles/b", "profiles/.hidden/b", "profiles/ba d"):
+        (folder / f"{name}.toml").parent.mkdir(parents=True, exist_ok=True)
+        (folder / f"{name}.toml").write_text(BERT)
+    home = find_store(None, {})
+    assert home.list_names_beginning(beginning) == [name for name in home.names() if name.startswith(beginning)]
+
+
+def test_folders_that_hold_nothing_of_a_beginning_are_not_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    scan = os.scandir
+    monkeypatch.setattr(os, "scandir", lambda path: (read.append(os.path.basename(path)), scan(path))[1])
+    assert offered("show base/") == ["base/training"]
+    assert read == ["profiles", "base"]
 
 
 @pytest.mark.slow

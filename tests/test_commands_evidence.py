@@ -94,6 +94,33 @@ def test_evidence_may_come_in_a_pipe(logs: Path, run: Any) -> None:
     assert run("verify", "-", "good.log", stdin=PRESET.encode()).code == 0
 
 
+FOREIGN = "[INFO] HCCL(7,python3.7):2026-03-04-05:06:07.008.009 [hcom.cc:51]7 ready\n"
+
+
+@pytest.mark.parametrize("ahead", ["", FOREIGN * 500])
+def test_standard_input_is_read_as_what_it_holds(logs: Path, run: Any, ahead: str) -> None:
+    log = (ahead + GOOD).encode()
+    shown = run("diff", "bert", "-", stdin=log)
+    keys = [line.split()[1] for line in shown.out.splitlines() if line.startswith("- ")]
+    assert (shown.code, set(keys)) == (0, {"profile.scenario", "hcom_parallel", "in_out_pair_flag", "env.HCCL_CONNECT_TIMEOUT"}), shown.err
+    assert 'precision_mode = "force_fp16"' in run("show", "-", stdin=log).out
+    assert "2 of 4 options in force" in run("whatran", "-", stdin=log).out
+    assert run("diff", "bert", "-", stdin=PRESET.encode()).out == ""
+
+
+def test_a_record_may_come_in_a_pipe(logs: Path, run: Any) -> None:
+    assert run("run", "bert", "--record", "runs", "--", "true").code == 0
+    (path,) = (logs / "runs").iterdir()
+    raw = path.read_bytes()
+    for changed, told in ((raw, ""), (raw.replace(b'"value": 300', b'"value": 301'), "~ env.HCCL_CONNECT_TIMEOUT")):
+        shown = run("diff", str(path), "-", stdin=changed)
+        assert (shown.code, shown.out[: len(told)] or shown.out) == (0, told), shown.err
+    assert run("whatran", "-", stdin=raw).out.startswith("standard input: ")
+    line = f"{sys.executable} -m npuprof diff bert <(cat {path})"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, check=False, cwd=logs)
+    assert (done.returncode, done.stdout) == (0, b""), done.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [

@@ -15,7 +15,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from npuprof.catalog import values
-from npuprof.document import keys, positions
+from npuprof.document import keys, parse_document, positions
 from npuprof.document.positions import Positions
 
 Q3 = '"""'
@@ -67,8 +67,35 @@ def test_awkward_documents(text: str, expected: list[tuple[Any, int, int]]) -> N
     check(text, data, positions)
 
 
+@pytest.mark.parametrize(("text", "expected"), TABLE)
+def test_a_document_says_the_same_of_a_place_whatever_was_asked_before(text: str, expected: list[tuple[Any, int, int]]) -> None:
+    paths = [path for path, _, _ in expected] + [("not", "there"), ("a", "not there")]
+    known = Positions(text)
+    for first in paths if text else ():
+        asked = parse_document("a", "a.toml", text)
+        for path in (first, first, *paths, first):
+            assert asked.locate_path(path) == known.find_position(path), (first, path)
+
+
+def test_what_stands_behind_a_sought_place_is_not_read() -> None:
+    text = "[a]\nb = [1, 2]\n[c]\nd = 1\n[a.e]\n"
+    assert [span.path for span in Positions(text, ("a",)).statements] == [("a",)]
+    assert [span.path for span in Positions(text, ("a", "b", 1)).statements] == [("a",), ("a", "b")]
+    assert len(Positions(text, ("a", "x")).statements) == len(Positions(text).statements) == 5
+
+
+def test_the_places_of_a_whole_text_are_kept_only_when_a_second_one_is_asked_for() -> None:
+    asked = parse_document("a", "a.toml", "[options]\na = 1\nb = 2\n")
+    assert asked.locate_path(("options", "a")) == asked.locate_path(("options", "a")) == (2, 1)
+    assert asked._positions is None
+    assert (asked.locate_path(("options", "b")), asked.locate_path(("options", "a"))) == ((3, 1), (2, 1))
+    assert asked._positions is not None
+
+
 def check(text: str, data: Any, positions: Positions) -> None:
-    """Assert that every key and element of a document stands where its position says."""
+    """Assert that every key and element of a document stands where its position says, whether or not it alone is sought."""
+    for path, _ in walk(data, ()):
+        assert Positions(text, path).find_position(path) == positions.find_position(path), path
     text = text.replace("\r\n", "\n")
     lines = text.split("\n")
     for path, value in walk(data, ()):

@@ -49,7 +49,7 @@ UNKNOWN = {
     "leaf@leaf/v1.0.1": ("unknown revision 'leaf/v1.0.1'", "", "did you mean 'leaf/v1.0.0' or 'leaf/v1.10.0' or 'leaf/v1.2.0'?"),
     "leaf@-n1": ("unknown revision '-n1'", "A revision cannot start with '-'.", SHOWS),
     "leaf@-1": ("unknown revision '-1'", "A revision cannot start with '-'.", SHOWS),
-    "leaf@HEAD~9": ("unknown revision 'HEAD~9'", "", SHOWS),
+    "leaf@HEAD~9": ("unknown revision 'HEAD~9'", "", "HEAD is the first commit, with none before it"),
     "leaf@HEAD:profiles": ("unknown revision 'HEAD:profiles'", "", SHOWS),
     "leaf@HEAD^{tree}": ("unknown revision 'HEAD^{tree}'", "", SHOWS),
     "leaf@": ("the revision behind @ is missing", "", "write one, NAME@HEAD or NAME@1.2.0, or leave the @ off"),

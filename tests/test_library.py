@@ -309,9 +309,10 @@ def read_snippets() -> list[str]:
     """Return the Python of the pages, files that they show left out, and of the public docstrings."""
     shown = [block for path in PAGES.values() for block in read_blocks(path.read_text(encoding="utf-8"))]
     blocks = [block.text for block in shown if block.language == "python" and not block.path]
-    library = import_module("npuprof.library")
-    examples = (example.examples for example in doctest.DocTestFinder().find(library, globs={}))
-    return blocks + ["from npuprof import *\n" + "".join(one.source for one in lines) for lines in examples if lines]
+    for name, module in (("npuprof", "npuprof.library"), ("npuprof.integrations.arguments",) * 2):
+        examples = (example.examples for example in doctest.DocTestFinder().find(import_module(module), globs={}))
+        blocks += [f"from {name} import *\n" + "".join(one.source for one in lines) for lines in examples if lines]
+    return blocks
 
 
 @pytest.mark.slow
@@ -334,6 +335,20 @@ def test_the_snippets_run_and_are_typed(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "mypy", "--strict", "--ignore-missing-imports", "--follow-imports=silent", "--no-error-summary"]
     words += [f"snippet{number}.py" for number in range(len(snippets))]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, env={**os.environ, "MYPYPATH": str(REPOSITORY)})
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("pyright") is None, reason="pyright is not installed")
+def test_the_snippets_are_typed_for_pyright(tmp_path: Path) -> None:
+    for number, snippet in enumerate(read_snippets()):
+        (tmp_path / f"snippet{number}.py").write_text(snippet, encoding="utf-8")
+    silent = "MissingImports MissingModuleSource UnknownMemberType UnknownVariableType UnknownArgumentType UnusedExpression"
+    silent += " WildcardImportFromLibrary"
+    asked = {"typeCheckingMode": "strict", "extraPaths": [str(REPOSITORY)], **{f"report{name}": "none" for name in silent.split()}}
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(asked), encoding="utf-8")
+    words = [sys.executable, "-m", "pyright", "--pythonpath", sys.executable]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
 
 

@@ -377,6 +377,15 @@ def test_prose_of_any_script_keeps_to_its_columns(text: str) -> None:
     assert "".join("".join(lines).split()) == "".join(text.split())
 
 
+@pytest.mark.parametrize("words", [["option", "modify_mixlist"], ["rule", "NP302"]])
+def test_a_paragraph_is_wrapped_once(words: list[str], tmp_path: Path) -> None:
+    lines = strip_colours(capture(words, 60, tmp_path)).splitlines()
+    first = lines.index("") + 1
+    paragraph = lines[first : lines.index("", first)]
+    assert len(paragraph) > 2
+    assert {len(line) - len(line.lstrip()) for line in paragraph} == {2}
+
+
 @pytest.mark.parametrize("verb", ["explain", "option"])
 def test_no_default_is_cut_in_a_pipe(run: Any, tmp_path: Path, verb: str) -> None:
     build_store(tmp_path / "profiles", {"x": ""})

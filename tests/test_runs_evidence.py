@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 import re
 from collections.abc import Callable
@@ -34,6 +35,20 @@ def write(path: Path, text: str | bytes) -> Path:
 
 MODES = {"ge.exec.precision_mode": "force_fp16", "precision_mode": "force_fp16"}
 ON, OFF = write_run({"ge.deterministic": "1"}, pid=1), write_run({}, pid=2)
+
+
+def test_packed_logs_are_read_as_far_as_they_go(tmp_path: Path) -> None:
+    write(tmp_path / "plog-1_20260304050607008.log.gz", gzip.compress(ON.encode()))
+    write(tmp_path / "run.err.gz", gzip.compress(OFF.encode()))
+    write(tmp_path / "data.tar.gz", gzip.compress(b"no log"))
+    assert judge_all([tmp_path], deterministic=1) == {"1": {"deterministic": "in force"}, "2": {"deterministic": "changed"}}
+    rng = random.Random(1)
+    noise = bytes(rng.randrange(32, 127) for _ in range(300_000))
+    whole = gzip.compress(noise + b"\n" + ON.encode() + noise)
+    assert judge_all([write(tmp_path / "cut.log.gz", whole[:-100_000])], deterministic=1) == {"1": {"deterministic": "in force"}}
+    assert judge_all([write(tmp_path / "short.log.gz", whole[:200_000])], deterministic=1) == {}
+    with pytest.raises(NpuprofError, match=r"cannot read .*plain\.log\.gz"):
+        judge_all([write(tmp_path / "plain.log.gz", ON)], deterministic=1)
 
 
 def test_processes_that_write_to_one_screen_are_kept_apart(tmp_path: Path) -> None:

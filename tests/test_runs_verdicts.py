@@ -80,6 +80,8 @@ V2 = {"ge.exec.precision_mode_v2": "fp16", "precision_mode_v2": "fp16"}
         (write_run({}, {"ge.exec.enableDump": "1", "ge.exec.dumpPath": "/d"}), "dump_path", "/d", "in force"),
         (write_run({}, {"ge.exec.enableDump": "1", "ge.exec.dumpPath": "/d"}), "dump_path", "/d/", "in force"),
         (write_run({}, {"ge.exec.enableDump": "1", "ge.exec.dumpPath": "/real/d"}), "dump_path", "/d", "cannot tell"),
+        (write_run({}, {"ge.exec.enableDump": "1", "ge.exec.dumpPath": "/real/d\n\x01E {"}), "dump_path", "/d", "cannot tell"),
+        (write_run({}, {"ge.exec.enableDump": "1", "ge.exec.dumpPath": "/" + "d" * 2000}), "dump_path", "/d", "cannot tell"),
         (write_run(), "dump_path", "/d", "changed"),
         (write_run(), "dump_mode", "output", "default or set"),
         (write_run({}, {"ge.exec.input_fusion_size": "33554432"}), "input_fusion_size", 99999999, "cannot tell"),
@@ -107,6 +109,19 @@ LOST = {**SWITCH, "ge.optimizationSwitch": "forbidden_close_pass:on"}
 )  # fmt: skip
 def test_a_switch_is_read_without_what_the_adapter_adds(tmp_path: Path, init: dict[str, str], session: dict[str, str], state: str) -> None:
     assert judge_one(tmp_path, write_run(init, session), "optimization_switch", "p:off") == state
+
+
+@pytest.mark.parametrize(("end", "state"), [("Fal", "cannot tell"), ("F", "cannot tell"), ("False", "cannot tell"), ("Tr", "changed")])
+def test_a_word_that_is_cut_may_be_any_that_begins_so(tmp_path: Path, end: str, state: str) -> None:
+    line = write_line(PARTITION.format(mix="?", loop="1", shape="", dims=""), "om_partition_subgraphs_pass.cc")
+    assert judge_one(tmp_path, line[: line.index("?")] + end, "mix_compile_mode", False) == state
+
+
+def test_a_warning_shows_that_a_line_of_the_block_is_lost(tmp_path: Path) -> None:
+    block = fill_block({"ge.exec.precision_mode_v2": "fp16"}, "TF 2 2026-07")
+    warned = write_tf2_line("Unrecognized graph engine option op_debug_level:1", "W")
+    assert judge_states(tmp_path, write_tf2_block(block), op_debug_level=1) == [["absent"]]
+    assert judge_states(tmp_path, write_tf2_block(block) + warned, op_debug_level=1) == [["cannot tell"]]
 
 
 def test_what_comes_after_the_start_of_the_engine_is_too_late(tmp_path: Path) -> None:
@@ -233,6 +248,22 @@ def test_single_lines_of_2021_prove_their_values(tmp_path: Path) -> None:
     assert {name: one.state for name, one in found.items() if one.state != "in force"} == {"deterministic": "cannot tell"}
 
 
+@pytest.mark.parametrize(
+    ("text", "value", "state"),
+    [
+        ("[GEOP] stream_max_parallel_num :a\nb", "a\nb", "in force"),
+        ("[GEOP] stream_max_parallel_num :a\nb", "a", "cannot tell"),
+        ("[GEOP] stream_max_parallel_num :a\n[GEOP] stream_max_parallel_num :a\nb", "a", "cannot tell"),
+        ("[GEOP] stream_max_parallel_num : a", " a", "in force"),
+        ("[GEOP] stream_max_parallel_num : a", "a", "changed"),
+    ],
+)
+def test_the_text_of_a_single_line_goes_on_and_begins_where_it_does(tmp_path: Path, text: str, value: str, state: str) -> None:
+    head = write_line("", "tf_adapter/util/session_manager.cc", old=True).rstrip("\n")
+    lines = "".join(f"{head}{part}\n" if part.startswith("[") else f"{part}\n" for part in text.split("\n"))
+    assert judge_one(tmp_path, lines + f"{head}[GEOP] End.\n", "stream_max_parallel_num", value) == state
+
+
 def test_sessions_that_may_be_of_several_processes_have_to_agree(tmp_path: Path) -> None:
     """On a screen the adapter of 2020 named no process: one of two ranks may have set what the other has not."""
     lines = ["[GEOP] variable_acceleration :", "[GEOP] variable_acceleration :0"]
@@ -309,6 +340,7 @@ ATTRIBUTES = {
         "op_debug_config", "debug_dir", "dump_layer", "soc_config", "work_path", "topo_sorting_mode", "quant_dumpable", "input_shape",
         "hccl_timeout", "op_wait_timeout", "resource_config_path", "graph_slice", "insert_op_file", "fusion_switch_file", "dump_step",
         "op_precision_mode", "modify_mixlist", "customize_dtypes", "logical_device_id", "distribute_config", "HCCL_algorithm",
+        "compile_dynamic_mode",
     )
 } | {
     "_in_out_pair": "((1, 2))", "_local_rank_id": "3", "_frozen_variable": "0", "_precision_mode": "force_fp16", "_hcom_parallel": "0",
@@ -329,6 +361,9 @@ ATTRIBUTES = {
         ("precision_mode", "force_fp16", "cannot tell"),
         ("precision_mode", "force_fp32", "cannot tell"),
         ("precision_mode_v2", "fp16", "cannot tell"),
+        # an attribute that is empty, as where nobody set it
+        ("compile_dynamic_mode", False, "default or set"),
+        ("compile_dynamic_mode", True, "changed"),
         # as well where the map has it in the field of another type
         ("export_compile_stat", 1, "cannot tell"),
         ("graph_memory_max_size", "1", "changed"),

@@ -168,6 +168,9 @@ def test_a_surface_that_got_an_option_later_needs_later_releases() -> None:
         ([OVERFLOW], ["overflow-detection"]),
         ([{"profiling_mode": True, "profiling_options": "x"}], ["profiling"]),
         ([{"enable_data_pre_proc": True, "precision_mode": "allow_mix_precision"}], ["data-preprocessing-mixed-precision"]),
+        ([{"enable_data_pre_proc": True, "precision_mode": "allow_fp32_to_fp16"}], ["data-preprocessing-precision"]),
+        ([{"stream_max_parallel_num": "AIcoreEngine:3", "use_off_line": True}], ["on-device-performance"]),
+        ([{"graph_memory_max_size": "1", "precision_mode": "must_keep_origin_dtype"}], ["memory-precision"]),
         ([{"graph_memory_max_size": "1", "variable_memory_max_size": "1"}], ["memory"]),
         ([{"graph_run_mode": 1, "profile.scenario": "training"}], ["training"]),
         (

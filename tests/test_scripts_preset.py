@@ -9,6 +9,9 @@ from importing import imported
 
 from npuprof import document
 from npuprof.document.profile import Profile
+from npuprof.resolve import Resolver
+from npuprof.resolve.digests import compute_digest
+from npuprof.scripts.family import build_family
 from npuprof.scripts.preset import build_drafts, format_draft
 
 ENTRY = "config.graph_options.rewrite_options.custom_optimizers.add()"
@@ -177,3 +180,71 @@ def test_conversions_are_named_by_what_they_write() -> None:
         f"atc --model={name}.pb --framework=3 --output=om/{name}_fp16 --soc_version=Ascend910B2\n" for name in ("resnet", "bert")
     )
     assert [draft.name for draft in build_drafts(imported(text, "convert.sh"))] == ["convert-resnet-fp16", "convert-bert-fp16"]
+
+
+MEMORY = "NPURunConfig(experimental_config=ExperimentalConfig(graph_memory_optimize_config"
+#: What an object of the adapter, or a group of attributes, is given that no option stands for, and why no preset holds it.
+FOREIGN = {
+    "NPURunConfig(dump_config=DumpConfig(dump_pth='/d'))": "DumpConfig takes no such argument",
+    f"{MEMORY}=GraphMemoryOptimizeConfig(grapph_slice='auto')))": "GraphMemoryOptimizeConfig takes no such argument",
+    f"{MEMORY}=GraphMemoryOptimizeConfig(recompute='auto')))": "an argument of GraphMemoryOptimizeConfig that is no option",
+    "NPURunConfig(profiling_config=ProfilingConfig(fp_point='x'))": "ProfilingConfig takes it no more",
+    "npu.global_options().dump_config.nosuch = 3": "global_options() has no such attribute",
+    "npu.global_options().experimental.nosuch.deeper = 3": "global_options() has no such attribute",
+}
+#: What a script writes, and what a preset holds of it or why it holds nothing.
+WRITTEN: dict[str, object] = {
+    "(1, (2, 3))": [1, [2, 3]],
+    "{'a': (1, b'x')}": {"a": [1, "x"]},
+    "[b'x']": ["x"],
+    "{1: 2}": "a table with the key 1, which is no text",
+    "[None]": "a list that holds None",
+    "{'a': [None]}": "a list that holds None",
+    "{'a': None}": "a table that holds None",
+    "[1j]": "a list that holds a complex",
+    "1j": "a complex is no value of an option",
+    "['\\ud800']": "the text holds half a character, which UTF-8 has no bytes for",
+    "{'\\ud800': 1}": "the text holds half a character, which UTF-8 has no bytes for",
+    "1 << 20000": "the value is too large",
+}
+
+
+def resolves_as_before(text: str, file: str = "x.py") -> bool:
+    """Return whether the presets of a script, and the family made of them, say what the script says."""
+    made = build_drafts(imported(text, file))
+    alone = [Profile(document.parse_document("x", "x.toml", format_draft(one))) for one in made]
+    resolver = Resolver(lambda *asked: pytest.fail(f"asked for {asked}"))
+    told = [resolver.resolve_profile(one).digest for one in alone] == [compute_digest(one.settings) for one in made]
+    return told and build_family(made).is_proven
+
+
+@pytest.mark.parametrize("written", FOREIGN)
+def test_an_argument_that_no_option_stands_for_is_left_out_with_the_reason(written: str) -> None:
+    text = f"import npu_device as npu\nfrom npu_bridge.npu_init import *\n{session('train', MIXED)}\nx = 1\n{written}\n"
+    assert resolves_as_before(text)
+    (note,) = (note for draft in build_drafts(imported(text)) for note in draft.notes if note.found.line == text.count("\n"))
+    assert note.why == FOREIGN[written]
+
+
+@pytest.mark.parametrize(
+    "target", ["NPURunConfig(precision_mode={})", "NPURunConfig(model_dir={})", "npu.global_options().precision_mode = {}"]
+)
+@pytest.mark.parametrize("written", WRITTEN)
+def test_a_value_is_carried_over_as_a_preset_holds_it_or_left_out_with_the_reason(written: str, target: str) -> None:
+    text = f"import npu_device as npu\nfrom npu_bridge.npu_init import *\n{target.format(written)}\n"
+    assert resolves_as_before(text)
+    (draft,) = build_drafts(imported(text))
+    assert [*draft.settings.values(), *(note.why for note in draft.notes)] == [WRITTEN[written]]
+
+
+def test_a_mode_of_the_graph_that_is_no_number_says_nothing_of_the_scenario() -> None:
+    assert resolves_as_before("from npu_bridge.npu_init import *\nNPURunConfig(graph_run_mode=[1])\n")
+
+
+def test_half_a_character_in_a_file_of_data_is_left_out_with_the_reason() -> None:
+    pod = (
+        '{"kind": "Pod", "spec": {"containers": [{"env": [{"name": "HCCL_ALGO", "value": "\\ud800"}, {"name": "JOB_ID", "value": "7"}]}]}}'
+    )
+    assert resolves_as_before(pod, "pod.json")
+    (draft,) = build_drafts(imported(pod, "pod.json"))
+    assert [note.why for note in draft.notes][:1] == ["the text holds half a character, which UTF-8 has no bytes for"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import textwrap
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
@@ -41,6 +42,30 @@ TREE: dict[str, str] = {
     "tree/g/none.py": "print(1)\n",
     "tree/g/broken.py": f"{HEAD}custom_op.parameter_map[\n",
 }
+
+
+def test_what_a_helper_sets_is_counted_for_each_script_that_calls_it(tmp_path: Path, run: Callable[..., Any]) -> None:
+    helper = f"def get_config():\n{textwrap.indent(HEAD + MAP.format('precision_mode', repr('force_fp16')), '    ')}    return config\n"
+    caller = "from helper import get_config\nsess = tf.Session(config=get_config())\n"
+    write(tmp_path, {"tree/helper.py": helper, "tree/a.py": caller, "tree/b.py": caller, "tree/c.py": TREE["tree/c/train.py"]})
+    counts = json.loads(run("import", "tree", "--summary", "--format", "json").out)["counts"]
+    told = json.loads(run("import", "tree", "--format", "json").out)
+    of_helper = [one for one in told["settings"] if one["file"].endswith("helper.py")]
+    assert (len(told["settings"]), len(told["followed"]), len(of_helper)) == (3, 2, 1)
+    assert counts["settings"] == len(told["settings"]) + len(told["followed"]) - len(of_helper) == 4
+    assert (counts["files"], counts["files_with_settings"], counts["presets"]) == (4, 3, 3)
+
+
+@pytest.mark.parametrize(
+    ("why", "reason"),
+    [
+        ("f() is called nowhere, so this never runs", "never runs"),
+        ("the script ends in line 3, so this never runs", "never runs"),
+        ("depends on $HOME", "depends on the run"),
+    ],
+)
+def test_reasons_that_differ_in_a_name_or_a_line_are_one(why: str, reason: str) -> None:
+    assert name_reason(why) == reason
 
 
 @pytest.mark.accepted

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from typing import Any
 
 import pytest
@@ -132,6 +134,44 @@ def test_what_a_script_takes_back_is_not_carried_over(lines: str, settings: dict
 )
 def test_what_a_shell_script_unsets_is_not_carried_over(lines: str, settings: dict[str, Any]) -> None:
     assert drafted(f"#!/bin/bash\n{lines}", "x.sh")[0] == settings
+
+
+T, L, P = "HCCL_CONNECT_TIMEOUT", "ASCEND_GLOBAL_LOG_LEVEL", "ASCEND_PROCESS_LOG_PATH"
+SHELL = [
+    ("f() {\n  export {T}=700\n}\nf\n", {T: "700"}, ""),
+    ("f() {\n  export {T}=700\n}\ntrap 'f; exit' USR1\nexport {L}=3\n", {L: "3", T: "700"}, ""),
+    ("f() {\n  export {T}=700\n}\nexport {L}=3\n", {L: "3"}, "f() is called nowhere, so this never runs"),
+    ("function f {\n  { export {T}=700; }\n}\nexport {L}=3\n", {L: "3"}, "f() is called nowhere, so this never runs"),
+    ("export {L}=3\nexit 0\nexport {T}=700\n", {L: "3"}, "the script ends in line 3, so this never runs"),
+    ("[ -f x ] || exit\n(exit 1)\nfor x in 1; do exit; done\ncase $1 in a) exit;; esac\nexport {T}=700\n", {T: "700"}, ""),
+    ("export {T}=700\nexport -n {T}\n", {}, "the script takes it back"),
+    ("set -a\n{T}=700\nset +a\n{L}=3\n", {T: "700"}, ""),
+    ("set -o allexport\n{T}=700\nset +o allexport\n{L}=3\n", {T: "700"}, ""),
+    ("export {P}=~/log\n", {}, "depends on ~"),
+    ("export {P}='~/log'\n", {P: "~/log"}, ""),
+    ("export {P}=/a\nexport {P}=$" + "{P}/b\n", {P: "/a/b"}, ""),
+    ("export {P}=/a\nexport {P}=$HOME/b\n", {}, "depends on $HOME"),
+]
+_NAMES = {"{T}": T, "{L}": L, "{P}": P}
+
+
+@pytest.mark.parametrize(("lines", "settings", "why"), SHELL, ids=[lines for lines, _, _ in SHELL])
+def test_what_a_shell_script_sets_and_does_not_run_is_not_carried_over(lines: str, settings: dict[str, str], why: str) -> None:
+    for mark, name in _NAMES.items():
+        lines = lines.replace(mark, name)
+    found, notes = drafted(f"#!/bin/bash\n{lines}", "x.sh")
+    assert found == {f"env.{name}": value for name, value in settings.items()}
+    assert not why or why in str(notes)
+
+
+@pytest.mark.parametrize(("lines", "settings", "_"), [row for row in SHELL if "$1" not in row[0] and "trap" not in row[0]])
+def test_bash_has_what_is_carried_over_of_a_script(lines: str, settings: dict[str, str], _: str) -> None:
+    for mark, name in _NAMES.items():
+        lines = lines.replace(mark, name)
+    script = f"trap env EXIT\n{lines}"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, env={"PATH": os.environ["PATH"], "HOME": "/home/x"})
+    given = dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
+    assert {name: given.get(name) for name in settings} == settings
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import statistics
 import pytest
 from flaky import bisect_flaky
 
+from npuprof.trials.bisecting import count_flaky_runs
 from npuprof.trials.odds import Rates, join_doubts
 
 
@@ -59,7 +60,7 @@ def test_few_answers_leave_members_undecided_that_enough_runs_tell() -> None:
     chance = random.Random(4)
     rows = [row for _ in range(60) if (row := bisect_flaky(chance, 0.03, 0.5, 8))]
     assert sum(not right for right, _, _ in rows) <= 1
-    assert statistics.mean(odds for _, odds, _ in rows) < 0.02
+    assert statistics.mean(odds for _, odds, _ in rows) < 0.06  # a bound, by the ends alone
 
 
 def test_doubts_of_several_verdicts_add_up() -> None:
@@ -79,3 +80,20 @@ def test_answers_are_wrong_no_more_often_than_is_stated(good: float, bad: float,
     assert len(rows) > 40
     assert share <= wrong
     assert share <= stated + 3 * (stated * (1 - stated) / len(rows)) ** 0.5
+
+
+@pytest.mark.parametrize(("good", "bad", "repeat", "seed"), [(0.03, 0.5, 8, 203), (0.0, 0.5, 4, 202), (0.05, 0.6, 6, 7)])
+def test_no_answer_is_stated_surer_than_the_ends_make_it(good: float, bad: float, repeat: int, seed: int) -> None:
+    """By what was learned of other combinations 0.0065 was stated of answers of which one in a hundred was wrong."""
+    chance = random.Random(seed)
+    rows = [row for _ in range(60) if (row := bisect_flaky(chance, good, bad, repeat))]
+    stated = [odds for _, odds, _ in rows]
+    assert sum(not right for right, _, _ in rows) / len(rows) <= statistics.mean(stated)
+    assert statistics.mean(stated) > 0.01
+
+
+def test_a_very_flaky_search_is_bounded() -> None:
+    """Without a limit this search of sixteen settings took 1,391 runs, and its answer was wrong; half of all take 135."""
+    assert count_flaky_runs(16, 4) == 4 * (2 * 8 + 8 * 20)
+    found = bisect_flaky(random.Random(31), 0.0, 0.25, 4)
+    assert found is None or found[2] <= count_flaky_runs(16, 4)

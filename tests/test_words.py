@@ -333,6 +333,32 @@ TYPED = [
     ("show held/v1.0.0", 2, "'held/v1.0.0' is the tag of a released version", "write held@1.0.0"),
     ("release held 1.0", 2, "write 1.0.0"),
     ("release held 0.9.0", 2, "held is at 1.0.0", "the next is 1.0.1"),
+    # what holds a release, a version, a value
+    ("show bert --cann CANN-9.0.0", 2, "write 9.0.0"),
+    ("show bert --cann 9.0.0.RC1", 2, "write 9.0.0"),
+    ("show bert --set 'hccl_timeout 700'", 2, "write hccl_timeout=700"),
+    ("show bert --set hccl_timeout:=5", 2, "write hccl_timeout=5"),
+    ("set bert hccl_timeout:=5", 2, "write hccl_timeout=5"),
+    ("show bert@{1.0.0}", 2, "write NAME@1.0.0"),
+    ("unset bert determinstic", 2, "did you mean 'deterministic'?"),
+    # another verb, another order
+    ("render bert --to bash", 2, "bash is a shell, which reads exports: npuprof env SPEC --shell bash"),
+    ("render bert --to powershell", 2, "npuprof env SPEC --shell pwsh"),
+    ("source remove", 2, "Name a source: npuprof source list shows them."),
+    ("inject bert other/d.txt", 2, "npuprof inject other/d.txt bert"),
+    # further back than there are commits
+    ("show bert@HEAD~9", 2, "HEAD is the first commit, with none before it"),
+    ("show held@main~9", 2, "main is the first commit"),
+    ("diff --rev mian~1", 2, "did you mean 'main~1'?"),
+    ("show bert@HEAD^2", 2, "one parent, which ^ alone names"),
+    # a folder where a preset is meant
+    ("show profiles", 2, "profiles is the folder of the store, whose presets are named one by one: bert"),
+    ("verify --tags profiles", 2, "profiles is the folder of the store"),
+    ("verify --tags profiles/bert", 2, "did you mean 'bert'?"),
+    # what is varied, and what is not about it
+    ("sweep bert --vary nosuch=1 -- true", 2, "--vary: error NP201"),
+    ("sweep bert --vary profile.cann=1 -- true", 2, "--vary: error NP009"),
+    ("sweep bret --vary hccl_timeout=1,2 -- true", 2, "error NP008: there is no profile 'bret'"),
     ("restore held@2.0.0", 2, "held has no released version 2.0.0", "released are 1.0.0"),
 ]  # fmt: skip
 
@@ -371,6 +397,7 @@ def folder(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Path:
     (repo.folder / "profiles/draft.toml").write_text(BERT)
     (repo.folder / "other").mkdir()
     (repo.folder / "other/d.toml").write_text(BERT)
+    (repo.folder / "other/d.txt").write_text("x = 1\n")
     (repo.folder / "empty").mkdir()
     (repo.folder / "train.py").write_text("import tensorflow as tf\n")
     monkeypatch.chdir(repo.folder)
@@ -520,3 +547,22 @@ def test_init_says_what_commit_leaves_behind(repo: Repo, run: Any, monkeypatch: 
 @pytest.mark.parametrize(("key", "said"), [("scenario", 'profile.scenario = "training"'), ("profile.cann", "profile.cann is not set")])
 def test_what_a_preset_is_for_is_explained_too(folder: Path, run: Any, key: str, said: str) -> None:
     assert said in run("explain", "bert", key).out
+
+
+def test_a_revision_before_the_first_commit_tells_how_far_one_can_go(repo: Repo, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for value in (1, 2, 3):
+        repo.commit({"bert": BERT.replace("600", str(value))})
+    monkeypatch.chdir(repo.folder)
+    assert "HEAD goes 2 commits back: HEAD~2 is the first there is" in run("show", "bert@HEAD~9").err
+    assert "HEAD~1 goes 1 commit back: HEAD~1~1" not in run("show", "bert@HEAD~1~9").err
+    assert run("show", "bert@HEAD~2").code == 0
+
+
+def test_a_sweep_of_what_is_not_there_says_so_alone(folder: Path, run: Any) -> None:
+    told = run("sweep", "bret", "--vary", "hccl_timeout=1,2", "--", "true").err
+    assert (told.count("error NP"), "no combination" in told) == (1, False), told
+
+
+def test_a_word_that_the_catalogue_has_is_not_offered_in_its_own_place(folder: Path, run: Any) -> None:
+    told = run("options", "hccl", "--since", "9.2.0", "--risk", "numerics").err
+    assert ("leave a filter out" in told, "did you mean" in told) == (True, False), told

@@ -173,8 +173,8 @@ class Variable(Record):
 
     @property
     def any_case(self) -> bool:
-        """Whether its reader takes yes and no in any case."""
-        return self.kind == "bool" and "true" in self.choices
+        """Whether its reader takes yes and no in any case: TensorFlow's does, which is known by taking digits and words alike."""
+        return self.kind == "bool" and {"1", "true"} <= set(self.choices)
 
 
 class Flag(Record):

@@ -13,6 +13,14 @@ _OPERATORS = (">=", "<=", "==", "!=", "<", ">")
 _RELEASE = r"[0-9][0-9A-Za-z.]*?"
 
 
+def find_release_inside(text: str) -> str:
+    """Return the release that a text which is none holds, ``9.0.0`` in ``CANN-9.0.0.RC1``: the longest; empty where there is none."""
+    found = re.search(r"\d{1,4}(?:\.\w{1,9}){1,3}", text, re.ASCII)
+    parts = found[0].split(".") if found else []
+    names = (find_release(".".join(parts[:count])) for count in range(len(parts), 1, -1))
+    return next((name for name in names if name), "")
+
+
 @cache
 def load_releases() -> tuple[str, ...]:
     """Return the known releases, oldest first."""

@@ -118,10 +118,11 @@ def resolve_mixlist_outcome(value: dict[str, Any], operator: str, base: str | No
 
 def resolve_mixlist_outcomes(value: dict[str, Any]) -> dict[str, dict[str, str]]:
     """Return, for each operator a mixed-precision list names, where it ends, by the list it is in by default."""
-    lists = (value.get(f"{name}-list", {}) for name in ("black", "white", "gray"))
+    lists = [value.get(f"{name}-list", {}) for name in ("black", "white", "gray")]
     operators = dict.fromkeys(operator for table in lists for action in ("to-add", "to-remove") for operator in table.get(action, ()))
+    held = {name: {action: frozenset(names) for action, names in table.items()} for name, table in value.items()}
     return {
-        operator: {base: str(resolve_mixlist_outcome(value, operator, base)) for base in ("white", "black", "gray")}
+        operator: {base: str(resolve_mixlist_outcome(held, operator, base)) for base in ("white", "black", "gray")}
         for operator in operators
     }
 

@@ -103,7 +103,7 @@ class Bisect(Verb):
         return self._bisect(difference, setup, tuple(remarks))
 
     def _bisect(self, difference: Difference, setup: object, remarks: tuple[str, ...]) -> Answer:
-        from npuprof.trials.bisecting import Bisection
+        from npuprof.trials.bisecting import Bisection, count_flaky_runs
         from npuprof.trials.configs import Combinations
         from npuprof.trials.journal import Journal
         from npuprof.trials.running import Runner, Setup, tell_interrupted
@@ -116,6 +116,9 @@ class Bisect(Verb):
         asked |= {"metrics": sorted(setup.metrics), "timeout": setup.timeout}
         combinations = Combinations(difference, "trial", build_fit(setup))
         units, drops = tie_changes(combinations)
+        if setup.most is None and judgement.repeat > 1:
+            setup = setup._replace(most=count_flaky_runs(len(units), judgement.repeat))
+            _tell_limit(setup.most or 0)
         journal = Journal(asked, self.fresh)
         newer = warn_of_newer_files(setup.command, journal)
         runner = Runner(setup, journal, judgement.judge_run)
@@ -161,6 +164,15 @@ class Bisect(Verb):
             return Answer(forms, notes, code=2)
         told = found.outcome.complete and not any(cause.undecided for cause in found.outcome.causes)
         return Answer(forms, notes, code=0 if told else 1)
+
+
+def _tell_limit(most: int) -> None:
+    """Say before anything runs what a flaky command may take."""
+    from npuprof.report.output import tell_remark
+
+    tell_remark(
+        f"this takes up to {most} runs, most often far fewer; the same command goes on from there, and --max-runs says another limit"
+    )
 
 
 def _build_smallest(found: Bisection) -> Config:

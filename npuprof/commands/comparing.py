@@ -112,13 +112,14 @@ def tell_environments(before: Config, after: Config) -> tuple[str, ...]:
     keys = [config.lineage[-1].key if config.lineage else "" for config in (before, after)]
     if not any(key.startswith(_RECORD) for key in keys):
         return ()
-    from npuprof.report.output import read_file_content
     from npuprof.runs import ranks, records
 
-    paths = [key.removeprefix(_RECORD) for key in keys if key.startswith(_RECORD)]
-    read = [records.parse_record(path, read_file_content(path)) for path in paths]
+    found = [records.find_fields(config.lineage[-1]) if config.lineage else None for config in (before, after)]
+    read = [fields for fields in found if fields is not None]
     if len(read) == 1:
-        return _tell_context(read[0], before if keys[1].startswith(_RECORD) else after)
+        return _tell_context(read[0], before if found[1] is not None else after)
+    if not read:
+        return ()
     left, right = read
     told = [f"the environments differ: {line}" for line in ranks.format_environment(ranks.compare_environments(left, right))]
     endings = [ranks.describe_ending(fields) for fields in (left, right)]

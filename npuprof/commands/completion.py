@@ -11,7 +11,6 @@ import re
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 
 from npuprof.commands.places import describe_wanted_words, find_place, list_placed_words
 from npuprof.commands.registry import list_verb_names
@@ -21,10 +20,7 @@ from npuprof.model import SCENARIOS, SECTIONS, NpuprofError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.store.sources.opening import Sources
-
-#: A word to offer, and what it means.
-Candidate = tuple[str, str]
+    from npuprof.commands.offering import Candidate
 
 _HARMLESS = re.compile(r"[A-Za-z0-9_./@+=:,~^-]+")
 #: What may split words for bash, by its COMP_WORDBREAKS: the rest of a word that was split at one is completed by itself.
@@ -167,6 +163,8 @@ def _find_values(parameter: Parameter, verb: type[Verb], words: Sequence[str], c
     if parameter.choices:
         yield from ((choice, "") for choice in parameter.list_choices())
         return
+    from npuprof.commands import offering  # flags and verbs do without
+
     kind = parameter.metavar.rstrip(".,")
     given = list_placed_words(verb, words)
     if (
@@ -174,9 +172,9 @@ def _find_values(parameter: Parameter, verb: type[Verb], words: Sequence[str], c
         or kind in ("SPEC", "MIXIN", "PRESET", "NAME@REV", "GOOD", "BAD")
         or (kind == "NAME" and verb.group in ("versions", "look", "check"))
     ):
-        yield from _find_specs(_read_store(words), current)
+        yield from offering.find_specs(_read_store(words), current)
     elif kind == "NAME" and verb.group == "sources" and "url" not in verb.parameters:
-        yield from ((name, "") for name in _load_sources(_read_store(words)).project.sources)
+        yield from ((name, "") for name in offering.list_sources(_read_store(words)))
     elif kind in ("KEY=VALUE", "KEY=V1,V2"):
         yield from _find_assignments(current)
     elif kind == "KEY":
@@ -203,10 +201,12 @@ def _find_values(parameter: Parameter, verb: type[Verb], words: Sequence[str], c
         yield from ((names[0], _first_sentence(purpose)) for names, purpose in list_verb_names())
     elif kind in ("REV", "REVS", "REVISION"):
         before = current[: current.rfind("..") + 2] if ".." in current and kind == "REVS" else ""
-        yield from ((f"{before}{name}", "") for name in ("HEAD", *_list_refs(_read_store(words))))
+        yield from ((f"{before}{name}", "") for name in ("HEAD", *offering.list_refs(_read_store(words))))
     elif kind == "NAME@VERSION":
-        found = [word for word, _ in _find_specs(_read_store(words), current)]
+        found = [word for word, _ in offering.find_specs(_read_store(words), current)]
         yield from ((word, "") for word in found if "@" not in word or re.search(r"@v?\d[^/@]*$", word))
+    elif kind == "VERSION" and given:
+        yield from offering.list_next_versions(_read_store(words), given[0])
     elif kind == "RISK":
         from npuprof.commands.options import list_risks
 
@@ -214,7 +214,7 @@ def _find_values(parameter: Parameter, verb: type[Verb], words: Sequence[str], c
     elif kind == "COND" and re.fullmatch(r"[\w.]*", current):
         yield from _list_catalogue()
     elif kind in ("DIR", "STORE") and "store" in (parameter.flags or ("store",))[0]:
-        yield from _find_stores(current)
+        yield from offering.find_stores(current)
 
 
 def _read_store(words: Sequence[str]) -> str | None:
@@ -225,63 +225,6 @@ def _read_store(words: Sequence[str]) -> str | None:
         if word == "--store" and place + 1 < len(words):
             return words[place + 1]
     return None
-
-
-def _find_specs(store: str | None, current: str) -> Iterator[Candidate]:
-    """Yield presets; behind ``@`` the versions of one, and the revisions there are; behind ``+`` what may be laid over."""
-    from npuprof.store import find_store
-    from npuprof.store.parents import is_source_reference
-
-    stacked, plus, last = current.rpartition("+")
-    name, at, _ = last.partition("@")
-    before = f"{stacked}{plus}"
-    if is_source_reference(last):
-        yield from ((f"{before}{word}", "") for word in _list_source_words(store, last))
-        return
-    if at:
-        refs = _list_refs(store)
-        versions = [ref.rpartition("/v")[2] for ref in refs if ref.startswith(f"{name}/v")]
-        yield from ((f"{before}{name}@{one}", "") for one in (*reversed(versions), "HEAD", *(ref for ref in refs if "/v" not in ref)))
-        return
-    yield from ((f"{before}{one}", "") for one in find_store(store, os.environ).names())
-    with suppress(NpuprofError):
-        yield from ((f"{before}{name}:", "") for name in _load_sources(store).project.sources)
-
-
-def _find_stores(current: str) -> Iterator[Candidate]:
-    """Yield the stores that have names; the shell itself offers folders where none of these is meant."""
-    names = ["builtin:"]
-    with suppress(NpuprofError):
-        names += (f"{name}:" for name in _load_sources(None).project.sources)
-    yield from ((name, "") for name in names)
-    if not current:
-        with os.scandir() as entries:
-            yield from ((f"{entry.name}/", "") for entry in entries if entry.is_dir() and not entry.name.startswith("."))
-
-
-def _load_sources(store: str | None) -> Sources:
-    from npuprof.store import find_store
-    from npuprof.store.sources.reading import find_sources
-
-    return find_sources(find_store(store, os.environ))
-
-
-def _list_source_words(store: str | None, current: str) -> Iterator[str]:
-    """Yield the presets of a source; behind ``@`` the versions of one."""
-    source, _, rest = current.partition(":")
-    name, at, _ = rest.partition("@")
-    from npuprof.store.sources.mirror import find_mirror_folder
-
-    there = _load_sources(store).open_source(source)
-    if not at:
-        yield from (f"{source}:{one}" for one in there.names())
-        return
-    from npuprof.store.sources.released import read_kept_tags
-
-    kept = read_kept_tags(there.locked)  # what a version means is what it was when the source was locked
-    refs = sorted(one.tag for one in kept) if kept is not None else _list_folder_refs(find_mirror_folder(there.locked.url))
-    refs = [ref for ref in refs if not ref.endswith(".yanked")]
-    yield from (f"{source}:{name}@{ref.rpartition('/v')[2]}" for ref in reversed(refs) if ref.startswith(f"{name}/v"))
 
 
 def _find_assignments(current: str) -> Iterator[Candidate]:
@@ -327,27 +270,3 @@ def _list_catalogue() -> Iterator[Candidate]:
 
 def _list_profile_keys() -> Iterator[Candidate]:
     yield from ((f"profile.{name}", _first_sentence(key.help)) for name, key in PROFILE_KEYS.items())
-
-
-def _list_refs(store: str | None) -> list[str]:
-    """Return the tags and branches of the repository around the store, read from its files: no program is started."""
-    from npuprof.store import find_repository_top, find_store
-
-    top = find_repository_top(os.path.realpath(find_store(store, os.environ).root))
-    git = os.path.join(top, ".git")
-    return _list_folder_refs(git) if top and os.path.isdir(git) else []
-
-
-def _list_folder_refs(git: str) -> list[str]:
-    """Return the tags and branches that a repository's folder holds."""
-    found: set[str] = set()
-    try:
-        with open(os.path.join(git, "packed-refs"), encoding="utf-8", errors="replace") as file:
-            found.update(line.split(" ", 1)[1].strip() for line in file if " refs/" in line)
-    except OSError:
-        pass
-    for kind in ("refs/tags", "refs/heads"):
-        base = os.path.join(git, kind)
-        for folder, _, names in os.walk(base):
-            found.update(f"{kind}/{os.path.relpath(os.path.join(folder, name), base)}" for name in names)
-    return sorted(ref.split("/", 2)[2] for ref in found if ref.startswith(("refs/tags/", "refs/heads/")))

@@ -47,7 +47,7 @@ def _is_evidence(path: str) -> bool:
         head = output.peek_handed_over(path, 1 << 16) if output.is_handed_over(path) else output.read_plain_file(path, 4096, whole=False)
     except (OSError, ValueError):
         return False
-    return (path.endswith((".log", ".pbtxt")) or b"(" in head) and is_evidence(path, head)
+    return (path.endswith((".log", ".pbtxt", ".log.gz")) or b"(" in head) and is_evidence(path, head)
 
 
 def answer_import(paths: Sequence[str], path: str | None, write: Callable[[dict[str, str]], None] | None, strict: bool) -> Answer:

@@ -38,7 +38,10 @@ class Inject(Verb):
         from npuprof.scripts.files import find_script_files
         from npuprof.scripts.injection import Asked, check_blocks, inject_block, refresh_blocks, replace_lines
 
-        if self.spec is not None and self.spec.endswith((".py", ".ipynb")) and not os.path.exists(self.file):
+        is_script = self.spec is not None and (
+            self.spec.endswith((".py", ".ipynb")) or (os.path.isfile(self.spec) and ".toml" not in self.spec)
+        )
+        if is_script and not os.path.exists(self.file):
             hint = f"npuprof inject {self.spec} {self.file}"
             raise NpuprofError([Finding("NP902", "the file comes first, then the preset", "", hint)])
         if self.file.endswith(".toml") and os.path.isfile(self.file):

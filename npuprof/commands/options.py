@@ -40,7 +40,8 @@ class Options(Verb):
                     rows.append({"name": f"{prefix}{name}", "section": section, "summary": summary})
         if not rows:
             known = {part: None for name in catalog.record_names() for part in (name, *name.split("_"))}
-            hint = did_you_mean(self.query or "", known, "leave a filter out" if filters else "try fewer words")
+            near = "" if self.query in known else did_you_mean(self.query or "", known)
+            hint = near or ("leave a filter out" if filters else "try fewer words")
             what = "the filters leave nothing" if self.query is None else f"nothing in the catalogue matches {self.query!r}"
             raise NpuprofError([Finding("NP201", what, "", hint)])
         return Answer({

@@ -7,7 +7,7 @@ from npuprof.commands.parameters import OUTPUT, STORE, formats
 from npuprof.commands.verb import Verb, argument
 from npuprof.model import Finding, NpuprofError, did_you_mean
 from npuprof.report.answer import Answer
-from npuprof.report.tables import Table, wrap_paragraph
+from npuprof.report.tables import Page, Table, wrap_paragraph
 from npuprof.store import spec
 
 TYPE_CHECKING = False
@@ -43,7 +43,12 @@ class Rule(Verb):
         if page is None:
             hint = did_you_mean(self.code, known, "npuprof rule lists all codes")
             raise NpuprofError([Finding("NP902", f"there is no code {self.code!r}", "", hint)])
-        return Answer({"text": lambda: _format_page(page), "json": lambda: {"schema": "npuprof.rule/1", **page._asdict()}})
+        return Answer(
+            {
+                "text": lambda: Page(lambda columns: _format_page(page, columns)),
+                "json": lambda: {"schema": "npuprof.rule/1", **page._asdict()},
+            }
+        )
 
 
 def load_team_pages(given: str | None = None) -> list[pages.Page]:
@@ -86,15 +91,16 @@ def _build_team_page(rule: TeamRule) -> pages.Page:
     return pages.Page(rule.code, rule.title, rule.severity, why, f"Make it true: {rule.require[0]}", {}, {}, {}, {})
 
 
-def _format_page(page: pages.Page) -> str:
-    lines = [f"{page.code} ({page.severity}): {page.title}", "", *wrap_paragraph(f"Why: {page.why}"), *wrap_paragraph(f"Try: {page.fix}")]
+def _format_page(page: pages.Page, columns: int) -> str:
+    lines = [f"{page.code} ({page.severity}): {page.title}", ""]
+    lines += [*wrap_paragraph(f"Why: {page.why}", columns), *wrap_paragraph(f"Try: {page.fix}", columns)]
     for label, files, asked in (("is flagged", page.bad, page.ask_bad), ("is fine", page.good, page.ask_good)):
         asking = "".join(f" --{name} {value}" for name, value in asked.items())
         for name, text in files.items():
             lines += ["", f"  {name}.toml {label}{f' with{asking}' if asking else ''}:"]
             lines += [f"    {line}".rstrip() for line in text.strip("\n").split("\n")]
     if page.source:
-        lines += ["", *wrap_paragraph(f"source: {'; '.join(page.source)}")]
+        lines += ["", *wrap_paragraph(f"source: {'; '.join(page.source)}", columns)]
     return "\n".join(lines) + "\n"
 
 

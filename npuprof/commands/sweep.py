@@ -81,7 +81,10 @@ class Sweep(Verb):
         axes, combinations, left_out = self._combine(setup)
         allowed = [one for one in combinations if one.is_run]
         if not allowed:
-            raise NpuprofError([_explain_nothing(combinations, left_out), *(error for one in combinations[:1] for error in one.errors)])
+            first = combinations[0].errors if combinations else ()
+            if first and all(one.config is None and one.errors == first for one in combinations):
+                raise NpuprofError(first)  # it is not about what is varied
+            raise NpuprofError([_explain_nothing(combinations, left_out), *first])
         from npuprof.trials.journal import Journal
 
         context = next(one.config.context for one in allowed if one.config is not None)

@@ -37,9 +37,8 @@ _CALLED_ELSEWHERE = {
     "--extends": "--from --parent --base --inherit --inherits",
     "--into": "--dir --folder --to --path",
 }
-#: What stands behind a preset and an @; where a word may be a preset as well, what can be nothing else.
+#: What stands behind a preset and an @, where no word is meant but that.
 _VERSION = r"v?\d+(\.\d+)*\S*|HEAD\S*"
-_VERSION_ALONE = r"v?\d+(\.\d+){1,2}|HEAD([~^]\S*)?"
 #: How many words before a verb are looked at.
 _MOST_BEFORE = 5
 #: What to say of a word that is missing, by its name in the help.
@@ -143,6 +142,8 @@ def explain_usage(error: Exception, words: list[str]) -> Iterator[str]:
     parameter = verb.parameters.get(getattr(getattr(error, "param", None), "name", None) or "")
     if parameter is not None and parameter.kind == "argument" and (taker := _find_taker(verb, rest)):
         yield taker
+    elif parameter is not None and parameter.metavar == "NAME" and names[0] == "source" and verb.usage_hint == "":
+        yield "Name a source: npuprof source list shows them."
     elif parameter is not None and (hint := _MISSING.get(parameter.metavar.rstrip("."))):
         yield hint
     elif parameter is not None and parameter.required and not verb.usage_hint:
@@ -251,11 +252,18 @@ def _join_version(verb: type[Verb], rest: Sequence[str]) -> str:
     takes = [parameter.metavar for parameter in verb.parameters.values() if not parameter.flags]
     if not (joins or takes == ["SPEC"]) or len(places) != 2 or "@" in "".join(places):
         return ""
-    versions = [bool(re.fullmatch(_VERSION if joins else _VERSION_ALONE, word)) for word in places]
+    versions = [bool(re.fullmatch(_VERSION, word)) if joins else _is_version_alone(word) for word in places]
     if versions[0] == versions[1]:
         return ""
     name, version = places if versions[1] else places[::-1]
     return f"{name}@{version}"
+
+
+def _is_version_alone(word: str) -> bool:
+    """Return whether a word that may be a preset as well can be nothing but a version, or a commit of the branch."""
+    from npuprof.store.versions import find_bare_version
+
+    return bool(find_bare_version(word) or re.fullmatch(r"HEAD([~^]\S*)?", word))
 
 
 def _find_taker(verb: type[Verb], rest: Sequence[str]) -> str:

@@ -111,6 +111,7 @@ def _refuse_unknown_names(workspace: spec.Workspace, names: list[str]) -> None:
     """Raise NpuprofError where a name is neither a preset's nor that of any version."""
     from npuprof.history.verification import WHOLE_STORE
     from npuprof.store import revisions
+    from npuprof.store.missing import suggest_preset
 
     if not names:
         return
@@ -118,7 +119,10 @@ def _refuse_unknown_names(workspace: spec.Workspace, names: list[str]) -> None:
     known = {*released, *workspace.store.names(), WHOLE_STORE}
     problems = [
         Finding(
-            "NP008", f"no preset {name!r} was ever released, and there is none", "", did_you_mean(name, known, "npuprof list --versions")
+            "NP008",
+            f"no preset {name!r} was ever released, and there is none",
+            "",
+            suggest_preset(workspace.store, name.rstrip("/")) or did_you_mean(name, known, "npuprof list --versions"),
         )
         for name in names
         if name not in known

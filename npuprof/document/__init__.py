@@ -27,7 +27,7 @@ _MAX_INTEGER_BITS = 14_000  # bits: Python refuses to write more than 4300 digit
 class Document:
     """A parsed TOML text. ``source`` is what users see as its path, ``revision`` the commit it was read at."""
 
-    __slots__ = ("_positions", "data", "name", "revision", "source", "text")
+    __slots__ = ("_first", "_positions", "data", "name", "revision", "source", "text")
 
     def __init__(self, name: str, source: str, text: str, data: dict[str, Any], revision: str | None = None) -> None:
         self.name = name
@@ -36,6 +36,7 @@ class Document:
         self.data = data
         self.revision = revision
         self._positions: Positions | None = None
+        self._first: tuple[Path, tuple[int, int]] | None = None  #: the path that was asked for first, and where it stands
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Document, (self.name, self.source, self.text, self.data, self.revision)
@@ -53,7 +54,15 @@ class Document:
 
     def locate_path(self, path: Path) -> tuple[int, int]:
         """Return line and column of a key or list element, from 1; (0, 0) where there is no text."""
-        return self._find_positions().find_position(path) if self.text else (0, 0)
+        if not self.text:
+            return 0, 0
+        if self._positions is None and (self._first is None or self._first[0] == path):
+            if self._first is None:  # of most documents nobody asks for more than one place, and a store may have thousands
+                from npuprof.document.positions import Positions
+
+                self._first = path, Positions(self.text, path).find_position(path)
+            return self._first[1]
+        return self._find_positions().find_position(path)
 
     def find_statement(self, line: int) -> Path:
         """Return the path of what is set on a line, an empty one where no statement begins there."""

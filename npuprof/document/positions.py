@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from io import StringIO
+from itertools import accumulate
 
 from npuprof.model import Path, Record
 
@@ -34,16 +36,17 @@ class Positions:
     """Offsets of the keys and elements of one document, as lines and columns.
 
     The text must have been read by a TOML parser before: this scanner only finds its way in text that is
-    known to be valid. (The parsers keep no columns, and none for what stands in inline tables.)
+    known to be valid. (The parsers keep no columns, and none for what stands in inline tables.) Where only one path is ``sought``,
+    nothing is read behind the statement that writes it, and nothing else can be asked for.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, sought: Path | None = None) -> None:
         self._text = text
         self._at: dict[Path, int] = {}
         self._spans: list[tuple[Path, bool, int, int, int]] = []
         self._lines: dict[int, Path] | None = None
-        self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
-        self._scan_text()
+        self._starts = list(accumulate(map(len, StringIO(text, newline="\n")), initial=0))  # a line ends at "\n" and at nothing else
+        self._scan_text(sought)
 
     def find_position(self, path: Path) -> tuple[int, int]:
         """Return line and column, from 1, of a path or of the nearest thing around it that is written."""
@@ -76,10 +79,10 @@ class Positions:
     def __contains__(self, path: Path) -> bool:
         return path in self._at
 
-    def _scan_text(self) -> None:
+    def _scan_text(self, sought: Path | None) -> None:
         text, header, tables = self._text, (), {}  # type: tuple[str, Path, dict[Path, int]]
         position = _find_match_end(_BLANK, text, 0)
-        while position < len(text):
+        while position < len(text) and sought not in self._at:  # what stands twice, as a table that goes on, is found where it begins
             if plain := _PLAIN.match(text, position):
                 header, position = self._note_plain_statement(plain, header), plain.end()
                 continue

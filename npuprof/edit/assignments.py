@@ -37,7 +37,7 @@ def parse_assignment(data: dict[str, Any], text: str, before: str = "", after: S
     ``before`` is what was given before it: of a value behind a blank, its key; ``after`` is what was given behind it.
     """
     name, equals, raw = text.partition("=")
-    if not equals or one_time.is_doubled(name, raw):
+    if not equals or name.endswith(":") or one_time.is_doubled(name, raw):
         raise NpuprofError([Finding("NP009", f"{text!r} is not KEY=VALUE", "", one_time.suggest_assignment(text, before, after))])
     one_time.refuse_open_text(text, after)
     path, key = locate_key(name.strip())
@@ -176,5 +176,6 @@ def build_nothing_finding(profile: Profile, text: str, name: str = "", own: bool
     known = [keys.format_full_key(section, name) for section, table in tables.items() if isinstance(table, dict) for name in table]
     shown = format_written_key(text)
     what = f"{name} says nothing itself of {shown}" if own else f"{name} neither sets nor inherits {shown}"
-    hint = one_time.suggest_key(shown, known, f"npuprof show {name} {'--origin ' if own else ''}lists what is in force")
+    shows = f"npuprof show {name} {'--origin ' if own else ''}lists what is in force"
+    hint = one_time.suggest_key(shown, known) or f"{one_time.suggest_unknown_key(shown)} {shows}".strip()
     return Finding("NP924", what, "", hint)

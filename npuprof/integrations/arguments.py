@@ -4,7 +4,7 @@
 >>> parser = ArgumentParser()
 >>> add_arguments(parser, preset="bert-training")
 >>> config = resolve_arguments(parser.parse_args(["--npu_store", "builtin:", "--npu_set", "hccl_timeout=600"]))
->>> config["hccl_timeout"]
+>>> config is not None and config["hccl_timeout"]  # None where no preset is named
 600
 """
 

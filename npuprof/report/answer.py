@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from npuprof.report.markdown import Markdown
-    from npuprof.report.tables import Table
+    from npuprof.report.tables import Page, Table
 
     #: What a form of an answer is: text, bytes, a table, a page, pieces that are printed as they come, or the fields of a JSON answer.
-    Text: TypeAlias = str | bytes | Table | Markdown | Iterable[str] | dict[str, Any]
+    Text: TypeAlias = str | bytes | Table | Page | Markdown | Iterable[str] | dict[str, Any]
     #: How each format writes an answer; only the one that was asked for is called.
     Forms = Mapping[str, Callable[[], Text]]
 

@@ -49,6 +49,8 @@ def suggest_handing_over(path: str) -> str:
 
 #: How pipes that a shell hands over begin, of which that was looked at: it can be read from them once.
 _AHEAD: dict[str, bytes] = {}
+#: The standard input that was looked at: who calls from Python may put another in its place.
+_INPUT: list[object] = []
 
 
 def read_plain_file(path: str, most: int = LARGEST_FILE, whole: bool = True) -> bytes:
@@ -97,7 +99,8 @@ def peek_handed_over(path: str, least: int) -> bytes:
 
 def take_ahead(path: str) -> bytes:
     """Return what was read of a path to look at it, which whoever opens it does not find there any more."""
-    return _AHEAD.pop(path, b"")
+    ahead = _AHEAD.pop(path, b"")
+    return ahead if path != "-" or _INPUT[:] == [sys.stdin] else b""
 
 
 def _read_piece(file: IO[bytes], size: int) -> bytes:
@@ -114,13 +117,26 @@ def _open_without_waiting(path: str, flags: int) -> int:
 
 def read_standard_input() -> bytes:
     """Return what standard input holds. Raises OSError where it is closed, UnfitFileError where it has no end in sight."""
+    ahead = take_ahead("-")
     try:
-        data = _read_piece(sys.stdin.buffer, LARGEST_FILE + 1)
+        data = ahead + _read_piece(sys.stdin.buffer, LARGEST_FILE + 1 - len(ahead))
     except AttributeError:
         raise OSError(0, "it is closed") from None
     if len(data) > LARGEST_FILE:
         raise _build_too_long_error(LARGEST_FILE)
     return data
+
+
+def peek_standard_input(least: int) -> bytes:
+    """Return how standard input begins; who reads it after that gets it all the same. Raises OSError."""
+    if "-" in _AHEAD and _INPUT[:] == [sys.stdin]:
+        return _AHEAD["-"]
+    try:
+        _AHEAD["-"] = _read_piece(sys.stdin.buffer, least)
+    except AttributeError:
+        raise OSError(0, "it is closed") from None
+    _INPUT[:] = [sys.stdin]
+    return _AHEAD["-"]
 
 
 def is_handed_over(path: str) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from npuprof.model import Record
 from npuprof.report.text import escape_controls, measure_width, paint_text
 from npuprof.report.wrapping import wrap_words
 
+#: How wide a paragraph is where no terminal is narrower.
+PAGE_COLUMNS = 96
 #: The styles of columns, as terminals write them.
 _CODES = {"yellow": "33"}
 
@@ -118,6 +120,22 @@ def _paint_cell(cell: str, code: str) -> str:
     return paint_text(cell, code, bool(code))
 
 
-def wrap_paragraph(text: str, indent: str = "  ") -> list[str]:
-    """Return prose as lines of at most 96 columns, each indented."""
-    return wrap_words(text, 96, indent)
+class Page(Record):
+    """A page with paragraphs: ``write`` returns it for so many columns, so that a terminal wraps nothing that was wrapped."""
+
+    write: Callable[[int], str]
+
+    def format_plain(self, coloured: bool) -> str:
+        """Return the page as a pipe or a file gets it."""
+        return self.write(PAGE_COLUMNS)
+
+    def format_terminal(self, coloured: bool) -> str:
+        """Return the page for the columns of the terminal."""
+        from npuprof.report.terminal import find_width
+
+        return self.write(min(PAGE_COLUMNS, find_width()))
+
+
+def wrap_paragraph(text: str, columns: int = PAGE_COLUMNS) -> list[str]:
+    """Return prose as lines of at most so many columns, each indented."""
+    return wrap_words(text, columns, "  ")

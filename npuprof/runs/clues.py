@@ -76,6 +76,8 @@ def read_clues(given: str) -> list[Clue]:
     """Return what a user's word leads to: a file, a folder of records, or a digest. Raises NpuprofError where it is none of them."""
     path = os.path.expanduser(given) if given.startswith("~/") else given
     if given == "-":
+        if _is_evidence(given):
+            return [_read_evidence(given)]
         return _read_text("standard input", _read_standard_input())
     if os.path.isdir(path):
         return _read_folder(path)
@@ -147,7 +149,7 @@ def _is_evidence(path: str) -> bool:
 def _read_evidence(path: str) -> Clue:
     from npuprof.runs.evidence.telling import read_told_evidence
 
-    return Clue(path, evidence=read_told_evidence([path]))
+    return Clue("standard input" if path == "-" else path, evidence=read_told_evidence([path]))
 
 
 def _read_text(path: str, raw: bytes) -> list[Clue]:

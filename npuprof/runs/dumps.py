@@ -23,6 +23,8 @@ def complete(found: Verdict, wanted: Wanted, process: Process) -> Verdict:
     """Return a verdict with what the dumps of the process add to it."""
     wire = wanted.wire
     said = _judge_dumps(wanted, process)
+    if found.state == ABSENT and said is not None:  # the adapter read something
+        found = found._replace(state=CHANGED, found=("",), note="")
     if found.state == CHANGED and wire.init and not wire.session and said is not None and said.says == SAME:
         return Verdict(found.setting, TOO_LATE, found.found, "the adapter read it, the engine was started without it")
     if found.state != CANNOT_TELL or found.found:
@@ -41,6 +43,8 @@ def complete(found: Verdict, wanted: Wanted, process: Process) -> Verdict:
     if said.says == OTHER:
         if wire.init and not wire.session:
             return found._replace(note=_NOT_ASKED, tell=_BLOCKS)
+        if said.texts == ("",) and wanted.is_default(()):  # nobody set it, and what then holds is the wanted value
+            return Verdict(found.setting, DEFAULT_OR_SET, (), "by the graph dump")
         return Verdict(found.setting, CHANGED, said.texts, "by the graph dump")
     if wire.init:
         note = "the adapter read it; only the log tells what the engine was started with"

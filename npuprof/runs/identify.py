@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import Any
 
 from npuprof.compare.pairs import Pair, build_preset_pair
 from npuprof.model import Context, NpuprofError, Record
@@ -14,6 +13,7 @@ from npuprof.runs.clues import Clue
 from npuprof.runs.composed import group_commits
 from npuprof.runs.index import list_commits, list_configs, load_index
 from npuprof.runs.indexed import Index
+from npuprof.runs.records import list_asked, list_texts
 from npuprof.store import Folder
 from npuprof.store.commits import Commit, load_commit_headers
 from npuprof.store.one_time import parse_assignments
@@ -99,6 +99,10 @@ class Identifier:
                 matches[match.name, match.config.digest] = _join(known, match) if known is not None else match
             if matches:
                 break  # the digest of what was resolved says more than that of the layers
+        if clue.record and (over := list_asked(clue.record)):
+            for key, match in matches.items():
+                if match.kind == "preset" and match.name == clue.name:
+                    matches[key] = match._replace(asked=over)
         found = sorted(matches.values(), key=lambda match: (match.name != clue.name, not match.in_work_tree, match.name))
         return Identified(
             clue,
@@ -239,19 +243,17 @@ class Identifier:
             context = clue.record.get("context") or {}
             workspace = Workspace(None, build_context(context.get("cann"), context.get("product"), "env"))
             workspace.use_store(self._workspace.store)
-            changes = parse_assignments(_list_texts(asked.get("set")), _list_texts(asked.get("unset")))
+            changes = parse_assignments(list_texts(asked.get("set")), list_texts(asked.get("unset")))
             spec = self._pin(workspace, str(asked.get("spec", "")), commit)
-            config = workspace.resolve_spec(spec, [self._pin(workspace, one, commit) for one in _list_texts(asked.get("with"))], changes)
+            config = workspace.resolve_spec(spec, [self._pin(workspace, one, commit) for one in list_texts(asked.get("with"))], changes)
         except (NpuprofError, TypeError):
             return None
         if not clue.digest or config.digest != clue.digest:
             return None
-        over = [f"--with {one}" for one in _list_texts(asked.get("with"))]
-        over += [f"--set {one}" for one in _list_texts(asked.get("set"))] + [f"--unset {one}" for one in _list_texts(asked.get("unset"))]
         made = Commit(self._repository, commit, (), {})
         load_commit_headers([made])
         name = str(asked.get("spec", ""))
-        return Match(name, "resolved", config, 1, made, made, asked=tuple(over))
+        return Match(name, "resolved", config, 1, made, made, asked=list_asked(clue.record))
 
     def _pin(self, workspace: Workspace, spec: str, commit: str) -> str:
         """Return a spec with each preset of the store that stands in it at a commit."""
@@ -288,10 +290,6 @@ class Identifier:
                 self._new_names = {former.name: called[name] for name, known in formers.items() for former in known}
                 self._new_names |= {old: new for old, new in called.items() if old != new}
         return (self._new_names or {}).get(name, "")
-
-
-def _list_texts(given: Any) -> list[str]:
-    return [one for one in given if isinstance(one, str)] if isinstance(given, list) else []
 
 
 def _is_fixed(part: str) -> bool:

@@ -213,5 +213,5 @@ def _comment(text: str) -> str:
 
 def build_profile(path: str, run: ImportedRun) -> Profile:
     """Return what a run used as a profile that evidence set."""
-    head = {"description": f"what was in force by {path}"}
+    head = {"description": f"what was in force by {'standard input' if path == '-' else path}"}
     return Profile(build_command_line_document(path, {"profile": head, "options": dict(run.settings)}), f"evidence:{path}")

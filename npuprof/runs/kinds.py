@@ -16,17 +16,18 @@ from npuprof.report.output import (
     UnfitFileError,
     describe_os_error,
     is_handed_over,
-    read_file_content,
+    peek_handed_over,
+    peek_standard_input,
     read_plain_file,
     suggest_handing_over,
 )
 from npuprof.runs import records
-from npuprof.runs.evidence.recognizing import SUFFIXES, is_evidence
+from npuprof.runs.evidence.recognizing import SUFFIXES, is_evidence, is_log
 
 #: What logs and graph dumps are called.
 EVIDENCE = "evidence of a run"
 #: How many bytes of a file the rows get to see.
-_HEAD = 4096
+_HEAD, _HEAD_OF_PIPE = 4096, 1 << 16
 
 
 class Kind(NamedTuple):
@@ -46,8 +47,7 @@ def _is_record(path: str, head: bytes | None) -> bool:
 
 
 def _read_record(path: str) -> Profile:
-    raw = read_file_content(path, "name the record of a run, which npuprof run --record has written")
-    return records.build_profile(path, records.parse_record(path, raw))
+    return records.build_profile(path, records.read_record(path))
 
 
 def _is_record_folder(path: str, head: bytes | None) -> bool:
@@ -71,8 +71,9 @@ def _read_evidence(path: str) -> Profile:
 
 
 _EVIDENCE_KIND = Kind(EVIDENCE, is_evidence, _read_evidence, SUFFIXES)
+_RECORD_KIND = Kind("the record of a run", _is_record, _read_record, (records.SUFFIX,))
 KINDS = (
-    Kind("the record of a run", _is_record, _read_record, (records.SUFFIX,)),
+    _RECORD_KIND,
     _EVIDENCE_KIND,
     Kind("a folder of records", _is_record_folder, _read_record_folder, ()),
 )  # fmt: skip
@@ -80,8 +81,8 @@ KINDS = (
 
 def find_kind(path: str) -> Kind | None:
     """Return the kind of what is at a path, None where it is of none. Raises NpuprofError where it cannot be read, or is not there."""
-    if is_handed_over(path):
-        return _EVIDENCE_KIND  # looked at, its beginning would be lost; a log is what is too long to be a file
+    if path == "-" or is_handed_over(path):
+        return _find_kind_of_pipe(path)
     if not os.path.lexists(path):
         if not path.endswith(tuple(suffix for kind in KINDS for suffix in kind.suffixes)):
             return None
@@ -96,6 +97,22 @@ def find_kind(path: str) -> Kind | None:
             hint = suggest_handing_over(path) if isinstance(error, UnfitFileError) else "check the path and its permissions"
             raise NpuprofError([Finding("NP003", what, "", hint, where=Place(path))]) from None
     return next((kind for kind in KINDS if kind.recognize(path, head)), None)
+
+
+def _find_kind_of_pipe(path: str) -> Kind | None:
+    """Return the kind of what a pipe holds, by how it begins; what it is looked at is not lost. Raises NpuprofError.
+
+    Standard input may be a preset, and then is of none; a pipe that the shell opens is a log where it is no record.
+    """
+    try:
+        head = peek_standard_input(_HEAD_OF_PIPE) if path == "-" else peek_handed_over(path, _HEAD_OF_PIPE)
+    except OSError as error:
+        what = f"cannot read {'standard input' if path == '-' else path}: {describe_os_error(error, path)}"
+        hint = "give a preset, a log or a record to it"
+        raise NpuprofError([Finding("NP003", what, "", hint)]) from None
+    if head.lstrip()[:1] == b"{":
+        return _RECORD_KIND
+    return _EVIDENCE_KIND if path != "-" or is_log(head) else None
 
 
 def read_as_profile(path: str) -> Profile | None:

@@ -15,6 +15,7 @@ from typing import Any
 from npuprof.document import Document, build_command_line_document, is_nested_too_deeply, keys
 from npuprof.document.profile import INHERITED_KEYS, Profile
 from npuprof.model import SECTIONS, Finding, NpuprofError, Path, Place
+from npuprof.report.output import describe_os_error, read_file_content, read_standard_input
 from npuprof.store.parents import ComposedParts
 
 SCHEMA = "npuprof.run/1"
@@ -46,6 +47,19 @@ class _RecordedDocument(Document):
         """Let the file have set a value at a place."""
         self.data.setdefault(section, {})[name] = value
         self.places[section, name] = place
+
+
+class _RecordedParts(ComposedParts):
+    """What a record was made of, and all its fields: what came in a pipe cannot be read again."""
+
+    def __init__(self, parts: dict[str, Profile], fields: dict[str, Any]) -> None:
+        super().__init__(parts)
+        self.fields = fields
+
+
+def find_fields(profile: Profile) -> dict[str, Any] | None:
+    """Return the fields of the record that a profile was made of, None where it was made of none."""
+    return profile.home.fields if isinstance(profile.home, _RecordedParts) else None
 
 
 def _rebuild_document(name: str, source: str, revision: str | None, data: dict[str, Any], places: dict[Path, Any]) -> Document:
@@ -89,6 +103,16 @@ def decode_value(value: Any) -> Any:
     if value is None:
         raise ValueError("null is no value")
     return value
+
+
+def read_record(path: str) -> dict[str, Any]:
+    """Return the fields of a record; - is standard input. Raises NpuprofError."""
+    if path != "-":
+        return parse_record(path, read_file_content(path, "name the record of a run, which npuprof run --record has written"))
+    try:
+        return parse_record("standard input", read_standard_input())
+    except OSError as error:
+        raise NpuprofError([Finding("NP003", f"cannot read standard input: {describe_os_error(error)}")]) from None
 
 
 def parse_record(path: str, raw: bytes) -> dict[str, Any]:
@@ -157,7 +181,7 @@ def build_profile(path: str, fields: dict[str, Any]) -> Profile:
     profiles = {key: Profile(document, key) for key, document in parts.items()}
     head = {"description": fields["preset"].get("description"), **{name: fields["preset"].get(name) for name in INHERITED_KEYS}}
     table = {"profile": {name: value for name, value in head.items() if value}}
-    found = Profile(build_command_line_document(path, table), f"record:{path}", ComposedParts(profiles))
+    found = Profile(build_command_line_document(path, table), f"record:{path}", _RecordedParts(profiles, fields))
     found.table = {**found.table, "extends": list(profiles)}
     found.stacked = True
     return found
@@ -166,3 +190,14 @@ def build_profile(path: str, fields: dict[str, Any]) -> Profile:
 def _read_text(fields: dict[str, Any], name: str) -> str:
     value = fields.get(name)
     return value if isinstance(value, str) else ""
+
+
+def list_texts(given: Any) -> list[str]:
+    """Return the texts of a list in a record, which somebody may have edited."""
+    return [one for one in given if isinstance(one, str)] if isinstance(given, list) else []
+
+
+def list_asked(fields: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what a record says was laid over its preset, as it was typed."""
+    asked = fields.get("asked") or {}
+    return tuple(f"--{flag} {one}" for flag in ("with", "set", "unset") for one in list_texts(asked.get(flag)))

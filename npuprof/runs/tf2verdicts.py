@@ -53,6 +53,8 @@ def _judge_alone(wanted: Wanted, process: Process) -> Verdict:
             return Verdict(name, ABSENT, (), "the one block of all options has no line of it")
         return Verdict(name, CANNOT_TELL, (), "the block has no line of it", SHOWN)
     if "global" in wire.tf2:
+        if warned and block is not None and process.generation:
+            return Verdict(name, CANNOT_TELL, tuple(text.text for text in warned), "a warning has it, its line of the block is lost")
         if block is not None and block.whole and "unset" not in wire.tf2:
             return Verdict(name, ABSENT, (), "the block of options has no line of it")
         return Verdict(name, CANNOT_TELL, (), "" if block is None else "the block has no line of it", SHOWN)

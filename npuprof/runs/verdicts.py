@@ -11,15 +11,12 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from npuprof.catalog.wire import NO_KEY, Generation, Wire, find_wire, list_standing_keys, load_generations, load_known_keys
-from npuprof.runs import dumps, tf2verdicts
+from npuprof.runs import arriving, dumps, explaining, tf2verdicts
 from npuprof.runs.evidence import Epoch, Map, Process, Text
 from npuprof.runs.found import ABSENT, CANNOT_TELL, CHANGED, DEFAULT_OR_SET, IN_FORCE, NOT_IN_FORCE, TOO_LATE, Outcome, Verdict, merge
 from npuprof.runs.wiretexts import OTHER, SAME, UNSURE, Wanted, find_texts, split_ranges
 
 __all__ = ["ABSENT", "CANNOT_TELL", "CHANGED", "DEFAULT_OR_SET", "IN_FORCE", "NOT_IN_FORCE", "TOO_LATE", "Verdict", "judge_process"]
-
-#: What would show the blocks of the adapter next time, what keeps the beginning of a log, what dumps graphs.
-BLOCKS, KEEP, DUMPS = "ASCEND_MODULE_LOG_LEVEL=FMK=1", "ASCEND_HOST_LOG_FILE_NUM=1000", "PRINT_MODEL=1"
 
 
 def judge_process(options: Mapping[str, Any], process: Process) -> list[Verdict]:
@@ -40,7 +37,8 @@ def _judge_setting(name: str, value: Any, process: Process) -> Verdict:
     if wire.proves == "nothing" and not wire.init:
         return Verdict(name, CANNOT_TELL, (), "nothing of it is written down anywhere")
     verdicts = [_judge_epoch(wanted, epoch, process, generation) for epoch in process.epochs if _touches(wire, epoch)]
-    found = _join_epochs(name, verdicts) if verdicts else Verdict(name, CANNOT_TELL, (), "", _find_teller(wire, process))
+    found = _join_epochs(name, verdicts) if verdicts else Verdict(name, CANNOT_TELL, (), "", explaining.find_teller(wire, process))
+    found = arriving.tell_trace(found, process)
     if process.crowded and found.state in (IN_FORCE, DEFAULT_OR_SET):
         found = Verdict(name, CANNOT_TELL, found.found, "the engine was started more often than npuprof keeps apart")
     return dumps.complete(found, wanted, process) if process.dumps else found
@@ -65,21 +63,29 @@ def _judge_epoch(wanted: Wanted, epoch: Epoch, process: Process, generation: Gen
     name = wire.name
     note = next((one.note for one in stages if one.note), "")
     if not stages and _is_left_out(wire, epoch, process):
-        state = DEFAULT_OR_SET if wanted.is_default(()) else CHANGED
+        state = DEFAULT_OR_SET if wanted.is_default(()) else ABSENT if arriving.never_came(wire, process) else CHANGED
         return Verdict(name, state, (), "no line of it is in a block that has all that is always there, as where nobody set it")
     if not stages:
-        return Verdict(name, CANNOT_TELL, (), _explain_missing(wire, epoch, process), _find_teller(wire, process))
+        return Verdict(name, CANNOT_TELL, (), explaining.explain_missing(wire, epoch, process), explaining.find_teller(wire, process))
     if wire.outdone_by and SAME in says and (outdone := _find_outdone(wire, epoch)):
-        return Verdict(name, CHANGED, (f"{wire.outdone_by} = {outdone}",), f"where {wire.outdone_by} is set it wins")
+        state = CHANGED if process.generation else CANNOT_TELL  # that of TensorFlow 2 hands on both
+        return Verdict(name, state, (f"{wire.outdone_by} = {outdone}",), f"where {wire.outdone_by} is set it wins")
     if says == {OTHER}:
         if init is not None and session is None and not wire.session and epoch.late and _was_asked(wanted, epoch):
             return Verdict(name, TOO_LATE, others, epoch.late)
-        return Verdict(name, CHANGED, others, note or _explain_needs(wire))
+        if init is None and session is None and wire.init and not (wire.session or wire.graph or wire.lines):
+            note = "graphs have another, as a mode of training may demand; with what the engine was started is not there"
+            return Verdict(name, CANNOT_TELL, others, note, explaining.find_teller(wire, process))
+        note = note or explaining.explain_needs(wire)
+        if all(one.unset for one in stages) and arriving.is_empty(wire, others):
+            never = arriving.never_came(wire, process)
+            return Verdict(name, ABSENT, (), arriving.NEVER_CAME) if never else Verdict(name, CHANGED, others, note or arriving.EMPTY)
+        return Verdict(name, CHANGED, others, note)
     if says != {SAME}:
         note = note or ("its places in the log do not agree" if len(says) > 1 else "")
-        return Verdict(name, CANNOT_TELL, others, note, DUMPS if "cut" in note else "")
-    teller = _find_teller(wire, process)
-    if wire.init and init is None and not epoch.has("single init"):
+        return Verdict(name, CANNOT_TELL, others, note, explaining.DUMPS if "cut" in note else "")
+    teller = explaining.find_teller(wire, process)
+    if wire.init and init is None and (process.generation or not epoch.has("single init")):
         return Verdict(name, CANNOT_TELL, others, "the sessions have it; with what the engine was started is not there", teller)
     if wire.init and wire.session and session is None and epoch.has("add graph", "graph"):
         return Verdict(name, CANNOT_TELL, others, "the engine was started with it; what its sessions got is not there", teller)
@@ -239,7 +245,8 @@ def _join_epochs(name: str, verdicts: list[Verdict]) -> Verdict:
         if numbers:
             one = verdicts[numbers[0] - 1]
             told = f"at start {', '.join(map(str, numbers))} of {len(verdicts)} of the engine"
-            return one._replace(note=f"{told}: {one.note}" if one.note else told)
+            state = CHANGED if one.state == ABSENT else one.state  # it came at another start
+            return one._replace(state=state, note=f"{told}: {one.note}" if one.note else told)
     return first
 
 
@@ -258,30 +265,6 @@ def _find_outdone(wire: Wire, epoch: Epoch) -> str:
     maps = [(stage, one.values) for stage in ("init", "graph") for one in epoch.maps.get(stage, ())]
     texts = [text.text for stage, found in maps for text in find_texts(winner, stage, found).values()]
     return next((text for text in texts if text not in ("", "None")), "")
-
-
-def _explain_missing(wire: Wire, epoch: Epoch, process: Process) -> str:
-    if wire.init and epoch.late and not epoch.has("init"):
-        return f"{epoch.late}; its start is not in the log"
-    if epoch.has("init") and wire.init and not wire.lines:
-        return "the block has no line of it: it never came, or the line was lost"
-    if epoch.has("session") and wire.session:
-        return "the block has no line of it: it never came, or the line was lost"
-    return ""
-
-
-def _explain_needs(wire: Wire) -> str:
-    return f"it is read only where {' or '.join(wire.needs)} is on" if wire.needs else ""
-
-
-def _find_teller(wire: Wire, process: Process) -> str:
-    """Return the variable that would let the next run tell."""
-    if wire.proves in ("dump", "nothing"):
-        return DUMPS if wire.node else ""
-    if any(epoch.has("init", "session") for epoch in process.epochs):
-        has = any(epoch.has("init") for epoch in process.epochs) if wire.init else True
-        return DUMPS if has else KEEP
-    return KEEP if process.informed and not any(epoch.has("single init") for epoch in process.epochs) else BLOCKS
 
 
 def _show_texts(wire: Wire, process: Process) -> tuple[str, ...]:

@@ -66,14 +66,17 @@ class Wanted:
             whole = f"{found.text}{found.more}"
             if self._is_same(whole, wanted, form):
                 return UNSURE if found.cut else SAME
-            return UNSURE if any(_begins(one, text) for one in wanted) else OTHER
+            return UNSURE if any(_begins(one, text) for one in wanted) or self._may_lead_there(form, text) else OTHER
         if found.cut:
-            return UNSURE if any(_begins(one, text) for one in wanted) else OTHER
+            spelled = [*wanted, *(word for word, flag in _FLAGS.items() if form in ("flag", "inverted") and flag in wanted)]
+            return UNSURE if any(_begins(one, found.text) for one in spelled) or self._may_lead_there(form, text) else OTHER
         if self._is_same(text, wanted, form):
             return SAME
-        if form == "folder" and text not in self.unset and text:
-            return UNSURE  # the real path of a folder has another name where a link leads to it
-        return OTHER
+        return UNSURE if self._may_lead_there(form, text) else OTHER
+
+    def _may_lead_there(self, form: str, text: str) -> bool:
+        """Return whether a text is the real path of a folder: that has another name where a link leads to it."""
+        return form == "folder" and text not in self.unset and bool(text)
 
     def is_unset(self, key: str, text: str) -> bool:
         """Return whether a text is what stands there where nobody set the option."""

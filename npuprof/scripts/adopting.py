@@ -7,17 +7,21 @@ together or not at all.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.scripts import blocks
 from npuprof.scripts.blocks import Injector
 from npuprof.scripts.draft import Draft
-from npuprof.scripts.family import Family
+from npuprof.scripts.family import Family, build_family
 from npuprof.scripts.reading.found import ImportedFile
 from npuprof.scripts.reading.modules import Modules
 from npuprof.scripts.replacing.plan import plan_replacement
 from npuprof.scripts.sharing import Pair, list_pairs
 from npuprof.store import spec
+
+#: So often it is tried to tell the presets of a run that was killed from those that were there before it.
+_MOST_GUESSES = 3
 
 
 class Script(Record):
@@ -43,6 +47,14 @@ class Adoption(Record):
 
     adopted: list[Adopted]
     kept: dict[str, list[Finding]]
+
+
+class Begun(NamedTuple):
+    """A family of which some presets are there: for scripts beside it the presets that stand for them, the full names of those there."""
+
+    family: Family
+    standing: dict[str, list[str]]
+    there: frozenset[str]
 
 
 def select_unmarked(drafts: Iterable[Draft], marked: Callable[[str], list[blocks.Block]]) -> tuple[list[Draft], dict[str, str]]:
@@ -99,6 +111,30 @@ def find_standing(drafts: Iterable[Draft], known: Mapping[frozenset[Pair], str])
             names = standing.setdefault(source.file, [])
             names += [name] if name not in names else []
     return rest, standing
+
+
+def take_up_family(
+    drafts: Sequence[Draft], below: str, known: Mapping[frozenset[Pair], str], read: Callable[[str], str | None]
+) -> Begun | None:
+    """Return the family that a killed run was about to write, whose first presets the store has by now; None where it is none.
+
+    ``read`` returns the text of a preset by its full name, None where there is none. Which of the presets are of that run is told by
+    what it would write without them: a preset with any other text is somebody's, and then nothing is taken up.
+    """
+    begun = frozenset(name for name in known.values() if name.startswith(below))
+    for _ in range(_MOST_GUESSES):
+        left = {pairs: name for pairs, name in known.items() if name not in begun}
+        rest, standing = find_standing(drafts, left)
+        family = build_family(rest, below, left)
+        texts = {f"{below}{name}": text for name, text in family.files.items()}
+        there = {name: found for name in texts if (found := read(name)) is not None}
+        same = frozenset(name for name, found in there.items() if found == texts[name])
+        if len(same) == len(there):
+            return Begun(family, standing, same) if same and family.is_proven else None
+        if same == begun:
+            return None
+        begun = same
+    return None
 
 
 def plan_adoption(

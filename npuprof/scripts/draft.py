@@ -66,7 +66,8 @@ class Draft:
         """What the settings say about the scenario, None where they say nothing."""
         if self.surfaces == {"atc"}:
             return "offline-inference"
-        return {0: "online-inference", 1: "training"}.get(self.settings.get("graph_run_mode"))  # type: ignore[arg-type]
+        mode = self.settings.get("graph_run_mode")
+        return next((scenario for number, scenario in enumerate(("online-inference", "training")) if mode == number), None)
 
 
 def describe_sources(draft: Draft, most: int = 6) -> str:

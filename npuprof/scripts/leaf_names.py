@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 from npuprof.scripts.draft import Draft, Source
 from npuprof.scripts.naming import clean_label, find_covering_folder, join_names, name_drafts, name_files, number_names
-from npuprof.scripts.sharing import Pair
-from npuprof.scripts.topics import find_topic, is_deed, name_topics
+from npuprof.scripts.sharing import MOST_TOPICS, Pair
+from npuprof.scripts.topics import find_page, find_topic, is_deed, name_topics
 
 #: The name of a base, by what its heirs are for.
 BASES = {"session": "base", "environment": "base-environment", "conversion": "base-conversion"}
@@ -71,12 +71,14 @@ def _name_deed(leaf: NamedLeaf) -> str:
 
 
 def name_mixins(parts: Sequence[dict[str, Any]]) -> list[str]:
-    """Return a name for each mix-in: what it switches on, else what most of it is about; then what it has and none before it has."""
+    """Return a name for each mix-in: what it switches on and is about, where it is about much what most of it is about.
+
+    Then comes what it has and none before it has. Who lays a mix-in over a preset reads its name only: it hides nothing that is shared.
+    """
     names: list[str] = []
     before: dict[str, set[tuple[str, str]]] = {}
     for facts in parts:
-        switched = dict.fromkeys(find_topic(key, value) for key, value in facts.items() if is_deed(key, value))
-        topics = list(switched) or name_topics(facts.items(), 1)
+        topics = _list_shared_topics(facts)
         name = f"{_MIXINS}/{'-'.join(topics)}"
         known = before.get(name, set())
         new = [(key, value) for key, value in facts.items() if (key, str(value)) not in known]
@@ -85,6 +87,17 @@ def name_mixins(parts: Sequence[dict[str, Any]]) -> list[str]:
             name = next((longer for word in _list_words(new, topics[0]) if (longer := join_names(name, word)) not in names), name)
         names.append(name)
     return number_names(names)
+
+
+def _list_shared_topics(facts: dict[str, Any]) -> list[str]:
+    """Return what a mix-in switches on, and what else it sets that is no detail of that: of another page, where it is about few things."""
+    deeds = [(key, value) for key, value in facts.items() if is_deed(key, value)]
+    switched = dict.fromkeys(find_topic(key, value) for key, value in deeds)
+    pages = {find_page(key) for key, _ in deeds}
+    others = sorted({find_topic(key, value) for key, value in facts.items() if find_page(key) not in pages} - {*switched})
+    if len(switched) + len(others) <= MOST_TOPICS:
+        return [*switched, *others]
+    return list(switched) or name_topics(facts.items(), 1)
 
 
 def _list_words(pairs: Sequence[tuple[str, Any]], topic: str) -> list[str]:

@@ -10,6 +10,8 @@ from npuprof import catalog
 from npuprof.catalog.values import find_structure, is_same_typed_value
 from npuprof.document import keys
 from npuprof.document.keys import format_toml_value
+from npuprof.model import SECTIONS
+from npuprof.scripts.reading.classes import CLASSES, list_class_arguments
 from npuprof.scripts.reading.found import Branch, FoundSetting
 from npuprof.scripts.sidecars import find_sidecar, find_sidecar_structure, read_sidecar
 
@@ -83,6 +85,8 @@ def find_obstacle(one: FoundSetting) -> tuple[str, str]:
         return "", ""
     if one.key in catalog.load_attributes()["choices"]:
         return "an attribute of global_options() that is no option", ""
+    if section not in SECTIONS:
+        return _tell_foreign_argument(one)
     if section == "options" and catalog.find_option(one.key) is None:
         return "the catalogue does not know the option", "see npuprof scan"
     if section == "estimator":
@@ -91,6 +95,15 @@ def find_obstacle(one: FoundSetting) -> tuple[str, str]:
             return "NPURunConfig takes no such argument", "see npuprof scan"
         return ("an object of the script", "") if argument.kind == "object" else ("", "")
     return "", ""
+
+
+def _tell_foreign_argument(one: FoundSetting) -> tuple[str, str]:
+    """Return why an argument of an object, or an attribute of a group, that no option stands for cannot be in a preset."""
+    if not one.made:
+        return "global_options() has no such attribute", "see npuprof scan"
+    if one.name in list_class_arguments(one.made):
+        return f"an argument of {one.made} that is no option", ""
+    return f"{one.made} takes {'it no more' if one.name in CLASSES[one.made].formerly else 'no such argument'}", "see npuprof scan"
 
 
 def read_preset_value(one: FoundSetting, folders: Sequence[str] | None) -> Any:

@@ -28,7 +28,7 @@ _MOST_MIXINS = 24
 _MOST_PAIRS = 200  #: the commonest ones, among which a base is looked for
 _MOST_SEEDS = 40  #: the commonest ones, which are tried two by two
 _MOST_BASE_SEEDS = 8
-_MOST_TOPICS = 2
+MOST_TOPICS = 2
 
 
 def list_pairs(facts: Mapping[str, Any]) -> frozenset[Pair]:
@@ -157,7 +157,7 @@ def _find_closed_sets(index: Index, find_topic: Callable[[Pair], str]) -> Iterat
     for at, one in enumerate(common[:_MOST_SEEDS]):
         for other in common[at + 1 : _MOST_SEEDS]:
             about = frozenset({topics[one], topics[other]})
-            if len(about) <= _MOST_TOPICS and (pairs := close(index.pairs[one] & index.pairs[other], about)):
+            if len(about) <= MOST_TOPICS and (pairs := close(index.pairs[one] & index.pairs[other], about)):
                 yield pairs
 
 

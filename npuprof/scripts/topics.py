@@ -27,6 +27,12 @@ def find_topic(key: str, value: Any) -> str:
     return {"env": "environment", "atc": "conversion"}.get(section, section)
 
 
+def find_page(key: str) -> str:
+    """Return the page of the catalogue that an option is on, or what stands for it where it is none."""
+    option = catalog.find_option(key)
+    return find_topic(key, None) if option is None or option.page in _VAGUE else option.page
+
+
 def is_deed(key: str, value: Any) -> bool:
     """Return whether a setting does something by itself, and is no detail of another one: a switch that is on, a way to compute."""
     option = catalog.find_option(key)

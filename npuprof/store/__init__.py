@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 #: The shortest part of a name that is looked for in others, and how many of those are told.
 _LEAST_PART = 2
 _MOST_NEAR = 3
+#: The store that npuprof ships, and what stands before the name of a preset in it.
+BUILTIN = "builtin:"
 _ALLOWED = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
 
@@ -180,7 +182,7 @@ class Folder(ReadOnceStore):
     def project_file(self) -> str:
         """The path of npuprof.toml beside the store, looked for once; an empty text where there is none, or it is not about this store."""
         if self._project_file is None:
-            alone = self.is_source or not self.in_work_tree or self.label == "builtin:"
+            alone = self.is_source or not self.in_work_tree or self.label == BUILTIN
             path = "" if alone else os.path.join(find_project_folder(self), FILE)
             self._project_file = path if path and os.path.lexists(path) else ""
         return self._project_file
@@ -203,6 +205,14 @@ class Folder(ReadOnceStore):
 
     def _list_files(self) -> Iterable[str]:
         return self._load_listing()
+
+    def list_names_beginning(self, text: str) -> list[str]:
+        """Return the names that begin with a text, sorted; folders in which none can are not looked into."""
+        if self.layout.globs:
+            return [name for name in self.names() if name.startswith(text)]
+        found = (name for name, _ in self._scan_folder(self.root, "", text))
+        reserved = FILE.removesuffix(".toml") if self.project_file and not self.layout.prefix else ""
+        return sorted({name for name in found if name.startswith(text) and name != reserved and is_profile_name(name)})
 
     def _load_listing(self) -> dict[str, bool]:
         """Return the names of the store, looked up once, and whether each is a plain file, no link."""
@@ -252,7 +262,8 @@ class Folder(ReadOnceStore):
             return _format_relative_path(os.path.join(os.path.dirname(self.project_file), path))
         return super().cite_file(path)
 
-    def _scan_folder(self, folder: str, below: str) -> Iterator[tuple[str, bool]]:
+    def _scan_folder(self, folder: str, below: str, beginning: str = "") -> Iterator[tuple[str, bool]]:
+        """Yield the names below a folder, and whether each is a plain file; what no name of that ``beginning`` is in is passed over."""
         try:
             entries = list(os.scandir(folder))
         except OSError as error:
@@ -261,10 +272,11 @@ class Folder(ReadOnceStore):
             raise NpuprofError([_build_unreadable_finding(_format_relative_path(folder), error)]) from None
         for entry in entries:
             name = entry.name
-            if name.startswith("."):
+            inside = f"{below}{name}/"
+            if name.startswith(".") or not inside.startswith(beginning[: len(inside)]):
                 continue
             if entry.is_dir(follow_symlinks=False):
-                yield from self._scan_folder(entry.path, f"{below}{name}/")
+                yield from self._scan_folder(entry.path, inside, beginning)
                 if name.endswith(".toml"):
                     yield f"{below}{name[:-5]}", False  # a folder that looks like a preset: reading it tells
             elif name.endswith(".toml"):
@@ -284,7 +296,7 @@ class Folder(ReadOnceStore):
 
             raise NpuprofError([build_bad_name_finding(name, asked, self.names())])
         path = f"{self.root}/{name}.toml"
-        source = f"{self.label}/{name}.toml" if self.label != "builtin:" else path
+        source = f"{self.label}/{name}.toml" if self.label != BUILTIN else path
         if self.project_file and self.layout.takes(name):
             other = os.path.join(os.path.dirname(self.project_file), f"{name}.toml")
             shown = _format_relative_path(other)
@@ -348,7 +360,7 @@ def find_store(given: str | None, environ: dict[str, str] | os._Environ[str]) ->
     Raises NpuprofError where there is none.
     """
     asked = given or environ.get("NPUPROF_STORE")
-    if asked == "builtin:":
+    if asked == BUILTIN:
         return open_builtin_store()
     if asked:
         if not os.path.isdir(asked):
@@ -437,8 +449,8 @@ def open_builtin_store(beside: bool = False) -> Folder:
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     shipped = os.path.join(package, "profiles")
     store = Folder(shipped if os.path.isdir(shipped) else os.path.join(os.path.dirname(package), "profiles"))
-    store.label = "builtin:"
-    store.beside = "builtin:" if beside else ""
+    store.label = BUILTIN
+    store.beside = BUILTIN if beside else ""
     return store
 
 

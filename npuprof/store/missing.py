@@ -8,6 +8,7 @@ from contextlib import suppress
 
 from npuprof.model import Finding, NpuprofError, find_nearest_names
 from npuprof.store import Folder, find_store
+from npuprof.store.versions import find_bare_version
 from npuprof.wording import say_option
 
 #: How many presets of a folder are told.
@@ -27,8 +28,8 @@ def explain_missing_preset(home: Folder, word: str, error: NpuprofError) -> Npup
     name, _, number = word.rpartition("/v")
     if name and number[:1].isdigit() and name in home.names():
         return NpuprofError([Finding("NP008", f"{word!r} is the tag of a released version", finding.why, f"write {name}@{number}")])
-    if re.fullmatch(r"v?\d+(\.\d+){1,2}", word):
-        what, version = f"{word!r} is a version, and no preset", word.removeprefix("v")
+    if version := find_bare_version(word):
+        what = f"{word!r} is a version, and no preset"
         return NpuprofError([Finding("NP008", what, finding.why, f"it stands behind the preset, after an @: NAME@{version}")])
     if word.partition("/")[0] == "builtin" and "/" in word:
         return NpuprofError([finding._replace(hint=f"presets that npuprof ships are named with a colon: builtin:{word.partition('/')[2]}")])
@@ -37,19 +38,29 @@ def explain_missing_preset(home: Folder, word: str, error: NpuprofError) -> Npup
         if ".." not in word:
             hint = f"NAME@{word} is a preset as it was then; npuprof check --rev {word} checks the whole store, {hint}"
         return NpuprofError([Finding("NP008", f"{word!r} is a revision, and no preset", finding.why, hint)])
+    hint = suggest_preset(home, word)
+    return NpuprofError([finding._replace(hint=hint)]) if hint else error
+
+
+def suggest_preset(home: Folder, word: str) -> str:
+    """Return what to do with a word that names no preset and is something else; an empty text where it is nothing that is known."""
     if meant := _find_path_in_store(home, word) or _find_preset_of_source(home, word):
-        return NpuprofError([finding._replace(hint=f"did you mean {meant!r}?")])
-    if hint := _find_other_kind(home, word):
-        return NpuprofError([finding._replace(hint=hint)])
-    return error
+        return f"did you mean {meant!r}?"
+    return _find_other_kind(home, word)
 
 
 def _find_other_kind(home: Folder, word: str) -> str:
     """Return what to do with a word that is a folder of presets, a script, or a key; an empty text where it is none of them."""
-    folder = word.removeprefix("./").removeprefix(f"{os.path.basename(os.path.realpath(home.root))}/").rstrip("/")
-    if inside := [name for name in home.names() if name.startswith(f"{folder}/")]:
+    top = os.path.realpath(home.root)
+    try:
+        is_store = os.path.realpath(word) == top and not word.endswith("/")
+    except ValueError:  # no path can have such a name
+        return ""
+    folder = word.removeprefix("./").removeprefix(f"{os.path.basename(top)}/").rstrip("/")
+    if inside := [name for name in home.names() if is_store or name.startswith(f"{folder}/")]:
         more = f" and {len(inside) - _MOST_TOLD} more" if len(inside) > _MOST_TOLD else ""
-        return f"{folder} is a folder of presets, which are named one by one: {' '.join(inside[:_MOST_TOLD])}{more}"
+        what = f"{word} is the folder of the store, whose presets" if is_store else f"{folder} is a folder of presets, which"
+        return f"{what} are named one by one: {' '.join(inside[:_MOST_TOLD])}{more}"
     if os.path.isfile(word):
         return f"{word} is a file: npuprof scan {word} says what a script sets, npuprof import {word} makes a preset of it"
     if is_known_key(word):

@@ -21,9 +21,12 @@ def suggest_assignment(text: str, before: str = "", after: Sequence[str] = ()) -
         return f"write {text}={values[0]}, without a blank"
     if before.endswith("=") and text:
         return f"write {before}{text}, without a blank"
-    colon = re.fullmatch(r"([\w.-]+)\s*:\s*(\S+)", text)
+    colon = re.fullmatch(r"([\w.-]+)\s*:=?\s*(\S+)", text)
     if colon:
         return f"write {colon[1]}={colon[2]}"
+    parted = re.fullmatch(r"([\w.-]+)\s+(\S+)", text)
+    if parted and catalog.find_record(*keys.split_section_and_name(parted[1])) is not None:
+        return f"write {parted[1]}={parted[2]}"
     doubled = re.fullmatch(r"([\w.-]+)\s*==\s*(\S.*)", text)
     if doubled:
         return f"write {doubled[1]}={doubled[2]}"
@@ -81,6 +84,14 @@ def suggest_option(key: str, name: str) -> str:
     return did_you_mean(key, known, f"npuprof show {name} lists what is in force")
 
 
+def suggest_unknown_key(key: str) -> str:
+    """Return what of the catalogue a key is near to that it does not have; empty for one that it has."""
+    section, name = keys.split_section_and_name(key)
+    if catalog.find_record(section, name) is not None or section not in SECTIONS:
+        return ""
+    return did_you_mean(key, [keys.format_full_key(section, one) for one in catalog.record_names(section)])
+
+
 def refuse_deep_key(text: str) -> None:
     """Raise NpuprofError for a key of more parts than any value has levels."""
     if keys.is_too_deep(text):
@@ -100,8 +111,8 @@ def place_argument(name: str) -> Place:
     return Place(say_option(name))
 
 
-def parse_assignments(set_: Sequence[str], unset: Sequence[str] = ()) -> list[Step]:
-    """Return ``KEY=VALUE`` and ``KEY`` from the command line as steps. Raises NpuprofError."""
+def parse_assignments(set_: Sequence[str], unset: Sequence[str] = (), argument: str = "set") -> list[Step]:
+    """Return ``KEY=VALUE`` (given by ``argument``) and ``KEY`` from the command line as steps. Raises NpuprofError."""
     steps: list[Step] = []
     problems: list[Finding] = []
     for place, (before, text) in enumerate(zip(("", *set_), set_, strict=False)):
@@ -109,13 +120,13 @@ def parse_assignments(set_: Sequence[str], unset: Sequence[str] = ()) -> list[St
         refuse_deep_key(name)
         parsed = keys.parse_key(name)
         if name.strip().startswith("profile."):
-            problems.append(build_profile_key_finding(name))
+            problems.append(build_profile_key_finding(name, argument))
         elif not equals or parsed is None or is_doubled(name, raw):
             hint = suggest_assignment(text, before, set_[place + 1 : place + 3])
-            problems.append(Finding("NP009", f"{text!r} is not KEY=VALUE", "", hint, where=place_argument("set")))
+            problems.append(Finding("NP009", f"{text!r} is not KEY=VALUE", "", hint, where=place_argument(argument)))
         else:
             refuse_open_text(text, set_[place + 1 :])
-            steps.append(build_set_step(*parsed, parse_assigned_value(parsed[0] if not parsed[1] else "", raw.strip())))
+            steps.append(build_set_step(*parsed, parse_assigned_value(parsed[0] if not parsed[1] else "", raw.strip()), argument))
     for text in unset:
         refuse_deep_key(text)
         parsed = keys.parse_key(text)
@@ -130,11 +141,11 @@ def parse_assignments(set_: Sequence[str], unset: Sequence[str] = ()) -> list[St
     return steps
 
 
-def build_set_step(key: str, tail: tuple[str, ...], value: TomlValue) -> Step:
+def build_set_step(key: str, tail: tuple[str, ...], value: TomlValue, argument: str = "set") -> Step:
     """Return a step that sets a key, or with a tail what lies below it; its path begins with the argument that says so."""
     for part in reversed(tail):
         value = {part: value}
-    return Step("set", key, value, (say_option("set"), key))
+    return Step("set", key, value, (say_option(argument), key))
 
 
 def parse_assigned_value(key: str, text: str) -> TomlValue:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
-from npuprof.model import Finding, NpuprofError, Origin, did_you_mean
+from npuprof.model import Finding, NpuprofError, Origin
 from npuprof.store.git import Git, build_refusal_finding
 from npuprof.store.layout import FILE, Layout, accepts_file, enter_folder, list_plain_names, read_globs
 from npuprof.store.tags import ReleaseTags
@@ -115,9 +114,11 @@ class Repository(ReleaseTags):
         elif not self.git.read_objects(["HEAD"])[0] and revision.startswith(("HEAD", "@")):
             why, hint = "The repository has no commits yet.", "commit the presets first"
         else:
+            from npuprof.store.unknown_revisions import suggest_revision
+
             listed = self.git.run_command("for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags", "refs/remotes")
             known = os.fsdecode(listed).splitlines()
-            hint = did_you_mean(revision, known, "") or _suggest_revision(revision, known) or hint
+            hint = suggest_revision(self.git, revision, known) or hint
             if self.is_shallow():
                 why = "This clone is shallow: it holds the newest commits only."
                 hint = hint if hint.startswith("did") else "fetch the rest: git fetch --unshallow"
@@ -352,20 +353,6 @@ def _parse_tree_entries(raw: bytes, size: int) -> list[TreeEntry]:
         found.append(TreeEntry(raw[position:blank].decode(), os.fsdecode(raw[blank + 1 : end]), raw[end + 1 : end + 1 + size].hex()))
         position = end + 1 + size
     return found
-
-
-def _suggest_revision(revision: str, known: Sequence[str]) -> str:
-    """Return what a revision may mean that nothing is near to: a version without its preset, a range of versions."""
-    if ".." in revision:
-        return "one preset has one revision; npuprof diff A B compares two presets, npuprof diff --rev A..B the store at two revisions"
-    version = revision.removeprefix("v")
-    if re.fullmatch(r"\d+(\.\d+){1,2}", version):
-        found = [name for name in known if name.endswith(f"/v{version}")]
-        return f"versions are told by preset: {' or '.join(found[:3])}" if found else ""
-    if ranged := re.fullmatch(r"[\^~=>]+\s*v?(\d+(?:\.\d+)*)", revision):
-        parts = ranged[1].split(".")[: 1 if revision[0] == "^" else 2]
-        return f"behind an @ a range is its beginning: NAME@{'.'.join(parts)} is the newest {'.'.join(parts)}.x"
-    return ""
 
 
 def _is_sayable(revision: str) -> bool:

@@ -15,7 +15,7 @@ from npuprof.model import Context, Finding, NpuprofError, Step, did_you_mean
 from npuprof.report.output import describe_os_error, read_standard_input
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
-from npuprof.store import Folder, ReadOnceStore
+from npuprof.store import BUILTIN, Folder, ReadOnceStore
 from npuprof.store.parents import ComposedParts, find_extended_profile, find_source_profile, is_source_reference
 from npuprof.wording import say_option
 
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 #: One of the specs joined by ``+``; a revision in quotes may hold any.
 _SPEC_PART = r"""(?:(?<=@)"[^"]*"|(?<=@)'[^']*'|[^+])+|(?:^|(?<=\+))(?=\+|$)"""
 
-#: What stands before the name of a preset that npuprof ships.
-_BUILTIN = "builtin:"
 #: The longest name that file systems allow, in characters: what is longer is no file, and not looked for as a revision.
 _LONGEST_NAME = 255
 
@@ -127,7 +125,7 @@ class Workspace:
                 return self.compose_profiles(spec, [self.profile(part) for part in parts])
         if spec == "-":
             if self._piped is None:  # who asks again finds nothing left to read
-                self._piped = self._read_piped_profile()
+                self._piped = self._read_other_kind(spec) or self._read_piped_profile()
             return self._piped
         try:
             return self._find_named_profile(spec)
@@ -165,7 +163,7 @@ class Workspace:
         """Return the preset that a spec names, which is of one part and no standard input. Raises NpuprofError."""
         if _is_file_spec(spec):
             return self._load_file_profile(spec)
-        if spec.startswith(_BUILTIN):
+        if spec.startswith(BUILTIN):
             return self._load_builtin_profile(spec)
         if is_source_reference(spec):
             return self._load_source_profile(spec)
@@ -191,13 +189,13 @@ class Workspace:
     def split_single_spec(self, asked: str, verb: str) -> tuple[str, str]:
         """Return name and revision of a spec that must be one preset of the store. Raises NpuprofError."""
         name, _, revision = asked.partition("@")
-        if asked.startswith(_BUILTIN):
+        if asked.startswith(BUILTIN):
             what, why = (
                 f"{verb} takes a preset of this repository, not {asked!r}",
                 "What npuprof ships is read-only, and has no history here.",
             )
-            name = asked.removeprefix(_BUILTIN).partition("@")[0]
-            raise NpuprofError([Finding("NP024", what, why, f"npuprof copy {_BUILTIN}{name} {name} makes one of your own")])
+            name = asked.removeprefix(BUILTIN).partition("@")[0]
+            raise NpuprofError([Finding("NP024", what, why, f"npuprof copy {BUILTIN}{name} {name} makes one of your own")])
         if is_source_reference(asked):
             what = f"{verb} takes a preset of this repository, not {asked!r}"
             why = "What belongs to a source is made where that comes from."
@@ -278,10 +276,10 @@ class Workspace:
 
     def _load_builtin_profile(self, spec: str) -> Profile:
         """Return the profile that ``builtin:NAME`` names: one that npuprof ships, whatever the store."""
-        name, at, _ = spec.removeprefix(_BUILTIN).partition("@")
+        name, at, _ = spec.removeprefix(BUILTIN).partition("@")
         if at:
             what, why = f"{spec!r}: what npuprof ships has no versions", "It is what the npuprof that runs brings with it."
-            raise NpuprofError([Finding("NP023", what, why, f"write {_BUILTIN}{name}; npuprof --version says which that is")])
+            raise NpuprofError([Finding("NP023", what, why, f"write {BUILTIN}{name}; npuprof --version says which that is")])
         if self._builtin is None:
             self._builtin = store.open_builtin_store(beside=True)
         found = self._builtin.profile(name)
@@ -453,7 +451,8 @@ def build_context(cann: str | None = None, product: str | None = None, target: s
     release = releases.find_release(cann) if cann is not None else None
     if cann is not None and release is None:
         known = ", ".join(releases.load_releases()[-8:])
-        hint = did_you_mean(cann, releases.load_releases(), f"the newest are {known}")
+        meant = releases.find_release_inside(cann)
+        hint = f"write {meant}" if meant else did_you_mean(cann, releases.load_releases(), f"the newest are {known}")
         problems.append(Finding("NP401", f"unknown CANN release {cann!r}", "What an option does is known release by release.", hint))
     family = products.find_product(product) if product is not None else None
     if product is not None and family is None:

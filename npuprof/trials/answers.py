@@ -169,12 +169,17 @@ def name_change(change: Change) -> str:
 def _list_partial_lines(bisection: Bisection, made: str) -> Iterator[str]:
     state = bisection.state
     left = bisection.difference.select(state.bad)
-    yield f"Not found yet: {format_count(len(left), 'change')} still in question ({made}); say a greater --max-runs to go on:"
+    yield f"Not found yet: {format_count(len(left), 'change')} still in question ({made}); {_tell_how_to_go_on(bisection)}:"
     for change in left[:_MOST_SHOWN]:
         known = "  (needed)" if change in bisection.difference.select(state.needed) else ""
         yield f"  {change.sign} {escape_controls(format_change_sentence(change))}{known}"
     if len(left) > _MOST_SHOWN:
         yield f"  and {len(left) - _MOST_SHOWN} more"
+
+
+def _tell_how_to_go_on(bisection: Bisection) -> str:
+    """Return what makes more runs: a limit that was not said counts anew each time."""
+    return "the same command, or a greater --max-runs, goes on" if bisection.judgement.repeat > 1 else "say a greater --max-runs to go on"
 
 
 # -- for an issue ------------------------------------------------------------------------------------------------------

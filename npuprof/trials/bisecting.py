@@ -114,10 +114,21 @@ class Bisection:
         return sum(len(self._runner.journal.results.get(digest, ())) for digest in digests)
 
     def compute_odds(self) -> float | None:
-        """Return the chance that one of the verdicts which the answer rests on is wrong; None where each combination is run once."""
-        if self.judgement.rates is None or self.outcome is None:
+        """Return the chance, at most, that a verdict which the answer rests on is wrong; None where each combination is run once.
+
+        What was learned of the other combinations rests on verdicts that may be wrong as well, and the answer is chosen among all that
+        were looked at. So no verdict counts for surer than the runs of the ends alone make it, of which nothing was chosen.
+        """
+        if self.ends is None or self.outcome is None:
             return None
-        return join_doubts(self._find_judgement(mask).compute_doubt(self.list_results(mask)) for mask in self._list_rested_on(self.outcome))
+        return join_doubts(self._bound_doubt(mask) for mask in self._list_rested_on(self.outcome))
+
+    def _bound_doubt(self, mask: int) -> float:
+        """Return the greater of the doubts of a verdict: by all that was learned, and by the ends alone."""
+        results = self.list_results(mask)
+        learned = self._find_judgement(mask)
+        by_ends = self.judgement._replace(rates=self.ends)
+        return max(one.compute_doubt(results) for one in (learned, by_ends))
 
     def list_odds(self) -> list[str]:
         """Return how sure the answer is where a combination was run several times, a line each; nothing where each is run once."""
@@ -128,7 +139,7 @@ class Bisection:
         return [
             f"odds: {describe_rates(self.ends, *names)}; a combination is what its runs are likelier of",
             f"  a bad one is good in all of {repeat} runs with a chance of {rates.compute_missed(repeat):.2g};"
-            f" this answer is wrong with a chance of {wrong:.2g}",
+            f" this answer is wrong with a chance of at most {wrong:.2g}",
         ]
 
     def _list_rested_on(self, outcome: Outcome) -> set[int]:
@@ -229,6 +240,14 @@ class Bisection:
         needed = max(self.state.needed.bit_count(), 1)
         left = [f"{max(count_promised_runs(len(self.units), k) - made, 1)} if {k}" for k in (needed, needed + 1)]
         return f"run {made}: {out} of {total} changes ruled out; runs left, at most: {left[0]} is needed, {left[1]} are"
+
+
+def count_flaky_runs(units: int, repeat: int) -> int:
+    """Return how many runs a search of a flaky command is given where nobody says: for two that are needed together, each told late.
+
+    Without a bound, ends that are barely told apart lead to thousands of runs, and no better an answer.
+    """
+    return repeat * (2 * max(ENDS_TIMES) + MOST_TIMES * count_promised_runs(units, 2))
 
 
 def count_promised_runs(units: int, needed: int) -> int:

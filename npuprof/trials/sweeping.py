@@ -91,7 +91,9 @@ def build_axes(vary: Sequence[str], mixins: Sequence[str]) -> Iterator[Axis]:
         if "" in parts:
             hint = f'write --vary {key or "KEY"}=V1,V2; an empty text is ""'
             raise NpuprofError([Finding("NP902", f"--vary {text!r} has a value that is empty", "", hint)])
-        yield Axis(key.strip(), tuple(Choice(part, tuple(one_time.parse_assignments([f"{key}={part}"]))) for part in parts))
+        yield Axis(
+            key.strip(), tuple(Choice(part, tuple(one_time.parse_assignments([f"{key}={part}"], argument="vary"))) for part in parts)
+        )
     for number, text in enumerate(mixins, 1):
         parts = [part.strip() for part in text.split(",")]
         if "" in parts:

@@ -70,7 +70,9 @@ class Process:
     """One process: where it was found, its number (None where its lines do not say), and what it did.
 
     ``tf2`` tells the adapter for TensorFlow 2 apart, ``generation`` is the row of ``catalog.wire`` that its lines fit. ``warned`` are texts
-    by attribute from the warnings of TF 2, ``dumps`` maps of attributes of graph dumps by kind (``node``, ``operator``).
+    by attribute from the warnings of TF 2, ``dumps`` maps of attributes of graph dumps by kind (``node``, ``operator``). ``torn`` says that
+    a file of it ends within a line or a block: more was or will be written. ``traced`` are options that somebody set, for the adapter warns
+    that they are deprecated: True where it was this process, False where it may have been another.
     """
 
     def __init__(self, place: str, pid: int | None) -> None:
@@ -87,6 +89,8 @@ class Process:
         self.dumps: list[tuple[str, Map]] = []
         self.warned: dict[str, list[Text]] = {}
         self.warnings_mixed = False
+        self.torn = False
+        self.traced: dict[str, bool] = {}
         self.crowded = False
 
     @property

@@ -11,20 +11,24 @@ from npuprof.runs.evidence.lines import LONGEST_LINE, Line
 from npuprof.runs.evidence.recalling import Opened, Run
 
 _PAIR = re.compile(r"([A-Za-z_][\w.]*):(?: (.*))?", re.ASCII | re.DOTALL)
-_SINGLE = re.compile(r"\[(GePlugin|GEOP)\] ([A-Za-z][\w ]{0,60}?) ?:[ ]?(.*)", re.ASCII | re.DOTALL)
+#: Those of the engine have a blank before the text, those of an operator none: there a blank is of the text.
+_SINGLE = re.compile(r"\[(?:(GePlugin)|GEOP)\] ([A-Za-z][\w ]{0,60}?) ?:(?(1)[ ]?)(.*)", re.ASCII | re.DOTALL)
 _PARTITION = re.compile(r"OMPartition subgraph_\d+ begin\. ", re.ASCII)
 _ADD_GRAPH = re.compile(r"\[GEOP\] call ge session add graph (\w+): (\w+), graph_id: \d+", re.ASCII)
 _OPERATOR = re.compile(r"\[GEOP\] (?=dynamic_input: )", re.ASCII)
 #: How a field of a line begins; its text goes on to the next one.
 _FIELD = re.compile(r"(?:^|, )(\w+)(?::| is) ", re.ASCII)
+#: The warning of an option that is deprecated, as it is and as it was until 2022.
+_DEPRECATED = re.compile(r"(?:\[warning\]\[tf_adapter\] ?)?(?:Option '(\w+)' is deprecated|The (\w+) option IS DEPRECATED)", re.ASCII)
 _DEVICE = re.compile(r"\[GePlugin\] device id : (\d+)")
 #: Why a later try to start the engine was dropped.
 ALREADY = "the engine was running already"
 GLOBAL = "init_resource had started the engine"
 #: How many lines with fields are remembered: one process writes the same ones for each of its graphs.
 _MOST_PARSED = 64
-#: A title after which come options that nobody can place: those of a resource that is made before any session.
-_ODD_TITLE = "init option:"
+#: The title, and the stage, of what an operator writes that starts the engine before any session; whether it did, only the lines of a
+#: start before it say, and no line says which adapter wrote it.
+_EARLY_TITLE, _EARLY = "init option:", "early init"
 
 
 def _index_titles() -> dict[str, tuple[Generation, str]]:
@@ -46,6 +50,7 @@ class AdapterLog:
         self._fields = {stage: load_line_fields(stage) for stage in ("partition", "operator")}
         self._blocks: ByThread[Block] = ByThread()
         self._started: ByThread[str] = ByThread()  # what was seen of a start since the last block of init options, by thread
+        self._early: ByThread[Map] = ByThread()  # what was written before a start that may be its own
         self._parsed: dict[tuple[str, str, bool], Values] = {}
         self._tail = tail
         self.opened: Opened | None = None  # the block that the last line has begun
@@ -64,8 +69,7 @@ class AdapterLog:
             pair = _PAIR.fullmatch(text)
             if pair is not None and block.takes(pair[1]) and text.rstrip() not in self._titles:
                 block.add(pair[1], make_text(pair[2] or "", line.size, ended))
-                if block.stage:
-                    process.informed = True
+                process.informed = True
                 self._tail.set(block.values, pair[1], line.size)
                 return
             self._close(process, line.thread, whole=pair is None)
@@ -75,12 +79,14 @@ class AdapterLog:
             block = Block(stage, generation.name, list_standing_keys(generation.name, stage))
             self._blocks.set(process, line.thread, block)
             self.opened = Opened((title,), process, line.thread, block.values)
-        elif title == _ODD_TITLE:
-            self._blocks.set(process, line.thread, Block("", ""))
+        elif title == _EARLY_TITLE:
+            self._blocks.set(process, line.thread, Block(_EARLY, ""))
         elif text.startswith("["):
             self._take_marked(process, text, line, ended)
         elif match := _PARTITION.match(text):
-            process.note("partition", Map(self._parse_fields("partition", text[match.end() :], line.size, ended)))
+            self._note(process, "partition", Map(self._parse_fields("partition", text[match.end() :], line.size, ended)), line, whole=True)
+        elif match := _DEPRECATED.match(text):
+            process.traced[match[1] or match[2]] = True
         else:
             name, colon, value = text.partition(" :")
             if colon and name in self._fields["operator"]:
@@ -90,7 +96,7 @@ class AdapterLog:
     def describe(self, process: Process) -> object:
         """Return all that is not yet told to a process, as it is now."""
         blocks = {thread: block.describe() for thread, block in self._blocks.list_threads(process).items()}
-        return blocks, dict(self._started.list_threads(process))
+        return blocks, dict(self._started.list_threads(process)), dict(self._early.list_threads(process))
 
     def is_losing(self, process: Process, line: Line) -> bool:
         """Return whether lines are missing in the block that a line is of."""
@@ -113,17 +119,20 @@ class AdapterLog:
         """End all blocks, and what was seen of a start: nothing more is there to read, or something between is lost."""
         for process, thread, _ in self._blocks:
             self._close(process, thread, whole=False)
+            process.torn = True
         self._started.clear()
+        self._early.clear()
 
     def _take_marked(self, process: Process, text: str, line: Line, ended: bool) -> None:
         if "already initialized" in text:
+            self._believe_early(process)
             self._started.set(process, line.thread, ALREADY)
             process.settle().late = ALREADY
         elif "skip GePlugin init" in text:
             self._started.set(process, line.thread, GLOBAL)
             process.settle().late = GLOBAL
         elif match := _OPERATOR.match(text):
-            process.note("operator", Map(self._parse_fields("operator", text[match.end() :], line.size, ended)))
+            self._note(process, "operator", Map(self._parse_fields("operator", text[match.end() :], line.size, ended)), line, whole=True)
             process.informed = True
         elif match := _ADD_GRAPH.match(text):
             process.settle().add("add graph", Map({match[1]: make_text(match[2], 0, ended)}))
@@ -134,33 +143,44 @@ class AdapterLog:
             self._take_single(process, match, line, ended)
         elif text.startswith("[GePlugin]"):
             self._note_start(process, line.thread)
+        elif match := _DEPRECATED.match(text):
+            process.traced[match[1] or match[2]] = True
 
     def _note_start(self, process: Process, thread: str) -> None:
         if self._started.get(process, thread) is None:
             self._started.set(process, thread, "")
 
     def _take_single(self, process: Process, match: re.Match[str], line: Line, ended: bool) -> None:
-        if match[1] == "GePlugin":
+        if match[1]:
             self._note_start(process, line.thread)
         option = self._singles.get(match[2]) or self._singles.get(match[2].replace(" ", "_"))
         if option is None:
             return
         process.informed = True
-        stage = "single init" if match[1] == "GePlugin" else "single session"
+        stage = "single init" if match[1] else "single session"
+        found = Map({option: make_text(match[3], line.size, ended)})
         if process.generation and stage == "single init":  # the block of this start comes after it
-            process.note(stage, Map({option: make_text(match[3], line.size, ended)}))
+            self._note(process, stage, found, line)
             return
         last = process.epochs[-1] if process.epochs else None
         known = last is not None and any(option in one.values for one in last.maps.get(stage, ()))
         if known and stage == "single init" and not (last is not None and last.has("init")):
             process.start_epoch(anew=True)
-        process.epoch.add(stage, Map({option: make_text(match[3], line.size, ended)}))
+        epoch = process.epoch
+        epoch.add(stage, found)
+        self._tail.set(found.values, option, line.size, lambda: epoch.add(stage, found))
+
+    def _note(self, process: Process, stage: str, found: Map, line: Line, whole: bool = False) -> None:
+        """Keep what may belong to an epoch that has not begun, with the lines that go on with its last text; not if that is ``whole``."""
+        process.note(stage, found)
+        if found.values:
+            self._tail.set(found.values, next(reversed(found.values)), line.size, lambda: process.note(stage, found), whole)
 
     def _parse_fields(self, stage: str, text: str, size: int, ended: bool) -> Values:
         """Return the fields of a line that options have: their texts may hold blanks and commas; only the last of a line can be cut."""
         known = (stage, text, size >= LONGEST_LINE or not ended)
         if known in self._parsed:
-            return self._parsed[known]
+            return dict(self._parsed[known])
         places = list(_FIELD.finditer(text))
         found: Values = {}
         for place, following in zip(places, [*places[1:], None], strict=False):
@@ -172,13 +192,21 @@ class AdapterLog:
         if len(self._parsed) >= _MOST_PARSED:
             self._parsed.clear()
         self._parsed[known] = found
-        return found
+        return dict(found)
 
     def _close(self, process: Process, thread: str, whole: bool) -> None:
         block = self._blocks.pop(process, thread)
-        if block is None or not block.values or not block.stage:
+        if block is None or not block.values:
             return
         found = block.close(whole)
+        if block.stage == _EARLY:
+            started = self._started.pop(process, thread)
+            if started is None:
+                self._early.set(process, thread, found)
+            else:
+                self._close_operator_block(process, found, started)
+            return
+        self._early.pop(process, thread)
         generation = next(one for one in load_generations() if one.name == block.title)
         process.generation = process.generation or generation.name
         if block.stage != "init":
@@ -189,6 +217,13 @@ class AdapterLog:
             self._started.pop(process, thread)
             return
         self._close_operator_block(process, found, self._started.pop(process, thread))
+
+    def _believe_early(self, process: Process) -> None:
+        """Let what was written before a start be what the engine got: it runs, and nothing else was written behind that start."""
+        for thread, found in list(self._early.list_threads(process).items()):
+            if self._started.get(process, thread) == "":
+                self._close_operator_block(process, found, self._started.pop(process, thread))
+            self._early.pop(process, thread)
 
     def _close_operator_block(self, process: Process, found: Map, started: str | None) -> None:
         """Keep the init options of an operator: they were in force only where it was the one that started the engine."""

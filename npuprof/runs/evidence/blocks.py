@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
 from npuprof.runs.evidence import Map, Process, Text, Values
@@ -115,10 +115,12 @@ class ByThread(Generic[Kept]):
 class Tail:
     """The text that was read last: a line without a head goes on with it."""
 
-    __slots__ = ("_key", "_lines", "_size", "_values")
+    __slots__ = ("_keep", "_key", "_lines", "_size", "_values", "_whole")
 
     def __init__(self) -> None:
         self._values: Values | None = None
+        self._keep: Callable[[], None] | None = None
+        self._whole = False
         self._key = ""
         self._size = 0
         self._lines = 0
@@ -128,9 +130,12 @@ class Tail:
         """Whether the next line may go on with it."""
         return self._values is not None
 
-    def set(self, values: Values, key: str, size: int) -> None:
-        """Remember the text that was read, and how long its line was."""
-        self._values, self._key, self._size, self._lines = values, key, size, 0
+    def set(self, values: Values, key: str, size: int, keep: Callable[[], None] | None = None, whole: bool = False) -> None:
+        """Remember the text that was read, and how long its line was; ``keep`` is called with each line that goes on with it.
+
+        A ``whole`` one is of those that have one line, so that the end of a file is no sign that it may go on.
+        """
+        self._values, self._key, self._size, self._lines, self._keep, self._whole = values, key, size, 0, keep, whole
 
     def clear(self) -> None:
         """Remember none."""
@@ -138,9 +143,11 @@ class Tail:
 
     def cut(self) -> None:
         """Let the text that was read last be one that may go on: nothing more is there yet."""
-        if self._values is not None:
+        if self._values is not None and not self._whole:
             found = self._values[self._key]
             self._values[self._key] = found._replace(more=f"{found.more}\n")
+            if self._keep is not None:
+                self._keep()
         self._values = None
 
     def go_on(self, raw: bytes) -> None:
@@ -153,6 +160,8 @@ class Tail:
             self._values = None
             return
         self._values[self._key] = continue_text(self._values[self._key], raw, self._size)
+        if self._keep is not None:
+            self._keep()
 
 
 def make_text(text: str, size: int, ended: bool) -> Text:

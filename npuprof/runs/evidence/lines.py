@@ -23,6 +23,8 @@ _SECOND_HEAD = re.compile(rb"\[[A-Z]{4,8}\] ?\w+\(\d+,[^)]*\):\d{4}-", re.ASCII)
 _STRANGERS = re.compile(rb"(?:\[[A-Z]{4,8}\] (?!FMK\(|GE\()\w+\(\d+,[^)\n]*\):\d{4}-[^\n]*\n)+", re.ASCII)
 #: How long the time of a line may be, what it consists of, and how many lines are remembered without theirs.
 _SHORTEST_TIME, _LONGEST_TIME, _TIME_BYTES, _MOST_LINES = 19, 30, b"0123456789-:.", 2048
+#: How a warning begins that the adapter gives to the logger of TensorFlow; the file before it may be named without its folder.
+_WARNING = b"[warning][tf_adapter]"
 _ANY_HEAD = re.compile(rb"\[\w+\] ?\w+\(\d+,|.{0,60}\d{4}-\d\d-\d\d[ -]\d\d:\d\d:\d\d\.\d", re.ASCII)
 
 
@@ -76,7 +78,8 @@ def parse_line(raw: bytes) -> Line | None:
     if match is None:
         return None
     origin = match[3].decode("ascii", "replace")
-    writer = "tf2" if origin.endswith("npu_wrapper.cpp") else "adapter" if "tf_adapter/" in origin else ""
+    named = "tf_adapter/" in origin or raw.startswith(_WARNING, match.end())
+    writer = "tf2" if origin.endswith("npu_wrapper.cpp") else "adapter" if named else ""
     if not writer:
         return None
     text = decode_text(raw[match.end() :])

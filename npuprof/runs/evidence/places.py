@@ -8,7 +8,7 @@ import stat
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple, Protocol
+from typing import IO, NamedTuple, Protocol
 
 from npuprof.model import Finding, NpuprofError, Place
 from npuprof.report.output import describe_os_error, is_handed_over, name_special_file, suggest_handing_over, take_ahead
@@ -17,7 +17,9 @@ from npuprof.report.output import describe_os_error, is_handed_over, name_specia
 _SUFFIXES = (".log", ".txt", ".out", ".err", ".pbtxt", "")
 #: The folders that plog and the adapter make themselves, below the one of a machine or of a run.
 _OWN_FOLDERS = frozenset(("plog", "debug", "run", "log", "graph", "extra-info"))
-_PLOG = re.compile(r"plog-(\d+)_(\d+)\.log")
+#: How the names of packed ones end.
+_PACKED = ".gz"
+_PLOG = re.compile(r"plog-(\d+)_(\d+)\.log(?:\.gz)?")
 _OF_PROCESS = re.compile(r"(\d+)_\d+")
 
 
@@ -53,7 +55,8 @@ def _walk(folder: str) -> Iterator[str]:
     for above, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
-            if not name.startswith(".") and os.path.splitext(name)[1] in _SUFFIXES:
+            suffix = os.path.splitext(name.removesuffix(_PACKED))[1]
+            if not name.startswith(".") and suffix in _SUFFIXES and (suffix or not name.endswith(_PACKED)):
                 yield os.path.join(above, name)
 
 
@@ -93,13 +96,39 @@ class _Rejoined:
         return piece or self._file.read(size)
 
 
+class _Unpacked:
+    """What was packed; where it is cut or broken, that is its end."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        import gzip
+        import zlib
+
+        self._file = gzip.GzipFile(fileobj=file)
+        self._faults = (EOFError, zlib.error)
+
+    def read(self, size: int, /) -> bytes:
+        """Return the next bytes. Raises OSError where it is packed in no way that is known."""
+        pieces, left = [], size
+        try:
+            while left > 0 and (piece := self._file.read1(left)):
+                pieces.append(piece)
+                left -= len(piece)
+        except self._faults:
+            pass
+        return b"".join(pieces)
+
+
+def _rejoin(ahead: bytes, file: Readable) -> Readable:
+    return _Rejoined(ahead, file) if ahead else file
+
+
 @contextmanager
 def open_source(path: str) -> Iterator[tuple[Readable, int | None]]:
     """Give the bytes of a file, and how many there were when it was opened: it may grow faster than it is read. Raises NpuprofError."""
     if path == "-":
         if sys.stdin is None or sys.stdin.closed:
             raise _build_unread_error(path, "it is closed")
-        yield sys.stdin.buffer, None
+        yield _rejoin(take_ahead(path), sys.stdin.buffer), None
         return
     try:
         handed = is_handed_over(path)
@@ -108,7 +137,10 @@ def open_source(path: str) -> Iterator[tuple[Readable, int | None]]:
             raise _build_unread_error(path, f"it is {name}, not a file", suggest_handing_over(path))
         with open(path, "rb") as file:
             ahead = take_ahead(path) if handed else b""
-            yield _Rejoined(ahead, file) if ahead else file, os.fstat(file.fileno()).st_size if stat.S_ISREG(mode) else None
+            if path.endswith(_PACKED):
+                yield _Unpacked(file), None
+            else:
+                yield _rejoin(ahead, file), os.fstat(file.fileno()).st_size if stat.S_ISREG(mode) else None
     except (OSError, ValueError) as error:
         raise _build_unread_error(path, describe_os_error(error, path)) from None
 

@@ -28,6 +28,7 @@ class _Processes:
     def __init__(self) -> None:
         self.found: dict[tuple[str, str, int | None], Process] = {}
         self.left_out = 0
+        self.torn: set[str] = set()  # the places of files that end within a line
         self._by_number: dict[int | None, list[Process]] = {}
 
     def get(self, place: str, before: str, pid: int | None) -> Process | None:
@@ -71,6 +72,7 @@ class _LogReader:
         self.place = ""
         self.attentive = False
         self.recalling = False
+        self.torn = False
         self._runs = Runs()
         self._periods = Periods()
         self._opener: tuple[AdapterLog | EngineLog, Process, Line] | None = None
@@ -163,6 +165,8 @@ class _LogReader:
 
     def finish_file(self) -> None:
         """End a file: whether the next one goes on where it ends is told by its first line."""
+        if self.torn:
+            self._processes.torn.add(self.place)
         self.adapter.tear()
         self._between = self.attentive = True
 
@@ -208,11 +212,28 @@ def read_evidence(paths: Sequence[str], tell: Callable[[str], None] = lambda tex
         found += [process for log in reader.tf2.values() for process in log.found]
     for process in processes.found.values():
         process.settle()
+        process.torn = process.torn or process.place in processes.torn
     told = [process for process in (*processes.found.values(), *found) if _says_anything(process)]
+    told = _spread_traces(told, list(processes.found.values()))
     remarks: tuple[str, ...] = ()
     if processes.left_out:
         remarks = (f"no more than {MOST_PROCESSES} processes are told apart; lines of others were left out",)
     return Evidence(told, len(sources), progress.size, remarks)
+
+
+def _spread_traces(told: list[Process], every: list[Process]) -> list[Process]:
+    """Return the processes that are told, each with the warnings that may be its own: standard error names no process."""
+    traced = [process for process in every if process.traced]
+    sessions = [process for process in told if not process.tf2]
+    if not traced:
+        return told
+    if not sessions:
+        return [*told, *traced]
+    names = {name for process in traced for name in process.traced}
+    for process in sessions:
+        for name in names - process.traced.keys():
+            process.traced[name] = len(sessions) == 1 and not any(process is one for one in traced)
+    return told
 
 
 def _says_anything(process: Process) -> bool:

@@ -14,15 +14,19 @@ _PIECE = 1 << 17  # what a processor has near at hand while it is searched for o
 _LONGEST = 1 << 18
 #: What stands in every line of interest: of any writer, and of the adapter where that wrote anything at all.
 _WORDS = (b"option", b"GEInit")
-_ADAPTER_WORDS = (b"GePlugin", b"session_manager.cc", b"OMPartition", b"jit_compile: ", b"_model_num :", b"train mode :")
-_ADAPTER_SIGNS = (b"TF_ADAPTER", b"tf_adapter/")
+_ADAPTER_WORDS = (b"GePlugin", b"session_manager.cc", b"OMPartition", b"jit_compile: ", b"_model_num :", b"train mode :", b" is deprecated")
+_ADAPTER_SIGNS = (b"TF_ADAPTER", b"tf_adapter")
 
 
 class Reader(Protocol):
-    """Who takes lines. It is ``attentive`` where it wants the next one too, whatever that is, ``recalling`` where it may know more."""
+    """Who takes lines. It is ``attentive`` where it wants the next one too, whatever that is, ``recalling`` where it may know more.
+
+    It is told whether the last stream was ``torn``: ended within a line.
+    """
 
     attentive: bool
     recalling: bool
+    torn: bool
 
     def take(self, raw: bytes, ended: bool) -> None:
         """Take a line without its end; of the last one of a file that may be missing."""
@@ -48,6 +52,7 @@ def scan_stream(stream: Readable, reader: Reader, tell: Callable[[int], None], m
             continue
         _scan_lines(rest + piece[:end] if rest else piece[:end], reader)
         rest = piece[end:][-_LONGEST:]
+    reader.torn = bool(rest)
     if rest:
         _scan_lines(rest, reader)
     return total

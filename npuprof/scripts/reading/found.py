@@ -22,6 +22,9 @@ COMMAND_LINE = "depends on the command line or its parameters"
 #: Begins the reason of a setting that is made after the last use of its object.
 TOO_LATE = "stands after "
 
+#: The reason of a text that cannot be written down: JSON and Python can name half of a pair.
+HALF_CHARACTER = "the text holds half a character, which UTF-8 has no bytes for"
+
 #: Stands before a path that begins in the folder of the script itself, wherever that lies; no text of a script holds it.
 HERE = "\ufdd0"
 

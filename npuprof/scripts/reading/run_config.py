@@ -14,6 +14,7 @@ from npuprof.scripts.reading.literals import format_expression
 from npuprof.scripts.reading.loops import list_written_pairs
 from npuprof.scripts.reading.made_classes import expand_partial, find_super_class
 from npuprof.scripts.reading.nested import NestedConfig, note_taken_configs
+from npuprof.scripts.reading.plain_values import make_plain
 from npuprof.scripts.reading.scopes import Scope
 from npuprof.scripts.reading.walk import Walk
 
@@ -137,7 +138,7 @@ def _report_argument(
         reason = UNSET
     if not reason:
         got, reason = _read_argument_value(CLASSES[cls], name, option, got)
-    if default is not None and option:
+    if default is not None:
         default = convert_option_value(option, default)[0]
     walk.add_setting(
         place, "run_config", key, name, value=got if not reason else None, reason=reason, kind=kind, written=written,
@@ -203,12 +204,11 @@ def _read_argument_value(made: catalog.ConfigClass, name: str, option: str | Non
 def convert_option_value(option: str | None, value: Any) -> tuple[Any, str]:
     """Return a Python value as the option stores it, and the reason where it cannot."""
     record = catalog.find_option(option) if option else None
-    if isinstance(value, bytes):
-        value = value.decode(errors="replace")
-    if record is not None and record.field == "i" and isinstance(value, bool):
+    value, reason = make_plain(value)
+    if reason or record is None:
+        return value, reason
+    if record.field == "i" and isinstance(value, bool):
         return int(value), ""
-    if record is not None and (record.field or record.kind) in ("b", "bool") and type(value) is int:
+    if (record.field or record.kind) in ("b", "bool") and type(value) is int:
         return bool(value), ""
-    if isinstance(value, (str, bool, int, float, list, dict)):
-        return value, ""
-    return (list(value), "") if isinstance(value, tuple) else (None, f"a {type(value).__name__} is no value of an option")
+    return value, ""

@@ -9,6 +9,7 @@ from npuprof.model import Finding, Place
 from npuprof.scripts.reading import atc, env
 from npuprof.scripts.reading.constants import ASSIGNMENT, Constants
 from npuprof.scripts.reading.found import TAKEN_BACK, Branch, FoundSetting, ImportedFile, Site
+from npuprof.scripts.reading.shell_flow import Flow
 from npuprof.scripts.reading.slurm import find_directive_exports, find_exports
 from npuprof.scripts.reading.variables import build_variable_setting, decode_text
 from npuprof.scripts.reading.words import Command, Word, parse_shell_commands
@@ -17,25 +18,12 @@ _WHOLE_ARRAY = re.compile(r"\$\{([A-Za-z_]\w*)\[@\]\}")
 _ATC = re.compile(rb"\batc\b")
 
 _PREFIX_WORDS = {
-    "nohup",
-    "time",
-    "exec",
-    "sudo",
-    "env",
-    "command",
-    "builtin",
-    "then",
-    "do",
-    "else",
-    "!",
-    "{",
-    "if",
-    "while",
-    "until",
-    "elif",
-}
+    "nohup", "time", "exec", "sudo", "env", "command", "builtin", "then", "do", "else", "!", "{", "if", "while", "until", "elif",
+}  # fmt: skip
 #: Branches around a command; Python takes half as many.
 MOST_BRANCHES = 200
+#: A variable of more characters is not put into its own next value.
+_LONGEST = 4096
 #: Commands that are run for what they answer.
 _TESTS = {"[", "[[", "test", "grep", "which", "command", "type", "!"}
 
@@ -79,9 +67,13 @@ class _Reading:
         self.sites: list[Site] = []
         self.branches: list[list[object]] = []
         self.constants = Constants(text, self.commands)
+        self.flow = Flow(text, self.commands)
+        self.text = text
         self.known = self.constants.values
         self.pending: dict[str, list[FoundSetting]] = {}
         self.exported: set[str] = set()
+        self.exports_all = False
+        self.places: dict[str, list[int]] = {}  #: where in ``found`` the exports of a variable are that may hold
         self.arrays: dict[str, tuple[tuple[Branch, ...], tuple[Word, ...]]] = {}
         self.before: Command | None = None
         self.test = ""
@@ -112,6 +104,7 @@ class _Reading:
         elif self.before and self.before[0].text in _TESTS:
             self.test = _shorten(f"({self.test}) and ({asked})") if self.test else asked
         self.before = command
+        self.flow.follow_command(command, bool(self.branches or self.test))
         if first == "}" and self.branches:
             self.branches.pop()
             return
@@ -151,14 +144,18 @@ class _Reading:
                 if word.items:
                     self._keep_array(variable, word)
                     continue
-                self._add_variable(variable, word, value, exported=self.plain or variable in self.exported)
+                self._add_variable(variable, word, value, exported=self.plain or self.exports_all or variable in self.exported)
             return
         for variable, word, value in given:
             self._add_variable(variable, word, value, exported=True)
-        if name in ("export", "declare", "typeset"):
+        if name == "export" and len(words) > 1 and words[1].text == "-n":
+            self._take_back([word.cut_prefix(0)._replace(parts=(word.text.partition("=")[0],)) for word in words[2:]])
+        elif name in ("export", "declare", "typeset"):
             self._process_export(words[1:], name == "export" or any(word.text.startswith("-") and "x" in word.text for word in words[1:]))
         elif name == "unset":
             self._take_back(words[1:])
+        elif name == "set":
+            self._set_flags(words[1:])
         elif name == "setenv" and len(words) >= 3 and re.fullmatch(r"[A-Za-z_]\w*", words[1].text):
             self._add_variable(words[1].text, words[1], words[2], exported=True)
         elif name.rpartition("/")[2] in ("sbatch", "srun"):
@@ -238,15 +235,38 @@ class _Reading:
                     )
                 )
 
+    def _set_flags(self, words: list[Word]) -> None:
+        """Note from where to where every variable is exported that is set: ``set -a``."""
+        for place, word in enumerate(words):
+            option = words[place + 1].text if word.text[1:] == "o" and place + 1 < len(words) else ""
+            if word.text[:1] in ("-", "+") and ("a" in word.text[1:] or option == "allexport"):
+                self.exports_all = word.text[0] == "-"
+
     def _add_variable(self, name: str, word: Word, value: Word, exported: bool) -> None:
         filled = value.fill_variables(self.known, but=name)
-        found = build_variable_setting(self.path, (word.line, word.column), name, filled.parts, self._current_branches())
+        around, places = self._current_branches(), self.places.setdefault(name, [])
+        last = self.found[places[-1]] if places else None
+        if last and last.written and len(last.written) <= _LONGEST and not (last.reason or last.unused or last.branches or around):
+            filled = filled.fill_variables({name: last.written})
+        reason = "depends on ~" if self.text.startswith(f"{name}=~", word.span[0]) else ""
+        found = build_variable_setting(self.path, (word.line, word.column), name, filled.parts, around, reason)
         if found is None:
             return
-        if exported:
-            self.found.append(found)
-        else:
+        found = found._replace(unused=self.flow.idle)
+        if not exported:
             self.pending.setdefault(name, []).append(found)
+            return
+        if found.reason.startswith("depends") and not around and not found.unused:
+            self._overrule(places, f"line {found.line} sets it again, to what {found.reason}")
+        places.append(len(self.found))
+        self.found.append(found)
+
+    def _overrule(self, places: list[int], why: str) -> None:
+        """Note that what was exported so far does not hold to the end."""
+        for place in places:
+            if not self.found[place].reason and not self.found[place].branches:
+                self.found[place] = self.found[place]._replace(reason=why)
+        places.clear()
 
     def _add_atc_command(self, words: list[Word]) -> None:
         scope = f"atc@{words[0].line}"
@@ -267,7 +287,8 @@ class _Reading:
             if value is None and place < len(flags) and not flags[place].text.startswith("--"):
                 value = flags[place].fill_variables(self.known)
                 place += 1
-            self.found.append(atc.build_flag_setting(self.path, word, name, value, scope, self._current_branches()))
+            flag = atc.build_flag_setting(self.path, word, name, value, scope, self._current_branches())
+            self.found.append(flag._replace(unused=self.flow.idle))
 
 
 def _format_words(words: list[Word]) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from npuprof import catalog
-from npuprof.model import Finding, Place
+from npuprof.model import Finding, Place, is_utf8
 from npuprof.scripts.reading.env import find_variable_key, read_variable_text
-from npuprof.scripts.reading.found import Branch, FoundSetting, ImportedFile, take_here_out
+from npuprof.scripts.reading.found import HALF_CHARACTER, Branch, FoundSetting, ImportedFile, take_here_out
 from npuprof.scripts.reading.source import LARGEST_SCRIPT
 
 #: Literal texts and, as one-tuples, what whoever reads the file would fill in.
@@ -41,6 +41,8 @@ def build_variable_setting(
     left = next((part[0] for part in parts if not isinstance(part, str)), "")
     reason = reason or (f"depends on {left}" if left else "")
     text, relative = take_here_out("".join(part for part in parts if isinstance(part, str)))
+    if not is_utf8(text):
+        text, reason = "", reason or HALF_CHARACTER
     value, reason = (None, reason) if reason else read_variable_text(key, text)
     return FoundSetting(
         path, *at, "env", key, name, None, None if reason else value, reason,

@@ -18,7 +18,7 @@ from npuprof.scripts.reading.calls import (
     merge_call_runs,
     reads_parameter,
 )
-from npuprof.scripts.reading.found import OF_HELPERS, Branch, Followed, FoundSetting, Site, take_here_out
+from npuprof.scripts.reading.found import HALF_CHARACTER, OF_HELPERS, Branch, Followed, FoundSetting, Site, take_here_out
 from npuprof.scripts.reading.literals import Unknown, fold_expression, format_expression
 from npuprof.scripts.reading.loops import unroll_loop
 from npuprof.scripts.reading.order import find_way_on, is_main_test, leaves_block
@@ -320,7 +320,7 @@ class Walk(ScriptView):
                 value.encode()
             return value, "", None
         except UnicodeEncodeError:
-            return None, "the text holds half a character, which UTF-8 has no bytes for", None
+            return None, HALF_CHARACTER, None
         except Unknown as unknown:
             if reads_parameter(node, scope):
                 self._depends = True

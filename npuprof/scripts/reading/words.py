@@ -72,9 +72,10 @@ class Word(Record):
 
 
 class Command(list[Word]):
-    """The words of one simple command; ``join`` is ``&&`` or ``||`` where that stands before it."""
+    """The words of one simple command; ``join`` is ``&&`` or ``||`` where that stands before it, ``parentheses`` are those around it."""
 
     join = ""
+    parentheses = 0
 
 
 def parse_shell_commands(text: str) -> Iterator[Command]:
@@ -107,6 +108,7 @@ class _WordReader:
         self.inner: list[tuple[int, int, int, int]] = []  #: what else runs: from where to where, the line, and where that begins
         self.waiting: list[str] = []
         self.join = ""
+        self.parentheses = 0
 
     @property
     def is_done(self) -> bool:
@@ -139,12 +141,13 @@ class _WordReader:
             elif char in ";&|()":
                 self.join = char * 2 if char in "&|" and text.startswith(char * 2, self.at) else ""
                 self.at += len(self.join) or 1
+                self.parentheses = max(0, self.parentheses + (char == "(") - (char == ")"))
                 return words
             elif char in "<>":
                 self.at += 1
             else:
                 if not words:
-                    words.join = self.join
+                    words.join, words.parentheses = self.join, self.parentheses
                 words.append(self._parse_word())
         return words
 

@@ -1,0 +1,120 @@
+"""Presets, versions, revisions and stores, as TAB offers them: read from folders and from the files of git, no program is started."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+
+from npuprof.model import NpuprofError
+from npuprof.store import BUILTIN, Folder, find_repository_top, find_store, open_builtin_store
+
+#: A word to offer, and what it means.
+Candidate = tuple[str, str]
+
+
+def find_specs(store: str | None, current: str) -> Iterator[Candidate]:
+    """Yield presets; behind ``@`` the versions of one, and the revisions there are; behind ``+`` what may be laid over."""
+    from npuprof.store.parents import is_source_reference
+
+    stacked, plus, last = current.rpartition("+")
+    name, at, _ = last.partition("@")
+    before = f"{stacked}{plus}"
+    if last.startswith(BUILTIN):
+        yield from ((f"{before}{BUILTIN}{one}", "") for one in open_builtin_store().names())
+        return
+    if last.startswith("bu"):  # shorter, it would stand in the way of presets
+        yield f"{before}{BUILTIN}", "what npuprof ships"
+    if is_source_reference(last):
+        yield from ((f"{before}{word}", "") for word in _list_source_words(store, last))
+        return
+    if at:
+        refs = list_refs(store)
+        versions = [ref.rpartition("/v")[2] for ref in refs if ref.startswith(f"{name}/v")]
+        yield from ((f"{before}{name}@{one}", "") for one in (*reversed(versions), "HEAD", *(ref for ref in refs if "/v" not in ref)))
+        return
+    home = find_store(store, os.environ)
+    yield from ((f"{before}{one}", "") for one in home.list_names_beginning(last))
+    with suppress(NpuprofError):
+        yield from ((f"{before}{name}:", "") for name in _list_sources_of(home))
+
+
+def list_next_versions(store: str | None, name: str) -> Iterator[Candidate]:
+    """Yield the numbers that may be the next release of a preset: what is released is read from the names of tags."""
+    from npuprof.store.versions import parse_version_text
+
+    released = [
+        found.number for ref in list_refs(store) if ref.startswith(f"{name}/v") and (found := parse_version_text(ref[len(name) + 1 :]))
+    ]
+    if not released:
+        yield "1.0.0", "the first"
+        return
+    major, minor, patch = max(released)
+    yield f"{major}.{minor}.{patch + 1}", "text only"
+    yield f"{major}.{minor + 1}.0", "anything else that takes effect"
+    yield f"{major + 1}.0.0", "numerics, or a key is gone"
+
+
+def find_stores(current: str) -> Iterator[Candidate]:
+    """Yield the stores that have names; the shell itself offers folders where none of these is meant."""
+    names = [BUILTIN]
+    with suppress(NpuprofError):
+        names += (f"{name}:" for name in list_sources(None))
+    yield from ((name, "") for name in names)
+    if not current:
+        with os.scandir() as entries:
+            yield from ((f"{entry.name}/", "") for entry in entries if entry.is_dir() and not entry.name.startswith("."))
+
+
+def list_sources(store: str | None) -> list[str]:
+    """Return the names of the sources of a store. Raises NpuprofError."""
+    return _list_sources_of(find_store(store, os.environ))
+
+
+def _list_sources_of(home: Folder) -> list[str]:
+    if not home.project_file:  # what reads sources takes as long to import as all the rest
+        return []
+    from npuprof.store.sources.reading import find_sources
+
+    return list(find_sources(home).project.sources)
+
+
+def _list_source_words(store: str | None, current: str) -> Iterator[str]:
+    """Yield the presets of a source; behind ``@`` the versions of one."""
+    source, _, rest = current.partition(":")
+    name, at, _ = rest.partition("@")
+    from npuprof.store.sources.mirror import find_mirror_folder
+    from npuprof.store.sources.reading import find_sources
+
+    there = find_sources(find_store(store, os.environ)).open_source(source)
+    if not at:
+        yield from (f"{source}:{one}" for one in there.names())
+        return
+    from npuprof.store.sources.released import read_kept_tags
+
+    kept = read_kept_tags(there.locked)  # what a version means is what it was when the source was locked
+    refs = sorted(one.tag for one in kept) if kept is not None else _list_folder_refs(find_mirror_folder(there.locked.url))
+    refs = [ref for ref in refs if not ref.endswith(".yanked")]
+    yield from (f"{source}:{name}@{ref.rpartition('/v')[2]}" for ref in reversed(refs) if ref.startswith(f"{name}/v"))
+
+
+def list_refs(store: str | None) -> list[str]:
+    """Return the tags and branches of the repository around the store, read from its files: no program is started."""
+    top = find_repository_top(os.path.realpath(find_store(store, os.environ).root))
+    git = os.path.join(top, ".git")
+    return _list_folder_refs(git) if top and os.path.isdir(git) else []
+
+
+def _list_folder_refs(git: str) -> list[str]:
+    """Return the tags and branches that a repository's folder holds."""
+    found: set[str] = set()
+    try:
+        with open(os.path.join(git, "packed-refs"), encoding="utf-8", errors="replace") as file:
+            found.update(line.split(" ", 1)[1].strip() for line in file if " refs/" in line)
+    except OSError:
+        pass
+    for kind in ("refs/tags", "refs/heads"):
+        base = os.path.join(git, kind)
+        for folder, _, names in os.walk(base):
+            found.update(f"{kind}/{os.path.relpath(os.path.join(folder, name), base)}" for name in names)
+    return sorted(ref.split("/", 2)[2] for ref in found if ref.startswith(("refs/tags/", "refs/heads/")))

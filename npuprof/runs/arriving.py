@@ -1,0 +1,65 @@
+"""Whether a setting arrived at all: what an empty text proves, and what a warning of the adapter does.
+
+An option that came in another field of the map than the adapter reads is 0, false or an empty text there. Of a text, empty may mean
+either; a number or a switch has a text whatever came, and none only where nothing did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from npuprof.catalog.wire import Wire, load_generations
+from npuprof.runs.evidence import Epoch, Process
+from npuprof.runs.evidence.adapter_log import GLOBAL
+from npuprof.runs.found import ABSENT, CANNOT_TELL, CHANGED, Verdict
+
+EMPTY = "as where nobody set it: the key never came, or came empty, or as another type"
+NEVER_CAME = "its line is empty, which it is only where the key never came"
+_WARNED = "the key came: the adapter warns that it is deprecated, which does not say with what value"
+#: Forms of which every value has a text.
+_ALWAYS_WRITTEN = frozenset(("flag", "number", "mode", "word"))
+
+
+def is_empty(wire: Wire, texts: Sequence[str]) -> bool:
+    """Return whether the texts that stand where nobody set an option are empty ones; None is what init_resource was not given."""
+    return tuple(texts) == ("",) and not wire.needs
+
+
+def never_came(wire: Wire, process: Process) -> bool:
+    """Return whether a text that nobody set, or a map without the key, proves that the key never came.
+
+    What only the engine gets may have come too late; and what init_resource was given no session shows. The beginning has to be there:
+    an adapter that writes the block of init options with each operator does not show that it is.
+    """
+    if wire.form not in _ALWAYS_WRITTEN or wire.key_forms or not (wire.session or (wire.graph and not wire.init)):
+        return False
+    if (
+        process.pid is None or process.generation != load_generations()[0].name or process.torn or process.crowded
+    ):  # what comes later may have it
+        return False
+    if any(one.crowded or one.doubtful or _is_in_single_line(wire, one) for one in process.epochs):
+        return False
+    return all(one.has("init") and one.late != GLOBAL and not _is_of_resource(one) for one in process.epochs)
+
+
+def _is_in_single_line(wire: Wire, epoch: Epoch) -> bool:
+    """Return whether a line of its own has a text of an option: that of a session whose block is lost, maybe."""
+    singles = [one.values for stage in ("single init", "single session") for one in epoch.maps.get(stage, ())]
+    return any(values[wire.name].text for values in singles if wire.name in values)
+
+
+def _is_of_resource(epoch: Epoch) -> bool:
+    """Return whether init_resource started the engine: it writes None for what it was not given."""
+    return any(text.text == "None" for one in epoch.maps.get("init", ()) for text in one.values.values())
+
+
+def tell_trace(found: Verdict, process: Process) -> Verdict:
+    """Return a verdict with what it means that the adapter warned of the option, which it does not of one that never came."""
+    if found.setting not in process.traced:
+        return found
+    own = process.traced[found.setting]
+    if found.state == ABSENT:
+        return found._replace(state=CHANGED, found=("",), note=_WARNED if own else "")
+    if own and ((found.state == CHANGED and found.note == EMPTY) or (found.state == CANNOT_TELL and not found.note)):
+        return found._replace(note=_WARNED)
+    return found

@@ -1,0 +1,160 @@
+"""What proves that a setting never arrived, and what only looks like it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from logged import INIT, write_block, write_engine_line, write_line
+from logged import write_run as write_least
+
+from npuprof.runs.evidence.reading import read_evidence
+from npuprof.runs.verdicts import judge_process
+
+SKIPPED = write_line("[GEOP] GePlugin global, skip GePlugin init", "geop_npu.cc")
+OF_RESOURCE = {"ge.exec.opWaitTimeout": "None"}
+#: What nobody set, beside that of every run here.
+WAITS = {"ge.exec.opWaitTimeout": "", "op_wait_timeout": ""}
+UNSET = {
+    "ge.externalWeight": "", "external_weight": "", "ge.topoSortingMode": "", "topo_sorting_mode": "", "ge.exec.variable_acc": "",
+    "ge.graphSliceMode": "",
+}  # fmt: skip
+SET = {"ge.externalWeight": "1", "external_weight": "1"}
+
+
+def write_run(init: Mapping[str, str] = {}, session: Mapping[str, str] = {}, pid: int = 100) -> str:
+    return write_least({**WAITS, **init}, {**UNSET, **session}, pid=pid)
+
+
+def judge(folder: Path, *texts: str, **options: Any) -> dict[str, tuple[str, str]]:
+    for number, text in enumerate(texts):
+        (folder / f"{number}.log").write_text(text)
+    (process,) = read_evidence([str(folder)]).processes
+    return {verdict.setting: (verdict.state, verdict.note) for verdict in judge_process(options, process)}
+
+
+@pytest.mark.parametrize(
+    ("text", "setting", "value", "state"),
+    [
+        (write_run(), "external_weight", True, "absent"),
+        (write_run(), "external_weight", False, "absent"),
+        (write_run(), "topo_sorting_mode", 1, "absent"),
+        (write_run(), "hccl_timeout", 7, "absent"),
+        (write_run({}, {"ge.topoSortingMode": "0", "topo_sorting_mode": "0"}), "topo_sorting_mode", 1, "changed"),
+        (write_run() + write_run({}, SET), "external_weight", True, "changed"),  # it came at another start
+        (write_run(), "op_wait_timeout", 7, "changed"),  # it may have come when the engine was running
+        (write_run(), "graph_slice", "x", "changed"),  # it may have come empty, or as a number
+        (write_run(), "dump_path", "/d", "changed"),  # it may not have been read
+        (write_run(), "deterministic", 1, "changed"),
+        (write_run() + SKIPPED + write_run(), "external_weight", True, "changed"),  # init_resource may have been given it
+        (write_run(OF_RESOURCE), "external_weight", True, "changed"),
+    ],
+)
+def test_only_a_text_that_every_value_has_shows_by_its_lack_that_a_key_never_came(
+    tmp_path: Path, text: str, setting: str, value: Any, state: str
+) -> None:
+    assert judge(tmp_path, text, **{setting: value})[setting][0] == state
+
+
+def test_a_log_that_ends_within_a_line_does_not_show_that_a_key_never_came(tmp_path: Path) -> None:
+    assert judge(tmp_path, write_run(), external_weight=True)["external_weight"][0] == "absent"
+    assert judge(tmp_path, write_run()[:-3], external_weight=True)["external_weight"][0] == "changed"
+    assert judge(tmp_path, write_run() + "[INFO] FMK(100,pyt", external_weight=True)["external_weight"][0] == "changed"
+    begun = write_line("Session options: ", "session_manager.cc")
+    assert judge(tmp_path, write_run() + begun, external_weight=True)["external_weight"][0] == "changed"
+
+
+def test_a_single_line_with_a_text_shows_that_a_key_came(tmp_path: Path) -> None:
+    line = write_line("[GEOP] variable_acceleration :1", "session_manager.cc")
+    assert judge(tmp_path, write_run() + line, variable_format_optimize=True)["variable_format_optimize"][0] == "changed"
+
+
+def test_what_only_graphs_have_says_nothing_of_the_start_of_the_engine(tmp_path: Path) -> None:
+    """A mode of training gives its graphs a precision of its own."""
+    graph = write_block("Graph options: ", {"ge.exec.overflow": "1", "ge.exec.precision_mode": "allow_mix_precision"}, file="geop_npu.cc")
+    assert judge(tmp_path, graph, precision_mode="force_fp16")["precision_mode"][0] == "cannot tell"
+    start = write_line("[GePlugin] graph run mode : 1", "ge_plugin.cc")
+    found = judge(tmp_path, start + write_run() + graph, precision_mode="allow_mix_precision")
+    assert found["precision_mode"][0] == "cannot tell", "the block of the start has no line of it"
+    found = judge(tmp_path, start + graph, precision_mode="allow_mix_precision")
+    assert found["precision_mode"][0] == "cannot tell", "the block of the start is not there"
+
+
+def test_which_of_two_precisions_wins_is_known_where_the_adapter_is(tmp_path: Path) -> None:
+    both = {"ge.exec.precision_mode": "force_fp16", "ge.exec.precision_mode_v2": "fp16"}
+    lines = [write_engine_line(f"GE option: {key}, value: {text}.", "GEInitializeImpl") for key, text in both.items()]
+    assert judge(tmp_path, "".join(lines), precision_mode="force_fp16")["precision_mode"][0] == "cannot tell"
+    assert judge(tmp_path, write_run(both), precision_mode="force_fp16")["precision_mode"][0] == "changed"
+
+
+EARLY = write_block("init option:", {"ge.deterministic": "1", "ge.graphRunMode": "1"}, file="npu_sys_ctl_ops.cc")
+STARTED = write_line("[GePlugin] graph run mode : 1", "ge_plugin.cc")
+ALREADY = write_line("[GePlugin] Ge has already initialized", "ge_plugin.cc")
+
+
+def write_operator(started: str, deterministic: str) -> str:
+    return started + write_block("init options: ", {**INIT, "ge.deterministic": deterministic}, file="geop_npu.cc")
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "state"),
+    [
+        (STARTED + EARLY + write_operator(ALREADY, "0"), 1, "in force"),
+        (STARTED + EARLY + write_operator(ALREADY, "0"), 0, "too late"),
+        (STARTED + EARLY, 1, "in force"),
+        (write_operator(STARTED, "0") + ALREADY + EARLY, 1, "too late"),
+        (EARLY + STARTED + write_operator(ALREADY, "0"), 1, "in force"),
+        (EARLY + STARTED + write_operator(ALREADY, "0"), 0, "too late"),
+        (EARLY + STARTED, 1, "cannot tell"),  # the block of its operator may follow
+        (EARLY + write_operator(STARTED, "0") + write_operator(ALREADY, "1"), 1, "too late"),
+        (EARLY + write_operator(ALREADY, "0"), 1, "cannot tell"),
+        (EARLY, 1, "cannot tell"),
+    ],
+)
+def test_an_operator_that_starts_the_engine_by_itself_tells_with_what(tmp_path: Path, text: str, value: int, state: str) -> None:
+    (tmp_path / "plog-100_1.log").write_text(text)
+    found = read_evidence([str(tmp_path)]).processes
+    assert [judge_process({"deterministic": value}, process)[0].state for process in found] in ([state], [] if text == EARLY else [state])
+
+
+WARNING = "2026-05-04 03:02:01.123456: W {file}:812] {text}\n"
+NOW = "[warning][tf_adapter] Option '{}' is deprecated and will be removed in future version."
+THEN = "The {} option IS DEPRECATED. It will be removed in a future version."
+
+
+@pytest.mark.parametrize("file", ["npu_attrs.cc", "tf_adapter/util/npu_attrs.cc", "/build/tf_adapter/util/npu_attrs.cc"])
+def test_a_warning_of_an_option_proves_that_it_came_and_not_its_value(tmp_path: Path, file: str) -> None:
+    warned = WARNING.format(file=file, text=NOW.format("variable_format_optimize"))
+    warned += WARNING.format(file=file, text=NOW.format("enable_data_pre_proc"))
+    options = {"variable_format_optimize": True, "enable_data_pre_proc": True, "external_weight": True}
+    assert {name: state for name, (state, _) in judge(tmp_path, write_run(), **options).items()} == {
+        "variable_format_optimize": "absent",
+        "enable_data_pre_proc": "cannot tell",
+        "external_weight": "absent",
+    }
+    found = judge(tmp_path, write_run(), warned, **options)
+    assert {name: state for name, (state, _) in found.items()} == {
+        "variable_format_optimize": "changed",
+        "enable_data_pre_proc": "cannot tell",
+        "external_weight": "absent",
+    }
+    assert {name for name, (_, note) in found.items() if "the key came" in note} == {"variable_format_optimize", "enable_data_pre_proc"}
+
+
+def test_the_warning_of_one_of_several_processes_keeps_all_from_being_called_absent(tmp_path: Path) -> None:
+    (tmp_path / "err").write_text(WARNING.format(file="tf_adapter/util/npu_attrs.cc", text=THEN.format("variable_format_optimize")))
+    for pid in (1, 2):
+        (tmp_path / f"{pid}.log").write_text(write_run(pid=pid))
+    processes = read_evidence([str(tmp_path)]).processes
+    verdicts = [judge_process({"variable_format_optimize": True}, process)[0] for process in processes]
+    assert [(one.state, "the key came" in one.note) for one in verdicts] == [("changed", False)] * 2
+
+
+def test_warnings_alone_are_told_as_what_came(tmp_path: Path) -> None:
+    warned = WARNING.format(file="tf_adapter/util/npu_attrs.cc", text=THEN.format("op_debug_level"))
+    found = judge(tmp_path, warned, op_debug_level=1, hccl_timeout=7)
+    assert {name: state for name, (state, _) in found.items()} == {"op_debug_level": "cannot tell", "hccl_timeout": "cannot tell"}
+    assert "the key came" in found["op_debug_level"][1]
+    assert "the key came" not in found["hccl_timeout"][1]
