@@ -6,7 +6,8 @@ import os
 from collections.abc import Callable, Iterator
 
 from npuprof.model import Context
-from npuprof.store import Folder, find_repository_top, spec
+from npuprof.store import Folder, spec
+from npuprof.store.around import find_repository_top
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

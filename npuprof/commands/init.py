@@ -12,6 +12,7 @@ from npuprof.model import Finding, NpuprofError
 from npuprof.report import output
 from npuprof.report.answer import Answer
 from npuprof.report.text import format_count
+from npuprof.store.around import find_repository_top
 
 #: The shipped preset that a new store starts with, together with all it extends.
 _SAMPLE = "bert-training"
@@ -90,7 +91,7 @@ class Init(Verb):
         there = "" if os.path.realpath(self.folder) == os.path.realpath(".") else quote(self.folder)
         place = f", in {there}:" if there else ":"
         yield f"{format_count(len(files), 'file')} {done}; next{place} npuprof list, npuprof show {_SAMPLE}, npuprof git install"
-        if not self.dry_run and store.find_repository_top(os.path.realpath(self.folder)):
+        if not self.dry_run and find_repository_top(os.path.realpath(self.folder)):
             git = f"git -C {there} add" if there else "git add"
             yield f"commit them all, as npuprof commit takes presets only: {git} {' '.join(_list_tops(files))}"
 
@@ -162,7 +163,7 @@ def _find_store_around(folder: str) -> str:
     named = os.environ.get("NPUPROF_STORE", "")
     if named and named != "builtin:" and os.path.isdir(named) and f"{folder}/".startswith(f"{os.path.realpath(named)}/"):
         return os.path.realpath(named)
-    top = store.find_repository_top(folder)
+    top = find_repository_top(folder)
     above = os.path.dirname(folder)
     while above != os.path.dirname(above) and f"{above}/".startswith(f"{top}/"):
         if os.path.basename(above) == "profiles" and os.path.isdir(above) and store.Folder(above).names():

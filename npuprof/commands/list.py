@@ -15,7 +15,8 @@ from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.report.tables import Table
 from npuprof.resolve.config import Config
-from npuprof.store import Folder, ReadOnceStore, has_release_tags, is_profile_name, spec
+from npuprof.store import Folder, ReadOnceStore, is_profile_name, spec
+from npuprof.store.around import has_release_tags
 from npuprof.store.parents import find_extended_profile, is_source_reference
 from npuprof.store.sources.mirror import is_untold
 

@@ -13,7 +13,8 @@ from npuprof.commands.verb import Verb, argument, flag
 from npuprof.model import Context, Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.report.text import format_count
-from npuprof.store import Folder, find_repository_top, spec
+from npuprof.store import Folder, spec
+from npuprof.store.around import find_repository_top
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from npuprof.compare.sides import StoreSide
 from npuprof.model import Finding, NpuprofError, did_you_mean
-from npuprof.store import Folder, has_release_tags
+from npuprof.store import Folder
+from npuprof.store.around import has_release_tags
 from npuprof.store.parents import is_source_reference
 from npuprof.store.revision import Revision
 

@@ -8,7 +8,8 @@ import re
 from npuprof.model import Context, NpuprofError
 from npuprof.report.output import read_plain_file
 from npuprof.resolve.config import Config
-from npuprof.store import Folder, has_sparse_checkout, spec
+from npuprof.store import Folder, spec
+from npuprof.store.around import has_sparse_checkout
 from npuprof.store.repository import TreeFile
 from npuprof.store.revision import Revision
 from npuprof.store.worktree import find_work_tree_layout, list_absent_files

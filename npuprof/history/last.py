@@ -8,7 +8,8 @@ from npuprof.catalog import values
 from npuprof.history.timeline import Timeline
 from npuprof.model import NpuprofError, Path, TomlValue
 from npuprof.resolve.config import Config
-from npuprof.store import find_repository_top, revisions, spec
+from npuprof.store import revisions, spec
+from npuprof.store.around import find_repository_top
 from npuprof.store.commits import Commit
 
 

@@ -10,8 +10,9 @@ from npuprof import document
 from npuprof.document.profile import Profile
 from npuprof.history.quick import derive_document
 from npuprof.model import Finding, NpuprofError, Origin
-from npuprof.store import build_clash_finding, read_once
+from npuprof.store import read_once
 from npuprof.store.commits import Commit, walk_commits
+from npuprof.store.problems import build_clash_finding
 from npuprof.store.repository import CLASH, Repository, TreeFile
 from npuprof.store.revision import Revision
 from npuprof.store.sources.beside import list_project_paths

@@ -8,7 +8,7 @@ from typing import Any
 
 from npuprof.model import Record
 from npuprof.scripts.reading.found import FoundSetting
-from npuprof.store import find_repository_top
+from npuprof.store.around import find_repository_top
 
 
 class Note:

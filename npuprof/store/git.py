@@ -12,7 +12,7 @@ from typing import IO, NamedTuple
 
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.output import read_plain_file
-from npuprof.store import find_repository_top
+from npuprof.store.around import find_repository_top
 from npuprof.store.bare import is_own_folder
 
 TYPE_CHECKING = False

@@ -17,7 +17,8 @@ import re
 from npuprof import document
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin, Record
-from npuprof.store import BUILTIN, Folder, ReadOnceStore, build_missing_finding, is_profile_name
+from npuprof.store import BUILTIN, Folder, ReadOnceStore, is_profile_name
+from npuprof.store.problems import build_missing_finding
 from npuprof.store.sources.vendored import VendoredCopy
 from npuprof.store.versions import parse_version_request
 

@@ -8,7 +8,8 @@ from npuprof.document.profile import ASKED, Profile, Yank
 from npuprof.model import Finding, NpuprofError, Origin, Record
 from npuprof.resolve.digests import FORM, compute_preset_digest
 from npuprof.resolve.lineages import Lineages
-from npuprof.store import BUILTIN, Folder, has_release_tags
+from npuprof.store import BUILTIN, Folder
+from npuprof.store.around import has_release_tags
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

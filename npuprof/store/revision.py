@@ -11,8 +11,9 @@ from typing import NamedTuple
 from npuprof import document
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin, Place
-from npuprof.store import ReadOnceStore, build_clash_finding, build_missing_finding, build_outside_finding, is_profile_name
+from npuprof.store import ReadOnceStore, is_profile_name
 from npuprof.store.layout import Layout
+from npuprof.store.problems import build_clash_finding, build_missing_finding, build_outside_finding
 from npuprof.store.repository import CLASH, Repository, TreeFile, shorten_commit
 from npuprof.store.versions import Version
 

@@ -355,7 +355,11 @@ class Workspace:
         name = self._find_name_in_store(path)
         if home is not None and name:
             return home.profile(name)
-        return self._laid.get(path) or store.read_profile_file(path, home)
+        if path in self._laid:
+            return self._laid[path]
+        from npuprof.store.one_file import read_profile_file
+
+        return read_profile_file(path, home)
 
     def lay_over(self, document: Document) -> None:
         """Let what a preset of the store, or a file, holds be another text from here on: one that may be written."""
@@ -408,7 +412,9 @@ def _refuse_other_npuprof(home: Folder) -> None:
 
 def _build_absent_reader(home: Folder) -> Callable[[str], bytes | None]:
     def read_absent_file(name: str) -> bytes | None:
-        if not store.has_sparse_checkout(home.root):
+        from npuprof.store.around import has_sparse_checkout
+
+        if not has_sparse_checkout(home.root):
             return None
         from npuprof.store import worktree
 

@@ -9,8 +9,9 @@ from contextlib import suppress
 from npuprof.document import parse_document
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin, Place
-from npuprof.store import ReadOnceStore, build_missing_finding, is_profile_name
+from npuprof.store import ReadOnceStore, is_profile_name
 from npuprof.store.layout import Layout
+from npuprof.store.problems import build_missing_finding
 from npuprof.store.sources import project as projects
 from npuprof.store.sources.lock import LockedSource
 from npuprof.store.sources.mirror import TextCache, advise_sync_of, open_mirror, require_commit

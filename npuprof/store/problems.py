@@ -1,0 +1,73 @@
+"""What is said where a store, or a preset of it, is not there or cannot be read."""
+
+from __future__ import annotations
+
+import os
+
+from npuprof.model import Finding, Origin, Place
+from npuprof.report.output import UnfitFileError, describe_os_error
+from npuprof.wording import say_option
+
+
+def build_no_store_finding() -> Finding:
+    """Return that there is no store in this folder or above."""
+    return Finding(
+        "NP010",
+        "no store of presets was found",
+        "npuprof looks for a folder 'profiles' here and in every folder above.",
+        "go to a project that has one, make one with npuprof init, or name it with "
+        f"{say_option('store')}; 'builtin:' is the store npuprof ships",
+    )
+
+
+def build_no_folder_finding(asked: str, given: bool) -> Finding:
+    """Return that what was named as the store is no folder: by the option where it was ``given``, else by the variable."""
+    what = f"the store {asked!r} is not a folder"
+    origin = say_option("store") if given else "$NPUPROF_STORE"
+    return Finding("NP010", what, f"It was named by {origin}.", "name a folder that holds presets, or make one: npuprof init")
+
+
+def build_project_folder_finding(asked: str, given: bool) -> Finding:
+    """Return that what was named as the store is the folder of a project that has one."""
+    inner = os.path.join(asked, "profiles").removeprefix("./")
+    what = f"{asked!r} is no store of presets: those are in {inner}"
+    return Finding("NP010", what, "", f"write {say_option('store', inner)}" if given else f"set NPUPROF_STORE={inner}")
+
+
+def build_missing_finding(code: str, name: str, label: str, hint: str, asked: Origin | None) -> Finding:
+    """Return that a store has no profile of a name; of a parent, at the reference to it."""
+    if asked is None:
+        return Finding(code, f"there is no profile {name!r} in {label}", "", hint)
+    what = f"{asked.profile} extends {name!r}, which is not in {label}"
+    why = "Without its parent a profile has no meaning."
+    return Finding("NP101", what, why, hint, asked, "profile.extends", (asked.profile,))
+
+
+def build_clash_finding(name: str, paths: tuple[str, str], asked: Origin | None = None) -> Finding:
+    """Return that a file outside the store has the name of a preset in it."""
+    what = f"{name!r} names two presets: {paths[0]} and {paths[1]}"
+    why = "A preset outside the store is called by its path from the folder of npuprof.toml, and a name has to mean one file."
+    return Finding("NP014", what, why, "rename one of the two files", asked, "", (name,), None if asked else Place(paths[1]))
+
+
+def build_outside_finding(source: str, name: str, asked: Origin | None, outside: bool = False) -> Finding:
+    """Return that a preset's file is a link that leads out of the store; of a preset ``outside`` of it, that it is a link at all."""
+    what, hint = f"{source} is a link that leads out of the store", "copy the file into the store"
+    why = "A store is shared as it is; what lies outside it would be missing elsewhere."
+    if outside:
+        what, hint = f"{source} is a link, or lies below one", "put the file itself there"
+        why = "Of presets outside the store no link is followed: where it leads is the machine's own affair."
+    return Finding("NP005", what, why, hint, asked, "", (name,), None if asked else Place(source))
+
+
+def build_unreadable_finding(source: str, error: Exception) -> Finding:
+    """Return that a file or a folder cannot be read, and why."""
+    reason = describe_os_error(error, source)
+    hint = (
+        "rename the folder"
+        if isinstance(error, IsADirectoryError)
+        else "put a file there"
+        if isinstance(error, UnfitFileError)
+        else "check the path and its permissions"
+    )
+    return Finding("NP003", f"cannot read {source}: {reason}", "", hint, where=Place(source))
