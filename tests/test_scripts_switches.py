@@ -53,6 +53,20 @@ def test_what_a_condition_switches_on_is_a_mixin(text: str, mixins: dict[str, st
     assert "Not carried over" not in family.files.get("train", "") or "FLAGS.path" in text or "dump_pth" in text or "False" in text
 
 
+def test_a_mixin_says_what_else_its_condition_switches_on_that_depends_on_the_run() -> None:
+    path = 'custom_op.parameter_map["dump_path"].s = tf.compat.as_bytes(FLAGS.dump_path)\n'
+    switch = 'if FLAGS.data_dump:\n    custom_op.parameter_map["enable_dump"].b = True\n'
+    family = made_of({
+        "a.py": f"{USED}{switch}    {path}",
+        "b.py": f"{USED}{switch}    {path}",
+        "c.py": f"{USED}{switch}",
+        "d.py": f"{USED}{path}if FLAGS.profiling:\n    {PROFILING}",  # not behind the test
+    })  # fmt: skip
+    told = "a.py:9 and 1 more: dump_path: depends on the command line or its parameters (FLAGS.dump_path)"
+    assert f"\n# Not carried over:\n# {told}\n" in family.files["mixins/dump"]
+    assert "Not carried over" not in family.files["mixins/profiling"]
+
+
 def test_equal_settings_of_several_scripts_are_one_mixin() -> None:
     family = made_of({f"{name}.py": f"{USED}if FLAGS.{name}_dump:\n    {DUMP}" for name in "abc"})
     assert list(family.switches) == ["mixins/dump"]
