@@ -350,6 +350,23 @@ TYPED = [
     ("explain hccl_timeout", 2, "npuprof option hccl_timeout tells what it is", "npuprof explain SPEC hccl_timeout"),
     ("explain bert", 2, "Name a key: npuprof show bert"),
     ("list profiles", 2, "--store FOLDER another store"),
+    ("log bert held", 2, "it is a preset: npuprof diff bert held compares the two"),
+    ("option '*timeout*'", 2, "npuprof options timeout lists those"),
+    # what a shell would have said otherwise
+    ("set bert export HCCL_ALGO=ring", 2, "write env.HCCL_ALGO=ring, without the word"),
+    ("set bert --env HCCL_ALGO=ring", 2, "env.NAME=VALUE, without a flag"),
+    ("set bert --atc log=error", 2, "atc.NAME=VALUE, without a flag"),
+    ("scan '*.py'", 2, "leave its quotes to the shell, or name the folder: ."),
+    ("scan 'src/**/*.py'", 2, "or name the folder: src"),
+    ("import https://example.org/train.py", 2, "fetch it first"),
+    ("log -5 bert", 2, "--number"),
+    ("show bert -f json", 2, "--format"),
+    # a folder as the new name, a list without parentheses, a source without a name
+    ("copy bert nlp/", 2, "write nlp/bert"),
+    ("rename bert nlp/", 2, "write nlp/bert"),
+    ("list --where 'hccl_timeout in 600,700'", 2, "ends before the first comma", "write 'hccl_timeout in (600,700)'"),
+    ("list --where 'hccl_timeout in 600, 700 and deterministic == 1'", 2, "write 'hccl_timeout in (600, 700) and deterministic == 1'"),
+    ("source add", 2, "npuprof source add team https://"),
     # versions by other words
     ("show bert@latest", 2, "unknown revision 'latest'", "NAME@HEAD is the last commit, NAME@1 the newest released version 1.x"),
     ("show held/v1.0.0", 2, "'held/v1.0.0' is the tag of a released version", "write held@1.0.0"),

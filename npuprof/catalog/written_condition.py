@@ -61,6 +61,8 @@ def read_condition(text: str, guess: Guess | None = None) -> Any:
         state = "unset" if re.search(rf"\bnot\s+{re.escape(key)}\b", text) else "set"
         hint = f"write '{key} is {state}', or compare it: '{key} == {_give_example(key)}'"
         raise ConditionError(f"{key} stands alone in {text!r}, and is neither true nor false", hint)
+    if listed := _put_list_into_parentheses(text):
+        raise ConditionError(f"the list in {text!r} ends before the first comma", f"write '{listed}'")
     if odd is not None:
         raise ConditionError(f"{text!r} is true or false whatever a preset says", "compare an option: 'hccl_timeout > 600'")
     for comparison in condition.list_comparisons(tree):
@@ -120,6 +122,13 @@ def _put_into_parentheses(text: str) -> str:
         return ""
     listed = "".join({"[": "(", "]": ")"}.get(piece, piece) for piece in pieces)
     listed = re.sub(r"\(([^(),]+)\)", r"(\1,)", listed)  # one thing in parentheses is no list yet
+    return listed if _is_condition(listed) else ""
+
+
+def _put_list_into_parentheses(text: str) -> str:
+    """Return a condition whose one list stands in parentheses, where commas part its values without any; empty where that is not it."""
+    found = re.fullmatch(r"(.*\bin)\s+([^()]+?,[^()]+?)((?:\s+(?:and|or)\b.*)?)", text)
+    listed = f"{found[1]} ({found[2]}){found[3]}" if found else ""
     return listed if _is_condition(listed) else ""
 
 

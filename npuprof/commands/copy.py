@@ -47,7 +47,7 @@ class Copy(Verb):
             old = workspace.profile(self.spec)
         except NpuprofError as error:
             raise explain_swapped_names(home, self.spec, self.name, error) from None
-        file = locate_new_file(home, self.name)
+        file = locate_new_file(home, self.name, old.name)
         text = move_schema_line(old.document.text, self._find_old_path(home, old), file.path)
         refuse_taken_name(home, self.name)  # before the text is judged, which would be told of a preset that is there
         file.refuse_existing()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from itertools import chain, islice
@@ -63,8 +63,12 @@ class Log(Verb):
         from npuprof.store.parents import is_source_reference
         from npuprof.store.sources.reading import find_source_store
 
-        key, tail = _parse_key(self.key, self.spec)
         workspace = spec.Workspace(self.store, spec.build_context(self.cann, self.product))
+
+        def is_preset(word: str) -> bool:
+            return word in workspace.listed_store.names()
+
+        key, tail = _parse_key(self.key, self.spec, is_preset)
         if is_source_reference(self.spec):
             there = find_source_store(workspace.home, self.spec)
             name, named = self.spec.partition(":")[2].partition("@")[0], None
@@ -87,7 +91,7 @@ class Log(Verb):
             walk = Timeline(repository, tip, name, workspace.resolver.context, named.version if named else None).walk_steps(key, tail)
             first = next(walk, None)
         if first is None and key:
-            _refuse_unknown_key(name, key)
+            _refuse_unknown_key(name, key, is_preset)
         steps = _load_headers(repository, islice(chain([first], walk), self.number) if first else ())
         shallow = repository.is_shallow() if first and self.number is None else False
         forms: Forms = {
@@ -107,7 +111,7 @@ class Log(Verb):
         return Answer(forms, tuple(remarks))
 
 
-def _parse_key(key: str | None, preset: str) -> tuple[str, Path]:
+def _parse_key(key: str | None, preset: str, is_known: Callable[[str], bool]) -> tuple[str, Path]:
     if key is None:
         return "", ()
     from npuprof.store.missing import is_known_key
@@ -116,7 +120,8 @@ def _parse_key(key: str | None, preset: str) -> tuple[str, Path]:
     if parsed is None and is_known_key(preset):
         raise NpuprofError([Finding("NP009", f"{key!r} is not a key", "", f"the preset stands before the key: npuprof log {key} {preset}")])
     if parsed is None:
-        raise NpuprofError([Finding("NP009", f"{key!r} is not a key", "", one_time.suggest_bare_key(key))])
+        hint = f"it is a preset: npuprof diff {preset} {key} compares the two" if is_known(key) else one_time.suggest_bare_key(key)
+        raise NpuprofError([Finding("NP009", f"{key!r} is not a key", "", hint)])
     return parsed
 
 
@@ -130,7 +135,7 @@ def _find_elsewhere(key: str, workspace: spec.Workspace, name: str) -> str:
     return catalog.find_key_elsewhere(key, held)
 
 
-def _refuse_unknown_key(name: str, key: str) -> None:
+def _refuse_unknown_key(name: str, key: str, is_known: Callable[[str], bool]) -> None:
     """Raise NpuprofError for a key that no commit has set and the catalogue does not know."""
     from npuprof import catalog
 
@@ -138,7 +143,10 @@ def _refuse_unknown_key(name: str, key: str) -> None:
     if not catalog.find_record_texts(section, plain) and section != "env":
         known = catalog.record_names(section)
         what = f"{name} has never set {key!r}, and the catalogue does not know it"
-        raise NpuprofError([Finding("NP201", what, "", did_you_mean(plain, known, "npuprof options lists all; variables are env.NAME"))])
+        hint = did_you_mean(plain, known, "npuprof options lists all; variables are env.NAME")
+        if is_known(key):
+            hint = f"it is a preset: npuprof diff {name} {key} compares the two"
+        raise NpuprofError([Finding("NP201", what, "", hint)])
 
 
 def _load_headers(repository: Repository, steps: Iterable[HistoryStep]) -> Iterator[HistoryStep]:

@@ -138,7 +138,7 @@ class _ProjectFile:
 
 def _locate_new_place(home: Folder, old: str, new: str) -> NewFile:
     """Return where a preset goes: outside the store where it lies there. Raises NpuprofError where its name leads elsewhere."""
-    file = locate_new_file(home, new)
+    file = locate_new_file(home, new, old)
     if not home.is_outside(old):
         if home.is_outside(new):
             what, why = f"{new!r} is a name of presets outside the store", "A glob of npuprof.toml names files there; this one lies in it."

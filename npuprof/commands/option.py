@@ -69,6 +69,8 @@ def _find_section(key: str) -> tuple[str, str]:
     inside = bool(plain) and any(plain.lower() in name.lower() for name in names)
     if "=" in key and key.partition("=")[0] in names:
         hint = f"write {key.partition('=')[0]}, without a value"
+    elif (part := key.strip("*?")) != key and part:
+        hint = f"npuprof options {part} lists those with it in their names"
     elif _is_preset(key):
         hint = f"it is a preset: npuprof show {key}"
     else:

@@ -38,6 +38,10 @@ def suggest_flag(error: Exception, words: list[str]) -> None:
     meant = [flag for flag, others in FLAGS_ELSEWHERE.items() if flag in flags and name in others.split()]
     if name == "--set" and "assignments" in found[1].parameters:
         meant = ["KEY=VALUE, without a flag"]
+    sections = [flag for flag in ("--env", "--atc", "--options") if name == flag and "assignments" in found[1].parameters]
+    meant += [f"{sections[0][2:]}.NAME=VALUE, without a flag"] if sections else []
+    short = [flag for flag in flags if len(name) == 2 and flag.startswith(f"-{name}")]
+    meant += short[:1] if len(short) == 1 else ["--number"] if name[1:].isdigit() and "--number" in flags else []
     bare = {flag.lstrip("-"): flag for flag in flags if flag.startswith("--")}  # the dashes would be half of a short name
     error.possibilities = meant[:1] or [bare[near] for near in find_nearest_names(name.lstrip("-"), bare)]
 
@@ -65,9 +69,9 @@ def explain_usage(error: Exception, words: list[str]) -> Iterator[str]:
     parameter = verb.parameters.get(getattr(getattr(error, "param", None), "name", None) or "")
     if parameter is not None and parameter.kind == "argument" and (taker := _find_taker(verb, rest)):
         yield taker
-    elif parameter is not None and parameter.metavar == "NAME" and names[0] == "source" and verb.usage_hint == "":
+    elif parameter is not None and parameter.metavar == "NAME" and names[0] == "source" and "url" not in verb.parameters:
         yield "Name a source: npuprof source list shows them."
-    elif parameter is not None and (hint := _MISSING.get(parameter.metavar.rstrip("."))):
+    elif parameter is not None and names[0] != "source" and (hint := _MISSING.get(parameter.metavar.rstrip("."))):
         yield (_explain_missing_key(verb, rest) if parameter.metavar == "KEY" else "") or hint
     elif parameter is not None and parameter.required and not verb.usage_hint:
         yield f"{_show_parameter(parameter)}: {parameter.describe()}"

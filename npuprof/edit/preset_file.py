@@ -116,13 +116,16 @@ class NewFile(Record):
         return Wanted(choose_cited_path(self.path, self.source), content, None, self.folder, mode)
 
 
-def locate_new_file(home: store.Folder, name: str) -> NewFile:
-    """Return where a preset of a name goes in a store. Raises NpuprofError where it cannot have one of that name."""
+def locate_new_file(home: store.Folder, name: str, old: str = "") -> NewFile:
+    """Return where a preset of a name goes in a store, one made of an ``old`` one perhaps.
+
+    Raises NpuprofError where it cannot have one of that name.
+    """
     refuse_builtin(home)
     if not store.is_profile_name(name):
         from npuprof.store.bad_names import build_bad_new_name_finding
 
-        raise NpuprofError([build_bad_new_name_finding(name)])
+        raise NpuprofError([build_bad_new_name_finding(name, old)])
     path, folder = home.profile_path(name), home.folder_of(name)
     first, _, rest = name.partition("/")
     doubled = rest and path == os.path.join(home.root, f"{name}.toml") and first == os.path.basename(os.path.realpath(home.root))

@@ -66,6 +66,11 @@ def _suggest_path(file: str) -> str:
     with suppress(NpuprofError):
         if not os.path.lexists(file) and file in spec.Workspace().listed_store.names():
             return f"for a preset: npuprof check {file}"
+    if re.match(r"[a-z+]+://", file):
+        return "npuprof reads files: fetch it first, and name the file"
+    if re.search(r"[*?\[]", file):
+        folder = re.split(r"[^/]*[*?\[]", file)[0].rstrip("/")
+        return f"a name is taken as it is; leave its quotes to the shell, or name the folder: {folder or '.'}"
     return "check the path"
 
 

@@ -29,9 +29,9 @@ def build_bad_name_finding(name: str, asked: Origin | None = None, known: Collec
     )
 
 
-def build_bad_new_name_finding(name: str) -> Finding:
-    """Return what is to be said of a text that a new preset cannot be called by."""
-    plain = _make_name(name)
+def build_bad_new_name_finding(name: str, old: str = "") -> Finding:
+    """Return what is to be said of a text that a new preset cannot be called by, one that is made of an ``old`` one perhaps."""
+    plain = _make_name(name + old.rpartition("/")[2] if name.endswith("/") else name)
     hint = f"write {plain}" if plain else "choose another name"
     if name.startswith(("../", "/", "~")):
         hint = f"a preset is made in the store, {plain or 'NAME'} for one; {say_option('store')} names another store"

@@ -16,6 +16,8 @@ def suggest_assignment(text: str, before: str = "", after: Sequence[str] = ()) -
     if is_cut(before) or (is_cut(text) and after):
         first = before if is_cut(before) else text
         return f"put it in quotes, as the shell parts words at blanks: '{first} ...'"
+    if text == "export" and after and "=" in after[0]:
+        return f"write env.{after[0]}, without the word"
     values = [word.removeprefix("=") for word in after[:2] if word != "="]
     if values and values[0] and keys.parse_key(text) and "=" not in values[0]:
         return f"write {text}={values[0]}, without a blank"
