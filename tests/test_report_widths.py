@@ -80,6 +80,25 @@ def test_what_a_command_of_a_page_prints_is_wrapped_and_what_is_typed_is_not(wor
     assert all(measure_width(line) <= 60 for line in lines[2:])
 
 
+def test_a_remark_at_the_end_of_a_wide_line_of_code_stands_above_it() -> None:
+    from npuprof import docs
+    from npuprof.report.markdown import Markdown
+
+    remark = "words of a remark that goes on and on"
+    text = (
+        f'```toml\n[options]     # near\nlocked = ["hccl_timeout"]        # {remark}\n  a = "x  # {remark} y"\n# {remark} {remark}\n```\n'
+    )
+    page = Markdown(text, tuple(docs.split_code(text)), lambda said, target: said)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", "48")
+        shown = page.format_terminal(False)
+        patch.setenv("COLUMNS", "90")
+        assert 'locked = ["hccl_timeout"]        # words' in page.format_terminal(False)
+    lines = [line.removeprefix("    ") for line in shown.splitlines()]
+    assert lines[:3] == ["[options]     # near", f"# {remark}", 'locked = ["hccl_timeout"]']
+    assert f"# {remark} {remark}" in lines
+
+
 @pytest.mark.parametrize(
     ("text", "at", "width", "shown"),
     [

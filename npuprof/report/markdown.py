@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 
 from npuprof.model import Record
 
 #: What is never wider, since long lines of prose are hard to read.
 _WIDEST = 100
+#: A line of code with a remark at its end, which blanks set apart.
+_REMARKED = re.compile(r"(\s*[^\s#].*?) {2,}# (.+)")
 #: What stands before the lines of a block of code.
 _INDENT = "    "
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
@@ -69,16 +72,34 @@ class Markdown(Record):
 
 
 def _format_code(text: str, width: int, coloured: bool) -> str:
-    """Return a block of code without its fences, indented; what may be copied is never broken, what commands printed is wrapped."""
+    """Return a block of code without its fences, indented.
+
+    What commands printed is wrapped. What may be copied is never broken: a remark at the end of a line that is too wide stands above it.
+    """
     from npuprof.report.terminal import wrap_lines
-    from npuprof.report.text import paint_text
+    from npuprof.report.text import measure_width, paint_text
 
     fence, *lines = text.splitlines()[:-1]
-    found = []
-    for line, typed in _mark_typed(lines) if fence.strip("`~ ") == "console" else ((line, True) for line in lines):
-        shown = line if typed else wrap_lines(line, width - len(_INDENT))
-        found += [f"{_INDENT}{paint_text(piece, '32', coloured)}".rstrip() + "\n" for piece in shown.split("\n")]
-    return "".join(found) + "\n"
+    room = width - len(_INDENT)
+    if fence.strip("`~ ") == "console":
+        runs = groupby(_mark_typed(lines), key=lambda pair: pair[1])
+        told = (("\n".join(line for line, _ in run), typed) for typed, run in runs)
+        shown = "\n".join(said if typed else wrap_lines(said, room) for said, typed in told)
+    else:
+        shown = "\n".join(_set_remark_apart(line, room) if measure_width(line) > room else line for line in lines)
+    return "".join(f"{_INDENT}{paint_text(line, '32', coloured)}".rstrip() + "\n" for line in shown.split("\n")) + "\n"
+
+
+def _set_remark_apart(line: str, room: int) -> str:
+    """Return a line of code below the remark at its end; as it is where it has none."""
+    from npuprof.report.terminal import wrap_lines
+
+    remarked = _REMARKED.fullmatch(line)
+    if remarked is None:
+        return line
+    code, remark = remarked.groups()
+    above = wrap_lines(f"{' ' * (len(code) - len(code.lstrip()))}# {remark}", room)
+    return above.replace("\n    ", "\n# ") + f"\n{code}"
 
 
 def _mark_typed(lines: Sequence[str]) -> Iterator[tuple[str, bool]]:
