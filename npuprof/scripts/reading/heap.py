@@ -141,6 +141,11 @@ class Heap:
             if isinstance(value, Thing):
                 self._holders.setdefault(value.number, {})[frame, name] = None
 
+    def list_names(self, number: int) -> list[str]:
+        """Return the names that an object has had, those of the module first."""
+        names = sorted((frame.outer is not None, name) for frame, name in self._holders.get(number, ()))
+        return list(dict.fromkeys(name for _, name in names))
+
     def begin_branch(self) -> None:
         """Begin what may not run."""
         self._journal.append({})

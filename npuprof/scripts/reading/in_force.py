@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from npuprof.scripts.reading.found import TAKEN_BACK, FoundSetting
+from npuprof.scripts.reading.found import TAKEN_BACK, FoundSetting, IdleConfig
 from npuprof.scripts.reading.happenings import Spot
 from npuprof.scripts.reading.idle import find_idle_functions
+from npuprof.scripts.reading.idle_configs import mark_idle_configs
 from npuprof.scripts.reading.judging import Judge, Timeline, find_spot
 from npuprof.scripts.reading.rehearsal import Rehearsal
 from npuprof.scripts.reading.source import Script
@@ -19,11 +20,13 @@ from npuprof.scripts.reading.turns import Turns
 _SURFACES = ("session", "global_options", "env")
 
 
-def mark_unused(script: Script, found: list[FoundSetting], named_elsewhere: Callable[[str], bool], turns: Turns) -> list[FoundSetting]:
-    """Return the settings of a script, those that are not in force with the reason."""
+def mark_unused(
+    script: Script, found: list[FoundSetting], named_elsewhere: Callable[[str], bool], turns: Turns
+) -> tuple[list[FoundSetting], list[IdleConfig]]:
+    """Return the settings of a script, those that are not in force with the reason, and the configurations that go nowhere."""
     live = [one for one in found if not one.commented and not one.dead and not one.unused and _is_of_interest(one)]
     if not live or script.tree is None:
-        return found
+        return found, []
     reasons: dict[int, str] = {}
     first = _find_first_definition(script)
     inner = [one for one in live if _find_line(one) >= first]
@@ -31,6 +34,7 @@ def mark_unused(script: Script, found: list[FoundSetting], named_elsewhere: Call
     for one in inner:
         line = _find_line(one)
         reasons |= {id(one): function.why for function in idle if function.first <= line <= function.last}
+    configs: list[IdleConfig] = []
     judged = [one for one in live if one.surface in _SURFACES and id(one) not in reasons]
     if judged:
         wanted: dict[Spot, set[str]] = {}
@@ -38,8 +42,10 @@ def mark_unused(script: Script, found: list[FoundSetting], named_elsewhere: Call
             wanted.setdefault(find_spot(one), set()).add(one.surface)
         rehearsal = Rehearsal(script, wanted, turns)
         rehearsal.run_script()
-        reasons |= Timeline(Judge(rehearsal), judged).judge_all()
-    return [one._replace(unused=why) if (why := reasons.get(id(one), "")) else one for one in found]
+        judge = Judge(rehearsal)
+        configs = mark_idle_configs(rehearsal, judge, judged, named_elsewhere)
+        reasons |= Timeline(judge, judged).judge_all()
+    return [one._replace(unused=why) if (why := reasons.get(id(one), "")) else one for one in found], configs
 
 
 def _is_of_interest(one: FoundSetting) -> bool:

@@ -34,6 +34,7 @@ class Judge:
         self._cleared: dict[int, list[Cleared]] = {}
         self._returned: dict[int, list[Returned]] = {}
         self._made: dict[tuple[int, int] | tuple[()], list[int]] = {}
+        self._idle: dict[int, str] = {}
         for number, born in enumerate(self._heap.born):
             if born.place:
                 self._made.setdefault(born.place, []).append(number)
@@ -57,6 +58,14 @@ class Judge:
         told = [reasons[0] for reasons in by_object.values() if all(reasons)]
         return told[0] if told else self._judge_siblings(events)
 
+    def list_unused(self) -> list[int]:
+        """Return the objects that are made in sight, and that nothing in sight is given."""
+        return [number for number, born in enumerate(self._heap.born) if born.place and number not in self._uses and not born.shared]
+
+    def set_idle(self, reasons: dict[int, str]) -> None:
+        """Take note why objects have no effect."""
+        self._idle = reasons
+
     def list_assigned(self, found: FoundSetting) -> list[Assigned]:
         """Return when a setting is made, and in which objects."""
         env = found.surface == "env"
@@ -68,6 +77,8 @@ class Judge:
             return f"it belongs to an entry that line {born.taken_out} takes out"
         if one.number not in self._uses and not born.shared and (why := self._judge_names(one.number)):
             return why
+        if one.number in self._idle:
+            return self._idle[one.number]
         earlier, later = self._select_uses(one, not found.branches)
         reason = self._judge_order(one.moment, earlier, later, born) or ("" if found.branches else self._judge_returned(one))
         reason = reason or ("" if found.branches else self._judge_skipped(one, later, born))

@@ -180,6 +180,8 @@ class Rehearsal(Passages):
             frame = self.frame.find_module() if target.id in self.frame.globals else self.frame
             self._note_replaced(frame.values.get(target.id, NOTHING), values, target.lineno)
             self.heap.bind(frame, target.id, values)
+            if frame.instance is not None:
+                self.note_loose(values)
         elif isinstance(target, (ast.Tuple, ast.List)):
             same = isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts)
             for number, inner in enumerate(target.elts):
@@ -222,7 +224,7 @@ class Rehearsal(Passages):
 
     def _define_function(self, node: Function) -> None:
         for one in (*node.decorator_list, *node.args.defaults, *(one for one in node.args.kw_defaults if one is not None)):
-            self.evaluate(one)
+            self.note_loose(self.evaluate(one))
         home = self.frame
         while home.instance is not None and home.outer is not None:  # names of a class are not seen in its methods
             home = home.outer
@@ -236,6 +238,7 @@ class Rehearsal(Passages):
     def define_lambda(self, node: ast.Lambda) -> Callable:
         """Return a lambda as the function that it is."""
         if node not in self._lambdas:
+            self.kept_names.update(one.id for one in ast.walk(node.body) if isinstance(one, ast.Name))
             body = ast.copy_location(ast.Return(node.body), node)
             made = ast.FunctionDef("<lambda>", node.args, [body], [], lineno=node.lineno, col_offset=node.col_offset)
             self._lambdas[node] = made
