@@ -47,7 +47,12 @@ def select_last_given(node: ast.expr, scope: Scope, home: Scope, bindings: list[
 
     That is certain of statements of one body that stand in no loop and under no test.
     """
-    if not 1 < len(bindings) <= MOST_BINDINGS or scope.node is not home.node or not hasattr(node, "lineno") or not _are_plain(bindings, home):
+    if (
+        not 1 < len(bindings) <= MOST_BINDINGS
+        or scope.node is not home.node
+        or not hasattr(node, "lineno")
+        or not _are_plain(bindings, home)
+    ):
         return bindings
     around, statement = find_surroundings(node, scope)
     outermost = around[0] if around else statement
