@@ -26,6 +26,8 @@ def read_mode(before: str, expression: str, behind: str = "") -> object:
         ("class Config:\n    mode = 'right'\n", "getattr(Config, 'mode')"),
         ('import json\nmodes = json.loads(\'{"mode": "right"}\')\n', "modes['mode']"),
         ("mode = 'wrong'\nmode = 'right'\n", "mode"),
+        ("class Job:\n    mode = 'right'\njob = Job()\nsetattr(npu.global_options(), key, 1)\nsetattr(other, 'level', 1)\n", "job.mode"),
+        ("mode = 'wrong'\nmode = 'right'\ndef give():\n    return mode\n", "give()"),
         ("mode = None\nif flag:\n    other = 1\nmode = 'right'\n", "mode"),
     ],
 )
@@ -52,6 +54,9 @@ def test_a_line_further_down_gives_a_name_no_value_yet() -> None:
         ("class Mode:\n    A = 'a'\n", "Mode.A.value"),
         ("import json\nmode = json.loads('{')\n", "mode"),
         ("mode = 'a'\nif flag:\n    mode = 'b'\n", "mode"),
+        ("class Job:\n    mode = 'a'\njob = Job()\nsetattr(job, 'mode', read())\n", "job.mode"),
+        ("class Job:\n    mode = 'a'\njob = Job()\nsetattr(job, read(), 1)\n", "job.mode"),
+        ("mode = 'a'\ndef give():\n    return mode\nmode = 'b'\n", "give()"),
         ("mode = 'a'\nmode = 'b'\nfor mode in read():\n    pass\n", "mode"),
         ("def change():\n    global mode\n    mode = 'c'\nmode = 'a'\nmode = 'b'\n", "mode"),
     ],

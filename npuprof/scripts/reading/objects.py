@@ -68,8 +68,8 @@ class _Survey:
             self.reads[node.id] = self.reads.get(node.id, 0) + isinstance(node.ctx, ast.Load)
         elif isinstance(node, ast.Call):
             self.calls.setdefault(name_callee(node), []).append((node, scope))
-            if name_callee(node) in ("setattr", "delattr") and not (node.args and isinstance(node.args[0], ast.Subscript)):
-                self.is_open = True
+            if name_callee(node) in ("setattr", "delattr") and node.args:
+                self._note_setattr(node.args[0], node.args[1] if len(node.args) > 1 else None)
             if name_callee(node) in ("super", "isinstance"):  # they only look at a class
                 for one in node.args:
                     if isinstance(one, ast.Name):
@@ -78,6 +78,17 @@ class _Survey:
             self.is_open = self.is_open or node.name in _UNSEEN
         elif isinstance(node, ast.ClassDef):
             self.bases.update(format_expression(base).rpartition(".")[2] for base in node.bases)
+
+    def _note_setattr(self, owner: ast.expr, name: ast.expr | None) -> None:
+        root: ast.expr = owner
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if isinstance(owner, ast.Subscript) or (isinstance(root, ast.Call) and name_callee(root) == "global_options"):
+            return  # nothing that is of a class of the script
+        if isinstance(name, ast.Constant) and isinstance(name.value, str):
+            self.stores.setdefault(name.value, []).append(ast.copy_location(ast.Attribute(owner, name.value, ast.Store()), owner))
+        else:
+            self.is_open = True
 
     def is_used_plainly(self, name: str) -> bool:
         """Return whether a class is only called and built on: what else is handed it might change it."""

@@ -45,15 +45,18 @@ def find_only_return(function: ast.FunctionDef) -> ast.expr | None:
 def select_last_given(node: ast.expr, scope: Scope, home: Scope, bindings: list[Binding]) -> list[Binding]:
     """Return of all that gives a name its value what did so last where it is read, if nothing can have come between; else all of it.
 
-    That is certain of statements of one body that stand in no loop and under no test.
+    That is certain of statements of one body that stand in no loop and under no test, also for functions that are defined after them,
+    and for files that import the name.
     """
-    if (
-        not 1 < len(bindings) <= MOST_BINDINGS
-        or scope.node is not home.node
-        or not hasattr(node, "lineno")
-        or not _are_plain(bindings, home)
-    ):
+    if not 1 < len(bindings) <= MOST_BINDINGS or not hasattr(node, "lineno") or not _are_plain(bindings, home):
         return bindings
+    if scope.node is not home.node:
+        inner: Scope | None = scope
+        while inner is not None and inner.outer is not None and inner.outer.node is not home.node:
+            inner = inner.outer
+        if inner is None or inner.outer is None:  # of another file, which has run to its end by then
+            return bindings[-1:] if isinstance(home.node, ast.Module) and scope.home is not home.home else bindings
+        return bindings[-1:] if all(_get_line(one) < inner.node.lineno for one in bindings) else bindings  # type: ignore[union-attr]
     around, statement = find_surroundings(node, scope)
     outermost = around[0] if around else statement
     if outermost is None or any(outermost.lineno <= _get_line(one) <= (outermost.end_lineno or 0) for one in bindings if around):
