@@ -89,6 +89,8 @@ def test_the_only_configuration_is_carried_over_with_a_remark(
         f"{SESSION}used.MergeFrom(lost)\n",
         f"{SESSION}with open('c', 'wb') as file:\n    file.write(lost.SerializeToString())\n",
         f"{SESSION}def give():\n    yield lost\n",
+        f"{SESSION}@dataclass\nclass Job:\n    config: object\nrun(Job(lost))\n",
+        f"{SESSION}def open_(**more):\n    return tf.Session(config=more['c'])\nopen_(c=lost)\n",
         f"{SESSION}@register\ndef give():\n    return lost\n",
     ],
 )
@@ -106,3 +108,21 @@ def test_a_configuration_that_another_file_names_is_not_told(
     monkeypatch.chdir(tmp_path)
     write(tmp_path, {"train.py": BEGIN + SESSION, "other.py": "from train import lost\n"})
     assert "NP823" not in run("scan", "train.py").out
+
+
+def test_a_name_of_the_function_around_is_followed(tmp_path: Path, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    body = "def work():\n    config = None\n    def begin():\n        nonlocal config\n        config = lost\n    begin()\n"
+    write(tmp_path, {"train.py": f"{BEGIN}{SESSION}{body}    return tf.Session(config=config)\nwork()\n"})
+    assert "NP823" not in run("scan", "train.py").out
+
+
+def test_what_another_configuration_of_the_same_lines_has_is_carried_over(
+    tmp_path: Path, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = "def make():\n    config = tf.ConfigProto()\n    add(config).parameter_map['hccl_timeout'].i = 600\n    return config\n"
+    begin = BEGIN.partition("used =")[0]
+    write(tmp_path, {"train.py": f"{begin}{made}used = make()\nlost = make()\n{SESSION}"})
+    assert "NP823" in run("scan", "train.py").out
+    assert "hccl_timeout = 600" in run("import", "train.py").out

@@ -197,7 +197,8 @@ class Expressions(Members):
                 instance = Instance(one, Frame())
                 returned.add(instance)
                 makers = [value for value in self._find_member(one, "__init__") if isinstance(value, Callable)]
-                if not makers:
+                if not makers:  # what makes it is out of sight
+                    self.note_loose(NOTHING.union(*given, *named.values()))
                     continue
                 function = makers[0]._replace(owner=instance)
             result = self.run_function(function, node, given, named)  # type: ignore[arg-type]

@@ -71,12 +71,13 @@ NOTHING: Values = frozenset()
 class Frame:
     """The names of one run of a function, of a class, or of the module."""
 
-    __slots__ = ("globals", "instance", "outer", "returned", "running", "values")
+    __slots__ = ("globals", "instance", "nonlocals", "outer", "returned", "running", "values")
 
     def __init__(self, outer: Frame | None = None) -> None:
         self.outer = outer
         self.values: dict[str, Values] = {}
         self.globals: set[str] = set()
+        self.nonlocals: set[str] = set()
         self.returned: set[Value] = set()
         self.instance: Instance | None = None
         self.running: Callable | None = None
@@ -87,6 +88,13 @@ class Frame:
         while where is not None and name not in where.values:
             where = where.outer
         return where
+
+    def find_target(self, name: str) -> Frame:
+        """Return the frame that an assignment to a name belongs to."""
+        if name in self.globals:
+            return self.find_module()
+        owner = self.outer.find_owner(name) if name in self.nonlocals and self.outer is not None else None
+        return owner or self
 
     def find_module(self) -> Frame:
         """Return the frame of the whole module."""

@@ -52,7 +52,10 @@ class Judge:
     def judge_setting(self, found: FoundSetting) -> str:
         """Return why a setting is not in force, empty where it is, or where nothing is known against it."""
         by_object: dict[tuple[int, tuple[str, ...]], list[str]] = {}
-        events = self.list_assigned(found)
+        every = self.list_assigned(found)
+        events = [one for one in every if one.number not in self._idle]  # what it does to these matters where there are others
+        if every and not events:
+            return self._judge_names(every[0].number) or self._idle[every[0].number]
         for one in events:
             by_object.setdefault((one.number, one.path), []).append(self._judge(one, found))
         told = [reasons[0] for reasons in by_object.values() if all(reasons)]
@@ -77,8 +80,6 @@ class Judge:
             return f"it belongs to an entry that line {born.taken_out} takes out"
         if one.number not in self._uses and not born.shared and (why := self._judge_names(one.number)):
             return why
-        if one.number in self._idle:
-            return self._idle[one.number]
         earlier, later = self._select_uses(one, not found.branches)
         reason = self._judge_order(one.moment, earlier, later, born) or ("" if found.branches else self._judge_returned(one))
         reason = reason or ("" if found.branches else self._judge_skipped(one, later, born))

@@ -88,7 +88,8 @@ class Rehearsal(Passages):
             self.heap.bind(self.frame, name, named.get(name, NOTHING))
         for name, values in zip(names, given, strict=False):
             self.heap.bind(self.frame, name, values)
-        rest = [NOTHING.union(*given[len(names) :]), named.get("**", NOTHING)]
+        known = {*names, *(one.arg for one in arguments.kwonlyargs)}
+        rest = [NOTHING.union(*given[len(names) :]), NOTHING.union(*(values for name, values in named.items() if name not in known))]
         for extra, values in zip((arguments.vararg, arguments.kwarg), rest, strict=True):
             if extra is not None:
                 self.heap.bind(self.frame, extra.arg, values)
@@ -146,6 +147,8 @@ class Rehearsal(Passages):
                 self._delete(target)
         elif isinstance(statement, ast.Global):
             self.frame.globals.update(statement.names)
+        elif isinstance(statement, ast.Nonlocal):
+            self.frame.nonlocals.update(statement.names)
         elif hasattr(statement, "cases"):
             self.evaluate(statement.subject)  # type: ignore[attr-defined]
             self.run_arms([*(case.body for case in statement.cases), []])
@@ -177,7 +180,7 @@ class Rehearsal(Passages):
     def assign(self, target: ast.expr, values: Values, value: ast.expr | None) -> None:
         """Let a target stand for values, those of an expression if there is one."""
         if isinstance(target, ast.Name):
-            frame = self.frame.find_module() if target.id in self.frame.globals else self.frame
+            frame = self.frame.find_target(target.id)
             self._note_replaced(frame.values.get(target.id, NOTHING), values, target.lineno)
             self.heap.bind(frame, target.id, values)
             if frame.instance is not None:
