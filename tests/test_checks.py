@@ -38,7 +38,9 @@ RULES = {rule.code for rule in catalog.load_rules()}
 PAGES = pages.load_pages()
 
 #: Those of them that no text of a preset can show.
-WITHOUT_EXAMPLE = {"NP002", "NP003", "NP005", "NP008", "NP010", "NP014", "NP107", "NP109", "NP110", "NP704", "NP705", "NP708", "NP709"}
+WITHOUT_EXAMPLE = {
+    "NP002", "NP003", "NP005", "NP008", "NP010", "NP014", "NP107", "NP109", "NP110", "NP704", "NP705", "NP708", "NP709", "NP710",
+}  # fmt: skip
 
 
 def run(folder: Path, files: dict[str, str], ask: dict[str, str]) -> list[Finding]:

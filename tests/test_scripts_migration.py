@@ -155,6 +155,11 @@ def test_what_is_not_certain_stays_and_is_told_at_its_line(lines: str, said: str
     assert all(one.path == "x.py" and one.line > HEAD.count("\n") and one.why and one.hint for one in found)
 
 
+def test_a_step_on_a_value_that_only_a_run_knows_names_no_value() -> None:
+    done = moved(session('custom_op.parameter_map["graph_memory_max_size"].s = tf.compat.as_bytes(FLAGS.size)\n'))
+    assert [str(step) for _, step in done.made] == ["M21: graph_memory_max_size is taken out"]
+
+
 def test_a_value_that_a_run_decides_is_a_note() -> None:
     done = moved(session('custom_op.parameter_map["precision_mode"].s = tf.compat.as_bytes(FLAGS.mode)\n'))
     [one] = [one for one in done.left if one.code == "NP511"]

@@ -53,6 +53,20 @@ def test_what_a_condition_switches_on_is_a_mixin(text: str, mixins: dict[str, st
     assert "Not carried over" not in family.files.get("train", "") or "FLAGS.path" in text or "dump_pth" in text or "False" in text
 
 
+def test_a_mixin_says_what_else_its_condition_switches_on_that_depends_on_the_run() -> None:
+    path = 'custom_op.parameter_map["dump_path"].s = tf.compat.as_bytes(FLAGS.dump_path)\n'
+    switch = 'if FLAGS.data_dump:\n    custom_op.parameter_map["enable_dump"].b = True\n'
+    family = made_of({
+        "a.py": f"{USED}{switch}    {path}",
+        "b.py": f"{USED}{switch}    {path}",
+        "c.py": f"{USED}{switch}",
+        "d.py": f"{USED}{path}if FLAGS.profiling:\n    {PROFILING}",  # not behind the test
+    })  # fmt: skip
+    told = "a.py:9 and 1 more: dump_path: depends on the command line or its parameters (FLAGS.dump_path)"
+    assert f"\n# Not carried over:\n# {told}\n" in family.files["mixins/dump"]
+    assert "Not carried over" not in family.files["mixins/profiling"]
+
+
 def test_equal_settings_of_several_scripts_are_one_mixin() -> None:
     family = made_of({f"{name}.py": f"{USED}if FLAGS.{name}_dump:\n    {DUMP}" for name in "abc"})
     assert list(family.switches) == ["mixins/dump"]
@@ -108,3 +122,71 @@ def test_a_default_that_is_taken_is_marked(tmp_path: Path, monkeypatch: pytest.M
     text = capsys.readouterr().out
     assert "iterations_per_loop = 100\n" in text
     assert "# Defaults of the command line, which a run may change:\n# train.py:7: iterations_per_loop = 100: depends on" in text
+
+
+TAKEN_FLAGS = """\
+import argparse, os
+parser = argparse.ArgumentParser()
+parser.add_argument("--dir", default="/out")
+parser.add_argument("--n", type=int, default="600")
+parser.add_argument("--on", action="store_true")
+parser.add_argument("--gb", type=float, default=15)
+parser.add_argument("--late", default="a")
+parser.add_argument("--odd", type=lambda text: text + "!", default="force_fp16")
+parser.set_defaults(late="enable")
+args = parser.parse_args()
+flags.DEFINE_integer("hc", "700", "")
+out = os.path.join(args.dir, "dump")
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "taken"),
+    [
+        ('custom_op.parameter_map["use_off_line"].b = not args.on', {"use_off_line": True}),
+        ('custom_op.parameter_map["hccl_timeout"].i = args.n * 2', {"hccl_timeout": 1200}),
+        ('custom_op.parameter_map["hccl_timeout"].i = FLAGS.hc + 1', {"hccl_timeout": 701}),
+        ('custom_op.parameter_map["hccl_timeout"].i = 5 if args.on else 7', {"hccl_timeout": 7}),
+        ('custom_op.parameter_map["dump_path"].s = tf.compat.as_bytes(out)', {"dump_path": "/out/dump"}),
+        ('custom_op.parameter_map["dump_path"].s = f"{args.dir}/d".encode()', {"dump_path": "/out/d"}),
+        (
+            'custom_op.parameter_map["graph_memory_max_size"].s = tf.compat.as_bytes(str(int(args.gb * 1024 ** 3)))',
+            {"graph_memory_max_size": "16106127360"},
+        ),
+        ('custom_op.parameter_map["op_compiler_cache_mode"].s = tf.compat.as_bytes(args.late)', {"op_compiler_cache_mode": "enable"}),
+        ('custom_op.parameter_map["precision_mode"].s = tf.compat.as_bytes(args.odd)', {}),  # who knows what its type makes of it
+        ('custom_op.parameter_map["dump_path"].s = tf.compat.as_bytes(os.environ["X"] + args.dir)', {}),
+        ('custom_op.parameter_map["dump_path"].s = tf.compat.as_bytes(wrap(args.dir))', {}),
+        ('os.environ["HCCL_CONNECT_TIMEOUT"] = str(args.n)', {"env.HCCL_CONNECT_TIMEOUT": "600"}),
+        ('os.environ["HCCL_CONNECT_TIMEOUT"] = args.n', {}),  # the script would end there
+    ],
+)
+def test_a_default_is_taken_as_the_script_computes_with_it(line: str, taken: dict[str, object]) -> None:
+    drafts = build_drafts(imported(f"{TAKEN_FLAGS}{HEAD}{line}\n", "train.py"), take_defaults=True)
+    assert {key: value for draft in drafts for key, value in draft.settings.items()} == taken
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "args.n = 5", "args.n *= 2", "if args.on:\n    args.n = 5", "setattr(args, 'n', 5)", "FLAGS.n = 5", "flags.FLAGS.n = f()",
+        "FLAGS.set_default('n', 5)", "flags.set_default(FLAGS, 'n', 5)", "known, rest = parser.parse_known_args()\nknown.n = 5",
+        "parser.set_defaults(n=f())",
+    ],
+)  # fmt: skip
+def test_the_default_of_a_flag_that_the_script_changes_is_not_taken(change: str) -> None:
+    line = 'custom_op.parameter_map["hccl_timeout"].i = args.n\n'
+    script = f"{TAKEN_FLAGS}{{}}\n{HEAD}{line}"
+    plain, changed = (build_drafts(imported(script.format(text), "train.py"), take_defaults=True) for text in ("self.n = args.n", change))
+    assert [draft.settings for draft in plain if draft.settings] == [{"hccl_timeout": 600}]
+    assert [draft.settings for draft in changed if draft.settings] == []
+
+
+def test_the_default_of_a_parameter_is_taken_as_the_script_converts_it() -> None:
+    function = (
+        'def give(custom_op, timeout="800", path="/p"):\n'
+        '    custom_op.parameter_map["hccl_timeout"].i = int(timeout)\n'
+        '    custom_op.parameter_map["dump_path"].s = tf.compat.as_bytes(wrap(path))\n'
+    )
+    drafts = build_drafts(imported(f"{function}{HEAD}", "train.py"), take_defaults=True)
+    assert {key: value for draft in drafts for key, value in draft.settings.items()} == {"hccl_timeout": 800}

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _PROFILE_CHECKS = (
     scope.check_profile_claims, sharing.check_dead_steps, sharing.check_deprecated_parents, sharing.check_yanked_parents,
+    sharing.check_outdated_copies,
     sharing.check_outside_parents,
 )  # fmt: skip
 

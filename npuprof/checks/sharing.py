@@ -180,6 +180,17 @@ def check_yanked_parents(view: View) -> Iterator[Finding]:
                 yield view.build_finding(Fault("NP704", what, _YANKED, hint), "profile.extends", origin)
 
 
+def check_outdated_copies(view: View) -> Iterator[Finding]:
+    """Yield the references to released versions of which the store keeps another one as files, or none beside those it keeps."""
+    own = view.config.lineage[-1]
+    for index, reference in enumerate(own.extends if own.outdated else ()):
+        if kept := own.outdated.get(reference):
+            what = f"{own.name} extends {reference}, of which the store keeps {kept} in .released"
+            why = "Those files are what it means where no history is at hand: in a wheel, an image, an export."
+            fault = Fault("NP710", what, why, "keep what is pinned now: npuprof source vendor .")
+            yield view.build_finding(fault, "profile.extends", own.origin("profile", "extends", index))
+
+
 def _list_yanked_behind(view: View, known: Mapping[str, Profile], key: str, homes: set[int]) -> Iterator[tuple[str, str, Yank]]:
     """Yield what presets of other stores name that was yanked, from one preset on: the preset, the reference, what was said."""
     seen = {key}

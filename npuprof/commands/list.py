@@ -32,7 +32,7 @@ _DEEPEST_BRANCH = 80
 class List(Verb):
     """List the presets of the store."""
 
-    usage_hint = "npuprof show NAME shows one preset; --where CONDITION chooses among them."
+    usage_hint = "npuprof show NAME shows one preset; --where CONDITION chooses among them, and --store FOLDER another store."
     group = "look"
     paged = True
 
@@ -179,9 +179,10 @@ def _name_parent(heir: Profile, reference: str) -> str:
 
 
 def _find_foreign_parents(profiles: list[Profile]) -> dict[str, Profile | None]:
-    """Return the presets of sources that others extend, and what those extend, by their names here; None for one that is not to be had.
+    """Return what others extend and is not in the store as it is: presets of sources, what those extend, and versions of its own.
 
-    What is named with its own version is not followed further: its parents are those of that time.
+    They stand by their names here; None for one that is not to be had, or is named with its own version, and so is not followed
+    further: its parents are those of that time.
     """
     own = {profile.name for profile in profiles}
     found: dict[str, Profile | None] = {}
@@ -190,7 +191,7 @@ def _find_foreign_parents(profiles: list[Profile]) -> dict[str, Profile | None]:
         heir = waiting.pop()
         for reference in heir.extends:
             name = _name_parent(heir, reference)
-            if not is_source_reference(name) or name in own or name in found:
+            if not (is_source_reference(name) or "@" in name) or name in own or name in found:
                 continue
             found[name] = None
             if heir.home is not None and "@" not in reference:

@@ -102,9 +102,12 @@ class Profile:
     ``key`` identifies the profile in an inheritance (its name, and the store and revision it was pinned to),
     ``problems`` are the faults of its form: a profile that has any cannot be resolved. ``yanked`` are the versions that it
     extends and nobody should use any more, by the references to them; they are known once its parents were looked up.
+    ``outdated`` are likewise those of which the store keeps another release as files, and which that is.
     """
 
-    __slots__ = ("document", "home", "key", "layer", "name", "overrides", "problems", "stacked", "steps", "table", "touched", "yanked")
+    __slots__ = (
+        "document", "home", "key", "layer", "name", "outdated", "overrides", "problems", "stacked", "steps", "table", "touched", "yanked",
+    )  # fmt: skip
 
     def __init__(self, document: Document, key: str | None = None, home: ProfileSource | None = None) -> None:
         self.document = document
@@ -114,6 +117,7 @@ class Profile:
         self.layer: str | None = None  #: what it says, as digests are made of it, once somebody asked
         self.stacked = False  # put together on a command line: what is named last wins, whatever extends it
         self.yanked: dict[str, Yank] = {}
+        self.outdated: dict[str, str] = {}
         self.problems: list[Finding] = []
         renew_hints()
         reader = _Reader(document, self.problems)

@@ -4,7 +4,8 @@
 again and compared with what went in, leaf by leaf.
 
 A leaf says ``scenario`` where its settings do, and ``cann`` where some of its settings are read by a part of the releases only and
-it is certain by which: then the range of those that read them all. What a repository says of its releases is not looked at.
+it is certain by which: then the range of those that read them all; or where files beside all its scripts name a release, which is
+a guess and told as one.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from npuprof.resolve import Resolver
 from npuprof.resolve.digests import compute_digest
 from npuprof.scripts.draft import Draft, Source, cite_script
 from npuprof.scripts.leaf_names import BASES, name_leaves, name_mixins
+from npuprof.scripts.named_releases import guess_releases
 from npuprof.scripts.needed_releases import find_needed_releases
 from npuprof.scripts.preset_text import describe_assumed, describe_notes, escape_file_name, format_preset
 from npuprof.scripts.sharing import Pair, choose_base, choose_mixins, list_pairs, measure_alone, measure_family
@@ -200,13 +202,15 @@ def _format_leaf(leaf: Leaf, folder: str, cite: Any, switched: dict[int, str]) -
     }
     facts = {key: leaf.facts[key] for key, _ in leaf.own}
     surfaces = sorted(set().union(*(draft.surfaces for draft in leaf.drafts)))
-    cann = find_needed_releases(leaf.settings, surfaces)
+    needed = find_needed_releases(leaf.settings, surfaces)
+    cann, told_releases = guess_releases(needed, [draft.release for draft in leaf.drafts], cite)
     return _format_facts(
         head,
         facts,
         {"cann": cann} if cann else {},
         [
             *listed,
+            *told_releases,
             *describe_switched(notes, switched, cite),
             *describe_assumed(assumed, cite),
             *describe_notes(left, _MOST_NOTES if len(told) > 1 else None, cite),

@@ -7,16 +7,21 @@ from typing import Any
 
 from npuprof.model import Record
 from npuprof.scripts.draft import Draft, Note
+from npuprof.scripts.preset_text import describe_notes
 from npuprof.scripts.sharing import Pair, list_pairs
 
 _MOST_LISTED = 20
 
 
 class Switch(Record):
-    """Settings that hold under a condition: ``facts`` by full key, and the first of the lines that each condition has in each script."""
+    """Settings that hold under a condition: ``facts`` by full key, and the first of the lines that each condition has in each script.
+
+    ``left`` is what the same conditions switch on with a value that depends on the run.
+    """
 
     facts: dict[str, Any]
     notes: tuple[Note, ...]
+    left: tuple[Note, ...] = ()
 
     @property
     def condition(self) -> str:
@@ -26,13 +31,30 @@ class Switch(Record):
 
 def collect_switches(drafts: Iterable[Draft]) -> list[Switch]:
     """Return the groups of settings that some condition switches on, those of most places first."""
-    found: dict[frozenset[Pair], tuple[dict[str, Any], list[Note]]] = {}
+    found: dict[frozenset[Pair], tuple[dict[str, Any], list[Note], list[Note]]] = {}
     for draft in drafts:
         for notes in group_switched(draft.notes).values():
             facts = {note.found.key: note.value for note in notes}
-            found.setdefault(list_pairs(facts), (facts, []))[1].append(notes[0])
+            row = found.setdefault(list_pairs(facts), (facts, [], []))
+            row[1].append(notes[0])
+            row[2].extend(_list_left(draft.notes, notes))
     rows = sorted(found.items(), key=lambda row: (-len(row[1][1]), sorted(row[0])))
-    return [Switch(facts, tuple(sorted(notes, key=lambda note: (note.found.file, note.found.line)))) for _, (facts, notes) in rows]
+    return [Switch(facts, _sort_notes(notes), _sort_notes(left)) for _, (facts, notes, left) in rows]
+
+
+def _list_left(notes: Sequence[Note], group: Sequence[Note]) -> list[Note]:
+    """Return what depends on the run among the notes of a preset, and is set behind the same test as a group of them."""
+    first, set_there = group[0].found, {note.found.key for note in group}
+    return [
+        note
+        for note in notes
+        if note.found.reason and not note.found.dead and not note.condition and note.found.key not in set_there
+        and (note.found.file, note.found.scope, note.found.branches) == (first.file, first.scope, first.branches)
+    ]  # fmt: skip
+
+
+def _sort_notes(notes: Iterable[Note]) -> tuple[Note, ...]:
+    return tuple(sorted(notes, key=lambda note: (note.found.file, note.found.line)))
 
 
 def group_switched(notes: Sequence[Note]) -> dict[tuple[str, str, str], list[Note]]:
@@ -51,7 +73,8 @@ def describe_switch(switch: Switch, cite: Callable[[str], str]) -> tuple[str, li
     listed = [f"{place}: if {note.condition}" for place, note in zip(places, switch.notes, strict=True)][:_MOST_LISTED]
     if len(places) > _MOST_LISTED:
         listed.append(f"and {len(places) - _MOST_LISTED} more")
-    return f"if {switch.condition} in {places[0]}{more}: laid over a preset with --with", ["", "Switched on in:", *listed]
+    left = describe_notes(switch.left, _MOST_LISTED, cite)
+    return f"if {switch.condition} in {places[0]}{more}: laid over a preset with --with", ["", "Switched on in:", *listed, *left]
 
 
 def describe_switched(notes: Sequence[Note], names: dict[int, str], cite: Callable[[str], str]) -> list[str]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from npuprof.document.profile import ASKED, Profile, Yank
 from npuprof.model import Finding, NpuprofError, Origin, Record
 from npuprof.resolve.digests import FORM, compute_preset_digest
 from npuprof.resolve.lineages import Lineages
+from npuprof.store import BUILTIN, Folder, has_release_tags
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.document.policy import Policy
     from npuprof.document.profile import ProfileSource
+    from npuprof.store.kept import KeptRelease
     from npuprof.store.revision import Pin, Revision
     from npuprof.store.versions import Version
 
@@ -19,11 +23,18 @@ _JOINTS = {ord(char): None for char in "-_/"}
 
 
 class PinnedProfile(Record):
-    """A profile at a revision, the name to show, ``bert@1.2.0`` or ``bert@abc1234``, and that the version was yanked, if it was."""
+    """A profile at a revision, the name to show, ``bert@1.2.0`` or ``bert@abc1234``, and that the version was yanked, if it was.
+
+    ``version`` and ``commit`` say what the reference means, the first is empty where it is no version. ``outdated`` says what
+    else the store keeps for the reference, for those who have no history; an empty text where it keeps that, or nothing.
+    """
 
     profile: Profile
     label: str
+    version: str
+    commit: str
     yanked: Yank | None = None
+    outdated: str = ""
 
 
 class ComposedParts:
@@ -60,6 +71,8 @@ def find_extended_profile(home: ProfileSource, reference: str, referrer: Profile
         pin = load_profile_at_revision(home, reference, asked)
         if pin.yanked and referrer is not None:
             referrer.yanked[reference] = pin.yanked
+        if pin.outdated and referrer is not None:
+            referrer.outdated[reference] = pin.outdated
         return pin.profile
     return home.profile(reference, asked)
 
@@ -91,8 +104,35 @@ def find_source_profile(home: ProfileSource, reference: str, asked: Origin | Non
 def load_profile_at_revision(home: ProfileSource, reference: str, asked: Origin | None = None) -> PinnedProfile:
     """Return the profile that ``NAME@REV`` names in a store.
 
-    Raises NpuprofError, among others where a released version is not what its tag says.
+    A release that the store keeps as files is what it means where git does not know it. Raises NpuprofError, among others
+    where a released version is not what its tag says.
     """
+    from npuprof.store.kept import KeptRelease, advise_keeping, find_kept_release, find_nested_release, keeps_releases
+
+    if isinstance(home, KeptRelease):
+        return _load_kept_profile(find_nested_release(home, reference, asked), asked)
+    kept = find_kept_release(home, reference) if isinstance(home, Folder) else None
+    if kept is not None and isinstance(home, Folder) and not _has_history(home):
+        return _load_kept_profile(kept, asked)
+    try:
+        found = _load_profile_from_git(home, reference, asked)
+    except NpuprofError as error:
+        kept = kept or find_kept_release(home, reference)
+        if kept is None and asked is not None and error.findings[0].code in ("NP020", "NP021"):
+            raise NpuprofError([advise_keeping(finding, reference, asked) for finding in error.findings]) from None
+        if kept is None or error.findings[0].code == "NP028":
+            raise
+        return _load_kept_profile(kept, asked)
+    if kept is not None and (found.commit, found.version) != (kept.record.commit, kept.record.version):
+        return found._replace(outdated=f"{kept.record.version} at {kept.record.commit[:7]}")
+    return found._replace(outdated="nothing") if kept is None and found.version and keeps_releases(home) else found
+
+
+def _has_history(home: Folder) -> bool:
+    return home.in_work_tree and home.label != BUILTIN and has_release_tags(home.root)
+
+
+def _load_profile_from_git(home: ProfileSource, reference: str, asked: Origin | None) -> PinnedProfile:
     from npuprof.store.revision import Revision
     from npuprof.store.revisions import find_pin
 
@@ -100,7 +140,19 @@ def load_profile_at_revision(home: ProfileSource, reference: str, asked: Origin 
     found = pin.home.profile(pin.name, asked)
     if pin.released and is_changed_release(pin.home, pin.released):
         raise NpuprofError([build_changed_finding(pin.released, asked)])
-    return PinnedProfile(found, pin.label, _find_yank(pin, reference.partition("@")[2].strip("\"'")))
+    yanked = _find_yank(pin, reference.partition("@")[2].strip("\"'"))
+    return PinnedProfile(found, pin.label, pin.version, pin.commit, yanked)
+
+
+def _load_kept_profile(kept: KeptRelease, asked: Origin | None) -> PinnedProfile:
+    """Return a preset as it was kept. Raises NpuprofError (NP049) where that is not what was released."""
+    record = kept.record
+    found = kept.profile(record.name, asked)
+    if not kept.is_proved and record.form == FORM:
+        if digest_pinned_profile(found) != record.digest:
+            raise NpuprofError([kept.build_edited_finding(asked)])
+        kept.is_proved = True
+    return PinnedProfile(found, f"{record.name}@{record.version}", record.version, record.commit)
 
 
 def _find_yank(pin: Pin, revision: str) -> Yank | None:
@@ -127,12 +179,14 @@ def is_changed_release(home: Revision, version: Version) -> bool:
     key = f"changed {version.tag}"
     if key not in home.repository.revisions:
         home.repository.revisions[key] = False  # for whatever refers to itself
-        try:
-            lineage = Lineages(_find_parent).find_lineage(home.profile(version.name))
-            home.repository.revisions[key] = compute_preset_digest(lineage) != record.preset_digest
-        except NpuprofError:
-            pass  # told where it is resolved
+        with suppress(NpuprofError):  # told where it is resolved
+            home.repository.revisions[key] = digest_pinned_profile(home.profile(version.name)) != record.preset_digest
     return bool(home.repository.revisions[key])
+
+
+def digest_pinned_profile(profile: Profile) -> str:
+    """Return the preset digest of a profile that was read at a revision, or as it was kept. Raises NpuprofError."""
+    return compute_preset_digest(Lineages(_find_parent).find_lineage(profile))
 
 
 def _find_parent(reference: str, referrer: Profile | None, index: int) -> Profile:

@@ -15,12 +15,20 @@ if TYPE_CHECKING:
     from npuprof.store.sources.project import Source
 
 
+#: The name of the store itself.
+OWN = "."
+
+
 class Vendor(Verb):
-    """Copy the store of a source, as it is locked, into this repository: its presets are read from there, and nothing is fetched."""
+    """Copy the store of a source, as it is locked, into this repository: its presets are read from there, and nothing is fetched.
+
+    Of this store itself (NAME is a dot) the released versions that its presets extend are copied into .released, so that they mean
+    the same where no history is: in a wheel, an image, an export.
+    """
 
     group = "sources"
 
-    name: str = argument("NAME", "The source.")
+    name: str = argument("NAME", "The source; a dot for the releases that presets of this store extend.")
     into: str | None = option("--into", metavar="FOLDER", text="Where to, from the folder of npuprof.toml; vendor/NAME if not said.")
     store: str | None = STORE
 
@@ -31,6 +39,8 @@ class Vendor(Verb):
         from npuprof.store.sources.opening import Sources
         from npuprof.store.sources.vendored import MANIFEST, digest_manifest
 
+        if self.name == OWN:
+            return self._keep_releases()
         place = ProjectPlace(self.store)
         (source,) = place.select_sources([self.name])
         locked = Sources(place.project, place.lock).open_source(source.name).locked
@@ -44,6 +54,30 @@ class Vendor(Verb):
         if source.vendor and source.vendor != folder and os.path.isdir(os.path.join(place.folder, source.vendor)):
             return Answer(None, (remark, f"the copy in {source.vendor} stays; nothing reads it any more: git rm -r {source.vendor}"))
         return Answer(None, (remark,))
+
+    def _keep_releases(self) -> Answer:
+        """Write the releases that presets of the store extend. Raises NpuprofError, and writes nothing then."""
+        from npuprof.commands.source.keeping import KeptFiles
+        from npuprof.commands.source.place import ProjectPlace
+        from npuprof.store.kept import FOLDER
+        from npuprof.store.sources.vendored import find_copy_folder
+
+        home = ProjectPlace(self.store, needs_lock=False).home
+        if self.into is not None:
+            what = f"--into {self.into!r}: the releases that a store extends are kept in it"
+            raise NpuprofError([Finding("NP940", what, "Nothing else says where they are.", "leave out --into")])
+        kept = KeptFiles()
+        kept.add_store(home)
+        top = find_copy_folder(home.root, FOLDER)
+        write_copy(top, kept.files, is_marked=False)
+        remarks = [f"{reference} is no released version, and not kept: what it means may change" for reference in kept.passed_over]
+        told = ", ".join(
+            f"{reference} ({version})" if not reference.endswith(f"@{version}") else reference
+            for reference, version in kept.references.items()
+        )
+        if not told:
+            return Answer(None, (*remarks, f"no preset of {home.label} extends a released version of another one of it: nothing is kept"))
+        return Answer(None, (*remarks, f"kept in {home.label}/{FOLDER}: {told}; git add {home.label}/{FOLDER}"))
 
 
 def _find_fit_folder(place: ProjectPlace, source: Source, folder: str) -> str:
@@ -87,8 +121,11 @@ def _find_file(top: str) -> str:
     return ""
 
 
-def write_copy(top: str, texts: dict[str, bytes]) -> None:
-    """Write the files of a copy of a source into a folder, in the place of what is there. Raises NpuprofError."""
+def write_copy(top: str, texts: dict[str, bytes], is_marked: bool = True) -> None:
+    """Write the files of a copy of a source into a folder, in the place of what is there. Raises NpuprofError.
+
+    What ``is_marked`` has a file that says that it is whole; of other copies each part is proved by itself.
+    """
     from npuprof.report import output, writing
     from npuprof.report.locks import lock_folders
     from npuprof.report.writing import Wanted
@@ -102,9 +139,11 @@ def write_copy(top: str, texts: dict[str, bytes]) -> None:
                 made = [*writing.make_folder_below(os.path.dirname(path), top), *made]
             gone = [path for path in _list_files(top) if path not in files]
             mark = os.path.join(top, MARK)
-            writing.write_wanted_files([Wanted(mark, b"not whole\n", below=top)])  # who is killed from here on leaves no copy
+            if is_marked:
+                writing.write_wanted_files([Wanted(mark, b"not whole\n", below=top)])  # who is killed from here on leaves no copy
             writing.write_wanted_files([Wanted(path, text, below=top) for path, text in files.items() if path != mark])
-            writing.write_wanted_files([Wanted(mark, files[mark], below=top)])
+            if is_marked:
+                writing.write_wanted_files([Wanted(mark, files[mark], below=top)])
             for path in gone:
                 os.unlink(path)
                 _remove_empty_folders(os.path.dirname(path), top)
@@ -120,9 +159,10 @@ def _remove_empty_folders(folder: str, top: str) -> None:
 
 
 def _list_files(top: str) -> list[str]:
+    from npuprof.store.kept import RECORD
     from npuprof.store.sources.vendored import MANIFEST, MARK, PROJECT_FILES, REFERENCES
 
-    marks = (MARK, REFERENCES, MANIFEST, *(f".{name}" for name in PROJECT_FILES))
+    marks = (RECORD, MARK, REFERENCES, MANIFEST, *(f".{name}" for name in PROJECT_FILES))
     return [os.path.join(folder, name) for folder, _, names in os.walk(top) for name in names if name.endswith(".toml") or name in marks]
 
 

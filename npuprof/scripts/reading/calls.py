@@ -1,4 +1,4 @@
-"""Calls and parameters inside one file: what the functions of a script are given, and the flags it declares."""
+"""Calls and parameters inside one file: what the functions of a script are given."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from npuprof.scripts.reading.literals import METHODS, Unknown, fold_expression
 from npuprof.scripts.reading.loops import unroll_loop
 from npuprof.scripts.reading.scopes import MOST_BINDINGS, Scope
 from npuprof.scripts.reading.source import Script
-from npuprof.scripts.reading.terms import TOO_MUCH, name_callee
+from npuprof.scripts.reading.terms import TOO_MUCH
 
 
 def reads_parameter(node: ast.AST, scope: Scope, depth: int = 0) -> bool:
@@ -31,18 +31,27 @@ def reads_parameter(node: ast.AST, scope: Scope, depth: int = 0) -> bool:
 
 
 def find_parameter_default(node: ast.expr, scope: Scope) -> Any:
-    """Return the default of a parameter that an expression is, or None."""
+    """Return the default of a parameter that an expression is, as the calls around it convert it, or None."""
+    around: list[ast.Call] = []
     while isinstance(node, ast.Call) and len(node.args) == 1:
+        around.append(node)
         node = node.args[0]
     if not isinstance(node, ast.Name) or not isinstance(scope.node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return None
     if scope.label and node.id in scope.bound:
-        return find_parameter_default(*scope.bound[node.id])
-    found = collect_parameter_defaults(scope.node).get(node.id)
-    if found is None:
-        return None
+        value = find_parameter_default(*scope.bound[node.id])
+    else:
+        found = collect_parameter_defaults(scope.node).get(node.id)
+        value = _fold_or_none(found, scope.outer or scope) if found is not None else None
+    for call in reversed(around if value is not None else ()):
+        given = ast.copy_location(ast.Constant(value), call)
+        value = _fold_or_none(ast.copy_location(ast.Call(call.func, [given], call.keywords), call), scope)
+    return value
+
+
+def _fold_or_none(node: ast.expr, scope: Scope) -> Any:
     try:
-        return fold_expression(found, scope.outer or scope)
+        return fold_expression(node, scope)
     except Unknown:
         return None
 
@@ -120,43 +129,3 @@ def find_all_calls(module: Scope) -> Iterator[tuple[ast.Call, Scope]]:
             is_scope = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
             inner.append((child, Scope(child, scope) if is_scope else scope))  # type: ignore[arg-type]
         waiting += inner[::-1]
-
-
-def collect_flag_defaults(tree: ast.Module) -> dict[str, Any]:
-    """Return the defaults of the command-line flags that argparse and absl calls of this file declare."""
-    found: dict[str, Any] = {}
-    twice: set[str] = set()
-    for call, scope in find_all_calls(Scope(tree)):
-        name = name_callee(call)
-        if name == "add_argument":
-            flag, default = _parse_add_argument(call)
-        elif name.startswith("DEFINE_"):
-            named = {keyword.arg: keyword.value for keyword in call.keywords}
-            first = call.args[0] if call.args else named.get("name") or named.get("flag_name")
-            flag = first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
-            default = call.args[1] if len(call.args) > 1 else named.get("default") or named.get("default_value")
-        else:
-            continue
-        if not flag or default is None:
-            continue
-        try:
-            value = fold_expression(default, scope)
-        except Unknown:
-            continue
-        if flag in found and found[flag] != value:
-            twice.add(flag)
-        found[flag] = value
-    return {flag: value for flag, value in found.items() if flag not in twice}
-
-
-def _parse_add_argument(call: ast.Call) -> tuple[str, ast.expr | None]:
-    named = {keyword.arg: keyword.value for keyword in call.keywords}
-    words = [arg.value for arg in call.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]
-    long = next((word for word in words if word.startswith("--")), words[0] if words else "")
-    dest = named.get("dest")
-    flag = str(dest.value) if isinstance(dest, ast.Constant) else long.lstrip("-").replace("-", "_")
-    default = named.get("default")
-    action = named.get("action")
-    if default is None and isinstance(action, ast.Constant) and action.value in ("store_true", "store_false"):
-        default = ast.Constant(action.value == "store_false")
-    return flag, default

@@ -172,5 +172,5 @@ def _report_variable(
         got, reason = read_variable_text(key, got)
     walk.add_setting(
         node, "env", key, written, value=got if not reason else None, reason=reason, kind=kind,
-        branches=branches, scope="<process>:os.environ", default=default,
+        branches=branches, scope="<process>:os.environ", default=read_variable_text(key, default)[0] if isinstance(default, str) else None,
     )  # fmt: skip

@@ -45,6 +45,17 @@ _RUN_NAMES = {"FLAGS", "args", "arg", "opt", "opts", "flags", "params", "hparams
 
 
 _budget = [0]
+#: What gives a flag of the command line its default, while an expression is asked for what it has if nobody says otherwise.
+_defaults: list[Callable[[str], Any]] = []
+
+
+def fold_with_defaults(node: ast.expr, scope: Scope, find_default: Callable[[str], Any]) -> Any:
+    """Return the value that an expression has where every flag of the command line has its default. Raises Unknown."""
+    _defaults.append(find_default)
+    try:
+        return fold_expression(node, scope)
+    finally:
+        _defaults.pop()
 
 
 def fold_expression(node: ast.expr, scope: Scope, depth: int = 0) -> Any:
@@ -121,6 +132,16 @@ def _fold_bindings(name: str, home: Scope, bindings: list[Binding], depth: int) 
 
 
 def _fold_attribute(node: ast.Attribute, scope: Scope, depth: int) -> Any:
+    try:
+        return _follow_attribute(node, scope, depth)
+    except Unknown as unknown:
+        default = _defaults[-1](unknown.flag) if _defaults and unknown.flag == node.attr else None
+        if default is None:
+            raise
+        return default
+
+
+def _follow_attribute(node: ast.Attribute, scope: Scope, depth: int) -> Any:
     text = format_expression(node)
     root: ast.expr = node
     while isinstance(root, ast.Attribute):
@@ -201,12 +222,12 @@ def _apply_operator(op: type, left: Any, right: Any) -> Any:
 def _fold_conditional(node: ast.IfExp, scope: Scope, depth: int) -> Any:
     try:
         return fold_expression(node.body if fold_expression(node.test, scope, depth) else node.orelse, scope, depth)
-    except Unknown:
-        pass
+    except Unknown as unknown:
+        flag = unknown.flag
     first, second = fold_expression(node.body, scope, depth), fold_expression(node.orelse, scope, depth)
     if type(first) is type(second) and first == second:
         return first
-    raise Unknown(f"depends on {format_expression(node.test)}")
+    raise Unknown(f"depends on {format_expression(node.test)}", flag)
 
 
 def _fold_boolean(node: ast.BoolOp, scope: Scope, depth: int) -> Any:
@@ -282,7 +303,7 @@ def _fold_call(node: ast.Call, scope: Scope, depth: int) -> Any:
     return fold_known_call(node, scope, lambda inner: fold_expression(inner, scope, depth))
 
 
-__all__ = ["METHODS", "Unknown", "fold_expression", "format_expression"]
+__all__ = ["METHODS", "Unknown", "fold_expression", "fold_with_defaults", "format_expression"]
 _FOLDERS: dict[type, Callable[..., Any]] = {
     ast.Name: _fold_name, ast.Attribute: _fold_attribute, ast.BinOp: _fold_binary, ast.IfExp: _fold_conditional, ast.BoolOp: _fold_boolean,
     ast.Compare: _fold_comparison, ast.List: _fold_sequence, ast.Tuple: _fold_sequence, ast.Set: _fold_sequence, ast.Dict: _fold_dict,

@@ -11,7 +11,8 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from npuprof.scripts.reading.arguments import bind_call_arguments
-from npuprof.scripts.reading.calls import collect_flag_defaults, find_all_calls, reads_parameter
+from npuprof.scripts.reading.calls import find_all_calls, reads_parameter
+from npuprof.scripts.reading.flag_defaults import collect_flag_defaults
 from npuprof.scripts.reading.found import Branch
 from npuprof.scripts.reading.literals import Unknown, fold_expression, format_expression
 from npuprof.scripts.reading.modules import open_module_scope

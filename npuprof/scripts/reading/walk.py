@@ -19,7 +19,7 @@ from npuprof.scripts.reading.calls import (
     reads_parameter,
 )
 from npuprof.scripts.reading.found import HALF_CHARACTER, OF_HELPERS, Branch, Followed, FoundSetting, Site, take_here_out
-from npuprof.scripts.reading.literals import Unknown, fold_expression, format_expression
+from npuprof.scripts.reading.literals import Unknown, fold_expression, fold_with_defaults, format_expression
 from npuprof.scripts.reading.loops import unroll_loop
 from npuprof.scripts.reading.order import find_way_on, is_main_test, leaves_block
 from npuprof.scripts.reading.scopes import Function, ModuleHome, Scope, statement_blocks
@@ -324,4 +324,11 @@ class Walk(ScriptView):
         except Unknown as unknown:
             if reads_parameter(node, scope):
                 self._depends = True
-            return None, unknown.reason, self.flag_default(unknown.flag) if unknown.flag else find_parameter_default(node, scope)
+            return None, unknown.reason, self._find_default(node, scope) if unknown.flag else find_parameter_default(node, scope)
+
+    def _find_default(self, node: ast.expr, scope: Scope) -> Any:
+        """Return what an expression is where nobody says otherwise on the command line; None where that is not known."""
+        try:
+            return fold_with_defaults(node, scope, self.flag_default)
+        except Unknown:
+            return None

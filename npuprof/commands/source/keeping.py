@@ -1,0 +1,83 @@
+"""What a store keeps of the released versions that its presets extend, so that they mean the same without a history."""
+
+from __future__ import annotations
+
+from npuprof.document.profile import Profile
+from npuprof.model import Finding, NpuprofError, Origin
+from npuprof.resolve.digests import FORM
+from npuprof.store import Folder
+from npuprof.store.kept import FOLDER, RECORD, KeptRecord, KeptRelease, may_be_kept
+from npuprof.store.parents import digest_pinned_profile, is_source_reference, load_profile_at_revision
+from npuprof.store.revision import Revision
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.document.profile import ProfileSource
+    from npuprof.store.parents import PinnedProfile
+
+
+class KeptFiles:
+    """The files of the folder of kept releases, by their paths in it; ``references`` are those that were kept, and what they mean.
+
+    ``passed_over`` are references to what is no released version: a branch is another commit tomorrow.
+    """
+
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {}
+        self.references: dict[str, str] = {}
+        self.passed_over: dict[str, None] = {}
+        self._problems: list[Finding] = []
+
+    def add_store(self, home: Folder) -> None:
+        """Add what all presets of a store extend in a released version. Raises NpuprofError where a reference leads nowhere."""
+        for name in home.names():
+            try:
+                profile = home.profile(name)
+            except NpuprofError as error:
+                self._problems += error.findings
+                continue
+            for reference, asked in _list_references(profile):
+                if "@" in reference and not is_source_reference(reference) and reference not in self.references:
+                    self._add_release(home, reference, asked, "")
+        if self._problems:
+            raise NpuprofError(self._problems)
+
+    def _add_release(self, home: ProfileSource, reference: str, asked: Origin | None, place: str) -> None:
+        try:
+            found = load_profile_at_revision(home, reference, asked)
+            if not found.version or not may_be_kept(reference):
+                self.passed_over[reference] = None
+                return
+            self._add_found(found, reference, f"{place}{reference}/")
+        except NpuprofError as error:
+            self._problems += error.findings
+
+    def _add_found(self, found: PinnedProfile, reference: str, folder: str) -> None:
+        name = reference.partition("@")[0]
+        record = KeptRecord(name, found.version, found.commit, digest_pinned_profile(found.profile), FORM)
+        self.files[f"{folder}{RECORD}"] = str(record).encode()
+        if folder == f"{reference}/":
+            self.references[reference] = found.version
+        self._add_preset(found.profile, folder)
+
+    def _add_preset(self, profile: Profile, folder: str) -> None:
+        path = f"{folder}{profile.name}.toml"
+        if path in self.files:
+            return
+        home = profile.home
+        assert isinstance(home, (Revision, KeptRelease)), "a released version is read from a commit, or from where it is kept"
+        self.files[path] = home.read_profile_text(profile.name)
+        for reference, asked in _list_references(profile):
+            if is_source_reference(reference):
+                what = f"{profile.name} extends {reference}, a preset of another repository, so that its release cannot be kept"
+                why = "A copy of a source is one folder for all: npuprof source vendor NAME makes it."
+                hint = f"extend {reference} where the release is extended, or release {profile.name} without it"
+                self._problems.append(Finding("NP940", what, why, hint, asked))
+            elif "@" in reference:
+                self._add_release(home, reference, asked, f"{folder}{FOLDER}/")
+            else:
+                self._add_preset(home.profile(reference, asked), folder)
+
+
+def _list_references(profile: Profile) -> list[tuple[str, Origin | None]]:
+    return [(reference, profile.origin("profile", "extends", index)) for index, reference in enumerate(profile.extends)]

@@ -1,0 +1,177 @@
+"""Released parents that are kept beside a store, as files: what a pin means where no history is at hand (a wheel, an image, an export).
+
+Below the folder ``.released`` of a store lies a folder for each reference with an @ to a released version that a preset of it
+extends, named as the reference is written: ``.released/base/training@1.2.0/``. It holds the preset and what that builds on, as
+they were released, a ``.released`` of its own for their own such references, and the file ``.release``, which says what was kept::
+
+    base/training 1.2.0 COMMIT
+    Preset-Digest: HEX
+    Digest-Form: 2
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from npuprof import document
+from npuprof.document.profile import Profile
+from npuprof.model import Finding, NpuprofError, Origin, Record
+from npuprof.store import BUILTIN, Folder, ReadOnceStore, build_missing_finding, is_profile_name
+from npuprof.store.sources.vendored import VendoredCopy
+from npuprof.store.versions import parse_version_request
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from npuprof.document.profile import ProfileSource
+    from npuprof.store.revision import Revision
+
+#: The folder of kept releases in a store; no preset can lie in it, as a dot stands before its name.
+FOLDER = ".released"
+#: The file of a kept release that says what it is.
+RECORD = ".release"
+
+#: What mends a folder of kept releases.
+ADVICE = "keep it anew in a clone that has the release: npuprof source vendor ."
+
+_RECORD = r"(\S+) (\S+) ([0-9a-f]{40}|[0-9a-f]{64})\nPreset-Digest: ([0-9a-f]{64})\nDigest-Form: ([1-9]\d{0,5})\n*"
+
+
+class KeptRecord(Record):
+    """What was kept: a preset, the number of the version, its commit, the digest of the preset there and the form of that."""
+
+    name: str
+    version: str
+    commit: str
+    digest: str
+    form: int
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version} {self.commit}\nPreset-Digest: {self.digest}\nDigest-Form: {self.form}\n"
+
+
+class KeptRelease(ReadOnceStore):
+    """What a reference with an @ to a released version means, read from files: the preset and all that it builds on.
+
+    ``folder`` is that of the kept release, as ``revision`` has it if there is one, ``shown`` how it is cited.
+    """
+
+    def __init__(self, reference: str, folder: str, shown: str, record: KeptRecord, revision: Revision | None = None) -> None:
+        super().__init__()
+        self.reference = reference
+        self.record = record
+        self.root = folder
+        self.label = shown
+        self.is_proved = False  #: whether its digest was found to be the one that was kept
+        self._copy = VendoredCopy(folder, revision)
+        self._revision = revision
+        self._nested: dict[str, KeptRelease | None] = {}
+
+    def find_nested(self, reference: str) -> KeptRelease | None:
+        """Return what a reference of its own presets means, None where that was not kept. Raises NpuprofError."""
+        if reference not in self._nested:
+            self._nested[reference] = _open_release(reference, self.root, self.label, self._revision)
+        return self._nested[reference]
+
+    def read_profile_text(self, name: str) -> bytes:
+        """Return the text of a preset. Raises NpuprofError where there is none."""
+        found = self._copy.read_text(name)
+        if found is None:
+            raise NpuprofError([self._build_missing_finding(name, None)])
+        return found
+
+    def build_edited_finding(self, asked: Origin | None) -> Finding:
+        """Return that it is not what was released."""
+        what = f"{self.label} is not {self.record.name} {self.record.version} as it was released: its preset digest is another"
+        return _build_finding(what, "It was edited, or merged wrongly; a released version never changes.", asked)
+
+    def _list_files(self) -> Iterable[str]:
+        return self._copy.names()
+
+    def _may_have_policy(self) -> bool:
+        return False
+
+    def _read_profile(self, name: str, asked: Origin | None) -> Profile:
+        raw = self._copy.read_text(name)
+        if raw is None:
+            raise NpuprofError([self._build_missing_finding(name, asked)])
+        read = document.parse_document(name, self.cite_file(f"{name}.toml"), raw)
+        return Profile(read, key=f"{name}@{self.record.commit}", home=self)
+
+    def _build_missing_finding(self, name: str, asked: Origin | None) -> Finding:
+        return build_missing_finding("NP023", name, self.label, ADVICE, asked)
+
+    def __repr__(self) -> str:
+        return f"KeptRelease({self.reference!r})"
+
+
+def find_kept_release(home: ProfileSource, reference: str) -> KeptRelease | None:
+    """Return the release that a store keeps for a reference, None where it keeps none.
+
+    Raises NpuprofError (NP049) where there is one that cannot be read as such.
+    """
+    if isinstance(home, Folder):
+        shown = home.label if home.label != BUILTIN else home.root
+        return _open_release(reference, home.root, shown, None) if keeps_releases(home) else None
+    from npuprof.store.repository import shorten_commit
+    from npuprof.store.revision import Revision
+
+    if not isinstance(home, Revision):
+        return None
+    store = home.repository.prefix.rstrip("/")
+    return _open_release(reference, store, f"{shorten_commit(home.shown)}:{store}" if home.shown else store, home)
+
+
+def keeps_releases(home: ProfileSource) -> bool:
+    """Return whether a store in a folder keeps any release."""
+    return isinstance(home, Folder) and os.path.isdir(f"{home.root}/{FOLDER}")
+
+
+def find_nested_release(home: KeptRelease, reference: str, asked: Origin | None) -> KeptRelease:
+    """Return the release that a preset of a kept one extends. Raises NpuprofError (NP049) where it was not kept with it."""
+    found = home.find_nested(reference)
+    if found is None:
+        what = f"{home.label} was kept without {reference}, which {asked.profile if asked else 'a preset in it'} extends"
+        raise NpuprofError([_build_finding(what, "", asked)])
+    return found
+
+
+def advise_keeping(finding: Finding, reference: str, asked: Origin) -> Finding:
+    """Return that there is no history to find a release in, told at the reference to it, with what else it may be read from."""
+    hint = f"{finding.hint}; or keep {reference} as files, in a clone that has it: npuprof source vendor ."
+    hint = hint if may_be_kept(reference) else finding.hint
+    return finding._replace(hint=hint, origin=asked, key="profile.extends", profiles=(asked.profile,))
+
+
+def _build_finding(what: str, why: str, asked: Origin | None = None) -> Finding:
+    where = (asked.profile,) if asked else ()
+    return Finding("NP049", what, why, ADVICE, asked, "profile.extends" if asked else "", where)
+
+
+def may_be_kept(reference: str) -> bool:
+    """Return whether a reference can be one to a released version of a preset of the same store: a number, no branch."""
+    name, _, version = reference.partition("@")
+    return is_profile_name(name) and parse_version_request(version) is not None
+
+
+def _open_release(reference: str, store: str, shown: str, revision: Revision | None) -> KeptRelease | None:
+    if not may_be_kept(reference):
+        return None
+    place = f"{FOLDER}/{reference}"
+    folder, cited = (f"{store}/{place}" if store else place), f"{shown}/{place}"
+    if revision is None and not os.path.lexists(folder):
+        return None
+    raw = VendoredCopy(folder, revision).read_unproven(RECORD)
+    if revision is None and not os.path.realpath(folder).startswith(os.path.realpath(store) + os.sep):
+        raise NpuprofError([_build_finding(f"{cited} leads out of the store", "Every clone has what is kept, and nothing else is read.")])
+    if raw is None:
+        if revision is not None:
+            return None
+        raise NpuprofError([_build_finding(f"{cited} has no file {RECORD}, which says what was kept", "")])
+    match = re.fullmatch(_RECORD, raw.decode(errors="replace").replace("\r\n", "\n"), re.ASCII)
+    if match is None or match[1] != reference.partition("@")[0]:
+        what = f"{cited}/{RECORD} does not say which release of {reference.partition('@')[0]} was kept"
+        raise NpuprofError([_build_finding(what, "It was edited, or merged wrongly.")])
+    return KeptRelease(reference, folder, cited, KeptRecord(match[1], match[2], match[3], match[4], int(match[5])), revision)
