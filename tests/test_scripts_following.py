@@ -46,6 +46,7 @@ def read_tree(folder: Path, files: dict[str, str], script: str = "train.py", fol
     ("files", "settings"),
     [
         ({"train.py": f"from settings import PRECISION\n{SET}", "settings.py": 'PRECISION = "force_fp32"\n'}, [FP32]),
+        ({"train.py": f"from settings import PRECISION\n{SET}", "settings.py": 'PRECISION = "a"\nPRECISION = "force_fp32"\n'}, [FP32]),
         ({"train.py": f"from settings import MODE as PRECISION\n{SET}", "settings.py": 'MODE = "force_fp32"\n'}, [FP32]),
         ({"train.py": f"from settings import *\n{SET}", "settings.py": 'PRECISION = "force_fp32"\n'}, [FP32]),
         ({"train.py": f"from settings import *\n{SET}", "settings.py": '__all__ = ["OTHER"]\nPRECISION = "force_fp32"\n'}, []),
@@ -77,7 +78,7 @@ def test_constants_of_modules_fold(files: dict[str, str], settings: list[dict[st
 @pytest.mark.parametrize(
     "files",
     [
-        {"train.py": f"from settings import PRECISION\n{SET}", "settings.py": 'PRECISION = "a"\nPRECISION = "b"\n'},
+        {"train.py": f"from settings import PRECISION\n{SET}", "settings.py": 'PRECISION = "a"\nif asked():\n    PRECISION = "b"\n'},
         {"train.py": f"from settings import PRECISION\n{SET}", "settings.py": 'PRECISION = "a"\ndef f():\n    global PRECISION\n    PRECISION = "b"\n'},
         {"train.py": f'from settings import PRECISION\nPRECISION = "b"\n{SET}', "settings.py": 'PRECISION = "a"\n'},
         {"train.py": f"import settings\nsettings.PRECISION = FLAGS.p\n{SET}".replace("(PRECISION", "(settings.PRECISION"), "settings.py": 'PRECISION = "a"\n'},

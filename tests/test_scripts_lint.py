@@ -701,12 +701,33 @@ def test_entries_of_other_optimizers_are_none_of_ours() -> None:
     assert findings(text) == []
 
 
-@pytest.mark.parametrize("name", ["HCCL_CONECT_TIMEOUT", "HCCL_CONNECT_TIMOUT", "ASCEND_GLOBAL_LOG_LEVLE"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "HCCL_CONECT_TIMEOUT", "HCCL_CONNECT_TIMOUT", "ASCEND_GLOBAL_LOG_LEVLE", "RANK_SIZEE", "DUMP_GE_GRPAH", "PROFILNG_MODE",
+        "PROFILING_MODEE", "ENABLE_DYNAMIC_SHAPE_MUTLI_STREAM", "MULTI_TREAD_COMPILE", "FUSION_TENSER_SIZE",
+    ],
+)  # fmt: skip
 def test_a_misspelt_variable_is_named(name: str) -> None:
     assert [(f.code, f.line) for f in findings(f"export {name}=3\n", "x.sh")] == [("NP206", 1)]
 
 
-@pytest.mark.parametrize("name", ["RANK_IDS", "ASCEND_DEVICE_IDS", "RANK_SIZE_ALL", "NPU_CALCULATE_DEVICE", "HCCL_MY_OWN", "DEVICE_IP"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "RANK_IDS",
+        "ASCEND_DEVICE_IDS",
+        "RANK_SIZE_ALL",
+        "NPU_CALCULATE_DEVICE",
+        "HCCL_MY_OWN",
+        "DEVICE_IP",
+        "DEVICE_IDD",
+        "TF_CPP_MIN_VLOG_LEVEL",
+        "DUMP_GRAPH_PATHS",
+        "TUNE_BANK_PATH_2",
+        "ENABLE_RUNTIME_V3",
+    ],
+)
 def test_a_variable_of_the_script_itself_is_passed_over(name: str) -> None:
     assert findings(f"export {name}=3\n", "x.sh") == []
 

@@ -173,7 +173,11 @@ class Variable(Record):
 
     @property
     def any_case(self) -> bool:
-        """Whether its reader takes yes and no in any case: TensorFlow's does, which is known by taking digits and words alike."""
+        """Whether yes and no are taken in any case.
+
+        The pages say nothing of case. ``True`` is in use where digits and words are documented side by side, and taken there; where a
+        page has words alone, nothing but these.
+        """
         return self.kind == "bool" and {"1", "true"} <= set(self.choices)
 
 

@@ -127,6 +127,7 @@ def _read_scripts(
     """Return what the files hold, the presets they make, who has the settings of helpers, and how many named ones could not be read."""
     from npuprof.scripts.files import find_script_files, read_script_files
     from npuprof.scripts.following import open_modules, set_callers_apart
+    from npuprof.scripts.lint.entries import find_idle_configs
     from npuprof.scripts.preset import build_drafts
     from npuprof.scripts.reading import import_script, may_call_settings, may_hold_settings
 
@@ -146,6 +147,7 @@ def _read_scripts(
             unread += file in named and not one.found and any(problem.severity == "warning" for problem in one.problems)
             if holds or one.found:
                 found.append(one)
+            problems += find_idle_configs(one, functools.partial(modules.is_named_elsewhere, file))
     take_out, users = set_callers_apart(found)
     made = [draft for one in found for draft in build_drafts(take_out(one), None, folders, take_defaults)]
     return [one._replace(facts={"passed over": _find_passed_over(one)}) for one in found], made, users, unread

@@ -12,7 +12,7 @@ from npuprof.scripts.drafting import absorb_draft, absorb_session, are_compatibl
 from npuprof.scripts.naming import name_drafts, preset_name
 from npuprof.scripts.objects import build_variants, find_used_at
 from npuprof.scripts.preset_text import describe_assumed, describe_notes, escape_file_name, format_preset
-from npuprof.scripts.reading.found import ImportedFile
+from npuprof.scripts.reading.found import GOES_NOWHERE, IDLE_CONFIGS, ImportedFile
 
 #: So many presets are made of one file; every setting is compared with all of them.
 _MOST_DRAFTS = 200
@@ -29,7 +29,7 @@ def build_drafts(
     otherwise for their values.
     """
     stem = name or preset_name(imported.file)
-    layout = Layout(imported)
+    layout = Layout(_keep_only_config(imported))
     given = layout.find_given_sessions()
     drafts = {group.scope: build_draft(stem, imported.file, group, folders, take_defaults) for group in layout.groups}
     for group in layout.groups:
@@ -88,6 +88,16 @@ def build_drafts(
     for draft in full:
         draft.is_one_of_several = len(full) > 1
     return full
+
+
+def _keep_only_config(imported: ImportedFile) -> ImportedFile:
+    """Return a file in which the configuration that nothing is given counts, where it has no other: it is what somebody wrote down."""
+    idle = {scope for config in imported.facts.get(IDLE_CONFIGS, ()) for scope in config.scopes}
+    others = (one for one in imported.found if one.surface != "env" and not one.commented and not one.dead and one.scope not in idle)
+    if not idle or any(one.key for one in others):
+        return imported
+    found = (one._replace(unused="") if one.unused.startswith(GOES_NOWHERE) else one for one in imported.found)
+    return imported._replace(found=tuple(found))
 
 
 def build_site_drafts(imported: ImportedFile, folders: Sequence[str] | None = ()) -> dict[str, Draft]:

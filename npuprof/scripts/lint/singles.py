@@ -18,7 +18,7 @@ from npuprof.renderers.python import format_literal
 from npuprof.scripts.lint.arguments import find_argument_faults
 from npuprof.scripts.lint.atc import find_script_flag_faults
 from npuprof.scripts.lint.attributes import find_attribute_faults
-from npuprof.scripts.reading.env import is_ascend_variable
+from npuprof.scripts.reading.env import has_slip, is_ascend_variable
 from npuprof.scripts.reading.found import FoundSetting
 
 #: Variables that old scripts set and that no current component was found to read, with what took their place.
@@ -29,6 +29,8 @@ UNREAD_VARIABLES = {
 #: From here on two names are so much alike that one is a misspelling of the other.
 _ALIKE = 0.8
 _SLIP = 0.93
+#: What a field takes, by the kind of the value. A switch takes any whole number and is on for all but 0 (hcom_parallel = 2), in a
+#: session and behind NPURunConfig, which hands it on; TF 2 compares with True and False, and a preset has types of its own: both refuse.
 _TYPES = {"s": ("bytes",), "b": ("bool", "int"), "i": ("int", "bool"), "f": ("float", "int", "bool")}
 _SAMPLE = {"b": "True", "i": "1", "s": 'tf.compat.as_bytes("...")'}
 
@@ -181,8 +183,10 @@ def _find_script_variable_faults(found: FoundSetting) -> list[Fault]:
 def _find_misspelt_variable(name: str) -> list[Fault]:
     """Return the fault of a variable nobody knows that is a slip away from a known one; scripts may have variables of their own."""
     near = find_nearest_names(name, catalog.record_names("env"), 1) if is_ascend_variable(name) else []
-    if not near or name.startswith(near[0]) or near[0].startswith(name):
+    if not near or near[0].startswith(name):
         return []
-    if SequenceMatcher(None, name, near[0]).ratio() < _SLIP:
+    if name.startswith(near[0]) and name != near[0] + near[0][-1]:  # with more behind it a name is one of the script's own
+        return []
+    if SequenceMatcher(None, name, near[0]).ratio() < _SLIP and not has_slip(name):
         return []
     return [Fault("NP206", f"no known environment variable {name!r}", "Nothing known reads it.", did_you_mean(name, near))]

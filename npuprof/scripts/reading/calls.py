@@ -25,7 +25,7 @@ def reads_parameter(node: ast.AST, scope: Scope, depth: int = 0) -> bool:
             return False
         kinds = {binding.kind for binding in found[1]}
         return kinds == {"parameter"} or (kinds == {"assign"} and any(reads_parameter(one.node, scope, depth + 10) for one in found[1]))
-    if isinstance(node, ast.Attribute) and node.attr not in METHODS:
+    if isinstance(node, ast.Attribute) and node.attr not in METHODS and node.attr != "get":
         return False  # an attribute of a parameter stays unknown whatever the call says
     return depth < 20 and any(reads_parameter(child, scope, depth + 1) for child in ast.iter_child_nodes(node))
 

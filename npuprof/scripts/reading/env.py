@@ -22,6 +22,8 @@ HOT = ("environ", "putenv")
 #: Families of names that belong to Ascend, known to the catalogue or not.
 _ASCEND_NAMES = re.compile(r"^(?:ASCEND_|HCCL_|HCOMM_|ACLNN_|NPU_|GE_|TE_|CANN_|AOE_|SLOG_|RANK_)[A-Z0-9_]+$")
 _OURS = "NPUPROF_"
+#: Shorter names that are much alike may both be meant.
+_SHORTEST_WITH_SLIP = 11
 
 
 @cache
@@ -43,8 +45,35 @@ def mentions_variable(data: bytes) -> bool:
 
 
 def is_ascend_variable(name: str) -> bool:
-    """Return whether a variable belongs to Ascend."""
-    return catalog.find_variable(name) is not None or bool(_ASCEND_NAMES.match(name))
+    """Return whether a variable belongs to Ascend, or would but for a slip in its name."""
+    return catalog.find_variable(name) is not None or bool(_ASCEND_NAMES.match(name)) or has_slip(name)
+
+
+@cache
+def has_slip(name: str) -> bool:
+    """Return whether one letter makes a name out of that of a long variable; not its end, nor a number."""
+    if len(name) < _SHORTEST_WITH_SLIP or not name.isupper():
+        return False
+    slips = _list_slips()
+    near = {known for less in (name, *_iterate_shortened(name)) for known in slips.get(less, ())}
+    return any(not known.startswith(name) and (not name.startswith(known) or name[-1] == known[-1]) for known in near if known != name)
+
+
+@cache
+def _list_slips() -> dict[str, list[str]]:
+    """Return the names of long variables by what is left of them without one letter, and by themselves."""
+    known = (name for name in catalog_variables() if len(name) > _SHORTEST_WITH_SLIP)
+    found: dict[str, list[str]] = {}
+    for name in known:
+        if not name.startswith("TF_"):  # these have neighbours of their own
+            for less in (name, *_iterate_shortened(name)):
+                found.setdefault(less, []).append(name)
+    return found
+
+
+def _iterate_shortened(name: str) -> Iterator[str]:
+    """Yield a name without each of its letters."""
+    return (name[:at] + name[at + 1 :] for at, letter in enumerate(name) if letter.isalpha() or letter == "_")
 
 
 def find_variable_key(name: str) -> str | None:

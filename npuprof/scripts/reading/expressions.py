@@ -26,6 +26,7 @@ from npuprof.scripts.reading.known_calls import (
     INWARD,
     KEEPING,
     LOOKING,
+    OF_MESSAGES,
     PASSING,
     QUIET,
     TRAINING,
@@ -72,6 +73,7 @@ class Expressions(Members):
         if isinstance(node, ast.Subscript):
             self.evaluate(node.slice)
             found = self.evaluate(node.value)
+            self.note_loose(frozenset(one for one in found if isinstance(one, Thing) and not one.path))
             if isinstance(node.ctx, ast.Load) and not list_things(found):
                 self.note_failing(node.lineno)
             return frozenset(self._step_into(value, node.slice) for value in found if isinstance(value, Thing))
@@ -89,9 +91,11 @@ class Expressions(Members):
             return frozenset((self.define_lambda(node),))
         generators = getattr(node, "generators", [])
         for generator in generators:
-            self.evaluate(generator.iter)
+            self.note_loose(self.evaluate(generator.iter))
         parts = [self.evaluate(child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
         holding = isinstance(node, (ast.BoolOp, ast.Tuple, ast.List, ast.Dict, ast.Set, ast.Starred, ast.Await))
+        if not holding:
+            self.note_loose(NOTHING.union(*parts))
         return NOTHING.union(*parts) if holding else NOTHING
 
     def _step_into(self, thing: Thing, index: ast.expr) -> Thing:
@@ -193,7 +197,8 @@ class Expressions(Members):
                 instance = Instance(one, Frame())
                 returned.add(instance)
                 makers = [value for value in self._find_member(one, "__init__") if isinstance(value, Callable)]
-                if not makers:
+                if not makers:  # what makes it is out of sight
+                    self.note_loose(NOTHING.union(*given, *named.values()))
                     continue
                 function = makers[0]._replace(owner=instance)
             result = self.run_function(function, node, given, named)  # type: ignore[arg-type]
@@ -207,6 +212,8 @@ class Expressions(Members):
 
     def _call_method(self, node: ast.Call, name: str, things: list[Thing], every: Values, spot: Spot | None) -> Values:
         """Do what a method of a protobuf message does."""
+        if name not in OF_MESSAGES:
+            self.note_loose(frozenset(one for one in things if not one.path))
         if name == "add":
             mark = f"[{node.lineno}:{node.col_offset}]"
             for one in things:
@@ -269,6 +276,8 @@ class Expressions(Members):
             self.note_failing(node.lineno)
         if name in LOOKING:
             return NOTHING
+        if name in ("getattr", "setattr", "partial"):
+            self.note_loose(every)
         if name in KEEPING and name not in ("copy",):
             self.heap.share(every)
             return every
@@ -282,6 +291,9 @@ class Expressions(Members):
             return self._make_copy(node, every)
         what = describe_taking(name)
         taking = bool(what)
+        if what == "the session was made":
+            given = any(one.arg in (None, "config", "session_config") for one in node.keywords) or len(node.args) > 2
+            self.sessions.append((node.lineno, f"{_shorten(node.func)}({'...' if node.args or node.keywords else ''})", given))
         self.note_used(node, every, what or f"{_shorten(node.func)}()", taking)
         if what == "the session was made" or name in TRAINING:
             self.happened.append(Used(self.find_now(node.lineno), ENVIRON, what or f"{name}() ran", True))

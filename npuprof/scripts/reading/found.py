@@ -19,6 +19,12 @@ TAKEN_BACK = "the script takes it back"
 #: Begins the reason of a value that the command line gives.
 COMMAND_LINE = "depends on the command line or its parameters"
 
+#: Begins the reason of what is set in a configuration that nothing takes.
+GOES_NOWHERE = "nothing is given the configuration"
+
+#: Among the remarks for the linter: configurations that nothing takes.
+IDLE_CONFIGS = "idle configs"
+
 #: Begins the reason of a setting that is made after the last use of its object.
 TOO_LATE = "stands after "
 
@@ -98,6 +104,17 @@ def take_here_out(value: Any) -> tuple[Any, bool]:
     if isinstance(value, bytes) and HERE.encode() in value:
         return value.replace(HERE.encode(), b""), True
     return value, False
+
+
+class IdleConfig(Record):
+    """A configuration that nothing is given: the scopes of what is set in it, and a session of the script, which has another or none."""
+
+    line: int
+    names: tuple[str, ...]
+    scopes: tuple[str, ...]
+    session: str
+    session_line: int
+    has_other: bool
 
 
 class Site(Record):

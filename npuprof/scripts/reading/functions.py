@@ -113,6 +113,8 @@ def _fold_inspection(name: str, node: ast.Call, fold: Fold) -> Any:
             return isinstance(fold(given[0]), types)
     if name == "type" and len(given) == 1:
         return type(fold(given[0]))
+    if name == "getattr" and len(given) == 2 and isinstance(given[1], ast.Constant) and str(given[1].value).isidentifier():
+        return fold(ast.copy_location(ast.Attribute(given[0], str(given[1].value), ast.Load()), node))
     return _NOT_KNOWN
 
 
@@ -172,6 +174,12 @@ def _fold_library_call(name: str, node: ast.Call, scope: Scope, fold: Fold) -> A
         if isinstance(named.get("indent"), int) and named["indent"] > 16:
             raise Unknown("the value is too large")
         return json.dumps(*given, **named)
+    if name == "json.loads":
+        import json
+
+        if len(given) != 1 or node.keywords or not isinstance(given[0], (str, bytes)):
+            raise Unknown(f"depends on the result of {format_expression(node)}")
+        return json.loads(given[0])
     return _LIBRARY[name](*given)
 
 
@@ -189,7 +197,7 @@ def _find_folder(path: str) -> str:
 
 
 _LIBRARY: dict[str, Callable[..., Any]] = {
-    "json.dumps": str, "os.path.join": posixpath.join, "os.path.normpath": _normalise_path,
+    "json.dumps": str, "json.loads": str, "os.path.join": posixpath.join, "os.path.normpath": _normalise_path,
     "os.path.dirname": _find_folder, "os.path.basename": posixpath.basename,
     "os.path.abspath": lambda path: path, "os.path.realpath": lambda path: path, "os.fspath": lambda path: path,
     "copy.copy": lambda value: value, "copy.deepcopy": lambda value: value,

@@ -71,12 +71,13 @@ NOTHING: Values = frozenset()
 class Frame:
     """The names of one run of a function, of a class, or of the module."""
 
-    __slots__ = ("globals", "instance", "outer", "returned", "running", "values")
+    __slots__ = ("globals", "instance", "nonlocals", "outer", "returned", "running", "values")
 
     def __init__(self, outer: Frame | None = None) -> None:
         self.outer = outer
         self.values: dict[str, Values] = {}
         self.globals: set[str] = set()
+        self.nonlocals: set[str] = set()
         self.returned: set[Value] = set()
         self.instance: Instance | None = None
         self.running: Callable | None = None
@@ -87,6 +88,13 @@ class Frame:
         while where is not None and name not in where.values:
             where = where.outer
         return where
+
+    def find_target(self, name: str) -> Frame:
+        """Return the frame that an assignment to a name belongs to."""
+        if name in self.globals:
+            return self.find_module()
+        owner = self.outer.find_owner(name) if name in self.nonlocals and self.outer is not None else None
+        return owner or self
 
     def find_module(self) -> Frame:
         """Return the frame of the whole module."""
@@ -142,6 +150,11 @@ class Heap:
         for value in frame.values[name]:
             if isinstance(value, Thing):
                 self._holders.setdefault(value.number, {})[frame, name] = None
+
+    def list_names(self, number: int) -> list[str]:
+        """Return the names that an object has had, those of the module first."""
+        names = sorted((frame.outer is not None, name) for frame, name in self._holders.get(number, ()))
+        return list(dict.fromkeys(name for _, name in names))
 
     def begin_branch(self) -> None:
         """Begin what may not run."""

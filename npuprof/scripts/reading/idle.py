@@ -20,7 +20,7 @@ from npuprof.scripts.reading.scopes import Function
 from npuprof.scripts.reading.terms import name_callee, write_source
 
 #: What finds functions by names that the run makes.
-_OPEN = frozenset(("globals", "locals", "vars", "eval", "exec", "Fire", "__dict__", "__import__", "modules", "import_module"))
+OPEN = frozenset(("globals", "locals", "vars", "eval", "exec", "Fire", "__dict__", "__import__", "modules", "import_module"))
 _PLAIN = frozenset(("staticmethod", "classmethod", "property"))
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)*")
 _ACTING = ("Session", "Estimator", "RunConfig", "app.run", "npu.open")
@@ -58,7 +58,7 @@ def find_idle_functions(tree: ast.Module, text: str, named_elsewhere: Callable[[
     """Return the outermost functions and classes of a script that never run; none where the file is no script, or may call any by name."""
     units = _collect_units(tree, "yield" in text or "async" in text)
     named = {unit.name for unit in units[1:]}
-    if any(not _OPEN.isdisjoint(unit.mentions) for unit in units) or not _is_script(tree, named):
+    if any(not OPEN.isdisjoint(unit.mentions) for unit in units) or not _is_script(tree, named):
         return []
     by_name: dict[str, list[_Unit]] = {}
     inside: dict[int, list[_Unit]] = {}

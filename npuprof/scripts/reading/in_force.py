@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from npuprof.scripts.reading.found import TAKEN_BACK, FoundSetting
+from npuprof.scripts.reading.found import TAKEN_BACK, FoundSetting, IdleConfig
 from npuprof.scripts.reading.happenings import Spot
 from npuprof.scripts.reading.idle import find_idle_functions
+from npuprof.scripts.reading.idle_configs import mark_idle_configs
 from npuprof.scripts.reading.judging import Judge, Timeline, find_spot
 from npuprof.scripts.reading.rehearsal import Rehearsal
 from npuprof.scripts.reading.replaced_methods import find_replaced_methods
@@ -23,11 +24,14 @@ _SURFACES = ("session", "global_options", "env")
 
 def mark_unused(
     script: Script, found: list[FoundSetting], named_elsewhere: Callable[[str], bool], turns: Turns
-) -> tuple[list[FoundSetting], list[Variant]]:
-    """Return the settings of a script, those that are not in force with the reason, and objects of one line that are unlike each other."""
+) -> tuple[list[FoundSetting], list[Variant], list[IdleConfig]]:
+    """Return the settings of a script, those that are not in force with the reason.
+
+    Beside them, objects of one line that are unlike each other, and configurations that nothing is given.
+    """
     live = [one for one in found if not one.commented and not one.dead and not one.unused and _is_of_interest(one)]
     if not live or script.tree is None:
-        return found, []
+        return found, [], []
     variants: Variants | None = None
     reasons: dict[int, str] = {}
     first = _find_first_definition(script)
@@ -36,6 +40,7 @@ def mark_unused(
     for one in inner:
         line = _find_line(one)
         reasons |= {id(one): function.why for function in idle if function.first <= line <= function.last}
+    configs: list[IdleConfig] = []
     judged = [one for one in live if one.surface in _SURFACES and id(one) not in reasons]
     if judged:
         wanted: dict[Spot, set[str]] = {}
@@ -48,12 +53,13 @@ def mark_unused(
             for method in find_replaced_methods(script.tree, rehearsal.entered, named_elsewhere):
                 reasons |= {id(one): method.why for one in inner if method.first <= _find_line(one) <= method.last}
         judged = [one for one in judged if id(one) not in reasons]
+        configs = mark_idle_configs(rehearsal, judge, judged, named_elsewhere)
         by_object = Timeline(judge, judged).judge_all()
         variants = tell_objects_apart(rehearsal, judge, judged, by_object)
         reasons |= {id(one): why for one in judged if (why := variants.find_reason(one, by_object[id(one)]))}
     objects = variants.objects if variants else {}
     marked = [one._replace(unused=reasons.get(id(one)) or one.unused, objects=objects.get(id(one), ())) for one in found]
-    return marked, variants.variants if variants else []
+    return marked, variants.variants if variants else [], configs
 
 
 def _is_of_interest(one: FoundSetting) -> bool:

@@ -32,6 +32,7 @@ class Judge:
         self.uses: dict[int, list[Used]] = {}
         self._cleared: dict[int, list[Cleared]] = {}
         self._returned: dict[int, list[Returned]] = {}
+        self._idle: dict[int, str] = {}
         for one in rehearsal.happened:
             if isinstance(one, Assigned):
                 for spot in one.spots:
@@ -53,6 +54,14 @@ class Judge:
             told[number] = told.get(number, "") or (reasons[0] if all(reasons) else "")
         return told
 
+    def list_unused(self) -> list[int]:
+        """Return the objects that are made in sight, and that nothing in sight is given."""
+        return [number for number, born in enumerate(self._heap.born) if born.place and number not in self.uses and not born.shared]
+
+    def set_idle(self, reasons: dict[int, str]) -> None:
+        """Take note why objects have no effect."""
+        self._idle = reasons
+
     def list_assigned(self, found: FoundSetting) -> list[Assigned]:
         """Return when a setting is made, and in which objects."""
         env = found.surface == "env"
@@ -64,6 +73,8 @@ class Judge:
             return f"it belongs to an entry that line {born.taken_out} takes out"
         if one.number not in self.uses and not born.shared and (why := self._judge_names(one.number)):
             return why
+        if one.number in self._idle:
+            return self._idle[one.number]
         earlier, later = self._select_uses(one, not found.branches)
         reason = self._judge_order(one.moment, earlier, later, born) or ("" if found.branches else self._judge_returned(one))
         reason = reason or ("" if found.branches else self._judge_skipped(one, later, born))

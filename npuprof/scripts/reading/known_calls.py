@@ -38,6 +38,10 @@ CALLING = frozenset(
 KEEPING = frozenset(("append", "update", "put", "add", "extend", "insert", "setdefault", "dict", "list", "tuple", "set", "namedtuple"))
 WRITTEN = frozenset(("SerializeToString", "SerializePartialToString", "__deepcopy__"))
 EMPTYING = frozenset(("Clear", "clear", "ParseFromString", "FromString"))
+#: Methods of a configuration through which it gets nowhere.
+OF_MESSAGES = frozenset(
+    ("HasField", "ClearField", "Clear", "IsInitialized", "ListFields", "ByteSize", "WhichOneof", "MergeFrom", "CopyFrom")
+)
 REWRITE = ("graph_options", "rewrite_options")
 #: Names that lead from a configuration to where the adapter's options are.
 INWARD = frozenset(("graph_options", "rewrite_options", "custom_optimizers", "parameter_map"))

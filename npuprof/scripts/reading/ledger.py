@@ -35,6 +35,9 @@ class Ledger:
         self.loops: tuple[int, ...] = ()
         self.added: dict[Thing, list[str]] = {}  #: what was added to each list of entries
         self.calls: list[Spot] = []  #: the calls around that something is told at
+        self.sessions: list[tuple[int, str, bool]] = []  #: lines that make a session, how, and whether it is given something
+        self.kept_names: set[str] = set()  #: what lambdas name, which run at any time
+        self.loose: set[int] = set()  #: the objects that something holds which is not followed: a table, an object of the script
 
     def find_now(self, line: int) -> Moment:
         """Return the moment."""
@@ -106,6 +109,10 @@ class Ledger:
             if known.number == source.number and covers(source.path, known.path):
                 copy = Thing(target.number, (*target.path, *known.path[len(source.path) :]))
                 self.added.setdefault(copy, []).extend(marks)
+
+    def note_loose(self, values: Values) -> None:
+        """Take note that objects are held by something through which they may get anywhere."""
+        self.loose.update(one.number for one in list_things(values))
 
     def note_cleared(self, thing: Thing, line: int, inside: bool = False) -> None:
         """Take note that a part of an object is emptied; names for what was in it stand for nothing of it any more."""

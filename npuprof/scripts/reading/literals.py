@@ -18,6 +18,7 @@ from npuprof.scripts.reading.loops import MOST_TURNS, count_turns
 from npuprof.scripts.reading.objects import fold_object_attribute
 from npuprof.scripts.reading.order import is_read_too_early
 from npuprof.scripts.reading.records import find_record_value
+from npuprof.scripts.reading.returned import find_returned_value, select_last_given
 from npuprof.scripts.reading.scopes import MOST_BINDINGS, Binding, Scope
 from npuprof.scripts.reading.terms import LONGEST_VALUE, Unknown, format_expression, refuse_large_value, refuse_wide_format
 
@@ -89,7 +90,8 @@ def _fold_name(node: ast.Name, scope: Scope, depth: int) -> Any:
     if not bindings:
         expression, where = home.bound[node.id]
         return fold_expression(expression, where, depth)
-    value = _refuse_foreign_place(_fold_bindings(bindings[0].name, home, bindings, depth), home, scope)
+    given = select_last_given(node, scope, home, bindings)
+    value = _refuse_foreign_place(_fold_bindings(bindings[0].name, home, given, depth), home, scope)
     if is_read_too_early(node, scope, home, bindings):
         raise Unknown(f"depends on the variable {node.id}, which is read before it has a value for certain")
     return value
@@ -296,6 +298,8 @@ def _format_folded_value(value: Any, form: str) -> str:
 
 
 def _fold_call(node: ast.Call, scope: Scope, depth: int) -> Any:
+    if (returned := find_returned_value(node, scope)) is not None:
+        return _refuse_foreign_place(fold_expression(*returned, depth), returned[1], scope)
     return fold_known_call(node, scope, lambda inner: fold_expression(inner, scope, depth))
 
 

@@ -56,6 +56,7 @@ class Members(Ledger):
     def store_attribute(self, node: ast.Attribute, values: Values) -> None:
         """Let an attribute stand for values."""
         owners = self.evaluate(node.value)
+        self.note_loose(values)
         for one in owners:
             if isinstance(one, (Instance, Made)):
                 self.heap.bind((one.cls if isinstance(one, Instance) else one).body, node.attr, values)

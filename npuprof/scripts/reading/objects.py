@@ -21,6 +21,7 @@ from npuprof.scripts.reading.lineages import (
     list_class_line,
 )
 from npuprof.scripts.reading.order import is_read_too_early
+from npuprof.scripts.reading.returned import find_only_return
 from npuprof.scripts.reading.scopes import Scope
 from npuprof.scripts.reading.terms import Unknown, format_expression, name_callee
 
@@ -67,8 +68,8 @@ class _Survey:
             self.reads[node.id] = self.reads.get(node.id, 0) + isinstance(node.ctx, ast.Load)
         elif isinstance(node, ast.Call):
             self.calls.setdefault(name_callee(node), []).append((node, scope))
-            if name_callee(node) in ("setattr", "delattr") and not (node.args and isinstance(node.args[0], ast.Subscript)):
-                self.is_open = True
+            if name_callee(node) in ("setattr", "delattr") and node.args:
+                self._note_setattr(node.args[0], node.args[1] if len(node.args) > 1 else None)
             if name_callee(node) in ("super", "isinstance"):  # they only look at a class
                 for one in node.args:
                     if isinstance(one, ast.Name):
@@ -77,6 +78,17 @@ class _Survey:
             self.is_open = self.is_open or node.name in _UNSEEN
         elif isinstance(node, ast.ClassDef):
             self.bases.update(format_expression(base).rpartition(".")[2] for base in node.bases)
+
+    def _note_setattr(self, owner: ast.expr, name: ast.expr | None) -> None:
+        root: ast.expr = owner
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        if isinstance(owner, ast.Subscript) or (isinstance(root, ast.Call) and name_callee(root) == "global_options"):
+            return  # nothing that is of a class of the script
+        if isinstance(name, ast.Constant) and isinstance(name.value, str):
+            self.stores.setdefault(name.value, []).append(ast.copy_location(ast.Attribute(owner, name.value, ast.Store()), owner))
+        else:
+            self.is_open = True
 
     def is_used_plainly(self, name: str) -> bool:
         """Return whether a class is only called and built on: what else is handed it might change it."""
@@ -97,6 +109,8 @@ class _Survey:
 
 def fold_object_attribute(node: ast.Attribute, scope: Scope, fold: Fold) -> Any:
     """Return what an attribute of an object always is. Raises Unknown, with a text where there is more to say than its name."""
+    if node.attr == "value" and isinstance(node.value, ast.Attribute) and (member := _find_member(node.value, scope)):
+        return fold(*member)
     if not isinstance(node.value, ast.Name) or scope.label:
         raise Unknown("")
     if around := _find_class_around(node.value.id, scope):
@@ -109,6 +123,15 @@ def fold_object_attribute(node: ast.Attribute, scope: Scope, fold: Fold) -> Any:
     if cls := find_class(node.value, scope):  # what its objects have is not its own
         return _fold_of_class(cls, node, scope, None, fold, with_objects=False)
     raise Unknown("")
+
+
+def _find_member(node: ast.Attribute, scope: Scope) -> tuple[ast.expr, Scope] | None:
+    """Return what the member of an enumeration is given, and the scope to read it in."""
+    cls = find_class(node.value, scope)
+    bases = [format_expression(base).rpartition(".")[2] for base in cls.node.bases] if cls and isinstance(cls.node, ast.ClassDef) else []
+    bindings = cls.list_bindings(node.attr) if cls and not {"Enum", "IntEnum", "StrEnum"}.isdisjoint(bases) else []
+    value = bindings[0].node if len(bindings) == 1 and bindings[0].kind == "assign" else None
+    return (value, cls) if cls and isinstance(value, ast.expr) else None
 
 
 def _list_concrete(cls: Scope, attribute: str) -> list[Scope]:
@@ -139,11 +162,21 @@ def _fold_of_class(
         bound = next((found for one in line if (found := [(one, binding) for binding in one.list_bindings(node.attr)])), [])
         if len(bound) == 1 and bound[0][1].kind == "assign" and isinstance(bound[0][1].node, ast.expr):
             return fold(bound[0][1].node, bound[0][0])
+        if with_objects and len(bound) == 1 and (given := _find_property(bound[0][1].node)) is not None:
+            return fold(given[1], Scope(given[0], bound[0][0]))
         raise Unknown("")
     stored = _find_stored(line, stores, node, scope) if with_objects else None
     if stored is None or any(binding.kind != "assign" for one in line for binding in one.list_bindings(node.attr)):
         raise Unknown("")
     return _fold_initial(stored[1], stored[0], line, made, fold)
+
+
+def _find_property(node: ast.AST) -> tuple[ast.FunctionDef, ast.expr] | None:
+    """Return a property of a class, and the one expression that it gives."""
+    if not isinstance(node, ast.FunctionDef) or [format_expression(one) for one in node.decorator_list] != ["property"]:
+        return None
+    value = find_only_return(node)
+    return (node, value) if value is not None else None
 
 
 def look_over(scope: Scope) -> _Survey:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from npuprof.scripts.reading import entries, env, follow, global_options, in_force, nested, run_config
 from npuprof.scripts.reading.comments import find_commented_settings
-from npuprof.scripts.reading.found import FoundSetting, ImportedFile
+from npuprof.scripts.reading.found import IDLE_CONFIGS, FoundSetting, ImportedFile
 from npuprof.scripts.reading.hot import SURFACES, WORDS, find_hot_lines
 from npuprof.scripts.reading.modules import Modules
 from npuprof.scripts.reading.source import Script
@@ -44,7 +44,7 @@ def import_python(path: str, data: bytes, modules: Modules | None = None) -> Imp
         walk.walk_module()
         nested.link_nested_configs(walk)
         turns = Turns(walk.open_module(), walk.turned)
-        walk.found, variants = in_force.mark_unused(
+        walk.found, variants, walk.facts[IDLE_CONFIGS] = in_force.mark_unused(
             script, walk.found, lambda name: modules is not None and modules.is_named_elsewhere(path, name), turns
         )
         walk.facts["variants"] = variants

@@ -94,7 +94,8 @@ class Rehearsal(Passages):
             self.heap.bind(self.frame, name, named.get(name, NOTHING))
         for name, values in zip(names, given, strict=False):
             self.heap.bind(self.frame, name, values)
-        rest = [NOTHING.union(*given[len(names) :]), named.get("**", NOTHING)]
+        known = {*names, *(one.arg for one in arguments.kwonlyargs)}
+        rest = [NOTHING.union(*given[len(names) :]), NOTHING.union(*(values for name, values in named.items() if name not in known))]
         for extra, values in zip((arguments.vararg, arguments.kwarg), rest, strict=True):
             if extra is not None:
                 self.heap.bind(self.frame, extra.arg, values)
@@ -152,6 +153,8 @@ class Rehearsal(Passages):
                 self._delete(target)
         elif isinstance(statement, ast.Global):
             self.frame.globals.update(statement.names)
+        elif isinstance(statement, ast.Nonlocal):
+            self.frame.nonlocals.update(statement.names)
         elif hasattr(statement, "cases"):
             self.evaluate(statement.subject)  # type: ignore[attr-defined]
             self.run_arms([*(case.body for case in statement.cases), []])
@@ -183,9 +186,11 @@ class Rehearsal(Passages):
     def assign(self, target: ast.expr, values: Values, value: ast.expr | None) -> None:
         """Let a target stand for values, those of an expression if there is one."""
         if isinstance(target, ast.Name):
-            frame = self.frame.find_module() if target.id in self.frame.globals else self.frame
+            frame = self.frame.find_target(target.id)
             self._note_replaced(frame.values.get(target.id, NOTHING), values, target.lineno)
             self.heap.bind(frame, target.id, values)
+            if frame.instance is not None:
+                self.note_loose(values)
         elif isinstance(target, (ast.Tuple, ast.List)):
             same = isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts)
             for number, inner in enumerate(target.elts):
@@ -228,7 +233,7 @@ class Rehearsal(Passages):
 
     def _define_function(self, node: Function) -> None:
         for one in (*node.decorator_list, *node.args.defaults, *(one for one in node.args.kw_defaults if one is not None)):
-            self.evaluate(one)
+            self.note_loose(self.evaluate(one))
         home = self.frame
         while home.instance is not None and home.outer is not None:  # names of a class are not seen in its methods
             home = home.outer
@@ -242,6 +247,7 @@ class Rehearsal(Passages):
     def define_lambda(self, node: ast.Lambda) -> Callable:
         """Return a lambda as the function that it is."""
         if node not in self._lambdas:
+            self.kept_names.update(one.id for one in ast.walk(node.body) if isinstance(one, ast.Name))
             body = ast.copy_location(ast.Return(node.body), node)
             made = ast.FunctionDef("<lambda>", node.args, [body], [], lineno=node.lineno, col_offset=node.col_offset)
             self._lambdas[node] = made

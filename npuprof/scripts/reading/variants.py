@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from npuprof.model import Record
-from npuprof.scripts.reading.found import FoundSetting
+from npuprof.scripts.reading.found import GOES_NOWHERE, FoundSetting
 from npuprof.scripts.reading.happenings import Copied
 from npuprof.scripts.reading.judging import Judge
 from npuprof.scripts.reading.rehearsal import Rehearsal
@@ -53,7 +53,7 @@ class Variants:
 
 def _may_hold_elsewhere(why: str) -> bool:
     """Return whether a reason is about one object, and says nothing of others that the same line sets something in."""
-    return why.startswith("line ") and " sets it again" in why
+    return (why.startswith("line ") and " sets it again" in why) or why.startswith(GOES_NOWHERE)
 
 
 def tell_objects_apart(rehearsal: Rehearsal, judge: Judge, found: list[FoundSetting], by_object: dict[int, Reasons]) -> Variants:
