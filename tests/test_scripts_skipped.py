@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from importing import imported
 
@@ -92,8 +90,6 @@ def caught(body: str, handler: str = "except ImportError:\n    pass\n") -> str:
         (f"{NET}one, other = Net(), Net()\nother.put()\ntf.Session(config=one.config)\n", OFF, FEW),
         (f"{NET}one = Net()\none.put()\ntf.Session(config=one.config)\n", BOTH, ""),
         (f"{NET}one = Net()\nother = Net()\none.put()\nother.put()\ntf.Session(config=one.config)\ntf.Session(config=other.config)\n", BOTH, ""),
-        (f"{NET}class Heir(Net):\n    def put(self):\n        pass\none = Heir()\none.put()\ntf.Session(config=one.config)\nother = Net()\nother.put()\ntf.Session(config=other.config)\n", OFF, FEW),
-        (f"def make():\n{indent(MAKE + 'return config, op')}one, op1 = make()\nother, op2 = make()\n{PUT.replace('op.', 'op2.', 1)}tf.Session(config=one)\ntf.Session(config=other)\n", OFF, FEW),
         # the environment
         (f"{MAKE}{ENV}{RUN}", {"use_off_line", "env.HCCL_CONNECT_TIMEOUT"}, ""),
         (f"{MAKE}{RUN}{ENV}", OFF, f"{LATE} (line 8)"),
@@ -114,9 +110,3 @@ def test_what_may_be_passed_over_or_comes_late_is_in_no_preset(text: str, held: 
     assert settings == held
     told = left.get("profiling_mode", left.get("env.HCCL_CONNECT_TIMEOUT", ""))
     assert why in told if why else not told
-
-
-def test_what_an_object_is_given_in_other_objects_of_its_class_is_not_its_own() -> None:
-    text = f"{NET}class Heir(Net):\n    def __init__(self):\n        super().__init__()\n        self.op.parameter_map['use_off_line'].b = False\nHeir()\n"
-    found: list[dict[str, Any]] = [draft.settings for draft in build_drafts(imported(HEAD + text, "x.py")) if draft.settings]
-    assert found[0] == {"use_off_line": False}

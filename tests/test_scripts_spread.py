@@ -36,10 +36,10 @@ def left_out(text: str) -> list[str]:
         (f"{FILL}def main():\n{MAKE}    op = fill(custom_op)\n{OWN}", [BOTH]),
         (f"{FILL}def main():\n{MAKE}{OWN}    fill(op=custom_op)\n    fill(custom_op)\n", [BOTH]),
         (f"{FILL}def main():\n{MAKE}{OWN}    with scope():\n        fill(custom_op)\n", [BOTH]),
-        # a call that may not run, or in a loop, fills perhaps
+        # a call under a test may not run; one in a loop runs, as a line in a loop does
         (f"{FILL}def main():\n{MAKE}{OWN}    if a:\n        fill(custom_op)\n", [{"use_off_line": True}]),
         (f"{FILL}def main():\n{MAKE}{OWN}    a and fill(custom_op)\n", [{"use_off_line": True}]),
-        (f"{FILL}def main():\n{MAKE}{OWN}    for i in a:\n        fill(custom_op)\n", [FP16, {"use_off_line": True}]),
+        (f"{FILL}def main():\n{MAKE}{OWN}    for i in a:\n        fill(custom_op)\n", [BOTH]),
         # two objects are two configurations
         (f"{FILL}def one():\n{MAKE}{OWN}    fill(custom_op)\ndef two():\n{MAKE}    fill(custom_op)\n", [FP16, {"use_off_line": True}]),
         # both set the same key, and the order of the lines is not that of the run: what runs last holds
@@ -177,7 +177,7 @@ LOW, HIGH = "['precision_mode'].s = b'force_fp16'", "['precision_mode'].s = b'fo
         (f"{BASE}{derive('One', LOW)}One()\nNet()\n", [BOTH, {"use_off_line": True}]),
         # a method that is written anew does not run for that class
         (f"{BASE}        self.more()\n    def more(self):\n        self.op.parameter_map['dump_path'].s = b'/d'\n{derive('One', LOW, 'more')}One()\n",
-         [{"dump_path": "/d", "use_off_line": True}, FP16]),
+             [BOTH]),
         # what a class sets again behind what it inherits is what holds
         (f"{BASE}{derive('One', '''['use_off_line'].b = False''')}One()\n", [{"use_off_line": False}]),
     ],

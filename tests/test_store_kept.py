@@ -182,3 +182,21 @@ def test_what_is_not_as_it_was_kept_is_told_at_the_reference(
 def test_git_goes_before_what_is_kept(store: Repo, run: Run) -> None:
     edit(store.folder / "profiles/.released/base/training@1.0.0/base/training.toml", "= 1", "= 0")
     assert "graph_run_mode = 1" in run("show", "whole").out
+
+
+def test_what_the_shipped_presets_pin_is_what_their_commit_holds() -> None:
+    shipped = Path(__file__).parents[1]
+    records = sorted((shipped / "profiles/.released").rglob(".release"))
+    assert records
+    for record in records:
+        commit = record.read_text().split()[2]
+        if subprocess.run(["git", "cat-file", "-e", f"{commit}^{{commit}}"], cwd=shipped, capture_output=True, check=False).returncode:
+            pytest.skip(f"this checkout does not reach back to {commit}")
+        for file in record.parent.rglob("*.toml"):
+            held = subprocess.run(
+                ["git", "show", f"{commit}:profiles/{file.relative_to(record.parent).as_posix()}"],
+                cwd=shipped,
+                capture_output=True,
+                check=True,
+            )
+            assert file.read_bytes() == held.stdout

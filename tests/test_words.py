@@ -328,6 +328,28 @@ TYPED = [
     ("release bert --major", 2, "npuprof release bert-training 2.0.0 gives it"),
     ("yank held", 2, "--why"),
     ("verify held@1.0.0", 2, "npuprof verify --tags held@1.0.0"),
+    # a revision with a blank, or further back than a clone knows; a version asked for by a short flag
+    ("show 'bert@HEAD@{95}'", 2, "HEAD was moved", "in this clone", "git reflog HEAD lists them"),
+    ("diff --rev 'HEAD@{95}'", 2, "HEAD was moved", "HEAD~1 is the commit before"),
+    ("show 'bert @1.0.0'", 2, "'bert @1.0.0' holds blanks", "write bert@1.0.0"),
+    ("log 'held@ HEAD'", 2, "holds blanks", "write held@HEAD"),
+    ("show bert@ 1.0.0", 2, "What is meant may be: npuprof show bert@1.0.0"),
+    ("show bert @ 1.0.0", 2, "What is meant may be: npuprof show bert@1.0.0"),
+    ("render bert @HEAD~1 --to session", 2, "What is meant may be: npuprof render bert@HEAD~1"),
+    ("-v", 2, "npuprof --version"),
+    ("-V", 2, "npuprof --version"),
+    # two of what there is one of
+    ("unset bert held hccl_timeout", 2, "unset changes one preset, bert, and 'held' is another", "npuprof unset held hccl_timeout"),
+    ("unset bert hccl_timeout held", 2, "'held' is another", "npuprof unset held hccl_timeout"),
+    ("set bert held hccl_timeout=7", 2, "set changes one preset, bert, and 'held' is another", "npuprof set held hccl_timeout=7"),
+    ("option hccl_timeout deterministic", 2, "One KEY at a time: npuprof option hccl_timeout"),
+    ("rule NP101 NP202", 2, "One CODE at a time: npuprof rule NP101"),
+    # a preset where a key stands, and a key where a preset does
+    ("option bert", 2, "it is a preset: npuprof show bert"),
+    ("option hccl_timeout=5", 2, "write hccl_timeout, without a value"),
+    ("explain hccl_timeout", 2, "npuprof option hccl_timeout tells what it is", "npuprof explain SPEC hccl_timeout"),
+    ("explain bert", 2, "Name a key: npuprof show bert"),
+    ("list profiles", 2, "--store FOLDER another store"),
     # versions by other words
     ("show bert@latest", 2, "unknown revision 'latest'", "NAME@HEAD is the last commit, NAME@1 the newest released version 1.x"),
     ("show held/v1.0.0", 2, "'held/v1.0.0' is the tag of a released version", "write held@1.0.0"),

@@ -32,7 +32,7 @@ _DEEPEST_BRANCH = 80
 class List(Verb):
     """List the presets of the store."""
 
-    usage_hint = "npuprof show NAME shows one preset; --where CONDITION chooses among them."
+    usage_hint = "npuprof show NAME shows one preset; --where CONDITION chooses among them, and --store FOLDER another store."
     group = "look"
     paged = True
 

@@ -7,38 +7,16 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from npuprof.commands.elsewhere import FLAGS_ELSEWHERE, VERBS_ELSEWHERE, VERBS_OF_FAMILIES
 from npuprof.commands.places import list_placed_words
 from npuprof.commands.registry import list_verb_names, load_verb
 from npuprof.commands.verb import Parameter, Verb
 from npuprof.model import find_nearest_names
 
-#: Options by the names that other tools have for them.
-_CALLED_ELSEWHERE = {
-    "--to": "--target --type --format --shell",
-    "--shell": "--to --target --for",
-    "--format": "--json --yaml --sarif --type",
-    "--output": "--out --dir --folder --file --outfile",
-    "--store": "--dir --folder --profiles --repo",
-    "--product": "--soc --soc_version --soc-version --chip --device",
-    "--cann": "--to --target-release --release --cann-version --toolkit",
-    "--with": "--mixin --mixins --overlay --add",
-    "--rev": "--revision --commit --ref --since --base --version --tag --branch",
-    "--set": "--option --define --param --override",
-    "--number": "--limit --max-count",
-    "--severity": "--level --min-severity",
-    "--strict": "--fail-on-warning --werror",
-    "--where": "--filter --query",
-    "--no-check": "--nocheck --unsafe",
-    "--dry-run": "--check-only --simulate --diff",
-    "--color": "--no-color --colour",
-    "--force": "--overwrite --yes",
-    "--why": "--reason --message -m --because --comment",
-    "--name": "--as --preset",
-    "--extends": "--from --parent --base --inherit --inherits",
-    "--into": "--dir --folder --to --path",
-}
 #: What stands behind a preset and an @, where no word is meant but that.
 _VERSION = r"v?\d+(\.\d+)*\S*|HEAD\S*"
+#: What other tools tell their version by.
+_VERSION_FLAGS = ("-v", "-V", "-version", "--ver", "--Version")
 #: How many words before a verb are looked at.
 _MOST_BEFORE = 5
 #: What to say of a word that is missing, by its name in the help.
@@ -49,64 +27,6 @@ _MISSING = {
     "KEY=VALUE": "Write what to set: hccl_timeout=600",
     "RELEASE": "Name a CANN release: 9.0.0",
 }
-#: What is meant by verbs of other tools.
-_VERBS_ELSEWHERE = {
-    "--version": "version",
-    "list": "ls profiles presets",
-    "show SPEC": "cat view get resolve config print",
-    "explain SPEC KEY": "why origin",
-    "option KEY": "describe doc man",
-    "options WORD": "search find",
-    "rule CODE": "rules code",
-    "check": "validate test doctor lint verify-presets",
-    "env SPEC, or npuprof render SPEC": "export",
-    "render SPEC": "generate build compile",
-    "import SCRIPT": "convert parse extract",
-    "new NAME": "create add",
-    "rename SPEC NEW": "mv move",
-    "copy SPEC NEW": "cp clone duplicate",
-    "release SPEC": "tag publish bump",
-    "log SPEC": "history",
-    "set SPEC KEY=VALUE": "edit update change",
-    "unset SPEC KEY": "delete remove rm",
-    "diff A B": "compare",
-    "run SPEC -- CMD": "exec apply start",
-    "restore NAME@REV": "checkout rollback",
-    "undo": "revert redo",
-    "migrate --all --cann RELEASE": "upgrade port",
-    "git status": "status",
-    "--install-completion": "completion completions autocomplete",
-    "yank NAME@VERSION --why TEXT": "retract withdraw deprecate unpublish unrelease",
-    "source add NAME GIT-URL": "remote subscribe",
-    "source update": "pull",
-    "source sync": "fetch sync",
-    "trust STORE": "allow approve",
-    "git install": "hooks hook install",
-    "inject FILE SPEC": "insert embed patch",
-    "review": "comment pr",
-}
-#: The same below the families of verbs.
-_VERBS_OF_FAMILIES = {
-    "source": {
-        "source add NAME GIT-URL": "new create init install clone",
-        "source list": "ls show status",
-        "source remove NAME": "rm delete del uninstall",
-        "source sync": "fetch restore checkout",
-        "source update": "pull upgrade up lock refresh bump",
-        "source vendor NAME": "copy cp mirror",
-    },
-    "git": {
-        "git install": "init setup enable add config",
-        "git uninstall": "remove rm disable",
-        "git status": "check doctor show",
-        "log NAME": "log history",
-        "diff A B": "compare",
-        "blame NAME": "annotate",
-        "commit NAME": "save",
-        "release NAME": "tag",
-        "restore NAME@REV": "checkout revert reset",
-    },
-}
 
 
 def suggest_flag(error: Exception, words: list[str]) -> None:
@@ -115,7 +35,7 @@ def suggest_flag(error: Exception, words: list[str]) -> None:
     if found is None or not hasattr(error, "possibilities"):
         return
     flags = [flag for parameter in found[1].parameters.values() for flag in parameter.flags]
-    meant = [flag for flag, others in _CALLED_ELSEWHERE.items() if flag in flags and name in others.split()]
+    meant = [flag for flag, others in FLAGS_ELSEWHERE.items() if flag in flags and name in others.split()]
     if name == "--set" and "assignments" in found[1].parameters:
         meant = ["KEY=VALUE, without a flag"]
     bare = {flag.lstrip("-"): flag for flag in flags if flag.startswith("--")}  # the dashes would be half of a short name
@@ -128,6 +48,9 @@ def explain_usage(error: Exception, words: list[str]) -> Iterator[str]:
     if found is None:
         if moved := _move_flags_behind(words):
             yield f"Flags stand behind the verb: npuprof {moved}"
+            return
+        if words and words[0] in _VERSION_FLAGS:
+            yield "What is meant may be: npuprof --version"
             return
         plain = [word for word in words if not word.startswith("-")]
         told = list(_explain_unknown_verb(plain))
@@ -145,7 +68,7 @@ def explain_usage(error: Exception, words: list[str]) -> Iterator[str]:
     elif parameter is not None and parameter.metavar == "NAME" and names[0] == "source" and verb.usage_hint == "":
         yield "Name a source: npuprof source list shows them."
     elif parameter is not None and (hint := _MISSING.get(parameter.metavar.rstrip("."))):
-        yield hint
+        yield (_explain_missing_key(verb, rest) if parameter.metavar == "KEY" else "") or hint
     elif parameter is not None and parameter.required and not verb.usage_hint:
         yield f"{_show_parameter(parameter)}: {parameter.describe()}"
     elif (waiting := _find_flag(verb, error)) is not None and "requires an argument" in str(error):
@@ -161,7 +84,7 @@ def explain_usage(error: Exception, words: list[str]) -> Iterator[str]:
     elif verb.usage_hint:
         yield verb.usage_hint
     elif getattr(error, "possibilities", None) == [] or "unexpected extra argument" in str(error):
-        yield _describe_what_it_takes(called, verb)
+        yield _tell_one_at_a_time(called, verb, rest) or _describe_what_it_takes(called, verb)
 
 
 def _move_flags_behind(words: Sequence[str]) -> str:
@@ -181,10 +104,27 @@ def _find_key_behind_preset(error: Exception, verb: type[Verb], rest: Sequence[s
     takes = [parameter.metavar for parameter in verb.parameters.values() if not parameter.flags]
     if takes != ["SPEC"] or len(places) != 2 or "unexpected extra argument" not in str(error):
         return ""
+    return " ".join(places) if _is_catalogued(places[1]) else ""
+
+
+def _explain_missing_key(verb: type[Verb], rest: Sequence[str]) -> str:
+    """Return what to type where one word stands for a preset and a key: it may be the key. Empty where none stands there."""
+    places = list_placed_words(verb, rest)
+    if len(places) != 1:
+        return ""
+    called = places[0]
+    return (
+        f"{called} is a key: npuprof option {called} tells what it is, npuprof explain SPEC {called} what it is in a preset."
+        if _is_catalogued(called)
+        else f"Name a key: npuprof show {called} and npuprof options list them."
+    )
+
+
+def _is_catalogued(word: str) -> bool:
     from npuprof import catalog
     from npuprof.document import keys
 
-    return " ".join(places) if catalog.find_record(*keys.split_section_and_name(places[1])) is not None else ""
+    return catalog.find_record(*keys.split_section_and_name(word)) is not None
 
 
 def _find_two_presets(error: Exception, verb: type[Verb], rest: Sequence[str]) -> list[str]:
@@ -195,23 +135,20 @@ def _find_two_presets(error: Exception, verb: type[Verb], rest: Sequence[str]) -
     places = list_placed_words(verb, rest)
     if takes != ["SPEC"] or len(places) != 2 or "unexpected extra argument" not in str(error):
         return []
-    from npuprof import catalog
-    from npuprof.document import keys
-
-    return [] if catalog.find_record(*keys.split_section_and_name(places[1])) is not None else places
+    return [] if _is_catalogued(places[1]) else places
 
 
 def _explain_unknown_verb(words: Sequence[str]) -> Iterator[str]:
     """Yield which verb is meant by the names of other tools; of a family all there are."""
     first, second = (*words, "", "")[:2]
-    table = _VERBS_OF_FAMILIES.get(first, {}) if second else _VERBS_ELSEWHERE
+    table = VERBS_OF_FAMILIES.get(first, {}) if second else VERBS_ELSEWHERE
     asked = second or first
     if second and not table:
-        table, asked = _VERBS_ELSEWHERE, first
+        table, asked = VERBS_ELSEWHERE, first
     meant = next((verb for verb, others in table.items() if asked in others.split()), None)
     if meant:
         yield f"What is meant may be: npuprof {meant}"
-    elif second and first in _VERBS_OF_FAMILIES:
+    elif second and first in VERBS_OF_FAMILIES:
         known = [names[1] for names, _ in list_verb_names() if names[0] == first and len(names) > 1]
         yield f"npuprof {first} has {', '.join(known)}."
 
@@ -250,7 +187,11 @@ def _join_version(verb: type[Verb], rest: Sequence[str]) -> str:
     joins = any("@" in parameter.metavar for parameter in verb.parameters.values() if not parameter.flags)
     places = list_placed_words(verb, rest)
     takes = [parameter.metavar for parameter in verb.parameters.values() if not parameter.flags]
-    if not (joins or takes == ["SPEC"]) or len(places) != 2 or "@" in "".join(places):
+    if not (joins or takes == ["SPEC"]):
+        return ""
+    if re.search(r" @|@ ", typed := " ".join(places)):
+        return re.sub(r" *@ *", "@", typed)
+    if len(places) != 2 or "@" in typed:
         return ""
     versions = [bool(re.fullmatch(_VERSION, word)) if joins else _is_version_alone(word) for word in places]
     if versions[0] == versions[1]:
@@ -319,6 +260,15 @@ def _quote_condition(error: Exception, verb: type[Verb], rest: Sequence[str]) ->
 
 def _show_parameter(parameter: Parameter) -> str:
     return f"{parameter.flags[0]} {parameter.metavar}" if parameter.flags else parameter.metavar.rstrip(".")
+
+
+def _tell_one_at_a_time(called: str, verb: type[Verb], rest: Sequence[str]) -> str:
+    """Return that a verb which takes one word takes one only, where it was given several of its kind; empty where that is not it."""
+    takes = [parameter for parameter in verb.parameters.values() if not parameter.flags]
+    places = list_placed_words(verb, rest)
+    if len(takes) != 1 or len(places) < 2 or takes[0].metavar not in ("KEY", "CODE"):
+        return ""
+    return f"One {takes[0].metavar} at a time: {called} {places[0]}, then {called} {places[1]}"
 
 
 def _describe_what_it_takes(called: str, verb: type[Verb]) -> str:

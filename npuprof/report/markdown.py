@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
 from npuprof.model import Record
 
 #: What is never wider, since long lines of prose are hard to read.
 _WIDEST = 100
+#: What stands before the lines of a block of code.
+_INDENT = "    "
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 
 
@@ -27,11 +29,14 @@ class Markdown(Record):
         return self.text
 
     def format_terminal(self, coloured: bool) -> str:
-        """Return the text as lines that a terminal holds: paragraphs and tables of its width, code as it is."""
+        """Return the text as lines that a terminal holds: paragraphs, tables and what commands print of its width, code as it is."""
         from npuprof.report.terminal import find_width
 
-        width = min(find_width(), _WIDEST)
-        return "".join(self._format_prose(part, width, coloured) if prose else _format_code(part, coloured) for part, prose in self.parts)
+        columns = find_width()
+        width = min(columns, _WIDEST)
+        return "".join(
+            self._format_prose(part, width, coloured) if prose else _format_code(part, columns, coloured) for part, prose in self.parts
+        )
 
     def _format_prose(self, text: str, width: int, coloured: bool) -> str:
         from io import StringIO
@@ -63,9 +68,23 @@ class Markdown(Record):
         return f"(a picture: {said})" if picture else self.show_link(said, target)
 
 
-def _format_code(text: str, coloured: bool) -> str:
-    """Return a block of code without its fences, indented; its lines are never broken by us."""
+def _format_code(text: str, width: int, coloured: bool) -> str:
+    """Return a block of code without its fences, indented; what may be copied is never broken, what commands printed is wrapped."""
+    from npuprof.report.terminal import wrap_lines
     from npuprof.report.text import paint_text
 
-    lines = text.splitlines()[1:-1]
-    return "".join(f"    {paint_text(line, '32', coloured)}".rstrip() + "\n" for line in lines) + "\n"
+    fence, *lines = text.splitlines()[:-1]
+    found = []
+    for line, typed in _mark_typed(lines) if fence.strip("`~ ") == "console" else ((line, True) for line in lines):
+        shown = line if typed else wrap_lines(line, width - len(_INDENT))
+        found += [f"{_INDENT}{paint_text(piece, '32', coloured)}".rstrip() + "\n" for piece in shown.split("\n")]
+    return "".join(found) + "\n"
+
+
+def _mark_typed(lines: Sequence[str]) -> Iterator[tuple[str, bool]]:
+    """Yield the lines of a terminal, and of each whether it was typed: behind a prompt, or going on what was."""
+    goes_on = False
+    for line in lines:
+        typed = goes_on or line.startswith(("$ ", "> "))
+        goes_on = typed and line.endswith("\\")
+        yield line, typed

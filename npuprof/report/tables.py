@@ -47,8 +47,11 @@ class Table(Record):
         return "".join(f"{line}\n" for line in lines) + self.after
 
     def format_terminal(self, coloured: bool) -> str:
-        """Return the rows as a terminal of its width shows them best."""
-        return self._format_apart(coloured) if self.below else self._format_grid(coloured)
+        """Return the rows as a terminal of its width shows them best, and what follows them."""
+        from npuprof.report.terminal import find_width, wrap_lines
+
+        rows = self._format_apart(coloured) if self.below else self._format_grid(coloured)
+        return rows + wrap_lines(self.after, find_width())
 
     def _format_apart(self, coloured: bool) -> str:
         """Return each row with its last cell below it."""
@@ -60,7 +63,7 @@ class Table(Record):
         for place, line in enumerate(lines.splitlines(), -1 if self.header else 0):
             text = self.rows[place][-1] if place >= 0 else ""
             found += [line, *([f"    {escape_controls(text)}"] if text not in ("", "-") else [])]
-        return wrap_lines("".join(f"{line}\n" for line in found), width) + self.after
+        return wrap_lines("".join(f"{line}\n" for line in found), width)
 
     def _format_grid(self, coloured: bool) -> str:
         from io import StringIO
@@ -93,7 +96,7 @@ class Table(Record):
         with console.capture() as captured:
             console.print(grid)
         lines = (line.rstrip() for line in captured.get().split("\n"))
-        return "\n".join(lines) + self.after
+        return "\n".join(lines)
 
     def _format_stacked(self, rows: Sequence[Sequence[str]], coloured: bool) -> str:
         """Return each row but the first as its fixed cells, and below them a line for each other one, behind the name of its column."""
@@ -113,7 +116,7 @@ class Table(Record):
                     left = name[number] if number < len(name) else ""
                     right = cells[number] if number < len(cells) else ""
                     lines.append(f"    {left}{' ' * (wide - measure_width(left))}  {right}".rstrip())
-        return "".join(f"{line}\n" for line in lines) + self.after
+        return "".join(f"{line}\n" for line in lines)
 
 
 def _paint_cell(cell: str, code: str) -> str:

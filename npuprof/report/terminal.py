@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import TypeVar
 
+from npuprof.report.excerpts import fit_excerpt, is_cited_line
 from npuprof.report.text import measure_width
 from npuprof.report.wrapping import split_parts, split_pieces, split_words
 
@@ -19,8 +20,6 @@ Item = TypeVar("Item")
 Tell = Callable[[str], None]
 
 _ANSI = re.compile(r"\033\[[0-9;]*m")
-#: A line that cites a file, whose caret must stay below what it points at.
-_CITED = re.compile(r"\s*\d* \| ")
 #: What stands before the text of a line that goes on: a label, a sign.
 _LABEL = re.compile(r"\s*(?:[a-z]+: +|[A-Za-z][A-Za-z ]{1,14}?  +|[-+~!*] )")
 _FIRST_WORD = 1.0  # seconds before long work says how far it is
@@ -28,13 +27,23 @@ _FIRST_WORD = 1.0  # seconds before long work says how far it is
 
 def wrap_lines(text: str, width: int) -> str:
     """Return a text whose lines are at most ``width`` columns wide where words allow that, those that go on indented."""
-    return "\n".join(piece for line in text.split("\n") for piece in _wrap_line(line, width))
+    lines = text.split("\n")
+    found: list[str] = []
+    for place, line in enumerate(lines):
+        plain = _ANSI.sub("", line)
+        if measure_width(plain) <= width:
+            found.append(line)
+        elif not is_cited_line(plain):
+            found += _wrap_line(line, plain, width)
+        elif place + 1 < len(lines):
+            line, lines[place + 1] = fit_excerpt(line, lines[place + 1], width)
+            found.append(line)
+        else:
+            found.append(line)
+    return "\n".join(found)
 
 
-def _wrap_line(line: str, width: int) -> list[str]:
-    plain = _ANSI.sub("", line)
-    if measure_width(plain) <= width or _CITED.match(plain):
-        return [line]
+def _wrap_line(line: str, plain: str, width: int) -> list[str]:
     label = _LABEL.match(plain)
     own = len(plain) - len(plain.lstrip())
     indent = measure_width(label[0]) if label else own if own == 4 else own + 4

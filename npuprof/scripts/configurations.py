@@ -15,6 +15,7 @@ from npuprof.model import Record
 from npuprof.scripts.reading.entries import AddedEntry, LaidOn
 from npuprof.scripts.reading.found import Branch, FoundSetting, ImportedFile, Site
 from npuprof.scripts.reading.nested import GivenSession
+from npuprof.scripts.reading.variants import Variant
 from npuprof.scripts.reading.view import unite_runs
 
 _MADE = re.compile(r"@\d+$")
@@ -73,6 +74,7 @@ class Layout:
 
     def __init__(self, imported: ImportedFile) -> None:
         self._facts = imported.facts
+        self.variants: list[Variant] = imported.facts.get("variants", [])
         sites = {site.scope: site for site in imported.sites}
         found: dict[str, list[FoundSetting]] = {}
         for one in imported.found:
@@ -154,6 +156,10 @@ class Layout:
         left = [_leave_out(tests, made) for tests in runs]
         tests = unite_runs(left)
         return group._replace(found=tuple(one._replace(branches=(*tests, *one.branches)) for one in group.found))
+
+    def list_wholes(self) -> list[str]:
+        """Return the scopes of the NPURunConfigs."""
+        return [group.scope for group in self._wholes]
 
     def list_inherited(self) -> dict[str, tuple[list[list[Group]], bool]]:
         """Return, for the scope of each object that a class makes, what the classes made of that one lay on it, a list for each of them.

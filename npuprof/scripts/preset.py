@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from npuprof.catalog.values import is_same_typed_value
 from npuprof.checks.judgement import judge_value_alone
 from npuprof.model import Finding, Place
-from npuprof.scripts.configurations import Group, Layout
+from npuprof.scripts.configurations import Layout
 from npuprof.scripts.draft import Draft, Note, Source, describe_sources
+from npuprof.scripts.drafting import absorb_draft, absorb_session, are_compatible, build_draft
 from npuprof.scripts.naming import name_drafts, preset_name
-from npuprof.scripts.obstacles import (
-    count_shared_branches,
-    find_obstacle,
-    find_steady_settings,
-    format_condition,
-    read_preset_value,
-    suggest_override,
-)
+from npuprof.scripts.objects import build_variants, find_used_at
 from npuprof.scripts.preset_text import describe_assumed, describe_notes, escape_file_name, format_preset
-from npuprof.scripts.reading.found import TAKEN_BACK, UNSET, FoundSetting, ImportedFile
+from npuprof.scripts.reading.found import ImportedFile
 
 #: So many presets are made of one file; every setting is compared with all of them.
 _MOST_DRAFTS = 200
@@ -38,32 +31,44 @@ def build_drafts(
     stem = name or preset_name(imported.file)
     layout = Layout(imported)
     given = layout.find_given_sessions()
-    drafts = {group.scope: _build_draft(stem, imported.file, group, folders, take_defaults) for group in layout.groups}
+    drafts = {group.scope: build_draft(stem, imported.file, group, folders, take_defaults) for group in layout.groups}
     for group in layout.groups:
         drafts[group.scope].labels = layout.describe_object(group)
-    taken: set[str] = set()
+    variants, taken = build_variants(layout, given, lambda group: build_draft(stem, imported.file, group, folders, take_defaults))
     for group in layout.groups:
-        home = layout.find_home(group)
-        if home is not None and _are_compatible(drafts[home.scope], drafts[group.scope]):
-            _absorb_draft(drafts[home.scope], drafts[group.scope])
-            taken.add(group.scope)
+        home = layout.find_home(group) if group.scope not in taken else None
+        if home is None:
+            continue
+        homes = taken.get(home.scope, [drafts[home.scope]])
+        if all(are_compatible(one, drafts[group.scope]) for one in homes):
+            for one in homes:
+                absorb_draft(one, drafts[group.scope])
+            taken[group.scope] = homes
     for scope, (heirs, used) in layout.list_inherited().items():
+        if scope in taken:
+            continue
         fitting = [
             parts
             for parts in ([one.scope for one in ones] for ones in heirs)
-            if all(part not in taken and _are_compatible(drafts[scope], drafts[part]) for part in parts)
+            if all(part not in taken and are_compatible(drafts[scope], drafts[part]) for part in parts)
         ]
         for first, *rest in fitting:
             for part in (*rest, scope):
-                _absorb_draft(drafts[first], drafts[part])
-            taken.update(rest)
+                absorb_draft(drafts[first], drafts[part])
+            taken |= {part: [drafts[first]] for part in rest}
         if len(fitting) == len(heirs) and not used:
-            taken.add(scope)
-    for whole, session in given.items():
-        if whole in drafts:
-            _absorb_session(drafts[whole], drafts[session.scope])
-            taken.add(session.scope)
-    made = [drafts[group.scope] for group in layout.groups if group.scope not in taken]
+            taken[scope] = []
+    for whole in layout.list_wholes():
+        line = drafts[whole].sources[0].line
+        session = given.get(whole)
+        several = taken.get(session.scope, []) if session is not None else variants
+        chosen = find_used_at(several, line, session is not None) if several else drafts[session.scope] if session is not None else None
+        if chosen is not None:
+            absorb_session(drafts[whole], chosen)
+            variants = [draft for draft in variants if draft is not chosen]
+        if session is not None:
+            taken.setdefault(session.scope, [])
+    made = [*(drafts[group.scope] for group in layout.groups if group.scope not in taken), *variants]
     shared = [draft for draft in made if draft.surfaces == {"env"}]
     kept = _unite_equal_drafts([draft for draft in made if draft.surfaces != {"env"}])
     if shared and not any(draft.settings for draft in kept):
@@ -73,7 +78,7 @@ def build_drafts(
     for draft in shared:
         for home_draft in kept:
             if home_draft.settings or home_draft is kept[0]:
-                _absorb_draft(home_draft, draft)
+                absorb_draft(home_draft, draft)
     full = [draft for draft in kept if draft.settings] or kept[:1]
     for draft in kept:
         if draft not in full:
@@ -88,7 +93,7 @@ def build_drafts(
 def build_site_drafts(imported: ImportedFile, folders: Sequence[str] | None = ()) -> dict[str, Draft]:
     """Return what each configuration of a file comes to by itself, by its scope."""
     stem = preset_name(imported.file)
-    return {group.scope: _build_draft(stem, imported.file, group, folders) for group in Layout(imported).groups}
+    return {group.scope: build_draft(stem, imported.file, group, folders) for group in Layout(imported).groups}
 
 
 def _unite_equal_drafts(drafts: list[Draft]) -> list[Draft]:
@@ -121,92 +126,6 @@ def judge_draft(draft: Draft) -> list[Finding]:
         for fault in judge_value_alone(key, draft.settings[key])
         if fault.severity == "error"
     ]
-
-
-def _build_draft(name: str, file: str, group: Group, folders: Sequence[str] | None, take_defaults: bool = False) -> Draft:
-    draft = Draft(name, file, group.surface)
-    around = group.site.branches if group.site else ()
-    condition = " and ".join(text for _, _, text in around)
-    draft.sources = [Source(file, group.line, group.caller, condition)]
-    steady = find_steady_settings(group.found, around)
-    for one in group.found:
-        if one.reason == UNSET:
-            continue
-        if take_defaults and one.reason and one.default is not None:
-            draft.assumed.append(Note(one, one.reason, value=one.default))
-            one = one._replace(reason="", value=one.default)
-        base = count_shared_branches(around, one)
-        why, hint = find_obstacle(one)
-        if one.unused and one.reason in ("", TAKEN_BACK):
-            why, hint = one.unused, ""
-        if one.relative and not why and isinstance(read_preset_value(one, folders), str):
-            why, hint = (
-                "begins in the folder of the script",
-                "a preset knows no script: keep the line, or write a path that holds everywhere",
-            )
-        if one.dead:
-            why = f"never runs: {one.condition}" if one.condition else "never runs"
-        condition = ""
-        if not why and one.branches[base:] and id(one) not in steady:
-            condition = format_condition(one, base)
-            why, hint = f"only if {condition}", suggest_override(one, base)
-        if one.reason == TAKEN_BACK and not one.dead and not one.unused:
-            _take_back(draft, one)
-        if why:
-            draft.notes.append(Note(one, why, hint, condition, read_preset_value(one, folders) if condition else None))
-            if one.key in draft.settings and not one.dead and (one.reason or one.branches[base:]):
-                continue
-        else:
-            value = read_preset_value(one, folders)
-            if one.key in draft.settings and not is_same_typed_value(draft.settings[one.key], value):
-                draft.notes.append(_note_overruled(draft.origins[one.key], one))
-            draft.settings[one.key] = value
-            draft.origins[one.key] = one
-            draft.carried.append(one)
-    return draft
-
-
-def _take_back(draft: Draft, one: FoundSetting) -> None:
-    """Leave out what a script sets and takes back, under whatever condition: it does not always hold."""
-    before = draft.origins.pop(one.key, None)
-    if before is not None:
-        del draft.settings[one.key]
-        draft.carried = [found for found in draft.carried if found.key != one.key]
-        draft.notes.append(Note(before, f"line {one.line} takes it back"))
-
-
-def _note_overruled(before: FoundSetting, after: FoundSetting) -> Note:
-    note = Note(
-        before, f"line {after.line} sets it to another value, which the preset has", "split them where the first is used before that"
-    )
-    note.overruled = True
-    return note
-
-
-def _are_compatible(home: Draft, draft: Draft) -> bool:
-    return all(key not in home.settings or is_same_typed_value(home.settings[key], value) for key, value in draft.settings.items())
-
-
-def _absorb_draft(home: Draft, draft: Draft) -> None:
-    for key, value in draft.settings.items():
-        home.settings.setdefault(key, value)
-        home.origins.setdefault(key, draft.origins[key])
-    home.notes += draft.notes
-    home.assumed += draft.assumed
-    home.surfaces |= draft.surfaces - {"env"}
-
-
-def _absorb_session(home: Draft, session: Draft) -> None:
-    """Take over the session config that an NPURunConfig is given; where both set an option, the adapter takes the argument."""
-    for key, one in session.origins.items():
-        if key not in home.settings:
-            home.settings[key], home.origins[key] = session.settings[key], one
-        elif not is_same_typed_value(home.settings[key], session.settings[key]):
-            winner = home.origins[key]
-            home.notes.append(Note(one, f"the argument of NPURunConfig in line {winner.line} overrules it", "leave one of the two"))
-    home.notes += session.notes
-    home.assumed += session.assumed
-    home.surfaces |= session.surfaces
 
 
 def format_draft(draft: Draft) -> str:

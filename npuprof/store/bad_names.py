@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable
 from functools import lru_cache
 
-from npuprof.model import Finding, Origin, did_you_mean
+from npuprof.model import Finding, NpuprofError, Origin, did_you_mean
 from npuprof.wording import say_option
 
 _WHY = "A name is a path below the store: letters, digits, '.', '_' and '-', no segment starting with '.' or '-'."
@@ -46,6 +46,13 @@ def build_bad_stack_finding(spec: str, parts: Iterable[str]) -> Finding:
     return Finding(
         "NP004", what, "A + joins two specs: what is behind it is laid over what is before.", f"write {plain}" if plain else _LIST
     )
+
+
+def refuse_blanks_around(spec: str) -> None:
+    """Raise NpuprofError where blanks stand around the ``@`` of a spec, or at its ends."""
+    plain = "@".join(part.strip() for part in spec.split("@", 1))
+    if plain != spec:
+        raise NpuprofError([Finding("NP004", f"{spec!r} holds blanks", "NAME@REV is one word.", f"write {plain}")])
 
 
 def build_nameless_revision_finding(revision: str) -> Finding:

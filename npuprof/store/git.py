@@ -328,6 +328,11 @@ def build_refusal_finding(reason: bytes, folder: str) -> Finding:
     if match := re.search(r"'([^']+\.lock)': File exists", text):
         why = "Another git works in this repository, or one that was killed has left it."
         return Finding("NP022", f"{match[1]} is there", why, "wait for the other; if there is none, remove it")
+    if match := re.search(r"log for '(.+)' only has (\d+) entr", text):
+        moved = f"{match[2]} time{'s' if match[2] != '1' else ''}"
+        what = f"{match[1]} was moved {moved} in this clone, and there is no {match[1]}@{{N}} further back"
+        why = "What stands in braces counts the moves of a clone, which clones do not share; ~ counts commits."
+        return Finding("NP022", what, why, f"git reflog {match[1]} lists them; {match[1]}~1 is the commit before")
     if any(words in text for words in ("promisor", "transport '", "lazy fetching")):
         return build_absent_finding([], True)
     return Finding("NP022", f"git could not answer: {first or 'it said nothing'}", "", "run git in the same folder to see more")

@@ -52,10 +52,7 @@ def suggest_preset(home: Folder, word: str) -> str:
 def _find_other_kind(home: Folder, word: str) -> str:
     """Return what to do with a word that is a folder of presets, a script, or a key; an empty text where it is none of them."""
     top = os.path.realpath(home.root)
-    try:
-        is_store = os.path.realpath(word) == top and not word.endswith("/")
-    except ValueError:  # no path can have such a name
-        return ""
+    is_store = os.path.isdir(word) and os.path.realpath(word) == top and not word.endswith("/")
     folder = word.removeprefix("./").removeprefix(f"{os.path.basename(top)}/").rstrip("/")
     if inside := [name for name in home.names() if is_store or name.startswith(f"{folder}/")]:
         more = f" and {len(inside) - _MOST_TOLD} more" if len(inside) > _MOST_TOLD else ""

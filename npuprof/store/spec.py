@@ -188,7 +188,11 @@ class Workspace:
 
     def split_single_spec(self, asked: str, verb: str) -> tuple[str, str]:
         """Return name and revision of a spec that must be one preset of the store. Raises NpuprofError."""
-        name, _, revision = asked.partition("@")
+        name, at, revision = asked.partition("@")
+        if at and " " in asked:
+            from npuprof.store.bad_names import refuse_blanks_around
+
+            refuse_blanks_around(asked)
         if asked.startswith(BUILTIN):
             what, why = (
                 f"{verb} takes a preset of this repository, not {asked!r}",
@@ -255,6 +259,10 @@ class Workspace:
             from npuprof.store.bad_names import build_nameless_revision_finding
 
             raise NpuprofError([build_nameless_revision_finding(revision)])
+        if " " in spec:
+            from npuprof.store.bad_names import refuse_blanks_around
+
+            refuse_blanks_around(spec)
         if _is_file_spec(name):
             inside = self._find_name_in_store(name)
             if not inside:

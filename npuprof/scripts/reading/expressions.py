@@ -214,7 +214,8 @@ class Expressions(Members):
             return frozenset(one.step(mark) for one in things)
         if name in WRITTEN:
             self.note_used(node, frozenset(things), f"{name}() took a copy", True)
-        elif name in EMPTYING:
+            return frozenset(things)
+        if name in EMPTYING:
             for one in things:
                 self.note_cleared(one, node.lineno, inside=name == "clear")
         elif name == "ClearField":
@@ -236,10 +237,25 @@ class Expressions(Members):
                 for one in things:
                     self.note_cleared(one, node.lineno)
             self.note_used(node, every, f"{name}() took a copy", True)
+            if name.endswith("From") and not inside:
+                self._copy(things, every, node.lineno)
         elif name in ("get_or_create", "get", "setdefault"):
             key = node.args[0].value if node.args and isinstance(node.args[0], ast.Constant) else None
             return frozenset(one.step(f"[{key!r}]" if isinstance(key, str) else ANY) for one in things)
         return NOTHING
+
+    def _make_copy(self, node: ast.Call, values: Values) -> Values:
+        if not values:
+            return NOTHING
+        made = self.heap.make(self.describe_birth(False, node))
+        self._copy([made], values, node.lineno)
+        return frozenset((made,))
+
+    def _copy(self, targets: list[Thing], values: Values, line: int) -> None:
+        for target in targets:
+            for source in list_things(values):
+                if source.number != target.number:
+                    self.note_copied(target, source, line)
 
     def _call_unknown(self, node: ast.Call, name: str, every: Values, spot: Spot | None) -> Values:
         """Do what a function out of sight may do."""
@@ -262,6 +278,8 @@ class Expressions(Members):
             return NOTHING.union(*found) | {one.step(attribute) for one in every if isinstance(one, Thing)}
         if name in ("getattr", "setattr", "partial"):
             return every
+        if name == "FromString":
+            return self._make_copy(node, every)
         what = describe_taking(name)
         taking = bool(what)
         self.note_used(node, every, what or f"{_shorten(node.func)}()", taking)
@@ -269,7 +287,7 @@ class Expressions(Members):
             self.happened.append(Used(self.find_now(node.lineno), ENVIRON, what or f"{name}() ran", True))
         self.hand_functions(name, every)
         if name in COPYING:
-            return frozenset((self.heap.make(self.describe_birth(False, node)),)) if every else NOTHING
+            return self._make_copy(node, every)
         return frozenset(one for one in every if isinstance(one, Thing)) if not taking or "RunConfig" in name else NOTHING
 
 

@@ -49,7 +49,9 @@ class FoundSetting(Record):
     that sets it, where the configuration is that of the whole process. ``content`` is what the file holds that it names, where that
     has been read. ``unused`` says why it is not in force although it is set: the object that holds it goes nowhere.
     ``relative`` is a path that begins in the folder of the script. ``part`` says where in the file it stands, as people count:
-    ``cell 3, line 5``. ``call`` are line and column of the call in the script that another file, ``file``, sets it for.
+    ``cell 3, line 5``.
+    ``objects`` are those that have it, of several that one line makes unlike each other.
+    ``call`` are line and column of the call in the script that another file, ``file``, sets it for.
     """
 
     file: str
@@ -76,6 +78,7 @@ class FoundSetting(Record):
     relative: bool = False
     part: str = ""
     call: tuple[int, int] | tuple[()] = ()
+    objects: tuple[str, ...] = ()
 
     @property
     def condition(self) -> str:

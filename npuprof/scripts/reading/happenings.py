@@ -39,12 +39,13 @@ class Assigned(Record):
 
 
 class Used(Record):
-    """An object is handed on. ``certain``: what it holds then is what counts; ``what`` says what takes it."""
+    """An object is handed on. ``certain``: what it holds then is what counts; ``what`` says what takes it, ``function`` who gives it."""
 
     moment: Moment
     number: int
     what: str
     certain: bool
+    function: str = ""
 
 
 class Cleared(Record):
@@ -53,6 +54,14 @@ class Cleared(Record):
     moment: Moment
     number: int
     path: Path
+
+
+class Copied(Record):
+    """An object is copied, or a part of it, into another one."""
+
+    moment: Moment
+    number: int
+    source: int
 
 
 class Returned(Record):

@@ -99,7 +99,8 @@ class Frame:
 class Born(Record):
     """How a configuration object came about: when, in which loops, and whether code out of sight may hold it too.
 
-    ``arms`` are those of tests around it, ``run`` is the run it belongs to, ``place`` the line and column of what makes it.
+    ``arms`` are those of tests around it, ``run`` is the run it belongs to, ``place`` the line and column of what makes it, ``owner`` the
+    class of the object whose method that is.
     """
 
     time: int
@@ -109,6 +110,7 @@ class Born(Record):
     arms: tuple[tuple[int, int], ...] = ()
     run: int = 0
     place: tuple[int, int] | tuple[()] = ()
+    owner: str = ""
     #: The line that took it out of the configuration it was a part of.
     taken_out: int = 0
 

@@ -13,17 +13,22 @@ from npuprof.scripts.reading.happenings import Spot
 from npuprof.scripts.reading.idle import find_idle_functions
 from npuprof.scripts.reading.judging import Judge, Timeline, find_spot
 from npuprof.scripts.reading.rehearsal import Rehearsal
+from npuprof.scripts.reading.replaced_methods import find_replaced_methods
 from npuprof.scripts.reading.source import Script
 from npuprof.scripts.reading.turns import Turns
+from npuprof.scripts.reading.variants import Variant, Variants, tell_objects_apart
 
 _SURFACES = ("session", "global_options", "env")
 
 
-def mark_unused(script: Script, found: list[FoundSetting], named_elsewhere: Callable[[str], bool], turns: Turns) -> list[FoundSetting]:
-    """Return the settings of a script, those that are not in force with the reason."""
+def mark_unused(
+    script: Script, found: list[FoundSetting], named_elsewhere: Callable[[str], bool], turns: Turns
+) -> tuple[list[FoundSetting], list[Variant]]:
+    """Return the settings of a script, those that are not in force with the reason, and objects of one line that are unlike each other."""
     live = [one for one in found if not one.commented and not one.dead and not one.unused and _is_of_interest(one)]
     if not live or script.tree is None:
-        return found
+        return found, []
+    variants: Variants | None = None
     reasons: dict[int, str] = {}
     first = _find_first_definition(script)
     inner = [one for one in live if _find_line(one) >= first]
@@ -38,8 +43,17 @@ def mark_unused(script: Script, found: list[FoundSetting], named_elsewhere: Call
             wanted.setdefault(find_spot(one), set()).add(one.surface)
         rehearsal = Rehearsal(script, wanted, turns)
         rehearsal.run_script()
-        reasons |= Timeline(Judge(rehearsal), judged).judge_all()
-    return [one._replace(unused=why) if (why := reasons.get(id(one), "")) else one for one in found]
+        judge = Judge(rehearsal)
+        if rehearsal.is_complete:
+            for method in find_replaced_methods(script.tree, rehearsal.entered, named_elsewhere):
+                reasons |= {id(one): method.why for one in inner if method.first <= _find_line(one) <= method.last}
+        judged = [one for one in judged if id(one) not in reasons]
+        by_object = Timeline(judge, judged).judge_all()
+        variants = tell_objects_apart(rehearsal, judge, judged, by_object)
+        reasons |= {id(one): why for one in judged if (why := variants.find_reason(one, by_object[id(one)]))}
+    objects = variants.objects if variants else {}
+    marked = [one._replace(unused=reasons.get(id(one)) or one.unused, objects=objects.get(id(one), ())) for one in found]
+    return marked, variants.variants if variants else []
 
 
 def _is_of_interest(one: FoundSetting) -> bool:

@@ -26,36 +26,32 @@ class Judge:
         self._heap: Heap = rehearsal.heap
         self._guards = rehearsal.guards
         self._implied = rehearsal.implied
-        self._is_complete = rehearsal.is_complete
         self._replaced = rehearsal.replaced
         self._replacing = {after: number for number, (_, after) in rehearsal.replaced.items()}
         self.assigned: dict[Spot, list[Assigned]] = {}
-        self._uses: dict[int, list[Used]] = {}
+        self.uses: dict[int, list[Used]] = {}
         self._cleared: dict[int, list[Cleared]] = {}
         self._returned: dict[int, list[Returned]] = {}
-        self._made: dict[tuple[int, int] | tuple[()], list[int]] = {}
-        for number, born in enumerate(self._heap.born):
-            if born.place:
-                self._made.setdefault(born.place, []).append(number)
         for one in rehearsal.happened:
             if isinstance(one, Assigned):
                 for spot in one.spots:
                     self.assigned.setdefault(spot, []).append(one)
             elif isinstance(one, Used):
-                self._uses.setdefault(one.number, []).append(one)
+                self.uses.setdefault(one.number, []).append(one)
             elif isinstance(one, Returned):
                 self._returned.setdefault(one.number, []).append(one)
-            else:
+            elif isinstance(one, Cleared):
                 self._cleared.setdefault(one.number, []).append(one)
 
-    def judge_setting(self, found: FoundSetting) -> str:
-        """Return why a setting is not in force, empty where it is, or where nothing is known against it."""
-        by_object: dict[tuple[int, tuple[str, ...]], list[str]] = {}
-        events = self.list_assigned(found)
-        for one in events:
-            by_object.setdefault((one.number, one.path), []).append(self._judge(one, found))
-        told = [reasons[0] for reasons in by_object.values() if all(reasons)]
-        return told[0] if told else self._judge_siblings(events)
+    def judge_objects(self, found: FoundSetting) -> dict[int, str]:
+        """Return for each object that a setting is made in why it is not in force there, empty where it is."""
+        by_path: dict[tuple[int, Path], list[str]] = {}
+        for one in self.list_assigned(found):
+            by_path.setdefault((one.number, one.path), []).append(self._judge(one, found))
+        told: dict[int, str] = {}
+        for (number, _), reasons in by_path.items():
+            told[number] = told.get(number, "") or (reasons[0] if all(reasons) else "")
+        return told
 
     def list_assigned(self, found: FoundSetting) -> list[Assigned]:
         """Return when a setting is made, and in which objects."""
@@ -66,7 +62,7 @@ class Judge:
         born = self._heap.born[one.number]
         if born.taken_out:
             return f"it belongs to an entry that line {born.taken_out} takes out"
-        if one.number not in self._uses and not born.shared and (why := self._judge_names(one.number)):
+        if one.number not in self.uses and not born.shared and (why := self._judge_names(one.number)):
             return why
         earlier, later = self._select_uses(one, not found.branches)
         reason = self._judge_order(one.moment, earlier, later, born) or ("" if found.branches else self._judge_returned(one))
@@ -82,36 +78,26 @@ class Judge:
         doubts = [arm for arm in moment.arms if arm[0] in self._guards and arm[1] == 0 and arm not in sure]
         for arm in doubts:
             use = next((use for use in later if arm not in use.moment.arms), None)
-            if use is not None or (not self._uses.get(one.number) and born.shared):
+            if use is not None or (not self.uses.get(one.number) and born.shared):
                 told = f", and {use.what} (line {use.moment.line}) all the same" if use is not None else ""
                 return f"may be passed over: {self._guards[arm[0]]}{told}"
         if moment.run != born.run:
-            uses = (use for use in self._uses.get(one.number, ()) if use.certain and use.moment.run == born.run)
+            uses = (use for use in self.uses.get(one.number, ()) if use.certain and use.moment.run == born.run)
             if (use := next(uses, None)) is not None:
                 return f"runs when something out of sight calls it, maybe after {use.what} (line {use.moment.line})"
-        return ""
-
-    def _judge_siblings(self, events: list[Assigned]) -> str:
-        """Return why a setting holds for some of the objects only that one line makes."""
-        numbers = {one.number for one in events}
-        places = {born.place for born in map(self._heap.born.__getitem__, numbers) if born.place}
-        for place in sorted(places) if self._is_complete else ():
-            others = [number for number in self._made.get(place, ()) if number not in numbers and number in self._uses]
-            if others:
-                return f"line {self._heap.born[others[0]].line} makes the configuration several times, and not each has this"
         return ""
 
     def _judge_names(self, number: int) -> str:
         """Return why an object that nothing uses has no effect: its name is that of another, which something uses."""
         line, after = self._replaced.get(number, (0, 0))
         for _ in range(_MOST_LOOKED_AT):
-            if after in self._uses or self._heap.born[after].shared:
+            if after in self.uses or self._heap.born[after].shared:
                 break
             after = self._replaced.get(after, (0, 0))[1]
         if line and after:
             return f"line {line} makes the configuration anew, and this one goes nowhere"
         before = self._replacing.get(number, 0)
-        if before in self._uses:
+        if before in self.uses:
             return f"line {self._heap.born[number].line} makes the configuration anew, and nothing is given this one"
         return ""
 
@@ -120,7 +106,7 @@ class Judge:
 
         What is told as ``always`` set does not hold for a use before it that leaves the function either.
         """
-        uses = self._uses.get(one.number, [])
+        uses = self.uses.get(one.number, [])
         at = bisect_right(uses, one.moment.time, key=lambda use: use.moment.time)
         near = uses[max(0, at - _MOST_LOOKED_AT) : at], uses[at : at + _MOST_LOOKED_AT]
         before, after = ([use for use in some if use.moment.run == one.moment.run] for some in near)
@@ -164,7 +150,7 @@ class Judge:
 
     def list_certain_uses(self, one: Assigned, until: int) -> list[Used]:
         """Return the uses of an object between the time something is set in it and another time, if that is later."""
-        uses = self._uses.get(one.number, [])
+        uses = self.uses.get(one.number, [])
         at = bisect_right(uses, one.moment.time, key=lambda use: use.moment.time)
         near = uses[at : at + _MOST_LOOKED_AT]
         return [use for use in near if use.moment.time < until and use.certain and use.moment.can_meet(one.moment)]
@@ -183,22 +169,31 @@ class Timeline:
         for events in self._made.values():
             events.sort(key=lambda pair: (pair[0].moment.time, pair[1].order))
 
-    def judge_all(self) -> dict[int, str]:
-        """Return why settings are not in force, by their identity; the last ones are judged first, for others depend on them."""
-        told: dict[int, str] = {}
+    def judge_all(self) -> dict[int, dict[int, str]]:
+        """Return why settings are not in force in the objects that they are made in, by their identity.
+
+        The last ones are judged first, for others depend on them.
+        """
+        told: dict[int, dict[int, str]] = {}
         for one in sorted(self._found, key=self._find_time, reverse=True):
-            told[id(one)] = self._judge.judge_setting(one) or self._judge_overruled(one, told)
+            told[id(one)] = self._judge.judge_objects(one)
+            for number, why in self._judge_overruled(one, told).items():
+                told[id(one)][number] = told[id(one)][number] or why
         return told
 
     def _find_time(self, one: FoundSetting) -> tuple[int, int]:
         return max((event.moment.time for event in self._judge.list_assigned(one)), default=0), one.order
 
-    def _judge_overruled(self, one: FoundSetting, judged: dict[int, str]) -> str:
+    def _judge_overruled(self, one: FoundSetting, judged: dict[int, dict[int, str]]) -> dict[int, str]:
         """Return why a setting does not hold, where another function always sets the same after it, or a line between two uses."""
-        told = [self._judge_event(event, one, judged) for event in self._judge.list_assigned(one)]
-        return told[0] if told and all(told) else next((why for why in told if "holds up to" in why), "")
+        by_object: dict[int, list[str]] = {}
+        for event in self._judge.list_assigned(one):
+            by_object.setdefault(event.number, []).append(self._judge_event(event, one, judged))
+        return {
+            number: told[0] if all(told) else next((why for why in told if "holds up to" in why), "") for number, told in by_object.items()
+        }
 
-    def _judge_event(self, event: Assigned, one: FoundSetting, judged: dict[int, str]) -> str:
+    def _judge_event(self, event: Assigned, one: FoundSetting, judged: dict[int, dict[int, str]]) -> str:
         events = self._made[event.number, one.name]
         at = bisect_right(events, (event.moment.time, one.order), key=lambda pair: (pair[0].moment.time, pair[1].order))
         for later, other in events[at : at + _MOST_LOOKED_AT]:
@@ -213,7 +208,9 @@ class Timeline:
                 if self._judge.list_certain_uses(later, 1 << 60):
                     return f"holds up to line {line} only, which sets it again after {between[-1].what} (line {between[-1].moment.line})"
                 return ""
-            if set(later.moment.arms) <= set(event.moment.arms) and (other.scope != one.scope or other.reason or judged.get(id(other))):
+            if set(later.moment.arms) <= set(event.moment.arms) and (
+                other.scope != one.scope or other.reason or judged.get(id(other), {}).get(later.number)
+            ):
                 return f"line {line} sets it again" + (f", to what {other.reason}" if other.reason.startswith("depends") else "")
         return ""
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 
-from npuprof.scripts.reading.happenings import Assigned, Cleared, Moment, Returned, Spot, Used
+from npuprof.scripts.reading.happenings import Assigned, Cleared, Copied, Moment, Returned, Spot, Used
 from npuprof.scripts.reading.heap import ANY, ENVIRON, OPTIONS, Born, Frame, Heap, Path, Thing, Values, covers, list_things
 from npuprof.scripts.reading.known_calls import REWRITE
 from npuprof.scripts.reading.source import Script
 
 #: More than that is not written down of uses.
 _MOST_NOTED = 80_000
+_MOST_COPIES = 40
 
 
 class Ledger:
@@ -22,7 +23,9 @@ class Ledger:
         self.lines = {line for line, _ in wanted}
         self.heap = Heap()
         self.frame = Frame()
-        self.happened: list[Assigned | Used | Cleared | Returned] = []
+        self.happened: list[Assigned | Used | Cleared | Copied | Returned] = []
+        self.copies = 0
+        self.is_complete = True  #: whether nothing was passed over
         self.time = self.run = 0
         self.arms: tuple[tuple[int, int], ...] = ()
         self.maybe: tuple[tuple[int, int], ...] = ()  #: the arms of what may be passed over
@@ -41,7 +44,9 @@ class Ledger:
     def describe_birth(self, shared: bool, node: ast.expr | None = None) -> Born:
         """Return what is to be known of an object that comes about now, by a node if that is in sight."""
         line, column = (node.lineno, node.col_offset) if node is not None else (0, 0)
-        return Born(self.time, self.loops, shared, line, (*self.arms, *self.maybe), self.run, (line, column) if line else ())
+        running = self.frame.running
+        owner = running.owner.cls.node.name if running is not None and running.owner is not None else ""
+        return Born(self.time, self.loops, shared, line, (*self.arms, *self.maybe), self.run, (line, column) if line else (), owner=owner)
 
     def note_failing(self, line: int) -> None:
         """Take note that an error may end the body of the ``try`` around: what comes behind may be passed over."""
@@ -79,7 +84,28 @@ class Ledger:
         whole = [value for value in list_things(values) if value.path == REWRITE[: len(value.path)]]
         if whole and len(self.happened) < _MOST_NOTED:
             moment = self.find_now(node.lineno)  # type: ignore[attr-defined]
-            self.happened += [Used(moment, number, what, certain) for number in dict.fromkeys(one.number for one in whole)]
+            running = self.frame.running
+            name = running.node.name if running is not None else ""
+            if running is not None and running.within is not None and name.startswith("__"):
+                name = running.within.node.name
+            self.happened += [Used(moment, number, what, certain, name) for number in dict.fromkeys(one.number for one in whole)]
+
+    def note_copied(self, target: Thing, source: Thing, line: int) -> None:
+        """Take note that an object, or a part of it, has from now on what another one has."""
+        self.copies += 1
+        if self.copies > _MOST_COPIES or len(self.happened) > _MOST_NOTED:
+            self.is_complete = False
+            return
+        moment = self.find_now(line)
+        self.happened.append(Copied(moment, target.number, source.number))
+        for one in [one for one in self.happened if isinstance(one, (Assigned, Cleared)) and one.number == source.number]:
+            if covers(source.path, one.path):
+                path = (*target.path, *one.path[len(source.path) :])
+                self.happened.append(one._replace(moment=self.find_now(line), number=target.number, path=path))
+        for known, marks in list(self.added.items()):
+            if known.number == source.number and covers(source.path, known.path):
+                copy = Thing(target.number, (*target.path, *known.path[len(source.path) :]))
+                self.added.setdefault(copy, []).extend(marks)
 
     def note_cleared(self, thing: Thing, line: int, inside: bool = False) -> None:
         """Take note that a part of an object is emptied; names for what was in it stand for nothing of it any more."""

@@ -155,7 +155,9 @@ def _follow_attribute(node: ast.Attribute, scope: Scope, depth: int) -> Any:
             return fold_expression(record[0], record[1], depth)
         why, flag = "", node.attr
         try:
-            return fold_object_attribute(node, scope, lambda inner, where: fold_expression(inner, where, depth))
+            return fold_object_attribute(
+                node, scope, lambda inner, where: _refuse_foreign_place(fold_expression(inner, where, depth), where, scope)
+            )
         except Unknown as unknown:
             why, flag = f": {unknown.reason}" if unknown.reason else "", unknown.flag or flag
         if root.id == "self" or why:

@@ -1,18 +1,27 @@
 """Attributes of objects of the script's own classes: what ``self.mode`` always is, where that is certain.
 
-It is where the class stands by itself, its attribute is given a value in one place, at the beginning of its objects, and nothing in
-the file could change it unseen.
+It is where all that the class is made of is in sight, in this file or in those that it imports, its attribute is given a value in
+one place, at the beginning of its objects, and nothing in these files could change it unseen.
 """
 
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from npuprof.scripts.reading.arguments import bind_call_arguments
+from npuprof.scripts.reading.lineages import (
+    bind_inits,
+    find_class,
+    find_init,
+    find_init_call,
+    find_module,
+    get_first_parameter,
+    list_class_line,
+)
 from npuprof.scripts.reading.order import is_read_too_early
-from npuprof.scripts.reading.scopes import Function, Scope
+from npuprof.scripts.reading.scopes import Scope
 from npuprof.scripts.reading.terms import Unknown, format_expression, name_callee
 
 TYPE_CHECKING = False
@@ -22,6 +31,7 @@ if TYPE_CHECKING:
 #: What may give any attribute a value, or answer for one that has none.
 _UNSEEN = frozenset({"vars", "__dict__", "__getattr__", "__getattribute__", "__setattr__", "__new__"})
 _MOST_CALLS = 40
+_MOST_HEIRS = 20
 
 
 class _Survey:
@@ -31,7 +41,8 @@ class _Survey:
         self.stores: dict[str, list[ast.Attribute]] = {}
         self.calls: dict[str, list[tuple[ast.Call, Scope]]] = {}
         self.reads: dict[str, int] = {}
-        self.bases: set[str] = set()
+        self.bases: Counter[str] = Counter()
+        self.classes: list[Scope] = []
         self.is_open = False
         waiting: list[tuple[ast.AST, Scope]] = [(module.node, module)]
         while waiting:
@@ -39,7 +50,10 @@ class _Survey:
             for child in ast.iter_child_nodes(node):
                 self._note(child, scope)
                 is_scope = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
-                waiting.append((child, Scope(child, scope) if is_scope else scope))  # type: ignore[arg-type]
+                inner = Scope(child, scope) if is_scope else scope  # type: ignore[arg-type]
+                if isinstance(child, ast.ClassDef):
+                    self.classes.append(inner)
+                waiting.append((child, inner))
 
     def _note(self, node: ast.AST, scope: Scope) -> None:
         if isinstance(node, ast.Attribute):
@@ -55,110 +69,160 @@ class _Survey:
             self.calls.setdefault(name_callee(node), []).append((node, scope))
             if name_callee(node) in ("setattr", "delattr") and not (node.args and isinstance(node.args[0], ast.Subscript)):
                 self.is_open = True
+            if name_callee(node) in ("super", "isinstance"):  # they only look at a class
+                for one in node.args:
+                    if isinstance(one, ast.Name):
+                        self.reads[one.id] = self.reads.get(one.id, 0) - 1
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             self.is_open = self.is_open or node.name in _UNSEEN
         elif isinstance(node, ast.ClassDef):
-            self.bases |= {format_expression(base).rpartition(".")[2] for base in node.bases}
+            self.bases.update(format_expression(base).rpartition(".")[2] for base in node.bases)
+
+    def is_used_plainly(self, name: str) -> bool:
+        """Return whether a class is only called and built on: what else is handed it might change it."""
+        calls = sum(isinstance(call.func, ast.Name) for call, _ in self.calls.get(name, ()))
+        return self.reads.get(name, 0) <= calls + self.bases[name]
+
+    def list_heirs(self, name: str) -> list[Scope]:
+        """Return the classes of the module that are made of one, and those made of these."""
+        names, found = [name], []
+        for one in names:
+            for heir in self.classes if self.bases[one] else ():
+                assert isinstance(heir.node, ast.ClassDef)
+                if heir.node.name not in names and any(format_expression(base).rpartition(".")[2] == one for base in heir.node.bases):
+                    names.append(heir.node.name)
+                    found.append(heir)
+        return found
 
 
 def fold_object_attribute(node: ast.Attribute, scope: Scope, fold: Fold) -> Any:
     """Return what an attribute of an object always is. Raises Unknown, with a text where there is more to say than its name."""
     if not isinstance(node.value, ast.Name) or scope.label:
         raise Unknown("")
-    owner = _find_class_around(node.value.id, scope) or _find_class_of(node.value, scope)
-    if owner is None:
+    if around := _find_class_around(node.value.id, scope):
+        values = [_fold_of_class(one, node, scope, None, fold) for one in _list_concrete(around, node.attr)]
+        if any(type(one) is not type(values[0]) or one != values[0] for one in values):
+            raise Unknown(f"classes made of {around.name} differ in it")
+        return values[0]
+    if owner := _find_class_of(node.value, scope):
+        return _fold_of_class(owner[0], node, scope, owner[1:], fold)
+    if cls := find_class(node.value, scope):  # what its objects have is not its own
+        return _fold_of_class(cls, node, scope, None, fold, with_objects=False)
+    raise Unknown("")
+
+
+def _list_concrete(cls: Scope, attribute: str) -> list[Scope]:
+    """Return the classes that an object may be of in a method of one. Raises Unknown where some may be out of sight."""
+    assert isinstance(cls.node, ast.ClassDef)
+    survey, name = look_over(cls), cls.node.name
+    heirs = survey.list_heirs(name)
+    names = [name, *(one.node.name for one in heirs if isinstance(one.node, ast.ClassDef))]
+    if len(heirs) > _MOST_HEIRS:
+        raise Unknown(f"{len(heirs)} classes are made of {name}, more than are followed")
+    called = any(survey.calls.get(one) for one in names)
+    if not called and cls.home is not None and cls.home.may_others_set(names, attribute):
+        raise Unknown(f"another file that has objects of {name} may set it")
+    return [*heirs, *([cls] if survey.calls.get(name) or not heirs else [])]
+
+
+def _fold_of_class(
+    cls: Scope, node: ast.Attribute, scope: Scope, made: tuple[ast.Call, Scope] | None, fold: Fold, with_objects: bool = True
+) -> Any:
+    """Return what an attribute is in objects of one class; ``made`` is the call that makes the one in question, and where it stands."""
+    line = list_class_line(cls)
+    modules = {id(find_module(one).node): look_over(one) for one in (*line, scope, *((made[1],) if made else ()))}
+    plain = all(look_over(one).is_used_plainly(one.node.name) for one in line if isinstance(one.node, ast.ClassDef))
+    if not line or not plain or any(survey.is_open for survey in modules.values()):
         raise Unknown("")
-    cls, made = owner
-    survey = look_over(scope)
-    if survey.is_open or not _stands_alone(cls, survey):
+    stores = [store for survey in modules.values() for store in survey.stores.get(node.attr, ())]
+    if not stores:
+        bound = next((found for one in line if (found := [(one, binding) for binding in one.list_bindings(node.attr)])), [])
+        if len(bound) == 1 and bound[0][1].kind == "assign" and isinstance(bound[0][1].node, ast.expr):
+            return fold(bound[0][1].node, bound[0][0])
         raise Unknown("")
-    stores = survey.stores.get(node.attr, [])
-    constant = cls.list_bindings(node.attr)
-    if not stores and len(constant) == 1 and constant[0].kind == "assign" and isinstance(constant[0].node, ast.expr):
-        return fold(constant[0].node, cls)
-    init = next((one for one in cls.node.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"), None)
-    value = _find_stored(init, stores[0]) if init is not None and len(stores) == 1 else None
-    if init is None or value is None or (scope.node is init and node.lineno <= value.lineno) or _is_bound_otherwise(cls, node.attr):
+    stored = _find_stored(line, stores, node, scope) if with_objects else None
+    if stored is None or any(binding.kind != "assign" for one in line for binding in one.list_bindings(node.attr)):
         raise Unknown("")
-    return _fold_initial(value, cls, Scope(init, cls), made, survey, fold)
+    return _fold_initial(stored[1], stored[0], line, made, fold)
 
 
 def look_over(scope: Scope) -> _Survey:
     """Return what gives attributes their values in the module of a scope."""
-    while scope.outer is not None:
-        scope = scope.outer
-    survey: _Survey | None = scope.memo.get("objects")
+    module = find_module(scope)
+    survey: _Survey | None = module.memo.get("objects")
     if survey is None:
-        survey = scope.memo["objects"] = _Survey(scope)
+        survey = module.memo["objects"] = _Survey(module)
     return survey
 
 
-def _find_class_around(name: str, scope: Scope) -> tuple[Scope, ast.Call | None] | None:
+def _find_class_around(name: str, scope: Scope) -> Scope | None:
     """Return the class of whose method a name is the first parameter: its own object."""
     function, cls = scope.node, scope.outer
     if cls is None or not isinstance(cls.node, ast.ClassDef) or not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return None
-    first = next((arg.arg for arg in (*function.args.posonlyargs, *function.args.args)), "")
+    first = get_first_parameter(function)
     plain = all(isinstance(one, ast.Name) and one.id in ("classmethod", "property") for one in function.decorator_list)
-    return (cls, None) if first == name and plain and scope.list_binding_kinds(name) == {"parameter"} else None
+    return cls if first == name and plain and scope.list_binding_kinds(name) == {"parameter"} else None
 
 
-def _find_class_of(name: ast.Name, scope: Scope) -> tuple[Scope, ast.Call | None] | None:
-    """Return the class of the one object that a name stands for, and the call that makes it."""
+def _find_class_of(name: ast.Name, scope: Scope) -> tuple[Scope, ast.Call, Scope] | None:
+    """Return the class of the one object that a name stands for, the call that makes it, and where that stands."""
     found = scope.resolve_name(name.id)
     call = found[1][0].node if found and len(found[1]) == 1 and found[1][0].kind == "assign" else None
-    if found is None or not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or found[0].is_aliased(name.id):
+    if found is None or not isinstance(call, ast.Call) or found[0].is_aliased(name.id):
         return None
     if is_read_too_early(name, scope, *found):
         return None
-    made = found[0].resolve_name(call.func.id)
-    node = made[1][0].node if made and len(made[1]) == 1 else None
-    return (Scope(node, made[0]), call) if made and isinstance(node, ast.ClassDef) else None
+    cls = find_class(call.func, found[0])
+    return (cls, call, found[0]) if cls is not None else None
 
 
-def _stands_alone(cls: Scope, survey: _Survey) -> bool:
-    """Return whether a class is made of no other and no other of it, and its name is used for nothing but calls."""
-    node = cls.node
-    assert isinstance(node, ast.ClassDef)
-    plain = not node.decorator_list and not node.keywords and all(format_expression(base) == "object" for base in node.bases)
-    calls = sum(isinstance(call.func, ast.Name) for call, _ in survey.calls.get(node.name, ()))
-    return plain and node.name not in survey.bases and survey.reads.get(node.name, 0) <= calls
+def _find_stored(line: list[Scope], stores: list[ast.Attribute], node: ast.Attribute, scope: Scope) -> tuple[Scope, ast.expr] | None:
+    """Return the class whose ``__init__`` gives an attribute its value in every case, and that; None where that is not so.
 
-
-def _is_bound_otherwise(cls: Scope, name: str) -> bool:
-    return any(binding.kind != "assign" for binding in cls.list_bindings(name))
-
-
-def _find_stored(init: Function, store: ast.Attribute) -> ast.expr | None:
-    """Return what ``__init__`` gives an attribute in every case; None where that is not so."""
-    first = next((arg.arg for arg in (*init.args.posonlyargs, *init.args.args)), "")
-    for statement in init.body:
-        if isinstance(statement, ast.Assign) and statement.targets == [store]:
-            return statement.value if isinstance(store.value, ast.Name) and store.value.id == first else None
-        if any(isinstance(one, ast.Return) for one in ast.walk(statement)):
-            return None
+    Of several classes of a line it is the first: it hears of what those above it did before it sets its own.
+    """
+    inits = [(cls, init) for cls in line if (init := find_init(cls)) is not None]
+    given = {cls: own for cls, init in inits if (own := [one for one in ast.walk(init) if one in stores])}
+    if sum(map(len, given.values())) != len(stores) or any(len(own) > 1 for own in given.values()):
+        return None
+    for cls, init in inits:
+        above = find_init_call(init, cls)
+        if cls not in given:
+            if above is None or (scope.node is init and node.lineno <= above.lineno):
+                return None
+            continue
+        first, store = get_first_parameter(init), given[cls][0]
+        for statement in init.body:
+            if isinstance(statement, ast.Assign) and statement.targets == [store]:
+                is_own = isinstance(store.value, ast.Name) and store.value.id == first
+                late = above is not None and above.lineno > store.lineno and len(given) > 1
+                unset = scope.node is init and node.lineno <= statement.value.lineno
+                return (cls, statement.value) if is_own and not late and not unset else None
+            if any(isinstance(one, ast.Return) for one in ast.walk(statement)):
+                return None
     return None
 
 
-def _fold_initial(value: ast.expr, cls: Scope, inside: Scope, made: ast.Call | None, survey: _Survey, fold: Fold) -> Any:
+def _fold_initial(value: ast.expr, above: Scope, line: list[Scope], made: tuple[ast.Call, Scope] | None, fold: Fold) -> Any:
+    init = find_init(above)
+    assert init is not None
     try:
-        return fold(value, inside)
+        return fold(value, Scope(init, above))
     except Unknown:
         pass
-    assert isinstance(cls.node, ast.ClassDef)
-    assert isinstance(inside.node, (ast.FunctionDef, ast.AsyncFunctionDef))
-    name = cls.node.name
-    calls = [(call, where) for call, where in survey.calls.get(name, ()) if made is None or call is made]
-    calls.sort(key=lambda pair: pair[0].lineno)
+    assert isinstance(line[0].node, ast.ClassDef)
+    name = line[0].node.name
+    calls = look_over(line[0]).calls.get(name, []) if made is None else [made]
+    calls = sorted(calls, key=lambda pair: pair[0].lineno)
     if not calls or len(calls) > _MOST_CALLS:
         raise Unknown(f"{name}() is called nowhere here" if not calls else f"{name}() is called {len(calls)} times, more than are followed")
     values: list[Any] = []
     for call, where in calls:
-        method = ast.copy_location(ast.Call(ast.Attribute(call.func, "__init__", ast.Load()), call.args, call.keywords), call)
-        bound = bind_call_arguments(inside.node, inside, method, where)
-        if bound is None:
+        inside = bind_inits(line, above, call, where)
+        if inside is None:
             raise Unknown(f"stars hide what {name}() is given in line {call.lineno}")
-        values.append(fold(value, inside.with_bound(bound)))
+        values.append(fold(value, inside))
     if any(type(one) is not type(values[0]) or one != values[0] for one in values):
         raise Unknown(f"{name}() is called with different values in lines {', '.join(str(call.lineno) for call, _ in calls[:5])}")
     return values[0]

@@ -44,9 +44,10 @@ def import_python(path: str, data: bytes, modules: Modules | None = None) -> Imp
         walk.walk_module()
         nested.link_nested_configs(walk)
         turns = Turns(walk.open_module(), walk.turned)
-        walk.found = in_force.mark_unused(
+        walk.found, variants = in_force.mark_unused(
             script, walk.found, lambda name: modules is not None and modules.is_named_elsewhere(path, name), turns
         )
+        walk.facts["variants"] = variants
         found = [*walk.found, *find_commented_settings(script)]
     except RecursionError:
         script.add_script_problem("the file is nested too deeply to be read", "", "flatten it")

@@ -32,6 +32,8 @@ class Rehearsal(Passages):
     def __init__(self, script: Script, wanted: dict[Spot, set[str]], turns: Turns) -> None:
         super().__init__(script, wanted, turns)
         self._deferred: list[Callable] = []
+        self._is_alone = False  #: whether the next function runs by itself
+        self.entered: set[Function] = set()  #: the functions that some call leads to
         self._lambdas: dict[ast.Lambda, Function] = {}
         self._runs: dict[Function, int] = {}
         self._depth = 0
@@ -40,7 +42,6 @@ class Rehearsal(Passages):
         self._defined: list[tuple[Callable, Made | None]] = []
         self._steps = 0
         self.replaced: dict[int, tuple[int, int]] = {}  #: the line that gives the name of an object to another, and that
-        self.is_complete = True  #: whether nothing was passed over
 
     def run_script(self) -> None:
         """Go through all of it."""
@@ -49,9 +50,11 @@ class Rehearsal(Passages):
         self.run_block(self.script.tree.body)
         for function in self._deferred:
             self.run_function(function, None, [], {})
-        for function, cls in self._defined:
+        named = _collect_names(self.script.tree)
+        for function, cls in sorted(self._defined, key=lambda pair: pair[0].node.name in named):  # what others call, they call first
             if function.node not in self._runs:
                 self.run += 1
+                self._is_alone = True
                 self.run_function(function._replace(owner=Instance(cls) if cls is not None else None), None, [], {})
 
     def run_function(self, function: Callable, call: ast.Call | None, given: list[Values], named: dict[str, Values]) -> Values | None:
@@ -62,6 +65,9 @@ class Rehearsal(Passages):
             self.is_complete = False
             return None
         self._runs[node] = runs + 1
+        if not self._is_alone:
+            self.entered.add(node)
+        self._is_alone = False
         before, arms = self.frame, self.arms
         self.frame = Frame(function.home)
         self.frame.running = function
@@ -264,6 +270,12 @@ class Rehearsal(Passages):
         before, self.frame = self.frame, body
         self.run_block(node.body)
         self.frame = before
+
+
+def _collect_names(tree: ast.Module) -> set[str]:
+    """Return the names and attributes that are read anywhere."""
+    read = [node for node in ast.walk(tree) if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load)]
+    return {node.id if isinstance(node, ast.Name) else node.attr for node in read}
 
 
 def _is_kept_for_later(decorator: ast.expr) -> bool:
