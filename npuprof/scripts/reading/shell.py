@@ -234,7 +234,7 @@ class _Reading:
     def _process_export(self, words: list[Word], exported: bool) -> None:
         for place, word in enumerate(words):
             match = ASSIGNMENT.match(word.parts[0]) if isinstance(word.parts[0], str) else None
-            if exported:
+            if exported and not (self.flow.idle or self._current_branches()):
                 self.exported.add(match[1] if match else word.text)
             if match:
                 self._add_variable(match[1], word, word.cut_prefix(match.end()), exported)
