@@ -11,7 +11,7 @@ from npuprof.scripts.reading.constants import ASSIGNMENT, Constants
 from npuprof.scripts.reading.found import TAKEN_BACK, Branch, FoundSetting, ImportedFile, Site
 from npuprof.scripts.reading.shell_flow import Flow
 from npuprof.scripts.reading.shell_spans import starts_something
-from npuprof.scripts.reading.slurm import find_directive_exports, find_exports
+from npuprof.scripts.reading.slurm import find_directive_exports, find_exports, find_limit
 from npuprof.scripts.reading.variables import build_variable_setting, decode_text
 from npuprof.scripts.reading.words import Command, Word, parse_shell_commands
 
@@ -22,6 +22,8 @@ _ATC = re.compile(rb"\batc\b")
 _PREFIX_WORDS = {
     "nohup", "time", "exec", "sudo", "env", "command", "builtin", "then", "do", "else", "!", "{", "if", "while", "until", "elif",
 }  # fmt: skip
+#: Programs that tell something, or prepare what others need.
+_ASKING = frozenset(("source", "module", "ml", "hostname", "scontrol", "sinfo", "squeue", "npu-smi"))
 _LOOPS = ("for", "while", "until", "select")
 #: Branches around a command; Python takes half as many.
 MOST_BRANCHES = 200
@@ -80,6 +82,8 @@ class _Reading:
         self.arrays: dict[str, tuple[tuple[Branch, ...], tuple[Word, ...]]] = {}
         self.before: Command | None = None
         self.test = ""
+        self.limits: list[tuple[int, frozenset[str]]] = []  #: lines of ``srun`` that hand over no more than these of what is exported
+        self.hands_all = False
         self.blanks: list[tuple[int, int, str]] = []
         self.too_deep: Word | None = None
 
@@ -93,8 +97,22 @@ class _Reading:
             if len(self.branches) > MOST_BRANCHES:
                 self.too_deep = command[0]
                 break
-        found = self.flow.settle_order(self.found)
+        found = self._settle_limits(self.flow.settle_order(self.found))
         return tuple(sorted(found, key=lambda one: (one.line, one.column))), tuple(self.sites)
+
+    def _settle_limits(self, found: list[FoundSetting]) -> list[FoundSetting]:
+        """Return settings without those that nothing is given, because every ``srun`` names what it hands over."""
+        if not self.limits or self.hands_all:
+            return found
+        lines = {line for line, _ in self.limits}
+        handed = frozenset[str]().union(*(names for _, names in self.limits))
+        why = f"srun in line {min(lines)} hands over only what its --export names"
+        return [
+            one._replace(value=None, kind="", reason=why)
+            if one.surface == "env" and not one.reason and one.line not in lines and one.name not in handed
+            else one
+            for one in found
+        ]
 
     def _current_branches(self) -> tuple[Branch, ...]:
         line, asked = self.flow.doubt
@@ -156,6 +174,11 @@ class _Reading:
             return
         for variable, word, value in given if starts_something(words) else ():
             self._add_variable(variable, word, value, exported=True)
+        plain = name.rpartition("/")[2]
+        if plain == "srun" and (limit := find_limit(words[1:])) is not None:
+            self.limits.append((words[0].line, limit))
+        elif starts_something(words) and plain not in _ASKING:
+            self.hands_all = True
         if name == "eval":
             self._doubt_evaluated(words)
         elif name == "read" or (name == "printf" and len(words) > 2 and words[1].text == "-v"):
