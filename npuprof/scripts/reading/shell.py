@@ -30,7 +30,7 @@ MOST_BRANCHES = 200
 #: A variable of more characters is not put into its own next value.
 _LONGEST = 4096
 #: Commands that are run for what they answer.
-_TESTS = {"[", "[[", "test", "grep", "which", "command", "type", "!"}
+_TESTS = {"[", "[[", "test", "grep", "which", "command", "type", "!", "false", "diff", "cmp", "pgrep"}
 
 
 def mentions_setting(data: bytes) -> bool:
