@@ -161,6 +161,21 @@ def test_a_script_that_cannot_be_written_keeps_its_lines(here: Path, capsys: pyt
     assert (here / "src/resnet/train.py").read_bytes().count(b">>> npuprof") == 1
 
 
+def test_a_script_in_a_read_only_folder_stays_and_the_others_are_taken(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = (here / "src/bert/train.py").read_bytes()
+    (here / "src/bert").chmod(0o555)
+    try:
+        assert run("adopt", "src", "--dry-run") == 0
+        assert "3 of 5 scripts take their settings from blocks" in capsys.readouterr().err
+        assert run("adopt", "src") == 0
+    finally:
+        (here / "src/bert").chmod(0o755)
+    said = capsys.readouterr().err
+    assert "src/bert/train.py keeps its lines: the folder of src/bert/train.py is read-only" in said
+    assert "3 of 5 scripts take their settings from blocks" in said
+    assert (here / "src/bert/train.py").read_bytes() == before
+
+
 def test_a_file_that_is_not_there_is_an_error(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("adopt", "nothere") == 2
     assert "cannot read the file" in capsys.readouterr().err

@@ -145,6 +145,25 @@ KUBERNETES: dict[str, tuple[str, dict[str, object]]] = {
         f"- {{name: b, envFrom: [{{configMapRef: {{name: m}}}}], env: [{{name: HCCL_ALGO, value: x}}]}}\n{MAP}",
         {"env.HCCL_BUFFSIZE": "200", "env.HCCL_ALGO": '<containers differ: b says "x", the ConfigMap m says "ring">'},
     ),
+    "a container that ends before the others": (
+        "initContainers:\n- {name: i, env: [{name: HCCL_ALGO, value: x}, {name: HCCL_RDMA_TC, value: '1'}]}\n"
+        "- {name: s, restartPolicy: Always, env: [{name: HCCL_BUFFSIZE, value: '2'}]}\n"
+        "containers:\n- {name: a, env: [{name: HCCL_RDMA_TC, value: '3'}]}\n",
+        {
+            "env.HCCL_ALGO": "<holds for the init container i only, which ends before the others start>",
+            "env.HCCL_RDMA_TC": "3",
+            "env.HCCL_BUFFSIZE": "2",
+        },
+    ),
+    "a ConfigMap that is taken under longer names": (
+        "containers:\n- {name: a, env: [{name: HCCL_ALGO, value: x}], envFrom: [{prefix: HCCL_, configMapRef: {name: m}}]}\n"
+        '---\nkind: ConfigMap\nmetadata: {name: m}\ndata: {BUFFSIZE: "200", ALGO: "ring", RDMA_TC: 5}\n',
+        {
+            "env.HCCL_ALGO": "x",
+            "env.HCCL_BUFFSIZE": "200",
+            "env.HCCL_RDMA_TC": "<is no text: Kubernetes refuses it, it has to stand in quotes>",
+        },
+    ),
     "a ConfigMap that no container takes": (
         f"{CONTAINER}    - {{name: HCCL_RDMA_TC, value: '1'}}\n{MAP}".replace("configMapRef: {name: m}", "configMapRef: {name: n}"),
         {
@@ -192,6 +211,16 @@ CONFIGS: dict[str, tuple[str, str, list[str]]] = {
     ),
     "two options with names of their own": ("a.yml", "iterations_per_loop: 10\nenable_dump: on\n", ["iterations_per_loop", "enable_dump"]),
     "variables": ("a.json", '{"env": {"HCCL_ALGO": "x", "PATH": "y"}}', ["env.HCCL_ALGO"]),
+    "variables in a list": (
+        "docker-compose.yml",
+        "services:\n  a:\n    environment:\n    - HCCL_ALGO=ring\n    - HCCL_BUFFSIZE\n    - PATH=/x\n",
+        ["env.HCCL_ALGO"],
+    ),
+    "variables of a generator": (
+        "kustomization.yaml",
+        "configMapGenerator:\n- name: m\n  literals:\n  - HCCL_ALGO=ring\n",
+        ["env.HCCL_ALGO"],
+    ),
     "a value of another tool": ("a.json", '{"precision_mode": "FP16", "batch": 3}', []),
     "names that others have too": (
         "a.yaml",
@@ -209,6 +238,26 @@ def test_every_kind_of_file_says_what_it_sets(case: str) -> None:
     name, text, wanted = READ[case]
     assert settings(text, name) == wanted
     assert may_hold_settings(name, text.encode())
+
+
+@pytest.mark.parametrize(
+    ("lines", "carried"),
+    [
+        ("srun --export=NONE python a.py\n", {}),
+        ("module load cann\nsrun --export=NONE python a.py\n", {}),
+        ("srun --export NONE python a.py\n", {}),
+        ("srun --export=HCCL_ALGO python a.py\n", {"env.HCCL_ALGO": "x"}),
+        ("srun --export=HCCL_RDMA_TC=1 python a.py\n", {"env.HCCL_RDMA_TC": 1}),
+        ("srun --export=ALL,HCCL_RDMA_TC=1 python a.py\n", {"env.HCCL_ALGO": "x", "env.HCCL_BUFFSIZE": 200, "env.HCCL_RDMA_TC": 1}),
+        ("srun --export=NONE hostname\nsrun python a.py\n", {"env.HCCL_ALGO": "x", "env.HCCL_BUFFSIZE": 200}),
+        ("srun --export=$WHAT python a.py\n", {"env.HCCL_ALGO": "x", "env.HCCL_BUFFSIZE": 200}),
+    ],
+)
+def test_what_srun_does_not_hand_over_is_not_carried(lines: str, carried: dict[str, object]) -> None:
+    found = settings(f"#!/bin/bash\n#SBATCH -N 1\nexport HCCL_ALGO=x\nexport HCCL_BUFFSIZE=200\n{lines}", "job.slurm")
+    assert {key: str(value) for key, value in found.items() if not str(value).startswith("<srun")} == {
+        key: str(value) for key, value in carried.items()
+    }
 
 
 @pytest.mark.parametrize("case", KUBERNETES)

@@ -37,6 +37,8 @@ TEXTS = [
     ("CANN 5.0.77", []),  # none that anybody knows
     ("TensorFlow 1.15.0 with CANN", []),
     ("SCANN 5.0.3", []),
+    ("npuprof check --cann 9.0.0", []),  # an argument, and nothing that the repository says of itself
+    ("Ascend-CANN 5.0.3", ["5.0.3"]),
     ("tensorflow 5.0.3", []),
 ]
 

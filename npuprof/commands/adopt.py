@@ -180,13 +180,17 @@ def _locate_presets(home: Folder, names: list[str], under: str | None) -> dict[s
 
 
 def _refuse_unwritable(path: str, folders: list[str]) -> None:
-    """Raise NpuprofError for a script that a link leads out of its folder to, or that is read-only."""
+    """Raise NpuprofError for a script that a link leads out of its folder to, or that is read-only, itself or its folder."""
     from npuprof.model import Place
     from npuprof.report import writing
 
     target = writing.find_target(path, _find_folder(path, folders))
-    if not os.stat(target).st_mode & 0o222 or not os.access(target, os.W_OK):
-        raise NpuprofError([Finding("NP830", f"{path} is read-only", "It stays as it is.", "make it writable first", where=Place(path))])
+    folder = os.path.dirname(target) or os.curdir  # a file is written beside the old one
+    for what, place in ((path, target), (f"the folder of {path}", folder)):
+        if not os.stat(place).st_mode & 0o222 or not os.access(place, os.W_OK):
+            raise NpuprofError(
+                [Finding("NP830", f"{what} is read-only", "It stays as it is.", "make it writable first", where=Place(path))]
+            )
 
 
 def _find_folder(path: str, folders: list[str]) -> str:

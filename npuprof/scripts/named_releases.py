@@ -17,7 +17,7 @@ from npuprof.store.around import find_repository_top
 _TELLING = re.compile(r"(?:readme.*|requirements.*\.txt|(?:.*\.)?dockerfile.*|containerfile|version\.(?:info|cfg|txt))", re.IGNORECASE)
 #: The version behind what names it: the images of the vendor's cloud, the packages, or the word itself.
 _NAMED = re.compile(
-    r"(?<![A-Za-z])(?:ascend-share/|ascend-cann-\w+[-_:]|ascend-toolkit\W{1,4}|cann(?:[\s_-]*(?:version|release|版本))?(?:\s*(?:is|为|是))?[^\w\n]{0,12})"
+    r"(?<![A-Za-z])(?<!--)(?:ascend-share/|ascend-cann-\w+[-_:]|ascend-toolkit\W{1,4}|cann(?:[\s_-]*(?:version|release|版本))?(?:\s*(?:is|为|是))?[^\w\n]{0,12})"
     r"v?(\d{1,2}\.\d{1,2}(?:\.[0-9A-Za-z]{1,9}){0,2})",
     re.IGNORECASE,
 )

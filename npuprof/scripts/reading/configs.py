@@ -16,6 +16,8 @@ from npuprof.scripts.reading.trees import Node, iterate_tables, parse_json, pars
 from npuprof.scripts.reading.variables import build_variable_setting, decode_text
 
 _NOBODY = "No program takes it as it stands."
+_LISTS = frozenset(("environment", "env", "literals"))
+_ASSIGNMENT = re.compile(r"([A-Z_][A-Z0-9_]*)=")
 _WORD = re.compile(rb"\w+")
 
 
@@ -66,6 +68,7 @@ def _import_documents(path: str, documents: list[Node], text: str, problems: lis
     for table in iterate_tables(documents):
         if id(table) not in handled:
             found += _find_named_options(path, table)
+            found += _find_listed_variables(path, table)
     found = sorted([*found, *containers], key=lambda one: (one.line, one.column))
     return ImportedFile(path, tuple(found), (), tuple(problems), {"text": text})
 
@@ -85,6 +88,18 @@ def _find_named_options(path: str, table: Node) -> list[FoundSetting]:
             named.append((format_full_key("env", name), key, value))
             certain += 2 * env.is_of_ascend_family(name)
     return [_build_named(path, table, *one) for one in named] if certain > 1 else []
+
+
+def _find_listed_variables(path: str, table: Node) -> list[FoundSetting]:
+    """Return the variables of a list of assignments, as Compose and Kustomize have them: ``- HCCL_ALGO=ring``."""
+    found: list[FoundSetting] = []
+    for key, value in table.pairs or ():
+        for item in (value.items or ()) if key.value in _LISTS else ():
+            match = _ASSIGNMENT.match(item.value) if item.is_text else None
+            if match and env.is_of_ascend_family(match[1]) and catalog.find_variable(match[1]) is not None:
+                text = Node(item.line, item.column, item.value[match.end() :], True)
+                found.append(_build_named(path, value, format_full_key("env", match[1]), Node(item.line, item.column, match[1]), text))
+    return found
 
 
 def _is_known_value(choices: tuple[Any, ...], value: Any) -> bool:

@@ -40,22 +40,32 @@ def find_container_settings(path: str, documents: list[Node]) -> tuple[list[Foun
     read: dict[int, list[FoundSetting]] = {}
     taken: dict[int, frozenset[str]] = {}
     pairs: Counter[tuple[int, int]] = Counter()
-    for table in tables:
+    first = {id(one): one.text("name") for table in tables for one in _list_init_containers(table)}
+    early: list[FoundSetting] = []
+    for table in sorted(tables, key=lambda table: id(table) in first):
         env, sources = table.find("env"), table.find("envFrom")
         if env is not None and env.items is not None and id(env) not in read:  # a list that many share is read once
             entries = [entry for entry in env.items if entry.pairs is not None and entry.text("name")]
             handled |= {id(entry) for entry in entries}
             read[id(env)] = _read_entries(path, entries, maps)
-            containers.append((table.text("name") or "a container", read[id(env)]))
-        if sources is not None and sources.items is not None:
+            if id(table) in first:
+                why = f"holds for the init container {first[id(table)]} only, which ends before the others start"
+                early += [one._replace(value=None, kind="", reason=one.reason or why) for one in read[id(env)]]
+            else:
+                containers.append((table.text("name") or "a container", read[id(env)]))
+        if sources is not None and sources.items is not None and id(table) not in first:
             if id(sources) not in taken:
                 taken[id(sources)] = _list_taken_maps(sources.items)
+                own = {one.name for one in read.get(id(env), ())}
+                prefixed = [one for one in _read_prefixed(path, sources.items, maps) if one.name not in own]
+                containers.append((table.text("name") or "a container", prefixed))
             pairs[id(env), id(sources)] += 1
     for (number, source), times in pairs.items():
         _count_taken(read.get(number, []), taken[source], times, maps)
     if not read and not maps.taken:
-        return _tell_apart([(f"the ConfigMap {name}", found) for name, found in maps.found.items()]), handled
-    rest: list[FoundSetting] = []
+        containers += [(f"the ConfigMap {name}", found) for name, found in maps.found.items()]
+        return _tell_apart(containers), handled
+    rest = early
     for name, found in maps.found.items():
         used = [one for one in found if maps.overruled[name, one.name] < maps.taken[name]]
         containers.append((f"the ConfigMap {name}", used))
@@ -66,6 +76,24 @@ def find_container_settings(path: str, documents: list[Node]) -> tuple[list[Foun
             if id(one) not in in_use
         ]
     return sorted([*_tell_apart(containers), *rest], key=lambda one: (one.line, one.column)), handled
+
+
+def _list_init_containers(pod: Node) -> list[Node]:
+    """Return the containers that end before those of the pod start; one that is always started again runs beside them."""
+    listed = pod.find("initContainers")
+    return [one for one in (listed.items if listed is not None else None) or () if one.text("restartPolicy") != "Always"]
+
+
+def _read_prefixed(path: str, sources: list[Node], maps: _Maps) -> list[FoundSetting]:
+    """Return the variables that a container takes of ConfigMaps under names with something before them."""
+    found: dict[str, FoundSetting] = {}
+    for one in sources:
+        prefix, name = one.text("prefix"), one.text("configMapRef", "name")
+        for key, value in maps.data.get(name, {}).items() if prefix else ():
+            maps.referred.add((name, key))
+            if setting := _build_setting(path, value, f"{prefix}{key}", value, (str(value.value),)):
+                found[setting.name] = setting
+    return list(found.values())
 
 
 def _list_taken_maps(sources: list[Node]) -> frozenset[str]:

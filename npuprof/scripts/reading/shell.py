@@ -10,22 +10,27 @@ from npuprof.scripts.reading import atc, env
 from npuprof.scripts.reading.constants import ASSIGNMENT, Constants
 from npuprof.scripts.reading.found import TAKEN_BACK, Branch, FoundSetting, ImportedFile, Site
 from npuprof.scripts.reading.shell_flow import Flow
-from npuprof.scripts.reading.slurm import find_directive_exports, find_exports
+from npuprof.scripts.reading.shell_spans import starts_something
+from npuprof.scripts.reading.slurm import find_directive_exports, find_exports, find_limit
 from npuprof.scripts.reading.variables import build_variable_setting, decode_text
 from npuprof.scripts.reading.words import Command, Word, parse_shell_commands
 
 _WHOLE_ARRAY = re.compile(r"\$\{([A-Za-z_]\w*)\[@\]\}")
+_SET_INSIDE = re.compile(r"(?<![\w$])([A-Za-z_]\w*)=")
 _ATC = re.compile(rb"\batc\b")
 
 _PREFIX_WORDS = {
     "nohup", "time", "exec", "sudo", "env", "command", "builtin", "then", "do", "else", "!", "{", "if", "while", "until", "elif",
 }  # fmt: skip
+#: Programs that tell something, or prepare what others need.
+_ASKING = frozenset(("source", "module", "ml", "hostname", "scontrol", "sinfo", "squeue", "npu-smi"))
+_LOOPS = ("for", "while", "until", "select")
 #: Branches around a command; Python takes half as many.
 MOST_BRANCHES = 200
 #: A variable of more characters is not put into its own next value.
 _LONGEST = 4096
 #: Commands that are run for what they answer.
-_TESTS = {"[", "[[", "test", "grep", "which", "command", "type", "!"}
+_TESTS = {"[", "[[", "test", "grep", "which", "command", "type", "!", "false", "diff", "cmp", "pgrep"}
 
 
 def mentions_setting(data: bytes) -> bool:
@@ -77,21 +82,42 @@ class _Reading:
         self.arrays: dict[str, tuple[tuple[Branch, ...], tuple[Word, ...]]] = {}
         self.before: Command | None = None
         self.test = ""
+        self.limits: list[tuple[int, frozenset[str]]] = []  #: lines of ``srun`` that hand over no more than these of what is exported
+        self.hands_all = False
         self.blanks: list[tuple[int, int, str]] = []
         self.too_deep: Word | None = None
 
     def collect_settings(self) -> tuple[tuple[FoundSetting, ...], tuple[Site, ...]]:
         for variable, word, value in self.directives:
             self._add_variable(variable, word, value, exported=True)
+        self.flow.note_settings(len(self.found))
         for command in self.commands:
             self._process_joined_command(command)
+            self.flow.note_settings(len(self.found))
             if len(self.branches) > MOST_BRANCHES:
                 self.too_deep = command[0]
                 break
-        return tuple(sorted(self.found, key=lambda found: (found.line, found.column))), tuple(self.sites)
+        found = self._settle_limits(self.flow.settle_order(self.found))
+        return tuple(sorted(found, key=lambda one: (one.line, one.column))), tuple(self.sites)
+
+    def _settle_limits(self, found: list[FoundSetting]) -> list[FoundSetting]:
+        """Return settings without those that nothing is given, because every ``srun`` names what it hands over."""
+        if not self.limits or self.hands_all:
+            return found
+        lines = {line for line, _ in self.limits}
+        handed = frozenset[str]().union(*(names for _, names in self.limits))
+        why = f"srun in line {min(lines)} hands over only what its --export names"
+        return [
+            one._replace(value=None, kind="", reason=why)
+            if one.surface == "env" and not one.reason and one.line not in lines and one.name not in handed
+            else one
+            for one in found
+        ]
 
     def _current_branches(self) -> tuple[Branch, ...]:
-        return tuple((number, arm, str(text)) for number, arm, text in self.branches if text)  # type: ignore[misc]
+        line, asked = self.flow.doubt
+        doubt = ((line * 10_000, 0, asked),) if line else ()
+        return *((number, arm, str(text)) for number, arm, text in self.branches if text), *doubt
 
     def _process_joined_command(self, command: Command) -> None:
         """Read a command that may stand behind ``&&`` or ``||``: then it runs only if the test before it says so."""
@@ -146,9 +172,20 @@ class _Reading:
                     continue
                 self._add_variable(variable, word, value, exported=self.plain or self.exports_all or variable in self.exported)
             return
-        for variable, word, value in given:
+        for variable, word, value in given if starts_something(words) else ():
             self._add_variable(variable, word, value, exported=True)
-        if name == "export" and len(words) > 1 and words[1].text == "-n":
+        plain = name.rpartition("/")[2]
+        if plain == "srun" and (limit := find_limit(words[1:])) is not None:
+            self.limits.append((words[0].line, limit))
+        elif starts_something(words) and plain not in _ASKING:
+            self.hands_all = True
+        if name == "eval":
+            self._doubt_evaluated(words)
+        elif name == "read" or (name == "printf" and len(words) > 2 and words[1].text == "-v"):
+            for word in words[2:3] if name == "printf" else words[1:]:
+                if word.text in self.places or word.text in self.exported:
+                    self._add_variable(word.text, word, word._replace(parts=((name,),)), exported=True)
+        elif name == "export" and len(words) > 1 and words[1].text == "-n":
             self._take_back([word.cut_prefix(0)._replace(parts=(word.text.partition("=")[0],)) for word in words[2:]])
         elif name in ("export", "declare", "typeset"):
             self._process_export(words[1:], name == "export" or any(word.text.startswith("-") and "x" in word.text for word in words[1:]))
@@ -163,6 +200,12 @@ class _Reading:
                 self._add_variable(variable, word, value, exported=True)
         elif name.rpartition("/")[2] in ("atc", "atc.bin"):
             self._add_atc_command(words)
+
+    def _doubt_evaluated(self, words: list[Word]) -> None:
+        """Note which variables a text sets that is run as commands."""
+        shown = _format_words(words)
+        for match in _SET_INSIDE.finditer(" ".join(word.text for word in words[1:])):
+            self._add_variable(match[1], words[0], words[0]._replace(parts=((shown,),)), exported=True)
 
     def _keep_array(self, name: str, word: Word) -> None:
         """Remember the words of an array, and the branches that they are certain in."""
@@ -203,13 +246,18 @@ class _Reading:
         elif first == "esac" and self.branches:
             self.branches.pop()
         elif first in ("then", "do"):
-            return words[1:]
+            return self._track_branches(words[1:]) if words[1:] and words[1].text in _LOOPS else words[1:]
+        elif first in _LOOPS:
+            asked = f"the loop in line {words[0].line} has a turn" if self.flow.is_doubtful_loop else ""
+            self.branches.append([words[0].line * 10_000 + words[0].column, 0, asked])
+        elif first == "done" and self.branches:
+            self.branches.pop()
         return words
 
     def _process_export(self, words: list[Word], exported: bool) -> None:
         for place, word in enumerate(words):
             match = ASSIGNMENT.match(word.parts[0]) if isinstance(word.parts[0], str) else None
-            if exported:
+            if exported and not (self.flow.idle or self._current_branches()):
                 self.exported.add(match[1] if match else word.text)
             if match:
                 self._add_variable(match[1], word, word.cut_prefix(match.end()), exported)
@@ -221,11 +269,13 @@ class _Reading:
             ):
                 self.blanks.append((word.line, word.column, word.text))
             elif exported and word.text in self.pending:
-                self.found += self.pending.pop(word.text)
+                for one in self.pending.pop(word.text):
+                    self.places.setdefault(one.name, []).append(len(self.found))
+                    self.found.append(one)
 
     def _take_back(self, words: list[Word]) -> None:
         """Note that variables are unset which the script has exported."""
-        known = {one.name for one in self.found}
+        known = {one.name for one in self.found} if not self.flow.idle else set()
         for word in words:
             if word.text in known:
                 key, around = format_full_key("env", word.text), self._current_branches()
@@ -237,7 +287,7 @@ class _Reading:
 
     def _set_flags(self, words: list[Word]) -> None:
         """Note from where to where every variable is exported that is set: ``set -a``."""
-        for place, word in enumerate(words):
+        for place, word in enumerate(words if not self.flow.idle else ()):
             option = words[place + 1].text if word.text[1:] == "o" and place + 1 < len(words) else ""
             if word.text[:1] in ("-", "+") and ("a" in word.text[1:] or option == "allexport"):
                 self.exports_all = word.text[0] == "-"

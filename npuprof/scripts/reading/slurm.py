@@ -35,6 +35,16 @@ def find_exports(words: list[Word]) -> Iterator[tuple[str, Word, Word]]:
             yield from _split_exports(words[place + 1], 0)
 
 
+def find_limit(words: list[Word]) -> frozenset[str] | None:
+    """Return the variables that ``srun`` hands over of those around it, None where these are all."""
+    for place, word in enumerate(words):
+        head, equals, given = word.text.partition("=")
+        if head == "--export" and (equals or place + 1 < len(words)):
+            items = (given if equals else words[place + 1].text).split(",")
+            return None if {"ALL", "NIL"} & {*items} or "$" in "".join(items) else frozenset(items)
+    return None
+
+
 def _split_exports(word: Word, skipped: int) -> Iterator[tuple[str, Word, Word]]:
     """Yield the variables of one list: ``ALL,A=1,B=$X``."""
     item: list[str | tuple[str]] = []

@@ -25,6 +25,8 @@ _HERE = (
 )
 #: So deep commands are looked for in each other.
 _DEEPEST = 3
+#: Parentheses in each other that are told apart.
+_MOST_SHELLS = 50
 _ANSI = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "a": "\a", "b": "\b", "e": "\x1b"}
 
 
@@ -72,10 +74,17 @@ class Word(Record):
 
 
 class Command(list[Word]):
-    """The words of one simple command; ``join`` is ``&&`` or ``||`` where that stands before it, ``parentheses`` are those around it."""
+    """The words of one simple command; ``join`` is ``&&`` or ``||`` where that stands before it, ``parentheses`` are those around it.
+
+    ``before`` and ``after`` are what parts it from its neighbours, nothing for the end of a line; ``shells`` are the numbers of the
+    parentheses around it.
+    """
 
     join = ""
     parentheses = 0
+    before = ""
+    after = ""
+    shells: tuple[int, ...] = ()
 
 
 def parse_shell_commands(text: str) -> Iterator[Command]:
@@ -108,7 +117,10 @@ class _WordReader:
         self.inner: list[tuple[int, int, int, int]] = []  #: what else runs: from where to where, the line, and where that begins
         self.waiting: list[str] = []
         self.join = ""
+        self.parted = ""
         self.parentheses = 0
+        self.shells: tuple[int, ...] = ()
+        self.opened = 0
 
     @property
     def is_done(self) -> bool:
@@ -131,25 +143,39 @@ class _WordReader:
                 self._pass_newline()
                 self._skip_heredocs()
                 if words:
-                    self.join = ""
+                    self.join = self.parted = ""
                 return words
             elif text.startswith("<<", self.at) and not text.startswith("<<<", self.at) and (match := _HEREDOC.match(text, self.at)):
                 self.waiting.append(match[1] or match[2] or match[3])
                 self.at = match.end()
             elif char == "(" and words and words[-1].span[1] == self.at and words[-1].text.endswith("=") and not words[-1].quoted:
                 words[-1] = words[-1]._replace(items=self._parse_array())
+            elif text.startswith("&>", self.at):
+                self.at += 2
             elif char in ";&|()":
                 self.join = char * 2 if char in "&|" and text.startswith(char * 2, self.at) else ""
-                self.at += len(self.join) or 1
-                self.parentheses = max(0, self.parentheses + (char == "(") - (char == ")"))
+                words.after = self.parted = self.join or char
+                self.at += len(self.parted)
+                self._count_parentheses(char)
                 return words
             elif char in "<>":
-                self.at += 1
+                self.at += 3 if text.startswith("<<<", self.at) else 2 if text[self.at + 1 : self.at + 2] in ("&", "|") else 1
             else:
                 if not words:
-                    words.join, words.parentheses = self.join, self.parentheses
+                    words.join, words.parentheses, words.before, words.shells = self.join, self.parentheses, self.parted, self.shells
                 words.append(self._parse_word())
         return words
+
+    def _count_parentheses(self, char: str) -> None:
+        if char == "(":
+            self.opened += 1
+            self.parentheses += 1
+            if self.parentheses <= _MOST_SHELLS:
+                self.shells = (*self.shells, self.opened)
+        elif char == ")":
+            if self.parentheses <= _MOST_SHELLS:
+                self.shells = self.shells[:-1]
+            self.parentheses = max(0, self.parentheses - 1)
 
     def _parse_array(self) -> tuple[Word, ...]:
         self.at += 1
