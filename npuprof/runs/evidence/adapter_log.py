@@ -68,7 +68,8 @@ class AdapterLog:
         if block is not None:
             pair = _PAIR.fullmatch(text)
             if pair is not None and block.takes(pair[1]) and text.rstrip() not in self._titles:
-                block.add(pair[1], make_text(pair[2] or "", line.size, ended))
+                found = make_text(pair[2] or "", line.size, ended)
+                block.add(pair[1], found if pair[2] is not None else found._replace(bare=True))
                 process.informed = True
                 self._tail.set(block.values, pair[1], line.size)
                 return
