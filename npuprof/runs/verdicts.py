@@ -165,6 +165,7 @@ def _judge_sessions(wanted: Wanted, epoch: Epoch, apart: bool) -> Outcome | None
     known = _judge_stage(wanted, epoch, "session")
     if not known:
         return None
+    known += _judge_lacking(wanted, epoch)
     joined = _join(known)
     same = [number for number, one in enumerate(known, 1) if one.says == SAME]
     rest = [one for one in known if one.says != SAME]
@@ -172,6 +173,18 @@ def _judge_sessions(wanted: Wanted, epoch: Epoch, apart: bool) -> Outcome | None
         numbers = ", ".join(map(str, same))
         return Outcome(SAME, joined.texts, f"in session {numbers} of {len(known)}; the others have what nobody set")
     return joined
+
+
+def _judge_lacking(wanted: Wanted, epoch: Epoch) -> list[Outcome]:
+    """Return what sessions say that have no line of an option where others have one: nobody set it there, or the line is lost."""
+    maps = epoch.maps.get("session", ())
+    having = [bool(find_texts(wanted.wire, "session", one.values)) for one in maps]
+    engine = {one.engine for one, has in zip(maps, having, strict=True) if has}
+    lacking = [one for one, has in zip(maps, having, strict=True) if not has and one.engine in engine]
+    unset = set(wanted.wire.keys("session").values()) == {NO_KEY}
+    if unset and all(one.whole for one in lacking):
+        return [Outcome(OTHER, ("",), "one of its sessions has no line of it", unset=True) for one in lacking]
+    return [Outcome(UNSURE, (), "one of its sessions has no line of it, which may be lost") for one in lacking]
 
 
 def _judge_graphs(wanted: Wanted, epoch: Epoch) -> Outcome | None:

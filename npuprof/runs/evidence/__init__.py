@@ -16,11 +16,15 @@ MOST_PROCESSES = 4096
 
 
 class Text(NamedTuple):
-    """A text as it was found. A ``cut`` one may have gone on; ``more`` is what stood on lines without a head behind it."""
+    """A text as it was found. A ``cut`` one may have gone on; ``more`` is what stood on lines without a head behind it.
+
+    A ``bare`` one is empty, and lacks the blank that stands before each text: somebody shortened its line, and maybe not only by blanks.
+    """
 
     text: str
     cut: bool = False
     more: str = ""
+    bare: bool = False
 
 
 Values = dict[str, Text]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from npuprof.catalog.wire import Generation, list_standing_keys, load_generations, load_line_fields, load_single_names
-from npuprof.runs.evidence import Map, Process, Values
+from npuprof.runs.evidence import Epoch, Map, Process, Values
 from npuprof.runs.evidence.blocks import Block, ByThread, Tail, make_text
 from npuprof.runs.evidence.lines import LONGEST_LINE, Line
 from npuprof.runs.evidence.recalling import Opened, Run
@@ -68,7 +68,8 @@ class AdapterLog:
         if block is not None:
             pair = _PAIR.fullmatch(text)
             if pair is not None and block.takes(pair[1]) and text.rstrip() not in self._titles:
-                block.add(pair[1], make_text(pair[2] or "", line.size, ended))
+                found = make_text(pair[2] or "", line.size, ended)
+                block.add(pair[1], found if pair[2] is not None else found._replace(bare=True))
                 process.informed = True
                 self._tail.set(block.values, pair[1], line.size)
                 return
@@ -77,6 +78,8 @@ class AdapterLog:
         if title in self._titles:
             generation, stage = self._titles[title]
             block = Block(stage, generation.name, list_standing_keys(generation.name, stage))
+            if stage != "init":
+                block.epoch = self._find_epoch(process, generation.per == "start")
             self._blocks.set(process, line.thread, block)
             self.opened = Opened((title,), process, line.thread, block.values)
         elif title == _EARLY_TITLE:
@@ -210,13 +213,25 @@ class AdapterLog:
         generation = next(one for one in load_generations() if one.name == block.title)
         process.generation = process.generation or generation.name
         if block.stage != "init":
-            process.settle().add(block.stage, found)
+            process.settle()
+            (block.epoch or process.epoch).add(block.stage, found)
             return
         if generation.per == "start":
             process.start_epoch().add("init", found)
             self._started.pop(process, thread)
             return
         self._close_operator_block(process, found, self._started.pop(process, thread))
+
+    def _find_epoch(self, process: Process, started: bool) -> Epoch | None:
+        """Return the epoch that a session or a graph belongs to, also where its block ends when the next one runs; None where none runs.
+
+        Where a block of init options is written once, before the engine starts, the one that another thread wrote is at its end by now.
+        """
+        if started:
+            for thread, block in list(self._blocks.list_threads(process).items()):
+                if block.stage == "init":
+                    self._close(process, thread, whole=False)
+        return process.epochs[-1] if process.epochs else None
 
     def _believe_early(self, process: Process) -> None:
         """Let what was written before a start be what the engine got: it runs, and nothing else was written behind that start."""

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
-from npuprof.runs.evidence import Map, Process, Text, Values
+from npuprof.runs.evidence import Epoch, Map, Process, Text, Values
 from npuprof.runs.evidence.lines import LONGEST_LINE, continue_text
 from npuprof.runs.evidence.recalling import Run
 
@@ -20,10 +20,10 @@ class Block:
     """One block. It is ``mixed`` where a line in it cannot be of it, ``torn`` while only the very next key may follow.
 
     ``standing`` are the keys that every block of its kind has, in their order: one that is passed over was lost. Keys are ASCII, which
-    sorts as its bytes.
+    sorts as its bytes. ``epoch`` is what ran when it began.
     """
 
-    __slots__ = ("_last", "lost", "mixed", "stage", "standing", "title", "torn", "values")
+    __slots__ = ("_last", "epoch", "lost", "mixed", "stage", "standing", "title", "torn", "values")
 
     def __init__(self, stage: str, title: str, standing: tuple[str, ...] = ()) -> None:
         self.stage = stage
@@ -34,6 +34,7 @@ class Block:
         self.torn = False
         self._last = ""
         self.lost = False
+        self.epoch: Epoch | None = None
 
     def takes(self, key: str) -> bool:
         """Return whether a key can come next."""

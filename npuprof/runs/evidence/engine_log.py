@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from npuprof.runs.evidence import Map, Process, Text, Values
+from npuprof.runs.evidence import Epoch, Map, Process, Text, Values
 from npuprof.runs.evidence.blocks import ByThread, Tail
 from npuprof.runs.evidence.lines import LONGEST_LINE, Line
 from npuprof.runs.evidence.recalling import Opened, Run
@@ -17,10 +17,11 @@ _DEVICE = "ge.exec.deviceId"
 
 
 class _Series:
-    __slots__ = ("last", "stage", "values")
+    __slots__ = ("epoch", "last", "stage", "values")
 
-    def __init__(self, stage: str) -> None:
+    def __init__(self, stage: str, epoch: Epoch | None) -> None:
         self.stage = stage
+        self.epoch = epoch
         self.values: Values = {}
         self.last = b""
 
@@ -54,7 +55,7 @@ class EngineLog:
         series = self._series.get(process, line.thread)
         if series is None or series.stage != stage or key <= series.last:
             self._close(process, line.thread)
-            series = _Series(stage)
+            series = _Series(stage, None if stage == "init" else self._find_epoch(process))
             self._series.set(process, line.thread, series)
             self.opened = Opened((stage, key), process, line.thread, series.values)
         series.last = key
@@ -98,7 +99,15 @@ class EngineLog:
             last = process.epochs[-1] if process.epochs else None
             if last is None or any(one.engine for one in last.maps.get("init", ())):
                 process.start_epoch()
-        process.settle().add(series.stage, made)
+        process.settle()
+        (series.epoch or process.epoch).add(series.stage, made)
+
+    def _find_epoch(self, process: Process) -> Epoch | None:
+        """Return the epoch that a session or a graph belongs to, whichever thread started it; None where none runs."""
+        for thread, series in list(self._series.list_threads(process).items()):
+            if series.stage == "init":
+                self._close(process, thread)
+        return process.epochs[-1] if process.epochs else None
 
 
 def _find_stage(function: str, text: str) -> str:
