@@ -71,6 +71,7 @@ class ReadOnceStore:
         self._hints: dict[str, str] = {}
         self._policy: Policy | None = None
         self._has_read_policy = False
+        self.kept: dict[str, object] = {}  #: releases that lie in it as files, by the references to them: kept for ``kept``
 
     def names(self) -> list[str]:
         """Return the names of all profiles, sorted; files whose names cannot be used are in ``stray_files``."""
@@ -171,6 +172,7 @@ class Folder(ReadOnceStore):
         self.read_absent: Callable[[str], bytes | None] | None = None  #: how to read what git keeps out of the folder
         self.is_implied = False  #: whether it may be missing: a repository that has no presets of its own yet
         self.is_source = False  #: whether it is a copy of a source, of which the folder alone is shared
+        self.keeps_releases: bool | None = None  #: whether there is a folder of releases kept as files, once somebody asks
         self.project: object = None  #: what npuprof.toml says, once somebody asks: kept for ``sources.beside``
         self.sources: object = None  #: those that it names, likewise
         self._listed: dict[str, bool] | None = None

@@ -110,7 +110,8 @@ def load_profile_at_revision(home: ProfileSource, reference: str, asked: Origin 
     from npuprof.store.kept import KeptRelease, find_kept_release, find_nested_release, keeps_releases
 
     if isinstance(home, KeptRelease):
-        return _load_kept_profile(find_nested_release(home, reference, asked), asked)
+        inner = find_nested_release(home, reference, asked)  # the digest of the outermost one is that of all its layers
+        return _build_kept(inner, inner.profile(inner.record.name, asked))
     kept = find_kept_release(home, reference) if isinstance(home, Folder) else None
     if kept is not None and isinstance(home, Folder) and not _has_history(home):
         return _load_kept_profile(kept, asked)
@@ -150,6 +151,11 @@ def _load_kept_profile(kept: KeptRelease, asked: Origin | None) -> PinnedProfile
         if digest_pinned_profile(found) != record.digest:
             raise NpuprofError([kept.build_edited_finding(asked)])
         kept.is_proved = True
+    return _build_kept(kept, found)
+
+
+def _build_kept(kept: KeptRelease, found: Profile) -> PinnedProfile:
+    record = kept.record
     return PinnedProfile(found, f"{record.name}@{record.version}", record.version, record.commit)
 
 
