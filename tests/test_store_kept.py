@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -238,3 +239,40 @@ def test_releases_nested_as_deeply_as_a_path_can_be_end_in_a_finding(
     Path("profiles/deep.toml").write_text('profile.extends = ["a@1.0.0"]\n')
     done = run("check", "deep")
     assert (done.code, "was kept without a@1.0.0" in done.out + done.err) == (2, True)
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_check_tells_of_a_kept_release_that_would_fail_elsewhere_though_git_has_it(damage: str, store: Repo, run: Run) -> None:
+    assert run("check").code == 0
+    change, said = DAMAGE[damage]
+    change(store.folder / "profiles/.released/base/training@1.0.0")
+    assert run("show", "whole").code == 0
+    done = run("check")
+    assert done.code == 2
+    assert said.replace("which is not in", "there is no profile") in done.out or said in done.out
+    assert run("source", "vendor", ".").code in (0, 2)
+
+
+def test_a_damaged_release_is_told_once_where_it_is_read(store: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    monkeypatch.chdir(export(store, tmp_path / "there"))
+    edit(Path("profiles/.released/base/training@1.0.0/base/training.toml"), "= 1", "= 0")
+    assert run("check").out.count("is not base/training 1.0.0 as it was released") == 1
+
+
+def test_a_kept_release_that_nobody_extends_is_told(store: Repo, run: Run) -> None:
+    store.write({"whole": LEAF.format("base/training@1.1")})
+    done = run("check", "--format", "json")
+    (idle,) = [one for one in json.loads(done.out)["findings"] if one["code"] == "NP710"]
+    assert idle["message"] == "the release base/training@1.0.0 is kept in profiles/.released, and no preset extends it"
+    assert (idle["severity"], idle["path"]) == ("warning", "profiles/.released/base/training@1.0.0/.release")
+    assert "NP710" not in run("check", "whole").out
+    assert run("source", "vendor", ".").code == 0
+    assert "NP710" not in run("check").out
+
+
+def test_a_folder_of_kept_releases_that_is_a_link_is_told_and_not_walked(store: Repo, tmp_path: Path, run: Run) -> None:
+    top = store.folder / "profiles/.released"
+    shutil.move(top, tmp_path / "out")
+    top.symlink_to(tmp_path / "out")
+    done = run("check")
+    assert (done.code, done.out.count("leads out of the store")) == (2, len(LEAVES))
