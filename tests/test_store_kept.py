@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -157,6 +158,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "the record is gone": (lambda top: (top / ".release").unlink(), "has no file .release"),
     "the record is no text": (lambda top: (top / ".release").write_bytes(b"\xff\0"), "does not say which release"),
     "the record is of another": (lambda top: edit(top / ".release", "base/training ", "base/root "), "does not say which release"),
+    "the record is of another version": (lambda top: edit(top / ".release", " 1.0.0 ", " 1.1.0 "), "does not say which release"),
     "it is a link out": (lead_out, "leads out of the store"),
     "a file is a link out": (lambda top: link_out(top / "base/root.toml"), "which is not in"),
     "it extends itself": (lambda top: extend(top / "base/root.toml", "base/training"), "NP102"),
@@ -200,3 +202,95 @@ def test_what_the_shipped_presets_pin_is_what_their_commit_holds() -> None:
                 check=True,
             )
             assert file.read_bytes() == held.stdout
+
+
+def test_a_range_that_two_releases_saw_differently_stays_two_layers(repo: Repo, tmp_path: Path, run: Run) -> None:
+    """Both were released at one commit, and share a parent there; the tag of the second was made after another release of the root."""
+    repo.commit({"root": ROOT.format(0)})
+    assert run("release", "root").code == 0
+    mid = '[profile]\nextends = ["root@1"]\n[options]\nenable_exception_dump = 1\n'
+    repo.commit({"root": ROOT.format(1), "mid": mid, "one": BASE.format("mid", 1), "two": BASE.format("mid", 1)})
+    assert run("release", "one").code == run("release", "root", "1.1.0").code == run("release", "two").code == 0
+    for name, parents in (("whole", ("one", "two")), ("newest", ("two", "one")), ("minor", ("one", "one")), ("quoted", ("two", "two"))):
+        extends = ", ".join(f'"{parent}@1.0.0"' for parent in dict.fromkeys(parents))
+        repo.write({name: f"profile.extends = [{extends}]\n"})
+    assert run("source", "vendor", ".").code == 0
+    repo.commit()
+    there = export(repo, tmp_path / "there")
+    stores = [npuprof.open_store(str(folder / "profiles")) for folder in (repo.folder, there)]
+    for name in LEAVES:
+        from_git, kept = (store.resolve(name) for store in stores)
+        assert [one.key for one in kept.lineage] == [one.key for one in from_git.lineage]
+        assert (kept.digest, kept.preset_digest) == (from_git.digest, from_git.preset_digest)
+    assert stores[1].resolve("minor").options["op_debug_level"] == 0
+    assert stores[1].resolve("quoted").options["op_debug_level"] == 1
+
+
+def test_a_thousand_presets_read_and_prove_what_they_all_pin_once(store: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from npuprof.store import kept, parents
+
+    there = export(store, tmp_path / "there")
+    opened: list[str] = []
+    proved: list[object] = []
+    plain_open, plain_digest = kept._open_release, parents.digest_pinned_profile
+    monkeypatch.setattr(kept, "_open_release", lambda *words: opened.append(words[0]) or plain_open(*words))
+    monkeypatch.setattr(parents, "digest_pinned_profile", lambda one: proved.append(one) or plain_digest(one))
+    for number in range(1000):
+        (there / f"profiles/leaf{number}.toml").write_text(LEAF.format("base/training@1.1"))
+    asked = npuprof.open_store(str(there / "profiles"))
+    assert len({asked.resolve(f"leaf{number}").digest for number in range(1000)}) == 1
+    assert sorted(opened) == ["base/root@1", "base/training@1.1"]
+    assert len(proved) == 1
+
+
+def test_releases_nested_as_deeply_as_a_path_can_be_end_in_a_finding(
+    store: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
+    monkeypatch.chdir(export(store, tmp_path / "there"))
+    record = f"{'a 1.0.0 ' + 40 * '0'}\nPreset-Digest: {64 * '0'}\nDigest-Form: 2\n"
+    folder = Path("profiles")
+    for depth in range(180):
+        folder = folder / ".released/a@1.0.0"
+        folder.mkdir(parents=True)
+        (folder / ".release").write_text(record.replace(40 * "0", f"{depth:040x}"))
+        (folder / "a.toml").write_text('profile.extends = ["a@1.0.0"]\n')
+    Path("profiles/deep.toml").write_text('profile.extends = ["a@1.0.0"]\n')
+    done = run("check", "deep")
+    assert (done.code, "was kept without a@1.0.0" in done.out + done.err) == (2, True)
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_check_tells_of_a_kept_release_that_would_fail_elsewhere_though_git_has_it(damage: str, store: Repo, run: Run) -> None:
+    assert run("check").code == 0
+    change, said = DAMAGE[damage]
+    change(store.folder / "profiles/.released/base/training@1.0.0")
+    assert run("show", "whole").code == 0
+    done = run("check")
+    assert done.code == 2
+    assert said.replace("which is not in", "there is no profile") in done.out or said in done.out
+    assert run("source", "vendor", ".").code in (0, 2)
+
+
+def test_a_damaged_release_is_told_once_where_it_is_read(store: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    monkeypatch.chdir(export(store, tmp_path / "there"))
+    edit(Path("profiles/.released/base/training@1.0.0/base/training.toml"), "= 1", "= 0")
+    assert run("check").out.count("is not base/training 1.0.0 as it was released") == 1
+
+
+def test_a_kept_release_that_nobody_extends_is_told(store: Repo, run: Run) -> None:
+    store.write({"whole": LEAF.format("base/training@1.1")})
+    done = run("check", "--format", "json")
+    (idle,) = [one for one in json.loads(done.out)["findings"] if one["code"] == "NP710"]
+    assert idle["message"] == "the release base/training@1.0.0 is kept in profiles/.released, and no preset extends it"
+    assert (idle["severity"], idle["path"]) == ("warning", "profiles/.released/base/training@1.0.0/.release")
+    assert "NP710" not in run("check", "whole").out
+    assert run("source", "vendor", ".").code == 0
+    assert "NP710" not in run("check").out
+
+
+def test_a_folder_of_kept_releases_that_is_a_link_is_told_and_not_walked(store: Repo, tmp_path: Path, run: Run) -> None:
+    top = store.folder / "profiles/.released"
+    shutil.move(top, tmp_path / "out")
+    top.symlink_to(tmp_path / "out")
+    done = run("check")
+    assert (done.code, done.out.count("leads out of the store")) == (2, len(LEAVES))

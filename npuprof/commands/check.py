@@ -92,6 +92,9 @@ class Check(JudgingVerb):
                 with suppress(NpuprofError):  # a file that cannot be read at all
                     config = judged.resolve_as_far_as_can_be(name)
                     found += checks.check_config(config, notes) if _is_whole(error) else checks.check_values(config, notes)
+        kept = list(_find_kept_faults(judged.home, found)) if not self.specs else []
+        unresolved += sum(finding.severity == "error" for finding in kept)  # a wheel or an export of it could not be read
+        found += kept
         accepted: list[Accepted] = []
         for config in track_items(configs, "presets"):
             verdict = checks.judge_config(config, notes)
@@ -233,6 +236,19 @@ def _find_edited_copies(home: ReadOnceStore) -> Iterator[Finding]:
         return
     with suppress(NpuprofError):  # told where a preset is read
         yield from find_edited_copies(home)
+
+
+def _find_kept_faults(home: ReadOnceStore, found: list[Finding]) -> Iterator[Finding]:
+    """Yield what is wrong with releases kept as files, and was not told where a preset that extends one was read."""
+    if not isinstance(home, Folder):
+        return
+    from npuprof.store.kept import keeps_releases
+
+    if keeps_releases(home):
+        from npuprof.store.keptfaults import find_kept_faults
+
+        told = {finding.message for finding in found}
+        yield from (finding for finding in find_kept_faults(home) if finding.message not in told)
 
 
 def _find_doubles(home: ReadOnceStore) -> Iterator[Finding]:

@@ -41,6 +41,7 @@ class Folder(ReadOnceStore):
         self.read_absent: Callable[[str], bytes | None] | None = None  #: how to read what git keeps out of the folder
         self.is_implied = False  #: whether it may be missing: a repository that has no presets of its own yet
         self.is_source = False  #: whether it is a copy of a source, of which the folder alone is shared
+        self.keeps_releases: bool | None = None  #: whether there is a folder of releases kept as files, once somebody asks
         self.project: object = None  #: what npuprof.toml says, once somebody asks: kept for ``sources.beside``
         self.sources: object = None  #: those that it names, likewise
         self._listed: dict[str, bool] | None = None

@@ -65,6 +65,7 @@ class ReadOnceStore:
         self._hints: dict[str, str] = {}
         self._policy: Policy | None = None
         self._has_read_policy = False
+        self.kept: dict[str, object] = {}  #: releases that lie in it as files, by the references to them: kept for ``kept``
 
     def names(self) -> list[str]:
         """Return the names of all profiles, sorted; files whose names cannot be used are in ``stray_files``."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 
 from npuprof import document
 from npuprof.document.profile import Profile
@@ -20,7 +21,7 @@ from npuprof.model import Finding, NpuprofError, Origin, Record
 from npuprof.store import BUILTIN, Folder, ReadOnceStore, is_profile_name
 from npuprof.store.problems import build_missing_finding
 from npuprof.store.sources.vendored import VendoredCopy
-from npuprof.store.versions import parse_version_request
+from npuprof.store.versions import parse_version_request, parse_version_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,13 +69,51 @@ class KeptRelease(ReadOnceStore):
         self.is_proved = False  #: whether its digest was found to be the one that was kept
         self._copy = VendoredCopy(folder, revision)
         self._revision = revision
-        self._nested: dict[str, KeptRelease | None] = {}
+        self._keyed: set[str] = set()
+
+    def profile(self, name: str, asked: Origin | None = None) -> Profile:
+        """Return one profile. What its ancestors with an @ are is part of its key, as at a revision: another release may see others.
+
+        Raises NpuprofError.
+        """
+        found = super().profile(name, asked)
+        if name not in self._keyed:
+            self._keyed.add(name)
+            if pins := self._find_pins(name):
+                found.key = f"{found.key}[{' '.join(sorted(pins))}]"
+        return found
+
+    def _find_pins(self, name: str) -> set[str]:
+        """Return what the references with an @ mean that a profile and its ancestors make, as far as they can be found."""
+        found: set[str] = set()
+        waiting: list[tuple[KeptRelease, str, Origin | None]] = [(self, name, None)]
+        seen = {(self.root, name)}
+        while waiting:
+            store, current, asked = waiting.pop()
+            with suppress(NpuprofError):  # told where it is resolved
+                profile = ReadOnceStore.profile(store, current, asked)
+                for index, reference in enumerate(profile.extends):
+                    with suppress(NpuprofError):
+                        parent = (store, reference) if "@" not in reference else store.pin_parent(current, reference, found)
+                        if parent is not None and (parent[0].root, parent[1]) not in seen:
+                            seen.add((parent[0].root, parent[1]))
+                            waiting.append((*parent, profile.origin("profile", "extends", index)))
+        return found
+
+    def pin_parent(self, heir: str, reference: str, pins: set[str]) -> tuple[KeptRelease, str] | None:
+        """Return the store and the name of a parent with an @, None where it was not kept; what it means goes to ``pins``.
+
+        Raises NpuprofError.
+        """
+        there = self.find_nested(reference)
+        if there is None:
+            return None
+        pins.add(f"{heir}@{self.record.commit[:7]}:{reference}={there.record.name}@{there.record.commit}")
+        return there, there.record.name
 
     def find_nested(self, reference: str) -> KeptRelease | None:
         """Return what a reference of its own presets means, None where that was not kept. Raises NpuprofError."""
-        if reference not in self._nested:
-            self._nested[reference] = _open_release(reference, self.root, self.label, self._revision)
-        return self._nested[reference]
+        return _open_once(self, reference, self.root, self.label, self._revision)
 
     def read_profile_text(self, name: str) -> bytes:
         """Return the text of a preset. Raises NpuprofError where there is none."""
@@ -114,20 +153,24 @@ def find_kept_release(home: ProfileSource, reference: str) -> KeptRelease | None
     Raises NpuprofError (NP049) where there is one that cannot be read as such.
     """
     if isinstance(home, Folder):
-        shown = home.label if home.label != BUILTIN else home.root
-        return _open_release(reference, home.root, shown, None) if keeps_releases(home) else None
+        shown = home.root if home.label == BUILTIN else home.label  # a path that can be opened
+        return _open_once(home, reference, home.root, shown, None) if keeps_releases(home) else None
     from npuprof.store.repository import shorten_commit
     from npuprof.store.revision import Revision
 
     if not isinstance(home, Revision):
         return None
     store = home.repository.prefix.rstrip("/")
-    return _open_release(reference, store, f"{shorten_commit(home.shown)}:{store}" if home.shown else store, home)
+    return _open_once(home, reference, store, f"{shorten_commit(home.shown)}:{store}" if home.shown else store, home)
 
 
 def keeps_releases(home: ProfileSource) -> bool:
-    """Return whether a store in a folder keeps any release."""
-    return isinstance(home, Folder) and os.path.isdir(f"{home.root}/{FOLDER}")
+    """Return whether a store in a folder keeps any release; looked for once, as thousands may pin one."""
+    if not isinstance(home, Folder):
+        return False
+    if home.keeps_releases is None:
+        home.keeps_releases = os.path.isdir(f"{home.root}/{FOLDER}")
+    return home.keeps_releases
 
 
 def find_nested_release(home: KeptRelease, reference: str, asked: Origin | None) -> KeptRelease:
@@ -157,6 +200,14 @@ def may_be_kept(reference: str) -> bool:
     return is_profile_name(name) and parse_version_request(version) is not None
 
 
+def _open_once(home: ReadOnceStore, reference: str, store: str, shown: str, revision: Revision | None) -> KeptRelease | None:
+    """Return what a store keeps for a reference: all that pin it share what was read and proved of it."""
+    if reference not in home.kept:
+        home.kept[reference] = _open_release(reference, store, shown, revision)
+    found = home.kept[reference]
+    return found if isinstance(found, KeptRelease) else None
+
+
 def _open_release(reference: str, store: str, shown: str, revision: Revision | None) -> KeptRelease | None:
     if not may_be_kept(reference):
         return None
@@ -172,7 +223,9 @@ def _open_release(reference: str, store: str, shown: str, revision: Revision | N
             return None
         raise NpuprofError([_build_finding(f"{cited} has no file {RECORD}, which says what was kept", "")])
     match = re.fullmatch(_RECORD, raw.decode(errors="replace").replace("\r\n", "\n"), re.ASCII)
-    if match is None or match[1] != reference.partition("@")[0]:
-        what = f"{cited}/{RECORD} does not say which release of {reference.partition('@')[0]} was kept"
+    name, _, wanted = reference.partition("@")
+    request, number = parse_version_request(wanted), parse_version_text(match[2]) if match else None
+    if match is None or match[1] != name or request is None or number is None or not request.accepts(number):
+        what = f"{cited}/{RECORD} does not say which release of {name} was kept for {reference}"
         raise NpuprofError([_build_finding(what, "It was edited, or merged wrongly.")])
     return KeptRelease(reference, folder, cited, KeptRecord(match[1], match[2], match[3], match[4], int(match[5])), revision)

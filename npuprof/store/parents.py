@@ -111,22 +111,35 @@ def load_profile_at_revision(home: ProfileSource, reference: str, asked: Origin 
     from npuprof.store.kept import KeptRelease, advise_keeping, find_kept_release, find_nested_release, keeps_releases
 
     if isinstance(home, KeptRelease):
-        return _load_kept_profile(find_nested_release(home, reference, asked), asked)
-    kept = find_kept_release(home, reference) if isinstance(home, Folder) else None
-    if kept is not None and isinstance(home, Folder) and not _has_history(home):
+        inner = find_nested_release(home, reference, asked)  # the digest of the outermost one is that of all its layers
+        return _build_kept(inner, inner.profile(inner.record.name, asked))
+    has_history = not isinstance(home, Folder) or _has_history(home)
+    if not has_history and (kept := find_kept_release(home, reference)) is not None:
         return _load_kept_profile(kept, asked)
     try:
         found = _load_profile_from_git(home, reference, asked)
     except NpuprofError as error:
-        kept = kept or find_kept_release(home, reference)
+        kept = find_kept_release(home, reference)
         if kept is None and asked is not None and error.findings[0].code in ("NP020", "NP021"):
             raise NpuprofError([advise_keeping(finding, reference, asked) for finding in error.findings]) from None
         if kept is None or error.findings[0].code == "NP028":
             raise
         return _load_kept_profile(kept, asked)
-    if kept is not None and (found.commit, found.version) != (kept.record.commit, kept.record.version):
-        return found._replace(outdated=f"{kept.record.version} at {kept.record.commit[:7]}")
-    return found._replace(outdated="nothing") if kept is None and found.version and keeps_releases(home) else found
+    return found._replace(outdated=_describe_other_release(home, reference, found)) if keeps_releases(home) else found
+
+
+def _describe_other_release(home: ProfileSource, reference: str, found: PinnedProfile) -> str:
+    """Return what a store keeps for a reference that git knows, an empty text where it is that, or nothing need be kept."""
+    from npuprof.store.kept import find_kept_release
+
+    try:
+        kept = find_kept_release(home, reference)
+    except NpuprofError:
+        return ""  # the check of the whole store tells; git has the release
+    if kept is None:
+        return "nothing" if found.version else ""
+    same = (found.commit, found.version) == (kept.record.commit, kept.record.version)
+    return "" if same else f"{kept.record.version} at {kept.record.commit[:7]}"
 
 
 def _has_history(home: Folder) -> bool:
@@ -147,12 +160,22 @@ def _load_profile_from_git(home: ProfileSource, reference: str, asked: Origin | 
 
 def _load_kept_profile(kept: KeptRelease, asked: Origin | None) -> PinnedProfile:
     """Return a preset as it was kept. Raises NpuprofError (NP049) where that is not what was released."""
+    return _build_kept(kept, prove_kept_release(kept, asked))
+
+
+def prove_kept_release(kept: KeptRelease, asked: Origin | None) -> Profile:
+    """Return the preset of a kept release. Raises NpuprofError (NP049) where it is not what was released."""
     record = kept.record
     found = kept.profile(record.name, asked)
     if not kept.is_proved and record.form == FORM:
         if digest_pinned_profile(found) != record.digest:
             raise NpuprofError([kept.build_edited_finding(asked)])
         kept.is_proved = True
+    return found
+
+
+def _build_kept(kept: KeptRelease, found: Profile) -> PinnedProfile:
+    record = kept.record
     return PinnedProfile(found, f"{record.name}@{record.version}", record.version, record.commit)
 
 
