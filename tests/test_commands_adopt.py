@@ -18,6 +18,8 @@ from npuprof import __main__
 PLAIN = f"{HEAD}{ENTRY}{MIXED}custom_op.parameter_map['use_off_line'].b = True\n{OFF}{RUN}"
 OTHER = PLAIN.replace("allow_mix_precision", "force_fp16")
 STUCK = f"{HEAD}{ENTRY}custom_op.parameter_map['precision_mode'].s = b'force_fp32'; print(1)\n{OFF}{RUN}"
+#: Something is set, and nothing that a preset could have.
+EMPTY = f"import sys\n{HEAD}{ENTRY}custom_op.parameter_map['precision_mode'].s = sys.argv[1]\n{OFF}{RUN}"
 TREE = {
     "src/bert/train.py": PLAIN,
     "src/resnet/train.py": OTHER,
@@ -72,6 +74,27 @@ def test_presets_and_blocks_are_written_together(here: Path, capsys: pytest.Capt
     assert run("check") == 0
     assert b">>> npuprof" not in (here / "src/stuck.py").read_bytes()
     assert b">>> npuprof" in (here / "src/run.sh").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "more", [{}, {"src/new.py": PLAIN.replace("allow_mix_precision", "must_keep_origin_dtype")}, {"src/empty.py": EMPTY}]
+)
+def test_a_script_that_keeps_its_lines_has_one_preset_however_often_it_is_run(more: dict[str, str], here: Path) -> None:
+    """With the others of its name in blocks it would be called otherwise."""
+    write(
+        here,
+        {
+            "src/a/hold.py": STUCK.replace("force_fp32", "allow_fp32_to_fp16"),
+            "src/b/hold.py": PLAIN.replace("True", "False"),
+            "src/empty.py": EMPTY,
+        },
+    )
+    assert run("adopt", "src") == 0
+    before = set(read_tree(here / "profiles"))
+    assert {"a-hold.toml", "b-hold.toml"} <= before
+    write(here, more)
+    assert run("adopt", "src") == 0
+    assert len(set(read_tree(here / "profiles")) - before) == ("src/new.py" in more)
 
 
 def test_a_second_run_changes_nothing(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -70,7 +70,7 @@ class Adopt(Verb):
         drafts, beside = self._list_drafts(scripts)
         known = index_presets(workspace)
         rest, standing = find_standing(drafts, known)
-        family = _build_family(rest, below, known) if rest else None
+        family = _build_family(rest, below, known) if any(draft.settings for draft in rest) else None
         there: frozenset[str] = frozenset()
         if family and (begun := _find_begun(home, drafts, below, known, [*family.files], standing)):
             family, standing, there = begun

@@ -129,6 +129,8 @@ def take_up_family(
         texts = {f"{below}{name}": text for name, text in family.files.items()}
         there = {name: found for name in texts if (found := read(name)) is not None}
         same = frozenset(name for name, found in there.items() if found == texts[name])
+        if any(f"{below}{leaf.name}" not in same and list_pairs(leaf.settings) in known for leaf in family.leaves):
+            return None  # what it would add is there under another name: that run came to its end
         if len(same) == len(there):
             return Begun(family, standing, same) if same and family.is_proven else None
         if same == begun:
