@@ -91,6 +91,7 @@ def test_the_shipped_presets_show_what_a_preset_can_say() -> None:
     assert {"product", "cann", "target"} <= matched
     assert any("owner" in profile.table for profile in tables)
     assert any(step.key.startswith("estimator.") for profile in tables for step in profile.steps)
+    assert any("@" in reference for profile in tables for reference in profile.extends)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -100,7 +101,7 @@ def test_a_preset_says_when_not_to_use_it(name: str) -> None:
     assert any(word in description for word in words), description
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if STORE.store.profile(name).steps])
+@pytest.mark.parametrize("name", NAMES)
 def test_a_preset_names_the_pages_that_its_values_rest_on(name: str) -> None:
     (line,) = [line for line in STORE.store.profile(name).document.text.splitlines() if line.startswith("# Manuals: ")]
     assert len(line) > len("# Manuals: x")
