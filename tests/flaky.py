@@ -36,9 +36,11 @@ class Trials:
             self.results.setdefault(one.digest, []).append(Result(one.digest, int(self._judge(int(one.digest))), ends=self.ends))
 
 
-def bisect_flaky(chance: random.Random, good: float, bad: float, repeat: int, size: int = 16) -> tuple[bool, float, int] | None:
+def bisect_flaky(
+    chance: random.Random, good: float, bad: float, repeat: int, size: int = 16, needed: int = 1
+) -> tuple[bool, float, int] | None:
     """Return whether the answer was right, what was stated of it, and how many runs were made; None where there was none."""
-    planted = 1 << chance.randrange(size)
+    planted = sum(1 << place for place in chance.sample(range(size), needed))
     difference = SimpleNamespace(
         every=(1 << size) - 1, changes=range(size), before=SimpleNamespace(name="good"), after=SimpleNamespace(name="bad")
     )

@@ -274,6 +274,28 @@ def test_a_flaky_command_is_run_several_times_and_the_odds_are_stated(run: Run, 
     assert f"odds: good was bad in 0 of {often} runs, bad in " in shown
 
 
+def test_an_answer_that_may_well_be_wrong_is_told_as_undecided_and_more_runs_decide_it(run: Run, ends: Path) -> None:
+    """The bad end is bad in half of its runs, of which three of each say little."""
+    flaky = (
+        'import os, random, sys\nif os.environ["SET_C"] == "bad":\n    open("n", "a").write(".")\n'
+        '    sys.exit(random.Random(os.path.getsize("n") + 6000).random() < 0.5)'
+    )
+    command = ["--", sys.executable, "-S", "-c", flaky]
+    answer = ask(run, "--repeat", "3", *command, code=1)
+    assert answer["found"]
+    assert (answer["complete"], answer["odds"]["wrong"] > 0.1) == (False, True)
+    shown = {form: run("bisect", "good", "bad", "--repeat", "3", "--format", form, *command) for form in ("text", "markdown", "toml")}
+    assert [one.code for one in shown.values()] == [1, 1, 1]
+    assert shown["text"].out.startswith("Most likely one change makes the difference (of ")
+    hint = "undecided, as that is more than 0.1: --repeat 6 makes it surer, and counts the runs that were made"
+    assert shown["text"].out.splitlines()[-1].strip() == hint
+    assert "**Most likely one change" in shown["markdown"].out
+    assert hint in " ".join(shown["toml"].err.split())
+    surer = ask(run, "--repeat", "6", *command)
+    assert (surer["complete"], surer["odds"]["wrong"] < 0.1) == (True, True)
+    assert surer["runs"] < answer["runs"] + 12
+
+
 def test_a_good_end_that_is_bad_by_accident_is_told_as_flaky_and_one_that_is_bad_as_often_refused(run: Run, ends: Path) -> None:
     count = "f=n$SET_C; n=$(cat $f 2>/dev/null || echo 0); echo $((n + 1)) > $f; "
     words = ["--repeat", "5", "--", "sh", "-c", count + '[ "$SET_C" = good ] && [ $((n % 10)) != 3 ]']

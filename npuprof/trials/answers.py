@@ -68,15 +68,21 @@ def _list_lines(bisection: Bisection) -> Iterator[str]:
     for number, cause in enumerate(causes, 1):
         members = list_members(bisection, cause)
         if len(causes) > 1:
-            lead = f"Any of {len(causes)} causes is enough ({made}).\n" if number == 1 else ""
+            said = _hedge(bisection, f"any of {len(causes)} causes is enough")
+            lead = f"{said} ({made}).\n" if number == 1 else ""
             yield f"{lead}\ncause {number}: " + _describe_size(members)
         else:
-            yield f"{_describe_size(members).capitalize()} ({made}):"
+            yield f"{_hedge(bisection, _describe_size(members))} ({made}):"
         for member in members:
             yield ""
             yield from _list_member_lines(bisection, cause, member, alone=len(members) == 1)
     yield from _list_cure_lines(bisection)
     yield from list_doubts(bisection)
+
+
+def _hedge(bisection: Bisection, said: str) -> str:
+    """Return the first words of an answer: no surer than its runs make it."""
+    return f"Most likely {said}" if bisection.is_unsure else said[:1].upper() + said[1:]
 
 
 def _describe_size(members: list[Member]) -> str:
@@ -201,7 +207,8 @@ def format_answer_markdown(bisection: Bisection, command: str) -> str:
     for number, cause in enumerate(causes, 1):
         members = list_members(bisection, cause)
         head = f"Cause {number}: " if len(causes) > 1 else ""
-        lines += ["", f"**{head}{_describe_size(members)}**", "", format_change_table(bisection.difference.select(cause.units), Page())]
+        said = head + _describe_size(members) if head else _hedge(bisection, _describe_size(members))
+        lines += ["", f"**{said}**", "", format_change_table(bisection.difference.select(cause.units), Page())]
         for member in members:
             named = ", ".join(format_code_span(name_change(change), False) for change in bisection.difference.select(member.changes))
             lines.append(f"- without {named}: {escape_controls(describe_without(bisection, member))}")
@@ -230,7 +237,7 @@ def build_answer_fields(bisection: Bisection, command: list[str]) -> dict[str, A
         "units": [list_bits(unit) for unit in bisection.units],
         "runs": bisection.count_runs(),
         "found": outcome is not None,
-        "complete": outcome is not None and outcome.complete and not any(cause.undecided for cause in outcome.causes),
+        "complete": bisection.is_told,
         "causes": [_build_cause_fields(bisection, cause) for cause in (outcome.causes if outcome else ())],
         "cures": [list_bits(cure) for cure in (outcome.cures if outcome else ())],
         "in_question": list_bits(bisection.state.bad) if outcome is None else [],

@@ -10,7 +10,7 @@ from npuprof.trials.configs import Combinations
 from npuprof.trials.ends import build_alike_error, describe_rates, measure_ends
 from npuprof.trials.journal import Result
 from npuprof.trials.judging import Judgement
-from npuprof.trials.odds import ENDS_TIMES, MOST_TIMES, Rates, join_doubts
+from npuprof.trials.odds import ENDS_TIMES, MOST_TIMES, UNSURE, Rates, join_doubts
 from npuprof.trials.running import OutOfRunsError, Runner, Wanted
 from npuprof.trials.search import BAD, GOOD, UNKNOWN, Outcome, Pending, find_causes
 from npuprof.trials.speculation import foresee_trials, replay_search
@@ -123,6 +123,17 @@ class Bisection:
             return None
         return join_doubts(self._bound_doubt(mask) for mask in self._list_rested_on(self.outcome))
 
+    @property
+    def is_unsure(self) -> bool:
+        """Whether the answer may be wrong with a chance that is too great to build on."""
+        return (self.compute_odds() or 0.0) > UNSURE
+
+    @property
+    def is_told(self) -> bool:
+        """Whether there is an answer, each of its members is known to matter, no other cause is left, and it is sure enough."""
+        outcome = self.outcome
+        return outcome is not None and outcome.complete and not any(cause.undecided for cause in outcome.causes) and not self.is_unsure
+
     def _bound_doubt(self, mask: int) -> float:
         """Return the greater of the doubts of a verdict: by all that was learned, and by the ends alone."""
         results = self.list_results(mask)
@@ -136,10 +147,12 @@ class Bisection:
         if rates is None or self.ends is None or wrong is None:
             return []
         names = self.difference.before.name, self.difference.after.name
+        unsure = f"  undecided, as that is more than {UNSURE:g}: --repeat {2 * repeat} makes it surer, and counts the runs that were made"
         return [
             f"odds: {describe_rates(self.ends, *names)}; a combination is what its runs are likelier of",
             f"  a bad one is good in all of {repeat} runs with a chance of {rates.compute_missed(repeat):.2g};"
             f" this answer is wrong with a chance of at most {wrong:.2g}",
+            *([unsure] if self.is_unsure else []),
         ]
 
     def _list_rested_on(self, outcome: Outcome) -> set[int]:

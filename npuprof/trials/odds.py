@@ -18,6 +18,8 @@ DOUBTFUL, DOUBTFUL_OF_ANSWER = 0.05, 0.005
 #: At most so many times the runs that were asked for are made of one combination; with a greater doubt it cannot be told then.
 MOST_TIMES = 8
 UNTELLABLE = 0.2
+#: An answer that may be wrong with a greater chance is told as likely, and as undecided to programs.
+UNSURE = 0.1
 #: The ends are run so many times as often: every verdict rests on them. The next number is for ends that are too alike by then.
 ENDS_TIMES = (2, 4, 8)
 _Key = TypeVar("_Key")
