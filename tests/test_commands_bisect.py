@@ -348,6 +348,15 @@ def start(tmp_path: Path, *words: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen([*NPUPROF, "bisect", "good", "bad", *words], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
+def settle(path: Path) -> int:
+    """Return the size of a file that nobody writes to any more: a command may outlive the bisect that was killed."""
+    size = -1
+    while path.stat().st_size != size:
+        size = path.stat().st_size
+        time.sleep(0.3)
+    return size
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_what_is_killed_at_any_time_goes_on_and_runs_nothing_twice(run: Run, ends: Path, tmp_path: Path, number: int) -> None:
@@ -355,7 +364,7 @@ def test_what_is_killed_at_any_time_goes_on_and_runs_nothing_twice(run: Run, end
     begun = tmp_path / "done"
     begun.touch()
     for patience in (0.0, 0.07, 0.15, 0.23):
-        before = begun.stat().st_size
+        before = settle(begun)
         with start(tmp_path, "--", *command) as process:
             while begun.stat().st_size == before and process.poll() is None:
                 time.sleep(0.01)
