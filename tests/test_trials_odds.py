@@ -51,6 +51,27 @@ def test_a_combination_is_not_judged_by_its_own_runs_twice() -> None:
     assert every.good_runs + every.bad_runs == pytest.approx(48)
 
 
+def test_combinations_that_ended_alike_are_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After each run all that was learned is worked out anew: with each combination by itself that grew with their square."""
+    asked: list[tuple[int, int]] = []
+    compute = Rates.compute_badness
+
+    def count(self: Rates, bad: int, runs: int) -> float:
+        asked.append((bad, runs))
+        return compute(self, bad, runs)
+
+    monkeypatch.setattr(Rates, "compute_badness", count)
+    ends = Rates(0, 8, 6, 8)
+    every, others = ends.learn({number: (number % 3, 4) for number in range(600)})
+    assert len(asked) <= 4 * 3
+    shares = [others[number].compute_badness(number % 3, 4) for number in range(600)]
+    alone = ends
+    for number, share in enumerate(shares):
+        alone = alone.share_out(number % 3, 4, share)
+    assert every.good_runs + every.bad_runs == pytest.approx(16 + 2400)
+    assert (every.good_bad, every.bad_bad) == (pytest.approx(alone.good_bad, rel=0.05), pytest.approx(alone.bad_bad, rel=0.05))
+
+
 def test_without_combinations_the_ends_are_all_that_is_known() -> None:
     assert Rates(0, 8, 6, 8).learn({}) == (Rates(0, 8, 6, 8), {})
 
