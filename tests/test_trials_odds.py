@@ -61,15 +61,18 @@ def test_combinations_that_ended_alike_are_worked_out_once(monkeypatch: pytest.M
         return compute(self, bad, runs)
 
     monkeypatch.setattr(Rates, "compute_badness", count)
-    ends = Rates(0, 8, 6, 8)
-    every, others = ends.learn({number: (number % 3, 4) for number in range(600)})
+    ends, seen = Rates(0, 8, 6, 8), {number: (number % 3, 4) for number in range(600)}
+    every, others = ends.learn(seen)
     assert len(asked) <= 4 * 3
-    shares = [others[number].compute_badness(number % 3, 4) for number in range(600)]
-    alone = ends
-    for number, share in enumerate(shares):
-        alone = alone.share_out(number % 3, 4, share)
-    assert every.good_runs + every.bad_runs == pytest.approx(16 + 2400)
-    assert (every.good_bad, every.bad_bad) == (pytest.approx(alone.good_bad, rel=0.05), pytest.approx(alone.bad_bad, rel=0.05))
+    singly, plain = dict.fromkeys(seen, ends), ends
+    for _ in range(4):
+        badness = {number: singly[number].compute_badness(*counts) for number, counts in seen.items()}
+        plain = ends
+        for number, counts in seen.items():
+            plain = plain.share_out(*counts, badness[number])
+        singly = {number: plain.share_out(*counts, badness[number], -1) for number, counts in seen.items()}
+    assert list(every._asdict().values()) == pytest.approx(list(plain._asdict().values()))
+    assert all(others[number].weigh(1, 4) == pytest.approx(singly[number].weigh(1, 4)) for number in seen)
 
 
 def test_without_combinations_the_ends_are_all_that_is_known() -> None:
