@@ -51,6 +51,30 @@ def test_a_combination_is_not_judged_by_its_own_runs_twice() -> None:
     assert every.good_runs + every.bad_runs == pytest.approx(48)
 
 
+def test_combinations_that_ended_alike_are_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After each run all that was learned is worked out anew: with each combination by itself that grew with their square."""
+    asked: list[tuple[int, int]] = []
+    compute = Rates.compute_badness
+
+    def count(self: Rates, bad: int, runs: int) -> float:
+        asked.append((bad, runs))
+        return compute(self, bad, runs)
+
+    monkeypatch.setattr(Rates, "compute_badness", count)
+    ends, seen = Rates(0, 8, 6, 8), {number: (number % 3, 4) for number in range(600)}
+    every, others = ends.learn(seen)
+    assert len(asked) <= 4 * 3
+    singly, plain = dict.fromkeys(seen, ends), ends
+    for _ in range(4):
+        badness = {number: singly[number].compute_badness(*counts) for number, counts in seen.items()}
+        plain = ends
+        for number, counts in seen.items():
+            plain = plain.share_out(*counts, badness[number])
+        singly = {number: plain.share_out(*counts, badness[number], -1) for number, counts in seen.items()}
+    assert list(every._asdict().values()) == pytest.approx(list(plain._asdict().values()))
+    assert all(others[number].weigh(1, 4) == pytest.approx(singly[number].weigh(1, 4)) for number in seen)
+
+
 def test_without_combinations_the_ends_are_all_that_is_known() -> None:
     assert Rates(0, 8, 6, 8).learn({}) == (Rates(0, 8, 6, 8), {})
 

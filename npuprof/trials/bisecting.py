@@ -218,14 +218,10 @@ class Bisection:
                 self._verdicts.clear()
                 doubtful = [mask for mask in sorted(self._rested_on) if self.find_verdict(mask) is None]
                 return [one for mask in doubtful for one in self._want(mask)]
-            except Pending:
-                state = self.state
-            masks = foresee_trials(find, self.find_verdict, max(room, 1)) if room > 1 else []
-            if not masks:
-                try:
-                    replay_search(find, self.find_verdict)
-                except Pending as pending:
-                    masks = [pending.units]
+            except Pending as pending:
+                state, masks = self.state, [pending.units]
+            if room > 1:
+                masks = foresee_trials(find, self.find_verdict, room)
             self.state = state
             return [one for mask in masks for one in self._want(mask)]
 

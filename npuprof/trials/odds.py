@@ -7,6 +7,7 @@ more of the rates: the ends alone, run a few times, are too often luckier than w
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from math import exp, expm1, lgamma, log1p
 from typing import TypeVar
@@ -58,15 +59,15 @@ class Rates(Record):
 
         Of each it is known how many of its runs were bad, and how many there were.
         """
-        every, badness = self, dict.fromkeys(seen, 0.0)
-        others = dict.fromkeys(seen, self)
+        every, often = self, Counter(seen.values())  # most combinations were run as often, and ended alike: each kind is worked out once
+        others = dict.fromkeys(often, self)
         for _ in range(_PASSES):
-            badness = {key: others[key].compute_badness(*counts) for key, counts in seen.items()}
+            badness = {counts: others[counts].compute_badness(*counts) for counts in often}
             every = self
-            for key, counts in seen.items():
-                every = every.share_out(*counts, badness[key])
-            others = {key: every.share_out(*counts, badness[key], -1) for key, counts in seen.items()}
-        return every, others
+            for (bad, runs), times in often.items():
+                every = every.share_out(bad * times, runs * times, badness[bad, runs])
+            others = {counts: every.share_out(*counts, badness[counts], -1) for counts in often}
+        return every, {key: others[counts] for key, counts in seen.items()}
 
     def compute_missed(self, runs: int) -> float:
         """Return the chance that a bad combination is good in so many runs."""

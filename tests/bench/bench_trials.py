@@ -80,13 +80,17 @@ def measure_odds() -> bool:
     sys.path.insert(0, str(ROOT / "tests"))
     from flaky import bisect_flaky
 
+    from npuprof.trials.odds import UNSURE
+
     chance, held = random.Random(9), True
     for repeat, good, bad in ((4, 0.0, 0.3), (4, 0.0, 0.5), (4, 0.03, 0.5), (4, 0.03, 0.9), (8, 0.03, 0.3), (8, 0.03, 0.5), (8, 0.1, 0.9)):
         rows = [row for _ in range(FLAKY) if (row := bisect_flaky(chance, good, bad, repeat))]
         wrong = sum(not right for right, _, _ in rows) / max(len(rows), 1)
+        sure = [right for right, odds, _ in rows if odds <= UNSURE]
         stated = statistics.mean([odds for _, odds, _ in rows] or [0])
         held &= wrong <= stated + 3 * math.sqrt(stated * (1 - stated) / max(len(rows), 1))
-        print(f"--repeat {repeat}, rates {good:g} and {bad:g}: {len(rows)} of {FLAKY} answered, {wrong:.3f} wrong, {stated:.3f} stated")
+        said = f"{len(rows)} of {FLAKY} answered, {wrong:.3f} wrong, {stated:.3f} stated"
+        print(f"--repeat {repeat}, rates {good:g} and {bad:g}: {said}; {len(sure)} told as sure, {sure.count(False)} of them wrong")
     return held
 
 
