@@ -45,6 +45,10 @@ def caught(body: str, handler: str = "except ImportError:\n    pass\n") -> str:
     return f"{MAKE}try:\n{indent(body)}{handler}{RUN}"
 
 
+def early(lines: str) -> str:
+    return f"{MAKE}def put(op):\n    print(op)\n{indent(f'{lines}{chr(10)}{PUT}')}put(op)\n{RUN}"
+
+
 @pytest.mark.parametrize(
     ("text", "held", "why"),
     [
@@ -86,6 +90,16 @@ def caught(body: str, handler: str = "except ImportError:\n    pass\n") -> str:
         (f"{MAKE}def put(*_):\n    {PUT}on_start(put)\n{RUN}", OFF, "may be passed over: on_start() calls it, or does not, and the session was made (line 11)"),
         (f"{MAKE}def put(*_):\n    {PUT}Thread(target=put).start()\n{RUN}", BOTH, ""),
         (f"def main(*_):\n{indent(MAKE + PUT + RUN)}launch_all(main)\n", BOTH, ""),
+        # behind what leaves the function
+        (early("if len(sys.argv) > 1:\n    return"), OFF, "may be passed over: line 11 may leave the function before it, and the session was made (line 14) all the same"),
+        (early("if len(sys.argv) > 1:\n    print(1)\nelse:\n    return"), OFF, "may be passed over: line 13 may leave the function before it"),
+        (early("if True:\n    return"), OFF, "never runs"),
+        (early("if False:\n    pass\nelse:\n    return"), OFF, "never runs"),
+        (early("if False:\n    return"), BOTH, ""),
+        (early("if len(sys.argv) > 9:\n    sys.exit(1)"), BOTH, ""),
+        (early("if len(sys.argv) > 9:\n    raise ValueError"), BOTH, ""),
+        (f"def main():\n{indent(f'{MAKE}if len(sys.argv) > 9:{chr(10)}    return{chr(10)}{PUT}{RUN}')}main()\n", BOTH, ""),
+        (f"def make():\n{indent(f'{MAKE}if len(sys.argv) > 9:{chr(10)}    return None{chr(10)}{PUT}return config')}tf.Session(config=make())\n", BOTH, ""),
         # some of the objects that one line makes
         (f"{NET}one, other = Net(), Net()\nother.put()\ntf.Session(config=one.config)\n", OFF, FEW),
         (f"{NET}one = Net()\none.put()\ntf.Session(config=one.config)\n", BOTH, ""),

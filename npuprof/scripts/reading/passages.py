@@ -20,6 +20,7 @@ class Passages(Expressions):
         super().__init__(script, wanted)
         self._turns = turns
         self._tests = self._loops = 0
+        self.left: set[int] = set()  #: the tests of returns that may leave a function early
 
     def run_block(self, body: list[ast.stmt]) -> None:
         """Go through the statements of one body."""
@@ -49,6 +50,7 @@ class Passages(Expressions):
         number, arms = number or self.next_test(), self.arms
         changed = []
         staying = []
+        returning = []
         for arm, body in enumerate(bodies):
             self.arms = (*arms, (number, arm))
             self.heap.begin_branch()
@@ -57,8 +59,19 @@ class Passages(Expressions):
             if not leaves_block(body):
                 changed.append(change)
                 staying.append(arm)
+            elif isinstance(body[-1], ast.Return) and self.frame.running is not None:
+                returning.append(body[-1].lineno)
         self.heap.unite(changed)
         self.arms = (*arms, (number, staying[0])) if len(staying) == 1 else arms
+        for line in returning if staying else ():
+            self.note_left(line)
+
+    def note_left(self, line: int) -> None:
+        """Take note that a line may leave the function: what comes behind in it may be passed over."""
+        number = self.next_test()
+        self.left.add(number)
+        self.guards[number] = f"line {line} may leave the function before it"
+        self.maybe = (*self.maybe, (number, 0))
 
     def run_loop(self, statement: ast.For | ast.AsyncFor | ast.While) -> None:
         """Go through a loop once; without certain turns it may be passed over."""

@@ -68,7 +68,7 @@ class Rehearsal(Passages):
         if not self._is_alone:
             self.entered.add(node)
         self._is_alone = False
-        before, arms = self.frame, self.arms
+        before, arms, maybe = self.frame, self.arms, self.maybe
         self.frame = Frame(function.home)
         self.frame.running = function
         early, self._early, self._around = (self._early, self._around), [], len(arms)
@@ -82,6 +82,7 @@ class Rehearsal(Passages):
         if call is None:
             self.heap.share(returned)
         self.frame, self.arms = before, arms
+        self.maybe = tuple(arm for arm in self.maybe if arm in maybe or arm[0] not in self.left)
         return returned
 
     def _bind_arguments(self, function: Callable, call: ast.Call | None, given: list[Values], named: dict[str, Values]) -> None:

@@ -98,12 +98,22 @@ class Walk(ScriptView):
         for statement in body:
             if self.is_hot(statement):
                 self._walk_statement(statement, scope, branches)
-            if leaves_block([statement]):
+            if leaves_block([statement]) or (isinstance(statement, ast.If) and self._always_leaves(statement, scope)):
+                if scope.bound and not leaves_block([statement]):
+                    break  # other calls come by
                 self.dead += 1
             elif isinstance(statement, ast.If) and (test := find_way_on(statement)):
                 self._ifs += 1
                 branches = (*branches, (self._ifs, -1, test))
         self.dead = dead
+
+    def _always_leaves(self, statement: ast.If, scope: Scope) -> bool:
+        """Return whether the arm of a test that always runs leaves the block."""
+        ways = leaves_block(statement.body), leaves_block(statement.orelse)
+        if True not in ways or is_main_test(statement.test):
+            return False
+        truth = self.fold_test(statement.test, scope)
+        return truth is not None and ways[0 if truth else 1]
 
     def _walk_statement(self, statement: ast.stmt, scope: Scope, branches: tuple[Branch, ...]) -> None:
         if isinstance(statement, ast.If):
