@@ -12,16 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from npuprof.model import Record
+from npuprof.trials.marks import GLANCE, GRACE, MARK, find_marked, read_stat
 from npuprof.trials.metrics import MetricReader
 
 #: What is kept of the output of a command: so many bytes from its beginning, and so many from its end. Metrics are read in all of it.
 KEPT_OUTPUT = 1_048_576
-#: How long processes have to end that were asked to, in seconds.
-GRACE = 2.0
-#: How often it is looked at what the system does not tell of by itself, in seconds.
-_GLANCE = 0.02
-#: By this variable the processes are found that a trial has started, wherever they have gone.
-MARK = "_NPUPROF_TRIAL"
 
 
 class Ended(Record):
@@ -80,6 +75,7 @@ class _Running:
         self.hung = False
         self.asked: float | None = None  # when all of it was asked to end
         self.killed: float | None = None
+        self.told: set[int] = set()  # the processes that were asked to
 
 
 class Pool:
@@ -129,7 +125,7 @@ class Pool:
         until = time.monotonic() + patience
         done: list[str] = []
         while self._running and not done:
-            for selected, _ in self._selector.select(_GLANCE):
+            for selected, _ in self._selector.select(GLANCE):
                 if selected.fd == self._running[selected.data].pipe:
                     self._read(self._running[selected.data])
             done = [key for key, one in self._running.items() if self._has_ended(one)]
@@ -150,12 +146,18 @@ class Pool:
         for one in chosen:
             _signal_all(one, signal.SIGTERM)
         until = time.monotonic() + GRACE
-        while any(one.process.poll() is None or _is_group_alive(one) for one in chosen) and time.monotonic() < until:
-            time.sleep(_GLANCE)
+        while any(one.process.poll() is None or _has_left(one) for one in chosen) and time.monotonic() < until:
+            time.sleep(GLANCE)
             for one in chosen:
                 self._read(one)
+                _ask_late_ones(one)
+        until = time.monotonic() + GRACE
+        while (left := [one for one in chosen if _has_left(one)]) and time.monotonic() < until:
+            for one in left:  # again and again: what is ended may start others until then
+                _signal_all(one, signal.SIGKILL)
+            time.sleep(GLANCE)
         for one in chosen:
-            _signal_all(one, signal.SIGKILL)
+            one.process.kill()
             one.process.wait()
             self._close(one)
             self._close_end(one)
@@ -197,13 +199,15 @@ class Pool:
             one.hung = True
         if one.ended is None and not one.hung:
             return False
-        left = one.ended is None or _is_group_alive(one) or bool(find_marked(one.mark))
+        left = one.ended is None or _has_left(one)
         if left and one.asked is None:
             one.asked = now
             _signal_all(one, signal.SIGTERM)
-        elif left and one.killed is None and one.asked is not None and now > one.asked + GRACE:
-            one.killed = now
+        elif left and one.asked is not None and now > one.asked + GRACE:
+            one.killed = one.killed or now
             _signal_all(one, signal.SIGKILL)
+        elif left:
+            _ask_late_ones(one)
         if one.ended is None or (left and (one.killed is None or now < one.killed + GRACE)):  # a zombie that nobody reaps is left alone
             return False
         for _ in range(64):  # what stands in the pipe still
@@ -218,6 +222,11 @@ def _open_end(pid: int) -> int:
         return os.pidfd_open(pid)
     except (AttributeError, OSError):
         return -1
+
+
+def _has_left(one: _Running) -> bool:
+    """Return whether something of a command is there, in its group or wherever it has gone."""
+    return _is_group_alive(one) or bool(find_marked(one.mark))
 
 
 def _is_group_alive(one: _Running) -> bool:
@@ -236,10 +245,10 @@ def _list_group_states(group: int) -> list[str] | None:
     found = []
     for name in os.listdir("/proc"):
         if name.isdigit():
-            with suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
-                state, _, member = file.read().rpartition(b") ")[2].split()[:3]
+            with suppress(OSError):
+                state, _, member = read_stat(name)[:3]
                 if int(member) == group:
-                    found.append(state.decode())
+                    found.append(state)
     return found
 
 
@@ -248,33 +257,15 @@ def _signal_all(one: _Running, number: int) -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(one.process.pid, number)
     for pid in find_marked(one.mark):
+        one.told.add(pid)
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
 
 
-def find_marked(mark: str, whole: bool = True) -> list[int]:
-    """Return the processes of this user whose mark this is, or begins so; none where the system does not show environments."""
-    wanted = f"\0{MARK}={mark}".encode() + (b"\0" if whole else b"")
-    found = []
-    try:
-        names = [name for name in os.listdir("/proc") if name.isdigit()]
-    except OSError:
-        return []
-    for name in names:
-        with suppress(OSError), open(f"/proc/{name}/environ", "rb") as file:
-            if wanted in b"\0" + file.read():
-                found.append(int(name))
-    return [pid for pid in found if pid != os.getpid()]
-
-
-def end_marked(mark: str) -> int:
-    """End the processes whose marks begin so: what a killed npuprof has left behind. Return how many there were."""
-    found = find_marked(mark, whole=False)
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        for pid in find_marked(mark, whole=False):
+def _ask_late_ones(one: _Running) -> None:
+    """Ask those to end that were being started when the others were asked."""
+    for pid in find_marked(one.mark):
+        if pid not in one.told:
+            one.told.add(pid)
             with suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, number)
-        until = time.monotonic() + GRACE
-        while find_marked(mark, whole=False) and time.monotonic() < until:
-            time.sleep(_GLANCE)
-    return len(found)
+                os.kill(pid, signal.SIGTERM)

@@ -20,7 +20,8 @@ from npuprof.report.text import format_count
 from npuprof.resolve.config import Config
 from npuprof.trials.journal import Journal, Result
 from npuprof.trials.judging import UNTOLD, build_result
-from npuprof.trials.processes import Ended, Pool, end_marked
+from npuprof.trials.marks import end_marked
+from npuprof.trials.processes import Ended, Pool
 
 _OWN = tuple(f"NPUPROF_{name}" for name in OBEYED_VARIABLES)
 #: The path of the rendered file in a command.
