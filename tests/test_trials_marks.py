@@ -77,3 +77,20 @@ def test_nothing_of_a_command_that_is_stopped_stays(command: str, moment: float)
     pool.stop()
     time.sleep(0.05)
     assert find_marked(mark) == []
+
+
+def test_a_stop_after_an_interrupt_while_a_pipe_was_closed_closes_it_no_second_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    pool, close, closed = Pool(), os.close, []
+
+    def interrupt(number: int) -> None:
+        close(number)
+        closed.append(number)
+        if len(closed) == 1:
+            raise KeyboardInterrupt
+
+    pool.start("one", ["sh", "-c", "exec >&- 2>&-; sleep 5"], dict(os.environ), f"closed-{os.getpid()}-{time.monotonic_ns()}")
+    monkeypatch.setattr(os, "close", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        list(pool.wait(5))
+    pool.stop()
+    assert len(closed) == len(set(closed))

@@ -177,17 +177,18 @@ class Pool:
         return True
 
     def _close(self, one: _Running) -> None:
-        if one.pipe >= 0:
+        pipe, one.pipe = one.pipe, -1  # first: who is interrupted here closes no other file by its number
+        if pipe >= 0:
             with suppress(KeyError, ValueError):
-                self._selector.unregister(one.pipe)
-            os.close(one.pipe)
-            one.pipe = -1
+                self._selector.unregister(pipe)
+            os.close(pipe)
 
     def _close_end(self, one: _Running) -> None:
-        if one.end >= 0:
-            self._selector.unregister(one.end)
-            os.close(one.end)
-            one.end = -1
+        end, one.end = one.end, -1
+        if end >= 0:
+            with suppress(KeyError, ValueError):
+                self._selector.unregister(end)
+            os.close(end)
 
     def _has_ended(self, one: _Running) -> bool:
         """Return whether a command is done with all that it has started; see to its end where its time is over, or it has left some."""
