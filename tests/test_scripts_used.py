@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from importing import HEAD, imported
 
+from npuprof.scripts.lint import check_script
 from npuprof.scripts.preset import build_drafts
 
 DUMP = 'DumpConfig(enable_dump=True, dump_path="/d")'
@@ -45,15 +46,57 @@ def drafted(text: str, name: str = "x.py") -> tuple[dict[str, Any], dict[str, st
         (
             f"dump = DumpConfig(enable_dump=False)\ndump = {DUMP}\nNPURunConfig(dump_config=dump)",
             True,
-            "another DumpConfig takes its place",
+            "another value takes its place",
         ),
         (f"NPURunConfig(profiling_config={DUMP})", True, ""),
+        (f"dump = {DUMP}\ndump = None\nNPURunConfig(dump_config=dump)", None, "another value takes its place"),
+        (f"dump = {DUMP}\nif FLAGS.plain:\n    dump = None\nNPURunConfig(dump_config=dump)", None, "only if not (FLAGS.plain)"),
+        (f"OFF = False\ndump = {DUMP}\nif OFF:\n    dump = None\nNPURunConfig(dump_config=dump)", True, ""),
+        (f"dump = {DUMP}\ndef run():\n    NPURunConfig(dump_config=dump)\ndump = None\nrun()", None, "the DumpConfig is given to no"),
+        (f"dump = None\ndump = {DUMP}\ndef run():\n    NPURunConfig(dump_config=dump)\nrun()", True, ""),
+        (f"NPURunConfig(dump_config=FLAGS.dump and {DUMP})", None, "only if FLAGS.dump"),
+        (f"NPURunConfig(dump_config=FLAGS.dump and {DUMP} or None)", None, "only if FLAGS.dump"),
+        (f"dump = None\ndump = dump or {DUMP}\nNPURunConfig(dump_config=dump)", True, ""),
+        (f"dump = None\nfor one in (1, 2):\n    NPURunConfig(dump_config=dump)\n    dump = {DUMP}", None, "only if what is given is"),
+        (f"dump = None\nfor one in (1, 2):\n    dump = {DUMP} if one else dump\nNPURunConfig(dump_config=dump)", None, "only if"),
+        (f"try:\n    dump = {DUMP}\nexcept ImportError:\n    dump = None\nNPURunConfig(dump_config=dump)", True, ""),
+        (
+            f"def make():\n    if FLAGS.dump:\n        return {DUMP}\n    return None\nNPURunConfig(dump_config=make())",
+            None,
+            "only if FLAGS.dump",
+        ),
+        (
+            f"class Net:\n    def __init__(self):\n        self.dump = {DUMP}\n        self.dump = None\n    def run(self):\n        return NPURunConfig(dump_config=self.dump)",
+            None,
+            "the DumpConfig is given to no",
+        ),
+        (
+            f"class Net:\n    def __init__(self):\n        self.dump = None\n        if FLAGS.dump:\n            self.dump = {DUMP}\n    def run(self):\n        return NPURunConfig(dump_config=self.dump)",
+            None,
+            "only if FLAGS.dump",
+        ),
     ],
 )
 def test_a_nested_configuration_counts_where_it_is_always_given(text: str, dump: bool | None, why: str) -> None:
     settings, left = drafted(f"{NPU}{text}\n")
     assert settings.get("enable_dump") is dump
     assert left.get("enable_dump", "").startswith(why) if why else "enable_dump" not in left
+
+
+def test_what_several_take_is_part_of_each_and_of_no_other() -> None:
+    text = f"{NPU}one = {DUMP}\na = NPURunConfig(dump_config=one)\nb = NPURunConfig(dump_config=one, precision_mode='force_fp16')\none = None\nc = NPURunConfig(dump_config=one, precision_mode='force_fp32')\n"
+    drafts = build_drafts(imported(text))
+    assert [draft.settings.get("dump_path") for draft in drafts] == ["/d", "/d", None]
+
+
+def test_a_name_of_two_branches_is_what_its_own_branch_gives_it() -> None:
+    text = (
+        f"{NPU}if FLAGS.over:\n    dump = DumpConfig(enable_dump_debug=True, dump_path='/a')\n    run = NPURunConfig(dump_config=dump)\n"
+        "elif FLAGS.data:\n    dump = DumpConfig(enable_dump=True, dump_path='/b')\n    run = NPURunConfig(dump_config=dump)\n"
+    )
+    found = imported(text)
+    assert {(one.value, one.scope.rpartition("@")[2]) for one in found.found if one.key == "dump_path"} == {("/a", "4"), ("/b", "7")}
+    assert check_script(found) == []
 
 
 def test_two_estimators_have_their_own_parts() -> None:

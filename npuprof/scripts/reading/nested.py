@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from npuprof.model import Record
 from npuprof.scripts.reading.classes import list_object_arguments
 from npuprof.scripts.reading.found import FoundSetting
 from npuprof.scripts.reading.literals import format_expression
 from npuprof.scripts.reading.loops import list_table_nodes
+from npuprof.scripts.reading.order import is_given_before_run
+from npuprof.scripts.reading.reaching import list_reaching_values
 from npuprof.scripts.reading.scopes import MOST_BINDINGS, Scope, iterate_statements
 from npuprof.scripts.reading.terms import write_source
 from npuprof.scripts.reading.walk import Walk
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    #: A file, a line and a column (0 from the left).
+    Spot = tuple[str, int, int]
 
 #: So many objects are followed into one NPURunConfig.
 _MOST_TAKEN = 50
@@ -32,7 +41,7 @@ class NestedConfig(Record):
     label: str = ""
 
     @property
-    def place(self) -> tuple[str, int, int]:
+    def place(self) -> Spot:
         """Where it is made."""
         return self.file, self.line, self.offset
 
@@ -47,42 +56,133 @@ class GivenSession(Record):
 
 
 class TakenConfig(Record):
-    """What an NPURunConfig takes: the scope of its settings, and the condition under which the object is given to it, if any."""
+    """What an NPURunConfig takes: the scope of its settings, and the condition under which the object is given to it, if any.
+
+    ``alone`` says that where that holds it is given no other.
+    """
 
     scope: str
     condition: str = ""
     label: str = ""
+    alone: bool = True
+
+
+class _Value(NamedTuple):
+    """What an expression may stand for, the scope it is to be read in, and the tests under which it does.
+
+    ``alone`` says that where these hold it stands for nothing else.
+    """
+
+    node: ast.expr
+    scope: Scope
+    tests: tuple[str, ...] = ()
+    alone: bool = True
 
 
 def note_taken_configs(walk: Walk, call: ast.Call, owner: str, scope: Scope) -> None:
     """Take note of the calls whose objects one NPURunConfig is given, through names and tables too, and on what that depends."""
-    taken: dict[tuple[str, int, int], list[TakenConfig]] = walk.facts.setdefault("taken", {})
+    taken: dict[Spot, list[TakenConfig]] = walk.facts.setdefault("taken", {})
     count = len(taken) + _MOST_TAKEN
-    waiting = [(name, value, where, "") for name, value, where in _iterate_arguments(call, scope)]
+    waiting = list(_iterate_arguments(call, _Value(call, scope)))
+    seen: set[tuple[str, ast.expr, str]] = set()
     while waiting and len(taken) < count:
-        name, value, where, condition = waiting.pop()
+        nearest = min(range(len(waiting)), key=lambda number: len(waiting[number][1].tests))
+        name, given = waiting.pop(nearest)
+        value, where = given.node, given.scope
+        if (name, value, where.label) in seen:
+            continue  # a loop leads back to it
+        seen.add((name, value, where.label))
         if name == "session_config":
             walk.add_fact("estimator", GivenSession(*_find_given(value, where), call.lineno, scope.name))
         if name not in list_object_arguments():
             continue
-        if isinstance(value, ast.IfExp):
-            test = format_expression(value.test)
-            waiting += [(name, value.body, where, _join_conditions(condition, test))]
-            waiting += [(name, value.orelse, where, _join_conditions(condition, f"not ({test})"))]
-        elif isinstance(value, ast.Name) and (bound := where.resolve_name(value.id)) and len(bound[1]) <= MOST_BINDINGS:
-            given = [(binding.node, binding.kind) for binding in bound[1]]
-            if not given and value.id in bound[0].bound:
-                waiting.append((name, *bound[0].bound[value.id], condition))
-            waiting += [(name, node, bound[0], condition) for node, kind in given if kind == "assign" and isinstance(node, ast.expr)]
-        elif isinstance(value, ast.Attribute):
-            waiting += [(name, node, where, condition) for node in walk.find_attribute_values(write_source(value))]
-        elif isinstance(value, ast.Call) and (returned := _find_returned_value(value, where)):
-            waiting.append((name, *returned, condition))
-        elif isinstance(value, ast.Call):
+        found = list(_iterate_values(walk, value, where))
+        if isinstance(value, ast.Call) and not found:
+            home = TakenConfig(owner, " and ".join(given.tests), where.label, given.alone)
             same = taken.setdefault((where.file, value.lineno, value.col_offset), [])
-            if all(one.label != where.label for one in same):
-                same.append(TakenConfig(owner, condition, where.label))
-            waiting += [(inner, one, home, condition) for inner, one, home in _iterate_arguments(value, where)]
+            if all((one.scope, one.label) != (home.scope, home.label) for one in same):
+                same.append(home)
+            waiting += _iterate_arguments(value, given)
+        waiting += [(name, one._replace(tests=(*given.tests, *one.tests), alone=given.alone and one.alone)) for one in found]
+
+
+def _iterate_values(walk: Walk, value: ast.expr, scope: Scope) -> Iterator[_Value]:
+    """Yield what an expression may stand for that does not make an object itself."""
+    if isinstance(value, ast.IfExp):
+        test, truth = format_expression(value.test), walk.fold_test(value.test, scope)
+        if truth is not False:
+            yield _Value(value.body, scope, () if truth else (test,))
+        if not truth:
+            yield _Value(value.orelse, scope, (f"not ({test})",) if truth is None else ())
+    elif isinstance(value, ast.BoolOp):
+        yield from _iterate_operands(walk, value, scope)
+    elif isinstance(value, ast.NamedExpr):
+        yield _Value(value.value, scope)
+    elif isinstance(value, ast.Name):
+        yield from _iterate_named(walk, value, scope)
+    elif isinstance(value, ast.Attribute):
+        yield from _iterate_attribute(walk, value, scope)
+    elif isinstance(value, ast.Call):
+        yield from _iterate_returned(value, scope)
+
+
+def _iterate_operands(walk: Walk, value: ast.BoolOp, scope: Scope) -> Iterator[_Value]:
+    """Yield what a chain of ``and`` or ``or`` may come to: objects are true, so only the last of the one, but each of the other."""
+    tests: tuple[str, ...] = ()
+    wanted = isinstance(value.op, ast.And)
+    for node in value.values:
+        if node is value.values[-1] or not wanted:
+            yield _Value(node, scope, tests)
+        truth = walk.fold_test(node, scope)
+        if truth is not None and truth is not wanted:
+            return
+        if truth is None:
+            tests = (*tests, format_expression(node) if wanted else f"not ({format_expression(node)})")
+
+
+def _iterate_named(walk: Walk, name: ast.Name, scope: Scope) -> Iterator[_Value]:
+    """Yield what a name may stand for where it is read; what was replaced by then is taken note of."""
+    found = scope.resolve_name(name.id)
+    if found is None or len(found[1]) > MOST_BINDINGS:
+        return
+    home, bindings = found
+    if not bindings and name.id in home.bound:
+        yield _Value(*home.bound[name.id])
+        return
+    given = [one.node for one in bindings if one.kind == "assign" and isinstance(one.node, ast.expr)]
+    fold = functools.partial(walk.fold_test, scope=home)
+    called, body = bindings[0].name if bindings else name.id, home.node.body
+    reaching = list_reaching_values(body, called, name, fold) if home.node is scope.node else None
+    if reaching is not None:
+        kept = [one.value for one in reaching]
+        replaced: set[Spot] = walk.facts.setdefault("replaced", set())
+        replaced |= {(home.file, one.lineno, one.col_offset) for one in given if one not in kept}
+    elif is_given_before_run(scope, home, given):
+        reaching = list_reaching_values(body, called, None, fold) or []
+    if reaching is not None:
+        yield from (_Value(one.value, home, one.tests, one.alone) for one in reaching if one.value in given)
+    else:  # it is read by a function that runs nobody can tell when
+        yield from (_Value(node, home, alone=len(bindings) == 1) for node in given)
+
+
+def _iterate_attribute(walk: Walk, value: ast.Attribute, scope: Scope) -> Iterator[_Value]:
+    """Yield what an attribute may hold: what the function around gives it, or else what functions of its class do, or any."""
+    text = write_source(value)
+    nodes = walk.find_attribute_values(text)
+    fold = functools.partial(walk.fold_test, scope=scope)
+    reaching = list_reaching_values(scope.node.body, text, value, fold) if len(nodes) > 1 else None
+    around = scope.outer.node.body if scope.outer is not None else []
+    giving = [one for one in around if isinstance(one, ast.FunctionDef) and any(map(functools.partial(_holds, one), nodes))]
+    if not reaching and len(nodes) > 1 and len(giving) == 1:  # the others are of other classes
+        reaching = list_reaching_values(giving[0].body, text, None, fold)
+    if reaching:
+        yield from (_Value(one.value, scope, one.tests, one.alone) for one in reaching if one.value in nodes)
+    else:
+        yield from (_Value(node, scope, alone=len(nodes) == 1) for node in nodes)
+
+
+def _holds(function: ast.FunctionDef, node: ast.expr) -> bool:
+    return function.lineno <= node.lineno <= (function.end_lineno or 0)
 
 
 def _find_given(value: ast.expr, scope: Scope) -> tuple[str, str]:
@@ -92,71 +192,54 @@ def _find_given(value: ast.expr, scope: Scope) -> tuple[str, str]:
     return format_expression(value), scope.name
 
 
-def _iterate_arguments(call: ast.Call, scope: Scope) -> Iterator[tuple[str, ast.expr, Scope]]:
-    """Yield the arguments of a call by name, those of tables behind two stars too, with the scope each is to be read in."""
+def _iterate_arguments(call: ast.Call, given: _Value) -> Iterator[tuple[str, _Value]]:
+    """Yield the arguments of a call by name, those of tables behind two stars too."""
     for keyword in call.keywords:
         if keyword.arg is not None:
-            yield keyword.arg, keyword.value, scope
+            yield keyword.arg, given._replace(node=keyword.value)
             continue
-        pairs, where = list_table_nodes(keyword.value, "items", scope)
+        pairs, where = list_table_nodes(keyword.value, "items", given.scope)
         for pair in pairs:
             if isinstance(pair, ast.Tuple) and isinstance(pair.elts[0], ast.Constant):
-                yield str(pair.elts[0].value), pair.elts[1], where
+                yield str(pair.elts[0].value), given._replace(node=pair.elts[1], scope=where)
 
 
-def _find_returned_value(call: ast.Call, scope: Scope) -> tuple[ast.expr, Scope] | None:
-    """Return what a function of this file returns, where it does so in one place; None for other calls."""
+def _iterate_returned(call: ast.Call, scope: Scope) -> Iterator[_Value]:
+    """Yield what a function in sight returns."""
     found = scope.resolve_name(call.func.id) if isinstance(call.func, ast.Name) else None
     function = found[1][0].node if found and len(found[1]) == 1 else None
-    if found is None or not isinstance(function, ast.FunctionDef):
-        return None
-    returned = [one.value for one in iterate_statements(function.body) if isinstance(one, ast.Return) and one.value is not None]
-    return (returned[0], Scope(function, found[0])) if len(returned) == 1 else None
-
-
-def _join_conditions(before: str, condition: str) -> str:
-    return f"({before}) and ({condition})" if before else condition
+    if found is not None and isinstance(function, ast.FunctionDef):
+        returned = [one.value for one in iterate_statements(function.body) if isinstance(one, ast.Return) and one.value is not None]
+        yield from (_Value(value, Scope(function, found[0]), alone=len(returned) == 1) for value in returned)
 
 
 def link_nested_configs(walk: Walk) -> None:
-    """Let the settings of configuration objects belong to the NPURunConfig that takes them; what none takes is not in force.
-
-    Of two objects that one name stands for, one after the other, the NPURunConfig is given the last.
-    """
-    taken: dict[tuple[str, int, int], list[TakenConfig]] = walk.facts.pop("taken", {})
+    """Let the settings of configuration objects belong to each NPURunConfig that takes them; what none takes is not in force."""
+    taken: dict[Spot, list[TakenConfig]] = walk.facts.pop("taken", {})
+    replaced: set[Spot] = walk.facts.pop("replaced", set())
     nested: dict[str, NestedConfig] = {one.scope: one for one in walk.facts.pop("nested", ())}
-    last: dict[tuple[str, str], str] = {}
-    for found in walk.found:
-        if (one := nested.get(found.scope)) and (home := _find_taker(taken, one)) and not found.branches and not home.condition:
-            last[home.scope, one.made] = max(
-                last.get((home.scope, one.made), ""), found.scope, key=lambda scope: _find_scope_line(nested, scope)
-            )
     linked: list[FoundSetting] = []
     for found in walk.found:
         one = nested.get(found.scope)
-        home = _find_taker(taken, one) if one else None
         if one is None:
             linked.append(found)
-        elif home is None:
-            why = f"the {one.made} is given to no NPURunConfig here"
-            linked.append(found._replace(unused=why))
-        elif home.condition:
-            more = (*found.branches, (-one.line, 0, home.condition))
-            linked.append(found._replace(scope=home.scope, branches=more))
-        elif not found.branches and last[home.scope, one.made] != found.scope:
-            why = f"another {one.made} takes its place before it is given to NPURunConfig"
-            linked.append(found._replace(scope=home.scope, unused=why))
-        else:
-            linked.append(found._replace(scope=home.scope))
+            continue
+        homes = _list_takers(taken, one)
+        if not homes:
+            gone = "another value takes its place before it is given to NPURunConfig"
+            linked.append(found._replace(unused=gone if one.place in replaced else f"the {one.made} is given to no NPURunConfig here"))
+        for home in homes:
+            test = home.condition
+            site = walk.sites[home.scope]
+            told = {text for _, _, text in found.branches} - {text for _, _, text in site.branches}
+            if not test and not home.alone and (not told or one.line > site.line):  # its own tests say nothing of it
+                test = f"what is given is the {one.made} of line {one.line}"
+            more = ((-one.line, 0, test),) if test else ()
+            linked.append(found._replace(scope=home.scope, branches=(*found.branches, *more)))
     walk.found = linked
 
 
-def _find_taker(taken: dict[tuple[str, int, int], list[TakenConfig]], one: NestedConfig) -> TakenConfig | None:
-    """Return what takes an object, that of the same call of its function before others."""
+def _list_takers(taken: dict[Spot, list[TakenConfig]], one: NestedConfig) -> list[TakenConfig]:
+    """Return what takes an object, those of the same call of its function before others."""
     same = taken.get(one.place, [])
-    return next((home for home in same if home.label == one.label), same[0] if same else None)
-
-
-def _find_scope_line(nested: dict[str, NestedConfig], scope: str) -> tuple[int, int]:
-    one = nested.get(scope)
-    return (one.line, one.offset) if one else (0, 0)
+    return [home for home in same if home.label == one.label] or same

@@ -41,6 +41,15 @@ def is_read_too_early(node: ast.expr, scope: Scope, home: Scope, bindings: Itera
     return first is not None and _is_before(first, given, home)
 
 
+def is_given_before_run(scope: Scope, home: Scope, nodes: Iterable[ast.AST]) -> bool:
+    """Return whether some values of ``home`` have been computed before a function inside it, in which ``scope`` lies, may run."""
+    inner = _find_inner_scope(scope, home)
+    if inner is None or not isinstance(inner.node, _DEFINITIONS):
+        return False
+    first = _find_first_runs(home).get(inner.node.name)
+    return first is not None and all(_find_end(node) <= first for node in nodes)
+
+
 def runs_once(call: ast.Call, scope: Scope) -> bool:
     """Return whether a call is all that a statement does, or what that is given, and stands in no loop."""
     around, statement = find_surroundings(call, scope)

@@ -1,0 +1,237 @@
+"""Which values a name may hold where it is read, and under which tests a value that was there before is still there."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable
+
+from npuprof.model import Record
+from npuprof.scripts.reading.order import LEAVING, is_main_test, leaves_block
+from npuprof.scripts.reading.terms import format_expression, write_source
+
+#: The values that may be there, each with the tests that it has come through; None where nothing runs.
+State = dict[ast.expr, tuple[str, ...]]
+Fold = Callable[[ast.expr], bool | None]
+
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+#: What stands for a value that no expression shows: of a loop, a ``with``, an unpacked tuple.
+UNSEEN = ast.Constant(None)
+
+
+#: The test that what only the handler of an error gives stands under.
+_CAUGHT = "an error is caught"
+
+
+class Reaching(Record):
+    """A value that a name may hold where it is read; ``tests`` hold where it has not been replaced since.
+
+    ``alone`` says that it holds nothing else there, unless an error was caught.
+    """
+
+    value: ast.expr
+    tests: tuple[str, ...]
+    alone: bool
+
+
+class _ArrivalError(Exception):
+    """The place has been reached."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+
+
+def list_reaching_values(body: Iterable[ast.stmt], name: str, place: ast.expr | None, fold: Fold) -> list[Reaching] | None:
+    """Return what a name, or one with dots, may hold where ``place`` reads it, of what the statements of one scope give it.
+
+    Without a place it is what it may hold behind all of them. None where the place is not there.
+    ``fold`` tells whether a test always or never holds. A value is told without the tests it is given under, but with those that
+    stand for its not being replaced.
+    """
+    reader = _Reader(name, place, fold)
+    try:
+        state = reader.run(body, {})
+    except _ArrivalError as found:
+        state = found.state
+    else:
+        if place is not None:
+            return None
+        for more in reader.left:
+            state = _join(state, more)
+    usual = [value for value, tests in (state or {}).items() if _CAUGHT not in tests]
+    return [Reaching(value, tests, usual == [value]) for value, tests in (state or {}).items()]
+
+
+class _Reader:
+    def __init__(self, name: str, place: ast.expr | None, fold: Fold) -> None:
+        self.name = name
+        self.place = place
+        self.fold = fold
+        self.left: list[State] = []  #: what returns take along
+        self.breaks: list[list[State]] = []
+
+    def run(self, body: Iterable[ast.stmt], state: State | None) -> State | None:
+        for statement in body:
+            if state is None:
+                return None  # never runs, or after what only another turn can reach
+            state = self._step(statement, state)
+        return state
+
+    def _step(self, statement: ast.stmt, state: State) -> State | None:
+        if isinstance(statement, _DEFINITIONS):
+            return {UNSEEN: ()} if statement.name == self.name else state
+        if isinstance(statement, ast.If):
+            return self._choose(statement, state)
+        if isinstance(statement, (ast.For, ast.AsyncFor, ast.While)):
+            return self._turn(statement, state)
+        if isinstance(statement, (ast.With, ast.AsyncWith)):
+            for item in statement.items:
+                state = self._read(item.context_expr, state)
+                if item.optional_vars is not None and self._is_named_in(item.optional_vars):
+                    state = {UNSEEN: ()}
+            return self.run(statement.body, state)
+        if isinstance(statement, ast.Try) or type(statement).__name__ == "TryStar":
+            return self._attempt(statement, state)  # type: ignore[arg-type]
+        if isinstance(statement, ast.Match):
+            state = self._read(statement.subject, state)
+            ends = [self.run(case.body, dict(state)) for case in statement.cases]
+            return _join_all([state, *ends])
+        for child in ast.iter_child_nodes(statement):
+            if isinstance(child, ast.expr):
+                state = self._read(child, state)
+        state = self._assign(statement, state)
+        if isinstance(statement, LEAVING) or leaves_block([statement]):
+            if isinstance(statement, ast.Return):
+                self.left.append(state)
+            elif isinstance(statement, (ast.Break, ast.Continue)) and self.breaks:
+                self.breaks[-1].append(state)
+            return None
+        return state
+
+    def _read(self, node: ast.expr, state: State) -> State:
+        """Look for the place in an expression, and for names that it gives values."""
+        if self.place is not None and _lies_in(self.place, node) and any(one is self.place for one in ast.walk(node)):
+            raise _ArrivalError(state)
+        for one in ast.walk(node):
+            if isinstance(one, ast.NamedExpr) and one.target.id == self.name:
+                state = {one.value: ()}
+        return state
+
+    def _assign(self, statement: ast.stmt, state: State) -> State:
+        if isinstance(statement, ast.Assign):
+            for target in statement.targets:
+                if write_source(target) == self.name:
+                    state = {statement.value: ()}
+                elif isinstance(target, (ast.Tuple, ast.List)) and self._is_named_in(target):
+                    state = {self._unpack(target, statement.value): ()}
+        elif isinstance(statement, ast.AnnAssign):
+            if statement.value is not None and write_source(statement.target) == self.name:
+                state = {statement.value: ()}
+        elif isinstance(statement, ast.AugAssign):
+            if write_source(statement.target) == self.name:
+                state = {UNSEEN: ()}
+        elif isinstance(statement, (ast.Import, ast.ImportFrom)):
+            if any((alias.asname or alias.name).partition(".")[0] == self.name for alias in statement.names):
+                state = {UNSEEN: ()}
+        elif isinstance(statement, ast.Delete) and any(self._is_named_in(target) for target in statement.targets):
+            state = {}
+        return state
+
+    def _unpack(self, target: ast.Tuple | ast.List, value: ast.expr) -> ast.expr:
+        """Return which of the values of a tuple the name gets."""
+        if not isinstance(value, (ast.Tuple, ast.List)) or len(value.elts) != len(target.elts):
+            return UNSEEN
+        if any(isinstance(one, ast.Starred) for one in (*target.elts, *value.elts)):
+            return UNSEEN
+        return next((one for inner, one in zip(target.elts, value.elts, strict=True) if write_source(inner) == self.name), UNSEEN)
+
+    def _is_named_in(self, target: ast.expr) -> bool:
+        return any(write_source(one) == self.name for one in ast.walk(target) if isinstance(one, (ast.Name, ast.Attribute)))
+
+    def _choose(self, statement: ast.If, state: State) -> State | None:
+        state = self._read(statement.test, state)
+        truth = True if is_main_test(statement.test) else self.fold(statement.test)
+        if truth is not None and self.place is not None and _lies_in(self.place, (statement.orelse if truth else statement.body)):
+            truth = None  # it is asked for what never runs
+        if truth is not None:
+            return self.run(statement.body if truth else statement.orelse, state)
+        text = format_expression(statement.test)
+        ways = self.run(statement.body, dict(state)), self.run(statement.orelse, dict(state))
+        return _join(*ways, dict.fromkeys(state, (text, f"not ({text})")))
+
+    def _turn(self, statement: ast.For | ast.AsyncFor | ast.While, state: State) -> State | None:
+        """Go through a loop twice, since what a turn leaves is there in the next."""
+        state = self._read(statement.test if isinstance(statement, ast.While) else statement.iter, state)
+        within = self.place is not None and _lies_in(self.place, statement.body)
+        self.breaks.append([])
+        before: State | None = state
+        for last in (False, True):
+            if not isinstance(statement, ast.While) and self._is_named_in(statement.target):
+                before = {UNSEEN: ()}
+            try:
+                after = self.run(statement.body, dict(before or {}))
+            except _ArrivalError:
+                if last or not within:
+                    raise
+                after = self._run_past(statement.body, dict(before or {}))
+            before = _join_all([before, after, *self.breaks[-1]])
+        self.breaks.pop()
+        return self.run(statement.orelse, before)
+
+    def _run_past(self, body: list[ast.stmt], state: State) -> State | None:
+        """Run a body to its end, although the place lies in it."""
+        place, self.place = self.place, None
+        try:
+            return self.run(body, state)
+        finally:
+            self.place = place
+
+    def _attempt(self, statement: ast.Try, state: State) -> State | None:
+        """Go through a ``try``, as one that raises nothing; a handler may find what was there before any of the statements."""
+        after: State | None = dict(state)
+        seen: list[State | None] = [after]
+        for one in statement.body:
+            if after is None:
+                break
+            after = self._step(one, after)
+            seen.append(after)
+        if after is not None:
+            after = self.run(statement.orelse, after)
+        caught = _join_all(seen) or {}
+        for handler in statement.handlers:
+            end = self.run(handler.body, dict(caught))
+            if end is not None and after is None:
+                after = end
+            elif end is not None:
+                after = {**{value: (*tests, _CAUGHT) for value, tests in end.items() if value not in caught}, **(after or {})}
+        return self.run(statement.finalbody, after) if statement.finalbody else after
+
+
+def _lies_in(place: ast.expr, part: ast.expr | list[ast.stmt]) -> bool:
+    nodes = part if isinstance(part, list) else [part]
+    if not nodes or not hasattr(nodes[0], "lineno"):
+        return False
+    start = nodes[0].lineno, nodes[0].col_offset
+    end = nodes[-1].end_lineno, nodes[-1].end_col_offset
+    return start <= (place.lineno, place.col_offset) < end
+
+
+def _join_all(states: Iterable[State | None]) -> State | None:
+    result: State | None = None
+    for state in states:
+        result = _join(result, state)
+    return result
+
+
+def _join(one: State | None, other: State | None, tests: dict[ast.expr, tuple[str, str]] | None = None) -> State | None:
+    """Return what may be there behind two ways that come together.
+
+    ``tests`` are those of the two ways for each value that was there before: one that only one way has left there stands under its test.
+    """
+    if one is None or other is None:
+        return other if one is None else one
+    result = {value: min(one[value], other[value], key=len) for value in one if value in other}
+    for number, (state, beside) in enumerate(((one, other), (other, one))):
+        for value, come in state.items():
+            if value not in beside:
+                result[value] = (*come, tests[value][number]) if tests and value in tests else come
+    return result
