@@ -28,6 +28,36 @@ def get_config(precision="allow_fp32_to_fp16", timeout=None):
         custom_op.parameter_map["hccl_timeout"].i = timeout
     return config
 """
+MAKER = """\
+import tensorflow as tf
+from npu_bridge.npu_init import *
+class Base(object):
+    GRAPH = 0
+    def __init__(self, mode="force_fp32"):
+        self.mode = mode
+class Maker(Base):
+    def build(self):
+        config = tf.ConfigProto()
+        op = config.graph_options.rewrite_options.custom_optimizers.add()
+        op.name = "NpuOptimizer"
+        op.parameter_map["precision_mode"].s = tf.compat.as_bytes(self.mode)
+        return config
+    @staticmethod
+    def plain():
+        return Maker("force_fp16").build()
+class Holder:
+    def __init__(self, mode, debug=False):
+        self.config = tf.ConfigProto()
+        self.op = self.config.graph_options.rewrite_options.custom_optimizers.add()
+        self.op.name = "NpuOptimizer"
+        self.op.parameter_map["precision_mode"].s = tf.compat.as_bytes(mode)
+        if debug:
+            self.op.parameter_map["op_debug_level"].i = 1
+    def wait(self, seconds):
+        self.op.parameter_map["hccl_timeout"].i = seconds
+    def get(self):
+        return self.config
+"""
 FILL = 'def fill(op, mode="force_fp16"):\n    op.parameter_map["precision_mode"].s = tf.compat.as_bytes(mode)\n'
 SET = f'{HEAD}custom_op.parameter_map["precision_mode"].s = tf.compat.as_bytes(PRECISION)\n'
 MIX, FP32 = {"precision_mode": "allow_mix_precision"}, {"precision_mode": "force_fp32"}
@@ -40,6 +70,48 @@ def read_tree(folder: Path, files: dict[str, str], script: str = "train.py", fol
     path = str(folder / script)
     data = (folder / script).read_bytes()
     return [draft.settings for draft in build_drafts(import_script(path, data, modules=modules)) if draft.settings]
+
+
+@pytest.mark.parametrize(
+    ("imported", "text", "settings"),
+    [
+        ("from a.npu import Maker", "tf.Session(config=Maker('allow_mix_precision').build())", [MIX]),
+        ("import a.npu", "tf.Session(config=a.npu.Maker().build())", [FP32]),
+        ("from a import npu as tools", "maker = tools.Maker(mode='allow_mix_precision')\ntf.Session(config=maker.build())", [MIX]),
+        ("from a.npu import *", "with tf.Session(config=Maker.plain()) as sess:\n    pass", [{"precision_mode": "force_fp16"}]),
+        ("from a.npu import Maker as M", "class Mine(M):\n    pass\ntf.Session(config=Mine('allow_mix_precision').build())", [MIX]),
+        (
+            "from a.npu import Maker",
+            "class Mine(Maker):\n    def __init__(self):\n        super().__init__('allow_mix_precision')\ntf.Session(config=Mine().build())",
+            [MIX],
+        ),
+        ("from a.npu import Holder", "tf.Session(config=Holder('allow_mix_precision').config)", [MIX]),
+        ("from a.npu import Holder", "held = Holder('force_fp32', True)\ntf.Session(config=held.get())", [FP32 | {"op_debug_level": 1}]),
+        (
+            "from a.npu import Holder",
+            "held = Holder('force_fp32')\nheld.wait(600)\ntf.Session(config=held.get())",
+            [FP32 | {"hccl_timeout": 600}],
+        ),
+        (
+            "from a.npu import Holder",
+            "a = Holder('force_fp32')\nb = Holder('allow_mix_precision')\ntf.Session(config=a.get())\ntf.Session(config=b.get())",
+            [FP32, MIX],
+        ),
+        (
+            "from a.npu import Holder",
+            "class Net:\n    def __init__(self):\n        self.npu = Holder('force_fp32')\n        self.npu.wait(7)\n    def run(self):\n        tf.Session(config=self.npu.get())\nNet().run()",
+            [FP32 | {"hccl_timeout": 7}],
+        ),
+        ("from a.npu import Maker", "maker = Maker(FLAGS.mode)\ntf.Session(config=maker.build())", []),
+        ("from a.npu import Maker", "maker = Maker()\nmaker.mode = FLAGS.mode\ntf.Session(config=maker.build())", []),
+        ("from a.npu import Maker", "@FLAGS.register\nclass Mine(Maker):\n    pass\ntf.Session(config=Mine().build())", []),
+    ],
+)
+def test_what_an_object_of_a_class_of_another_file_sets_is_of_the_script(
+    imported: str, text: str, settings: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    files = {"train.py": f"import tensorflow as tf\n{imported}\n{text}\n", "a/__init__.py": "", "a/npu.py": MAKER}
+    assert read_tree(tmp_path, files) == settings
 
 
 @pytest.mark.parametrize(

@@ -308,10 +308,10 @@ REFUSED: dict[str, tuple[str, str]] = {
         "Nothing would be left",
     ),
     "an argument by position": (f'{HEAD}NPURunConfig(10, precision_mode="force_fp16")\n', "by position"),
-    "arguments from a table": (f'{HEAD}given = {{"precision_mode": "force_fp16"}}\nNPURunConfig(**given)\n', "from elsewhere"),
+    "arguments from a table": (f'{HEAD}given = {{"precision_mode": "force_fp16"}}\nNPURunConfig(**given)\n', "made elsewhere"),
     "an object that is used elsewhere": (
         f'{HEAD}dump = DumpConfig(enable_dump=True, dump_path="/d")\nNPURunConfig(dump_config=dump)\nprint(dump)\n',
-        "given by position, or from elsewhere",
+        "given by position, made elsewhere, or given to others",
     ),
     "half of an object": (
         f"{HEAD}NPURunConfig(dump_config=DumpConfig(enable_dump=True, dump_path=FLAGS.a))\n",

@@ -25,6 +25,8 @@ def build_variants(
     taken: dict[str, list[Draft]] = {}
     for variants in families.values():
         groups = [group for group in layout.groups if _has_any(group, variants)]
+        if not groups:
+            continue  # what they set belongs to other files, which call it
         drafts = []
         for at, variant in enumerate(variants):
             parts = [_select(group, variant, at == 0) for group in groups]

@@ -15,11 +15,13 @@ from npuprof.scripts.reading import global_options
 from npuprof.scripts.reading.arguments import bind_call_arguments
 from npuprof.scripts.reading.found import Branch, Followed
 from npuprof.scripts.reading.hot import SURFACES, find_hot_lines
-from npuprof.scripts.reading.modules import Home, Module, Modules, list_functions
+from npuprof.scripts.reading.lineages import get_first_parameter
+from npuprof.scripts.reading.methods import Entered, find_function, find_method
+from npuprof.scripts.reading.modules import Home, Module, Modules, list_functions, list_methods
 from npuprof.scripts.reading.option_names import find_options_names
 from npuprof.scripts.reading.scopes import Function, Scope
 from npuprof.scripts.reading.source import Script
-from npuprof.scripts.reading.terms import name_callee
+from npuprof.scripts.reading.terms import format_expression, name_callee
 from npuprof.scripts.reading.walk import Walk
 
 TYPE_CHECKING = False
@@ -63,7 +65,7 @@ def _list_supplied_names(path: str, data: bytes, modules: Modules, mentions: Men
     for imported in modules.list_imported(path, data):
         if modules.supplies(imported, mentions) and (module := modules.load(imported)):
             _find_supplied(module, mentions)
-            called |= {*(module.functions or ()), *module.passed}
+            called |= {*(module.functions or ()), *module.classes, *(one.name for one in module.methods), *module.passed} - {"__init__"}
             options |= module.options
     if (not called and not options) or b" as " not in data:
         return called, options
@@ -85,7 +87,7 @@ def _find_supplied(module: Module, mentions: Mentions) -> None:
     module.hot = find_hot_lines(module.script, called, options)
     if options or "global_options" in module.script.text:
         module.hot = sorted({*module.hot, *_find_lines_on_parameters(module)})
-    module.functions = _select_setting(module, called)
+    _select_setting(module, called)
     text = module.script.text
     words = set(_WORD.findall(text))
     module.passed = called if "import *" in text else called & words
@@ -103,28 +105,43 @@ def _find_lines_on_parameters(module: Module) -> Iterator[int]:
                 yield number
 
 
-def _select_setting(module: Module, called: set[str]) -> dict[str, Function]:
-    """Return the functions of a module in whose lines something can be set, or that call such functions."""
-    every = list_functions(module)
+def _select_setting(module: Module, called: set[str]) -> None:
+    """Choose the functions and methods of a module in whose lines something can be set, or that call such functions."""
+    methods = list_methods(module)
+    plain = list_functions(module)
+    every = [*plain.values(), *methods]
     hot = set(module.hot)
-    words = {name: _collect_words(module, function) for name, function in every.items()}
+    words = {function: _collect_words(module, function) for function in every}
     chosen = {
-        name
-        for name, function in every.items()
-        if not hot.isdisjoint(range(function.lineno, (function.end_lineno or function.lineno) + 1)) or words[name] & called
+        function
+        for function in every
+        if not hot.isdisjoint(range(function.lineno, (function.end_lineno or function.lineno) + 1)) or words[function] & called
     }
+    callers: dict[str, list[Function]] = {}
+    names = {_name_called(function, methods) for function in every}
+    for function in every:
+        for word in words[function] & names:
+            callers.setdefault(word, []).append(function)
     waiting = list(chosen)
-    callers: dict[str, list[str]] = {}
-    for name in every:
-        for word in words[name] & every.keys():
-            callers.setdefault(word, []).append(name)
     while waiting:
-        for name in callers.get(waiting.pop(), ()):
-            if name not in chosen:
-                chosen.add(name)
-                waiting.append(name)
-    module.hot = sorted(hot | {at for at, line in enumerate(module.script.lines, 1) if chosen & set(_WORD.findall(line))})
-    return {name: every[name] for name in every if name in chosen}
+        for function in callers.get(_name_called(waiting.pop(), methods), ()):
+            if function not in chosen:
+                chosen.add(function)
+                waiting.append(function)
+    module.methods = frozenset(one for one in methods if one in chosen)
+    module.functions = {name: function for name, function in plain.items() if function in chosen}
+    classes = {methods[one].name for one in module.methods}
+    for cls in dict.fromkeys(methods.values()):  # those above stand further up, or come from elsewhere
+        if any(format_expression(base).rpartition(".")[2] in (*classes, *called) for base in cls.bases):
+            classes.add(cls.name)
+    module.classes = frozenset(classes)
+    wanted = {*(one.name for one in chosen), *classes} - {"__init__"}
+    module.hot = sorted(hot | {at for at, line in enumerate(module.script.lines, 1) if wanted & set(_WORD.findall(line))})
+
+
+def _name_called(function: Function, methods: dict[Function, ast.ClassDef]) -> str:
+    """Return the name in a call that enters a function: that of its class, if it is what makes objects."""
+    return methods[function].name if function.name == "__init__" and function in methods else function.name
 
 
 def _collect_words(module: Module, function: Function) -> set[str]:
@@ -150,30 +167,29 @@ def handle_statement(walk: Walk, statement: ast.stmt, expressions: list[ast.expr
         if isinstance(expression, (ast.Constant, ast.Name)) or not walk.is_hot(expression):
             continue
         for node in ast.walk(expression):
-            if isinstance(node, ast.Call) and (called := _find_called(walk, node, scope)):
-                _follow_call(walk, node, *called, scope, branches)
+            if isinstance(node, ast.Call) and (entered := _find_entered(walk, node, statement, scope)):
+                _follow_call(walk, node, entered, scope, branches)
 
 
-def _find_called(walk: Walk, call: ast.Call, scope: Scope) -> tuple[Module, Function] | None:
+def _find_entered(walk: Walk, call: ast.Call, statement: ast.stmt, scope: Scope) -> Entered | None:
     """Return the function of another file that a call enters, from within such a function one of its own file too."""
     home = scope.home
     if not isinstance(home, Home):
         return None
-    if isinstance(call.func, ast.Name):
-        found = scope.resolve_name(call.func.id)
-    else:
-        found = home.find_attribute(call.func, scope) if isinstance(call.func, ast.Attribute) else None
-    function = found[1][0].node if found and len(found[1]) == 1 else None
-    if not found or not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) or not isinstance(found[0].home, Home):
+    entered = find_function(call, scope) or find_method(call, statement, scope)
+    if entered is None or (entered.scope.home is home and walk.caller is None) or not isinstance(entered.scope.home, Home):
         return None
-    if not isinstance(found[0].node, ast.Module) or (found[0].home is home and walk.caller is None):
+    module = home.modules.load(entered.scope.home.path)
+    if module is None:
         return None
-    module = home.modules.load(found[0].home.path)
-    return (module, function) if module is not None and function.name in (module.functions or ()) else None
+    known = (module.functions or {}).get(entered.function.name) is entered.function or entered.function in module.methods
+    return entered._replace(module=module) if known else None
 
 
-def _follow_call(walk: Walk, call: ast.Call, module: Module, function: Function, scope: Scope, branches: tuple[Branch, ...]) -> None:
+def _follow_call(walk: Walk, call: ast.Call, entered: Entered, scope: Scope, branches: tuple[Branch, ...]) -> None:
     """Read what a call sets, and add it to what the walk has found."""
+    module, function = entered.module, entered.function
+    assert module is not None
     mark = module.path, function.lineno
     if mark in walk.stack or len(walk.stack) >= _DEEPEST:
         return
@@ -184,8 +200,12 @@ def _follow_call(walk: Walk, call: ast.Call, module: Module, function: Function,
     walk.follows += 1
     before = len(walk.sites)
     outer = module.scope.with_label(f"{scope.name}@{call.lineno}.{call.col_offset}", _list_own_rebound(module))
+    if isinstance(entered.scope.node, ast.ClassDef):
+        outer = Scope(entered.scope.node, outer)
     inside = Scope(function, outer)
-    bound = bind_call_arguments(function, inside, call, scope)
+    bound = bind_call_arguments(function, inside, entered.call, scope) or {}
+    if entered.owner is not None:
+        bound[get_first_parameter(function)] = entered.owner
     called = Walk(module.script, module.hot, _choose_handlers(module), module.home)
     called.stack = (*walk.stack, mark)
     called.walk_called(function, inside.with_bound(bound) if bound else inside, branches, walk)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 
+from npuprof.model import Record
 from npuprof.scripts.reading.arguments import bind_call_arguments
-from npuprof.scripts.reading.scopes import Binding, Function, Scope
+from npuprof.scripts.reading.scopes import Binding, Function, Scope, iterate_statements
 from npuprof.scripts.reading.terms import format_expression, name_callee
 
 TYPE_CHECKING = False
@@ -51,6 +52,57 @@ def find_class(node: ast.expr, scope: Scope) -> Scope | None:
     only: list[Binding] = found[1] if found else []
     inner = only[0].node if len(only) == 1 else None
     return Scope(inner, found[0]) if found and isinstance(inner, ast.ClassDef) else None
+
+
+class MadeObject(Record):
+    """An object of a class of the script: its class, the call that makes it, and where that stands; no call is known of ``self``."""
+
+    cls: Scope
+    call: ast.Call | None = None
+    where: Scope | None = None
+
+
+def find_made(node: ast.expr, scope: Scope) -> MadeObject | None:
+    """Return the one object that an expression is: what a call makes, a name or an attribute that is given it, or ``self``."""
+    if isinstance(node, ast.Call):
+        cls = find_class(node.func, scope)
+        return MadeObject(cls, node, scope) if cls is not None else None
+    if isinstance(node, ast.Attribute):
+        return _find_made_attribute(node, scope)
+    if not isinstance(node, ast.Name):
+        return None
+    if node.id in scope.bound:
+        return find_made(*scope.bound[node.id])
+    if (around := find_class_of_method(scope)) is not None and get_first_parameter(scope.node) == node.id:  # type: ignore[arg-type]
+        return MadeObject(around)
+    found = scope.resolve_name(node.id)
+    value = found[1][0].node if found and len(found[1]) == 1 and found[1][0].kind == "assign" else None
+    if found is None or not isinstance(value, ast.Call) or found[0].is_aliased(node.id):
+        return None
+    return find_made(value, found[0])
+
+
+def _find_made_attribute(node: ast.Attribute, scope: Scope) -> MadeObject | None:
+    """Return the object that the methods of a class give an attribute of ``self``, in one place."""
+    cls = find_class_of_method(scope)
+    if cls is None or not isinstance(node.value, ast.Name) or node.value.id != get_first_parameter(scope.node):  # type: ignore[arg-type]
+        return None
+    given: list[tuple[ast.expr, Scope]] = []
+    for function in cls.node.body:
+        for one in iterate_statements(function.body) if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) else ():
+            targets = one.targets if isinstance(one, ast.Assign) else [getattr(one, "target", None)]
+            if any(isinstance(target, ast.Attribute) and target.attr == node.attr for target in targets):
+                given.append((getattr(one, "value", None) or node, Scope(function, cls)))  # type: ignore[arg-type]
+    return find_made(*given[0]) if len(given) == 1 and isinstance(given[0][0], ast.Call) else None
+
+
+def find_class_of_method(scope: Scope) -> Scope | None:
+    """Return the class that a function is a method of, by its object; None for others."""
+    cls = scope.outer
+    if not isinstance(scope.node, (ast.FunctionDef, ast.AsyncFunctionDef)) or cls is None or not isinstance(cls.node, ast.ClassDef):
+        return None
+    plain = all(not isinstance(one, ast.Name) or one.id not in ("staticmethod", "classmethod") for one in scope.node.decorator_list)
+    return cls if plain and scope.list_binding_kinds(get_first_parameter(scope.node)) == {"parameter"} else None
 
 
 def find_module(scope: Scope) -> Scope:

@@ -41,11 +41,12 @@ Kept = TypeVar("Kept")
 class Module:
     """One file that others import: its text, its tree as the scope of its names.
 
-    ``hot`` are the lines that can matter, ``functions`` those that can set something, ``passed`` the names of such functions that it
-    imports, ``options`` those that stand for the options of TensorFlow 2: they are filled in by who knows what that is.
+    ``hot`` are the lines that can matter, ``functions`` those that can set something, ``methods`` such of its classes, ``classes`` those
+    that have any, ``passed`` the names of such functions and classes that it imports, ``options`` those that stand for the options of
+    TensorFlow 2: they are filled in by who knows what that is.
     """
 
-    __slots__ = ("functions", "home", "hot", "options", "passed", "path", "scope", "script")
+    __slots__ = ("classes", "functions", "home", "hot", "methods", "options", "passed", "path", "scope", "script")
 
     def __init__(self, script: Script, home: Home) -> None:
         assert script.tree is not None
@@ -55,6 +56,8 @@ class Module:
         self.scope = open_module_scope(script, home)
         self.hot: list[int] = []
         self.functions: dict[str, Function] | None = None
+        self.methods: frozenset[Function] = frozenset()
+        self.classes: frozenset[str] = frozenset()
         self.passed: set[str] = set()
         self.options: set[str] = set()
 
@@ -280,6 +283,13 @@ def open_module_scope(script: Script, home: ModuleHome | None) -> Scope:
     scope.rebound = find_rebound_names(script.text, home is not None)
     scope.bound["__file__"] = ast.Constant(f"{HERE}./{posixpath.basename(script.path.replace(chr(92), '/'))}"), scope
     return scope
+
+
+def list_methods(module: Module) -> dict[Function, ast.ClassDef]:
+    """Return the functions of the classes that a module has by themselves, each with its class."""
+    assert module.script.tree is not None
+    classes = [one for one in iterate_statements(module.script.tree.body) if isinstance(one, ast.ClassDef)]
+    return {one: cls for cls in classes for one in cls.body if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))}
 
 
 def list_functions(module: Module) -> dict[str, Function]:

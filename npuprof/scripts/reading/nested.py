@@ -151,14 +151,14 @@ def _iterate_named(walk: Walk, name: ast.Name, scope: Scope) -> Iterator[_Value]
         return
     given = [one.node for one in bindings if one.kind == "assign" and isinstance(one.node, ast.expr)]
     fold = functools.partial(walk.fold_test, scope=home)
-    called, body = bindings[0].name if bindings else name.id, home.node.body
-    reaching = list_reaching_values(body, called, name, fold) if home.node is scope.node else None
+    called = bindings[0].name if bindings else name.id
+    reaching = list_reaching_values(home, called, name, fold) if home.node is scope.node else None
     if reaching is not None:
         kept = [one.value for one in reaching]
         replaced: set[Spot] = walk.facts.setdefault("replaced", set())
         replaced |= {(home.file, one.lineno, one.col_offset) for one in given if one not in kept}
     elif is_given_before_run(scope, home, given):
-        reaching = list_reaching_values(body, called, None, fold) or []
+        reaching = list_reaching_values(home, called, None, fold) or []
     if reaching is not None:
         yield from (_Value(one.value, home, one.tests, one.alone) for one in reaching if one.value in given)
     else:  # it is read by a function that runs nobody can tell when
@@ -170,11 +170,11 @@ def _iterate_attribute(walk: Walk, value: ast.Attribute, scope: Scope) -> Iterat
     text = write_source(value)
     nodes = walk.find_attribute_values(text)
     fold = functools.partial(walk.fold_test, scope=scope)
-    reaching = list_reaching_values(scope.node.body, text, value, fold) if len(nodes) > 1 else None
+    reaching = list_reaching_values(scope, text, value, fold) if len(nodes) > 1 else None
     around = scope.outer.node.body if scope.outer is not None else []
     giving = [one for one in around if isinstance(one, ast.FunctionDef) and any(map(functools.partial(_holds, one), nodes))]
     if not reaching and len(nodes) > 1 and len(giving) == 1:  # the others are of other classes
-        reaching = list_reaching_values(giving[0].body, text, None, fold)
+        reaching = list_reaching_values(Scope(giving[0], scope.outer), text, None, fold)
     if reaching:
         yield from (_Value(one.value, scope, one.tests, one.alone) for one in reaching if one.value in nodes)
     else:

@@ -16,6 +16,7 @@ from npuprof.scripts.reading.lineages import (
     find_class,
     find_init,
     find_init_call,
+    find_made,
     find_module,
     get_first_parameter,
     list_class_line,
@@ -111,6 +112,9 @@ def fold_object_attribute(node: ast.Attribute, scope: Scope, fold: Fold) -> Any:
     """Return what an attribute of an object always is. Raises Unknown, with a text where there is more to say than its name."""
     if node.attr == "value" and isinstance(node.value, ast.Attribute) and (member := _find_member(node.value, scope)):
         return fold(*member)
+    if isinstance(node.value, ast.Name) and scope.label and node.value.id in scope.bound:  # the object that a call is of
+        expression, caller = scope.bound[node.value.id]
+        return _fold_of_owner(ast.copy_location(ast.Attribute(expression, node.attr, ast.Load()), node), caller, fold)
     if not isinstance(node.value, ast.Name) or scope.label:
         raise Unknown("")
     if around := _find_class_around(node.value.id, scope):
@@ -122,6 +126,16 @@ def fold_object_attribute(node: ast.Attribute, scope: Scope, fold: Fold) -> Any:
         return _fold_of_class(owner[0], node, scope, owner[1:], fold)
     if cls := find_class(node.value, scope):  # what its objects have is not its own
         return _fold_of_class(cls, node, scope, None, fold, with_objects=False)
+    raise Unknown("")
+
+
+def _fold_of_owner(node: ast.Attribute, scope: Scope, fold: Fold) -> Any:
+    """Return what an attribute of the object of a call is, in the words of the script that makes the call. Raises Unknown."""
+    made = find_made(node.value, scope)
+    if made is not None and made.call is not None and made.where is not None:
+        return _fold_of_class(made.cls, node, made.where, (made.call, made.where), fold)
+    if isinstance(node.value, ast.Name):
+        return fold_object_attribute(node, scope, fold)
     raise Unknown("")
 
 

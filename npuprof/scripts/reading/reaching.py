@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left
 from collections.abc import Callable, Iterable
 
 from npuprof.model import Record
 from npuprof.scripts.reading.order import LEAVING, is_main_test, leaves_block
+from npuprof.scripts.reading.scopes import Scope, iterate_statements
 from npuprof.scripts.reading.terms import format_expression, write_source
 
 #: The values that may be there, each with the tests that it has come through; None where nothing runs.
@@ -33,47 +35,73 @@ class Reaching(Record):
     alone: bool
 
 
-class _ArrivalError(Exception):
-    """The place has been reached."""
-
-    def __init__(self, state: State) -> None:
-        self.state = state
-
-
-def list_reaching_values(body: Iterable[ast.stmt], name: str, place: ast.expr | None, fold: Fold) -> list[Reaching] | None:
-    """Return what a name, or one with dots, may hold where ``place`` reads it, of what the statements of one scope give it.
+def list_reaching_values(scope: Scope, name: str, place: ast.expr | None, fold: Fold) -> list[Reaching] | None:
+    """Return what a name, or one with dots, may hold where ``place`` reads it, of what the statements of its scope give it.
 
     Without a place it is what it may hold behind all of them. None where the place is not there.
     ``fold`` tells whether a test always or never holds. A value is told without the tests it is given under, but with those that
     stand for its not being replaced.
     """
-    reader = _Reader(name, place, fold)
-    try:
-        state = reader.run(body, {})
-    except _ArrivalError as found:
-        state = found.state
-    else:
-        if place is not None:
-            return None
-        for more in reader.left:
-            state = _join(state, more)
-    usual = [value for value, tests in (state or {}).items() if _CAUGHT not in tests]
-    return [Reaching(value, tests, usual == [value]) for value, tests in (state or {}).items()]
+    shared = not scope.label and (isinstance(scope.node, ast.Module) or not scope.bound)  # tests hold alike for all who ask
+    known: dict[str, _Reader] = scope.memo.setdefault("readers", {}) if shared else {}
+    if name not in known:
+        lines = _find_lines(scope)
+        known[name] = _Reader(name, fold, sorted({*lines.get(name.rpartition(".")[2], ()), *lines.get("", ())}))
+        known[name].run_all(scope.node.body)
+    state = known[name].last if place is None else known[name].seen.get(place)
+    if state is None:
+        return None
+    usual = [value for value, tests in state.items() if _CAUGHT not in tests]
+    return [Reaching(value, tests, usual == [value]) for value, tests in state.items()]
+
+
+def _find_lines(scope: Scope) -> dict[str, list[int]]:
+    """Return in which lines of a scope each name stands, those of attributes too, and under an empty one what leaves a block."""
+    known: dict[str, list[int]] | None = scope.memo.get("lines of names")
+    if known is None:
+        known = scope.memo["lines of names"] = {}
+        for statement in iterate_statements(scope.node.body):
+            if isinstance(statement, _DEFINITIONS):
+                known.setdefault(statement.name, []).append(statement.lineno)
+                continue
+            if leaves_block([statement]):
+                known.setdefault("", []).append(statement.lineno)
+            inner = (ast.stmt, ast.excepthandler, ast.match_case)
+            for part in (one for one in ast.iter_child_nodes(statement) if not isinstance(one, inner)):
+                for node in ast.walk(part):
+                    if isinstance(node, ast.Name):
+                        known.setdefault(node.id, []).append(node.lineno)
+                    elif isinstance(node, ast.Attribute):
+                        known.setdefault(node.attr, []).append(node.end_lineno or node.lineno)
+                    elif isinstance(node, ast.alias):
+                        known.setdefault((node.asname or node.name).partition(".")[0], []).append(statement.lineno)
+    return known
 
 
 class _Reader:
-    def __init__(self, name: str, place: ast.expr | None, fold: Fold) -> None:
+    """A way through the statements of a scope; ``lines`` are those that matter, in order."""
+
+    def __init__(self, name: str, fold: Fold, lines: list[int]) -> None:
         self.name = name
-        self.place = place
         self.fold = fold
+        self.lines = lines
+        self.seen: dict[ast.expr, State] = {}  #: what there may be at each place that reads the name
+        self.last: State = {}
         self.left: list[State] = []  #: what returns take along
         self.breaks: list[list[State]] = []
 
+    def run_all(self, body: list[ast.stmt]) -> None:
+        """Go through all statements."""
+        self.last = _join_all([self.run(body, {}), *self.left]) or {}
+
     def run(self, body: Iterable[ast.stmt], state: State | None) -> State | None:
+        """Go through some statements one after the other."""
         for statement in body:
             if state is None:
                 return None  # never runs, or after what only another turn can reach
-            state = self._step(statement, state)
+            at = bisect_left(self.lines, statement.lineno)
+            if at < len(self.lines) and self.lines[at] <= (statement.end_lineno or statement.lineno):
+                state = self._step(statement, state)
         return state
 
     def _step(self, statement: ast.stmt, state: State) -> State | None:
@@ -108,26 +136,28 @@ class _Reader:
         return state
 
     def _read(self, node: ast.expr, state: State) -> State:
-        """Look for the place in an expression, and for names that it gives values."""
-        if self.place is not None and _lies_in(self.place, node) and any(one is self.place for one in ast.walk(node)):
-            raise _ArrivalError(state)
-        for one in ast.walk(node):
-            if isinstance(one, ast.NamedExpr) and one.target.id == self.name:
-                state = {one.value: ()}
+        """Take note of what an expression reads, and of names that it gives values."""
+        if not isinstance(node, ast.Constant):
+            for one in ast.walk(node):
+                if isinstance(one, (ast.Name, ast.Attribute)) and isinstance(one.ctx, ast.Load) and self._is_named(one):
+                    before = self.seen.get(one)
+                    self.seen[one] = state if before is None else _join(before, state) or {}
+                elif isinstance(one, ast.NamedExpr) and one.target.id == self.name:
+                    state = {one.value: ()}
         return state
 
     def _assign(self, statement: ast.stmt, state: State) -> State:
         if isinstance(statement, ast.Assign):
             for target in statement.targets:
-                if write_source(target) == self.name:
+                if self._is_named(target):
                     state = {statement.value: ()}
                 elif isinstance(target, (ast.Tuple, ast.List)) and self._is_named_in(target):
                     state = {self._unpack(target, statement.value): ()}
         elif isinstance(statement, ast.AnnAssign):
-            if statement.value is not None and write_source(statement.target) == self.name:
+            if statement.value is not None and self._is_named(statement.target):
                 state = {statement.value: ()}
         elif isinstance(statement, ast.AugAssign):
-            if write_source(statement.target) == self.name:
+            if self._is_named(statement.target):
                 state = {UNSEEN: ()}
         elif isinstance(statement, (ast.Import, ast.ImportFrom)):
             if any((alias.asname or alias.name).partition(".")[0] == self.name for alias in statement.names):
@@ -142,48 +172,37 @@ class _Reader:
             return UNSEEN
         if any(isinstance(one, ast.Starred) for one in (*target.elts, *value.elts)):
             return UNSEEN
-        return next((one for inner, one in zip(target.elts, value.elts, strict=True) if write_source(inner) == self.name), UNSEEN)
+        return next((one for inner, one in zip(target.elts, value.elts, strict=True) if self._is_named(inner)), UNSEEN)
 
     def _is_named_in(self, target: ast.expr) -> bool:
-        return any(write_source(one) == self.name for one in ast.walk(target) if isinstance(one, (ast.Name, ast.Attribute)))
+        return any(map(self._is_named, ast.walk(target)))
+
+    def _is_named(self, node: ast.AST) -> bool:
+        if isinstance(node, ast.Name):
+            return node.id == self.name
+        return isinstance(node, ast.Attribute) and self.name.endswith(f".{node.attr}") and write_source(node) == self.name
 
     def _choose(self, statement: ast.If, state: State) -> State | None:
         state = self._read(statement.test, state)
         truth = True if is_main_test(statement.test) else self.fold(statement.test)
-        if truth is not None and self.place is not None and _lies_in(self.place, (statement.orelse if truth else statement.body)):
-            truth = None  # it is asked for what never runs
-        if truth is not None:
-            return self.run(statement.body if truth else statement.orelse, state)
-        text = format_expression(statement.test)
         ways = self.run(statement.body, dict(state)), self.run(statement.orelse, dict(state))
+        if truth is not None:
+            return ways[0 if truth else 1]
+        text = format_expression(statement.test)
         return _join(*ways, dict.fromkeys(state, (text, f"not ({text})")))
 
     def _turn(self, statement: ast.For | ast.AsyncFor | ast.While, state: State) -> State | None:
         """Go through a loop twice, since what a turn leaves is there in the next."""
         state = self._read(statement.test if isinstance(statement, ast.While) else statement.iter, state)
-        within = self.place is not None and _lies_in(self.place, statement.body)
-        self.breaks.append([])
         before: State | None = state
-        for last in (False, True):
+        self.breaks.append([])
+        for _ in range(2):
             if not isinstance(statement, ast.While) and self._is_named_in(statement.target):
                 before = {UNSEEN: ()}
-            try:
-                after = self.run(statement.body, dict(before or {}))
-            except _ArrivalError:
-                if last or not within:
-                    raise
-                after = self._run_past(statement.body, dict(before or {}))
+            after = self.run(statement.body, dict(before or {}))
             before = _join_all([before, after, *self.breaks[-1]])
         self.breaks.pop()
         return self.run(statement.orelse, before)
-
-    def _run_past(self, body: list[ast.stmt], state: State) -> State | None:
-        """Run a body to its end, although the place lies in it."""
-        place, self.place = self.place, None
-        try:
-            return self.run(body, state)
-        finally:
-            self.place = place
 
     def _attempt(self, statement: ast.Try, state: State) -> State | None:
         """Go through a ``try``, as one that raises nothing; a handler may find what was there before any of the statements."""
@@ -204,15 +223,6 @@ class _Reader:
             elif end is not None:
                 after = {**{value: (*tests, _CAUGHT) for value, tests in end.items() if value not in caught}, **(after or {})}
         return self.run(statement.finalbody, after) if statement.finalbody else after
-
-
-def _lies_in(place: ast.expr, part: ast.expr | list[ast.stmt]) -> bool:
-    nodes = part if isinstance(part, list) else [part]
-    if not nodes or not hasattr(nodes[0], "lineno"):
-        return False
-    start = nodes[0].lineno, nodes[0].col_offset
-    end = nodes[-1].end_lineno, nodes[-1].end_col_offset
-    return start <= (place.lineno, place.col_offset) < end
 
 
 def _join_all(states: Iterable[State | None]) -> State | None:

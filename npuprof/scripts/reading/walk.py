@@ -289,6 +289,11 @@ class Walk(ScriptView):
         line, column = node.lineno, node.col_offset  # type: ignore[attr-defined]
         name = f"{scope.name or '<module>'}:{root}@{line}"
         self.current[scope.name, root] = name
+        first, dot, rest = root.partition(".")
+        while scope.label and dot and first in scope.bound:  # it is the object's: its other methods have it too
+            expression, scope = scope.bound[first]
+            first, dot, rest = (root := f"{format_expression(expression)}.{rest}").partition(".")
+            self.current[scope.name, root] = name
         self.sites.setdefault(name, Site(name, surface, line, self.script.column(line, column), root, closed, None, branches))
         return name
 

@@ -49,7 +49,7 @@ def plan_arguments(file: PythonFile, draft: Draft, site: Site) -> Stand:
         carried -= set(known)
     for one in draft.carried:
         if (one.line, one.column) in carried:
-            raise file.refuse(one, "It is given by position, or from elsewhere.")
+            raise file.refuse(one, "It is given by position, made elsewhere, or given to others as well.")
     table = _TABLE
     while re.search(rf"\b{table}\b", file.script.text):
         table += "_"
