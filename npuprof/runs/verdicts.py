@@ -13,7 +13,19 @@ from typing import Any, NamedTuple
 from npuprof.catalog.wire import NO_KEY, Generation, Wire, find_wire, list_standing_keys, load_generations, load_known_keys
 from npuprof.runs import arriving, dumps, explaining, tf2verdicts
 from npuprof.runs.evidence import Epoch, Map, Process, Text
-from npuprof.runs.found import ABSENT, CANNOT_TELL, CHANGED, DEFAULT_OR_SET, IN_FORCE, NOT_IN_FORCE, TOO_LATE, Outcome, Verdict, merge
+from npuprof.runs.found import (
+    ABSENT,
+    CANNOT_TELL,
+    CHANGED,
+    DEFAULT_OR_SET,
+    IN_FORCE,
+    NOT_IN_FORCE,
+    TOO_LATE,
+    Outcome,
+    Verdict,
+    are_weak,
+    merge,
+)
 from npuprof.runs.wiretexts import OTHER, SAME, UNSURE, Wanted, find_texts, split_ranges
 
 __all__ = ["ABSENT", "CANNOT_TELL", "CHANGED", "DEFAULT_OR_SET", "IN_FORCE", "NOT_IN_FORCE", "TOO_LATE", "Verdict", "judge_process"]
@@ -71,6 +83,9 @@ def _judge_epoch(wanted: Wanted, epoch: Epoch, process: Process, generation: Gen
         state = CHANGED if process.generation else CANNOT_TELL  # that of TensorFlow 2 hands on both
         return Verdict(name, state, (f"{wire.outdone_by} = {outdone}",), f"where {wire.outdone_by} is set it wins")
     if says == {OTHER}:
+        if process.spoilt and are_weak(stages):
+            note = "that may be what is left of its value: lines of this log are cut, or run into each other"
+            return Verdict(name, CANNOT_TELL, others, note, explaining.find_teller(wire, process))
         if init is not None and session is None and not wire.session and epoch.late and _was_asked(wanted, epoch):
             return Verdict(name, TOO_LATE, others, epoch.late)
         if init is None and session is None and wire.init and not (wire.session or wire.graph or wire.lines):
@@ -238,14 +253,14 @@ def _judge_text(wanted: Wanted, key: str, text: Text) -> Outcome:
         note = note or ("the log has the real path" if wanted.wire.form == "folder" else "")
     named = f"{key} = " if key in wanted.wire.key_forms else ""
     shown = () if says == SAME else (f"{named}{text.text}{text.more.rstrip()}",)
-    return Outcome(says, shown, note, wanted.is_unset(key, text.text))
+    return Outcome(says, shown, note, wanted.is_unset(key, text.text), weak=says == OTHER and wanted.resembles(key, text))
 
 
 def _join(known: list[Outcome]) -> Outcome:
     says = {one.says for one in known}
     texts = tuple(dict.fromkeys(text for one in known for text in one.texts))
     note = next((one.note for one in known if one.note), "")
-    return Outcome(says.pop() if len(says) == 1 else UNSURE, texts, note, all(one.unset for one in known))
+    return Outcome(says.pop() if len(says) == 1 else UNSURE, texts, note, all(one.unset for one in known), weak=are_weak(known))
 
 
 def _join_epochs(name: str, verdicts: list[Verdict]) -> Verdict:

@@ -19,12 +19,14 @@ class Text(NamedTuple):
     """A text as it was found. A ``cut`` one may have gone on; ``more`` is what stood on lines without a head behind it.
 
     A ``bare`` one is empty, and lacks the blank that stands before each text: somebody shortened its line, and maybe not only by blanks.
+    One at the ``edge`` ends where the longest lines of its file end.
     """
 
     text: str
     cut: bool = False
     more: str = ""
     bare: bool = False
+    edge: bool = False
 
 
 Values = dict[str, Text]
@@ -75,7 +77,8 @@ class Process:
 
     ``tf2`` tells the adapter for TensorFlow 2 apart, ``generation`` is the row of ``catalog.wire`` that its lines fit. ``warned`` are texts
     by attribute from the warnings of TF 2, ``dumps`` maps of attributes of graph dumps by kind (``node``, ``operator``). ``torn`` says that
-    a file of it ends within a line or a block: more was or will be written. ``traced`` are options that somebody set, for the adapter warns
+    a file of it ends within a line or a block: more was or will be written. It is ``spoilt`` where lines of a
+    file of it are cut or run into each other. ``traced`` are options that somebody set, for the adapter warns
     that they are deprecated: True where it was this process, False where it may have been another.
     """
 
@@ -94,6 +97,7 @@ class Process:
         self.warned: dict[str, list[Text]] = {}
         self.warnings_mixed = False
         self.torn = False
+        self.spoilt = False
         self.traced: dict[str, bool] = {}
         self.crowded = False
 

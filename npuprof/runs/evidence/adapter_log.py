@@ -11,6 +11,9 @@ from npuprof.runs.evidence.lines import LONGEST_LINE, Line
 from npuprof.runs.evidence.recalling import Opened, Run
 
 _PAIR = re.compile(r"([A-Za-z_][\w.]*):(?: (.*))?", re.ASCII | re.DOTALL)
+#: The file whose lines are of blocks, and how one of them begins that ends before its text.
+_LISTS = "npu_attrs.cc"
+_KEY = re.compile(r"[\w.]*", re.ASCII)
 #: Those of the engine have a blank before the text, those of an operator none: there a blank is of the text.
 _SINGLE = re.compile(r"\[(?:(GePlugin)|GEOP)\] ([A-Za-z][\w ]{0,60}?) ?:(?(1)[ ]?)(.*)", re.ASCII | re.DOTALL)
 _PARTITION = re.compile(r"OMPartition subgraph_\d+ begin\. ", re.ASCII)
@@ -20,6 +23,9 @@ _OPERATOR = re.compile(r"\[GEOP\] (?=dynamic_input: )", re.ASCII)
 _FIELD = re.compile(r"(?:^|, )(\w+)(?::| is) ", re.ASCII)
 #: The warning of an option that is deprecated, as it is and as it was until 2022.
 _DEPRECATED = re.compile(r"(?:\[warning\]\[tf_adapter\] ?)?(?:Option '(\w+)' is deprecated|The (\w+) option IS DEPRECATED)", re.ASCII)
+#: What is said of a start besides; what only begins as that the engine was running already may be the rest of that.
+_STARTED = "[GePlugin] Initialize"
+_RUNNING = "[GePlugin] Ge has already"
 _DEVICE = re.compile(r"\[GePlugin\] device id : (\d+)")
 #: Why a later try to start the engine was dropped.
 ALREADY = "the engine was running already"
@@ -53,6 +59,7 @@ class AdapterLog:
         self._early: ByThread[Map] = ByThread()  # what was written before a start that may be its own
         self._parsed: dict[tuple[str, str, bool], Values] = {}
         self._tail = tail
+        self.spoilt = False  # whether a line ends before its text begins
         self.opened: Opened | None = None  # the block that the last line has begun
 
     @property
@@ -72,6 +79,9 @@ class AdapterLog:
                 block.add(pair[1], found if pair[2] is not None else found._replace(bare=True))
                 process.informed = True
                 self._tail.set(block.values, pair[1], line.size)
+                return
+            if line.origin == _LISTS and _KEY.fullmatch(text) is not None:  # it is cut, and others may follow
+                self.spoilt = block.lost = True
                 return
             self._close(process, line.thread, whole=pair is None)
         title = text.rstrip()
@@ -127,7 +137,7 @@ class AdapterLog:
         self._early.clear()
 
     def _take_marked(self, process: Process, text: str, line: Line, ended: bool) -> None:
-        if "already initialized" in text:
+        if "already initialized" in text or text.startswith(_RUNNING):
             self._believe_early(process)
             self._started.set(process, line.thread, ALREADY)
             process.settle().late = ALREADY
@@ -142,9 +152,9 @@ class AdapterLog:
         elif match := _DEVICE.match(text):
             process.device = match[1]
             self._note_start(process, line.thread)
-        elif match := _SINGLE.fullmatch(text):
+        elif (match := _SINGLE.fullmatch(text)) and not text.startswith(_RUNNING[:16]):
             self._take_single(process, match, line, ended)
-        elif text.startswith("[GePlugin]"):
+        elif text.startswith(_STARTED):
             self._note_start(process, line.thread)
         elif match := _DEPRECATED.match(text):
             process.traced[match[1] or match[2]] = True

@@ -89,7 +89,7 @@ def _scan_lines(data: bytes, reader: Reader) -> None:
         end = data.find(b"\n", place)
         ended = end >= 0
         line = data[place : end if ended else size]
-        reader.take(line[:-1] if line.endswith(b"\r") else line, ended)
+        reader.take(line.rstrip(b"\r") if line.endswith(b"\r") else line, ended)
         place = end + 1 if ended else size
         if reader.recalling:
             place = reader.recall(data, place)
