@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from logged import INIT, SESSION, write_block, write_line, write_run
 
+from npuprof.catalog.wire import list_standing_keys, load_generations
+from npuprof.runs.evidence import Text
 from npuprof.runs.evidence.reading import read_evidence
 from npuprof.runs.verdicts import judge_process
 
@@ -138,3 +140,46 @@ def test_what_begins_as_that_the_engine_runs_is_no_start_of_it(tmp_path: Path) -
 def test_a_byte_that_is_no_text_in_a_key_of_the_engine_stops_nobody(tmp_path: Path) -> None:
     line = b"[INFO] GE(100,python3.7):2026-03-04-05:06:07.008.009 [ge_api.cc:250]100 GEInitializeImpl:GE option: \xc8x, value: 1.\n"
     assert judge(tmp_path, RUN.encode() + line, deterministic=1) == ["in force"]
+
+
+def test_lines_without_the_title_of_their_block_prove_nothing_and_cast_doubt(tmp_path: Path) -> None:
+    """Of two sessions the second has another value: what is left of its block says so, though not of what it is."""
+    run = write_run(
+        {}, {"ge.streamMaxParallelNum": "/a", "ge.hcomParallel": "0"}, {"ge.streamMaxParallelNum": "/b", "ge.hcomParallel": "0"}
+    )
+    title = write_line("Session options: ", "session_manager.cc")
+    assert judge(tmp_path, run, stream_max_parallel_num="/a", hcom_parallel=False) == ["cannot tell", "in force"]
+    head, first, second = run.split(title)
+    assert judge(tmp_path, head + title + first + second, stream_max_parallel_num="/a", hcom_parallel=False) == ["cannot tell", "in force"]
+    assert judge(tmp_path, head + first + second, stream_max_parallel_num="/a", hcom_parallel=False) == ["cannot tell", "cannot tell"]
+
+
+def test_a_block_that_goes_on_in_another_proves_nothing_of_what_may_be_of_that(tmp_path: Path) -> None:
+    newest = load_generations()[0].name
+    texts = {stage: dict.fromkeys(list_standing_keys(newest, stage), "") for stage in ("init", "session")}
+    init = write_block("Init options: ", texts["init"]).splitlines(True)
+    session = write_block(
+        "Session options: ", {**texts["session"], "ge.exec.op_precision_mode": "/b"}, file="session_manager.cc"
+    ).splitlines(True)
+    last = next(place for place, line in enumerate(init) if "ge.exec.modify_mixlist: " in line)
+    first = next(place for place, line in enumerate(session) if "ge.exec.op_precision_mode: " in line)
+    path = tmp_path / "run.log"
+    path.write_text("".join(init[:last] + session[first:]))
+    (process,) = read_evidence([str(path)]).processes
+    (block,) = process.epoch.maps["init"]
+    assert "ge.exec.dumpData" in block.values
+    assert max(block.values) < "ge.exec.op_precision_mode"
+    assert process.strays["ge.exec.op_precision_mode"] == [Text("/b")]
+    assert judge_process({"op_precision_mode": "/b"}, process)[0].state == "cannot tell"
+
+
+def test_a_note_of_one_start_is_told_beside_others_that_have_none(tmp_path: Path) -> None:
+    one, two = {"ge.streamMaxParallelNum": "/a"}, {"ge.streamMaxParallelNum": ""}
+    path = tmp_path / "run.log"
+    path.write_text(write_run({}, one) + write_run({}, one, two))
+    (process,) = read_evidence([str(path)]).processes
+    (verdict,) = judge_process({"stream_max_parallel_num": "/a"}, process)
+    assert (verdict.state, verdict.note) == (
+        "in force",
+        "at start 2 of 2 of the engine: in session 1 of 2; the others have what nobody set",
+    )

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import re
 
-from npuprof.catalog.wire import Generation, list_standing_keys, load_generations, load_line_fields, load_single_names
+from npuprof.catalog.wire import (
+    STAGES,
+    Generation,
+    list_standing_keys,
+    load_generations,
+    load_known_keys,
+    load_line_fields,
+    load_single_names,
+)
 from npuprof.runs.evidence import Epoch, Map, Process, Values
 from npuprof.runs.evidence.blocks import Block, ByThread, Tail, make_text
 from npuprof.runs.evidence.lines import LONGEST_LINE, Line
@@ -58,6 +66,9 @@ class AdapterLog:
         self._started: ByThread[str] = ByThread()  # what was seen of a start since the last block of init options, by thread
         self._early: ByThread[Map] = ByThread()  # what was written before a start that may be its own
         self._parsed: dict[tuple[str, str, bool], Values] = {}
+        known = load_known_keys()
+        self._keys = known["init"] | known["session"]
+        self._foreign = {stage: self._keys - known[stage] for stage in STAGES}
         self._tail = tail
         self.spoilt = False  # whether a line ends before its text begins
         self.opened: Opened | None = None  # the block that the last line has begun
@@ -100,6 +111,8 @@ class AdapterLog:
             self._note(process, "partition", Map(self._parse_fields("partition", text[match.end() :], line.size, ended)), line, whole=True)
         elif match := _DEPRECATED.match(text):
             process.traced[match[1] or match[2]] = True
+        elif line.origin == _LISTS and (pair := _PAIR.fullmatch(text)) is not None and pair[1] in self._keys:
+            process.stray(pair[1], make_text(pair[2] or "", line.size, ended))
         else:
             name, colon, value = text.partition(" :")
             if colon and name in self._fields["operator"]:
@@ -210,6 +223,10 @@ class AdapterLog:
     def _close(self, process: Process, thread: str, whole: bool) -> None:
         block = self._blocks.pop(process, thread)
         if block is None or not block.values:
+            return
+        for key, text in block.give_up(self._foreign.get(block.stage, frozenset())).items():
+            process.stray(key, text)
+        if not block.values:
             return
         found = block.close(whole)
         if block.stage == _EARLY:

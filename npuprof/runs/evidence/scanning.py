@@ -14,7 +14,16 @@ _PIECE = 1 << 17  # what a processor has near at hand while it is searched for o
 _LONGEST = 1 << 18
 #: What stands in every line of interest: of any writer, and of the adapter where that wrote anything at all.
 _WORDS = (b"option", b"GEInit")
-_ADAPTER_WORDS = (b"GePlugin", b"session_manager.cc", b"OMPartition", b"jit_compile: ", b"_model_num :", b"train mode :", b" is deprecated")
+_ADAPTER_WORDS = (
+    b"GePlugin",
+    b"session_manager.cc",
+    b"OMPartition",
+    b"jit_compile: ",
+    b"_model_num :",
+    b"train mode :",
+    b" is deprecated",
+    b"npu_attrs.cc",
+)
 _ADAPTER_SIGNS = (b"TF_ADAPTER", b"tf_adapter")
 
 
