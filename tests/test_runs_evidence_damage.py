@@ -85,6 +85,14 @@ def test_a_character_that_was_written_as_another_is_none(tmp_path: Path, spelt: 
     assert judge(tmp_path, text, stream_max_parallel_num="/cache/层/b") == ["changed"]
 
 
+def test_a_line_that_is_there_twice_ends_no_block(tmp_path: Path) -> None:
+    text = "".join(line * 2 for line in RUN.splitlines(True))
+    assert judge(tmp_path, text, stream_max_parallel_num=LONG, op_debug_config=LONG, hcom_parallel=True) == [
+        *["in force"] * 2,
+        "default or set",
+    ]
+
+
 DRESSED = [
     lambda line: f"\x1b[32m{line}\x1b[0m",
     lambda line: line.replace("ge.", "\x1b[01;31m\x1b[Kge.\x1b[m\x1b[K"),

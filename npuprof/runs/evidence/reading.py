@@ -93,6 +93,10 @@ class _LogReader:
                 self.finish()
         plain = strip_dress(raw)
         line = self._parse(plain)
+        if line is not None and line.pid is not None and raw == self._last:
+            self._idle += 1
+            self._attend()  # it is there twice, of the same microsecond
+            return
         if line is not None:
             self._widths.see(line, plain)
         self._spoilt = self._spoilt or (line.glued if line is not None else is_remnant(plain))

@@ -40,8 +40,8 @@ class _Widest:
         if len(self.texts) < _MOST_LINES:
             self.texts.add(text)
 
-    @property
-    def is_cut(self) -> bool:
+    def are_cut(self) -> bool:
+        """Return whether so many kinds of lines end there that they were cut."""
         kinds = {_DIGITS.sub("", text.partition(":")[0]) for text in self.texts}
         return len(kinds) >= _ENOUGH
 
@@ -68,8 +68,9 @@ class Widths:
         """Mark the texts that end where the longest lines do: as cut where many do."""
         edges: dict[str, bool] = {}
         for widest in (self._bytes, self._characters, self._own):
+            cut = widest.are_cut()
             for line in widest.texts:
-                edges[line] = edges.get(line, False) or widest.is_cut
+                edges[line] = edges.get(line, False) or cut
         pairs = {
             (match[1] or match[3], match[2] or match[4] or ""): cut
             for line, cut in edges.items()
