@@ -25,13 +25,22 @@ class Verdict(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What one place says of a wanted text: ``unset`` where that is what stands there where nobody set it."""
+    """What one place says of a wanted text: ``unset`` where that is what stands there where nobody set it.
+
+    One that says another text is ``weak`` where that may be what spoilt lines have left of the wanted one, and no other line says it too.
+    """
 
     says: str
     texts: tuple[str, ...] = ()
     note: str = ""
     unset: bool = False
     engine: bool = False
+    weak: bool = False
+
+
+def are_weak(found: list[Outcome]) -> bool:
+    """Return whether places that say other texts are all weak, and no two of them say the same."""
+    return all(one.weak for one in found) and len({one.texts for one in found}) == len(found)
 
 
 def merge(found: list[Outcome], of: Map) -> Outcome | None:
@@ -47,4 +56,4 @@ def merge(found: list[Outcome], of: Map) -> Outcome | None:
         said, note, texts = SAME, "", ()
     else:
         said = UNSURE
-    return Outcome(said, texts, note, all(one.unset for one in found), of.engine)
+    return Outcome(said, texts, note, all(one.unset for one in found), of.engine, are_weak(found))

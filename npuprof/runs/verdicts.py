@@ -13,7 +13,19 @@ from typing import Any, NamedTuple
 from npuprof.catalog.wire import NO_KEY, Generation, Wire, find_wire, list_standing_keys, load_generations, load_known_keys
 from npuprof.runs import arriving, dumps, explaining, tf2verdicts
 from npuprof.runs.evidence import Epoch, Map, Process, Text
-from npuprof.runs.found import ABSENT, CANNOT_TELL, CHANGED, DEFAULT_OR_SET, IN_FORCE, NOT_IN_FORCE, TOO_LATE, Outcome, Verdict, merge
+from npuprof.runs.found import (
+    ABSENT,
+    CANNOT_TELL,
+    CHANGED,
+    DEFAULT_OR_SET,
+    IN_FORCE,
+    NOT_IN_FORCE,
+    TOO_LATE,
+    Outcome,
+    Verdict,
+    are_weak,
+    merge,
+)
 from npuprof.runs.wiretexts import OTHER, SAME, UNSURE, Wanted, find_texts, split_ranges
 
 __all__ = ["ABSENT", "CANNOT_TELL", "CHANGED", "DEFAULT_OR_SET", "IN_FORCE", "NOT_IN_FORCE", "TOO_LATE", "Verdict", "judge_process"]
@@ -38,10 +50,20 @@ def _judge_setting(name: str, value: Any, process: Process) -> Verdict:
         return Verdict(name, CANNOT_TELL, (), "nothing of it is written down anywhere")
     verdicts = [_judge_epoch(wanted, epoch, process, generation) for epoch in process.epochs if _touches(wire, epoch)]
     found = _join_epochs(name, verdicts) if verdicts else Verdict(name, CANNOT_TELL, (), "", explaining.find_teller(wire, process))
-    found = arriving.tell_trace(found, process)
+    found = _doubt(arriving.tell_trace(found, process), wanted, process)
     if process.crowded and found.state in (IN_FORCE, DEFAULT_OR_SET):
         found = Verdict(name, CANNOT_TELL, found.found, "the engine was started more often than npuprof keeps apart")
     return dumps.complete(found, wanted, process) if process.dumps else found
+
+
+def _doubt(found: Verdict, wanted: Wanted, process: Process) -> Verdict:
+    """Return a verdict with what lines say that stand in no block: its title is lost, so that nobody knows what they are of."""
+    if found.state not in (IN_FORCE, DEFAULT_OR_SET):
+        return found
+    keys = dict.fromkeys(key for stage in ("init", "session") for key in wanted.wire.keys(stage))
+    said = [_judge_text(wanted, key, text) for key in keys for text in process.strays.get(key, ())]
+    others = tuple(dict.fromkeys(text for one in said if one.says == OTHER for text in one.texts))
+    return Verdict(found.setting, CANNOT_TELL, others, "lines of a block have another value, and its title is lost") if others else found
 
 
 def _touches(wire: Wire, epoch: Epoch) -> bool:
@@ -71,6 +93,9 @@ def _judge_epoch(wanted: Wanted, epoch: Epoch, process: Process, generation: Gen
         state = CHANGED if process.generation else CANNOT_TELL  # that of TensorFlow 2 hands on both
         return Verdict(name, state, (f"{wire.outdone_by} = {outdone}",), f"where {wire.outdone_by} is set it wins")
     if says == {OTHER}:
+        if process.spoilt and are_weak(stages):
+            note = "that may be what is left of its value: lines of this log are cut, or run into each other"
+            return Verdict(name, CANNOT_TELL, others, note, explaining.find_teller(wire, process))
         if init is not None and session is None and not wire.session and epoch.late and _was_asked(wanted, epoch):
             return Verdict(name, TOO_LATE, others, epoch.late)
         if init is None and session is None and wire.init and not (wire.session or wire.graph or wire.lines):
@@ -238,20 +263,20 @@ def _judge_text(wanted: Wanted, key: str, text: Text) -> Outcome:
         note = note or ("the log has the real path" if wanted.wire.form == "folder" else "")
     named = f"{key} = " if key in wanted.wire.key_forms else ""
     shown = () if says == SAME else (f"{named}{text.text}{text.more.rstrip()}",)
-    return Outcome(says, shown, note, wanted.is_unset(key, text.text))
+    return Outcome(says, shown, note, wanted.is_unset(key, text.text), weak=says == OTHER and wanted.resembles(key, text))
 
 
 def _join(known: list[Outcome]) -> Outcome:
     says = {one.says for one in known}
     texts = tuple(dict.fromkeys(text for one in known for text in one.texts))
     note = next((one.note for one in known if one.note), "")
-    return Outcome(says.pop() if len(says) == 1 else UNSURE, texts, note, all(one.unset for one in known))
+    return Outcome(says.pop() if len(says) == 1 else UNSURE, texts, note, all(one.unset for one in known), weak=are_weak(known))
 
 
 def _join_epochs(name: str, verdicts: list[Verdict]) -> Verdict:
     """Return one verdict on all epochs of a process: what was not in force in one of them was not."""
     first = verdicts[0]
-    if all(one.state == first.state and one.found == first.found for one in verdicts):
+    if all(one[:4] == first[:4] for one in verdicts):
         return first
     for states in (NOT_IN_FORCE, (CANNOT_TELL,)):
         numbers = [number for number, one in enumerate(verdicts, 1) if one.state in states]
@@ -260,7 +285,8 @@ def _join_epochs(name: str, verdicts: list[Verdict]) -> Verdict:
             told = f"at start {', '.join(map(str, numbers))} of {len(verdicts)} of the engine"
             state = CHANGED if one.state == ABSENT else one.state  # it came at another start
             return one._replace(state=state, note=f"{told}: {one.note}" if one.note else told)
-    return first
+    number, noted = next(((number, one) for number, one in enumerate(verdicts, 1) if one.note), (0, first))
+    return noted._replace(note=f"at start {number} of {len(verdicts)} of the engine: {noted.note}") if number else first
 
 
 def _was_asked(wanted: Wanted, epoch: Epoch) -> bool:

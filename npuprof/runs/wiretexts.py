@@ -9,6 +9,7 @@ from npuprof.catalog import values
 from npuprof.catalog.wire import NO_KEY, STAGES, Wire
 from npuprof.renderers.common import encode_field_value
 from npuprof.runs.evidence import Text, Values
+from npuprof.runs.remnants import begins, may_be_cut, may_be_left, resembles
 
 #: What a text says of a wanted one.
 SAME, OTHER, UNSURE = "same", "other", "unsure"
@@ -66,13 +67,20 @@ class Wanted:
             whole = f"{found.text}{found.more}"
             if self._is_same(whole, wanted, form):
                 return UNSURE if found.cut else SAME
-            return UNSURE if any(_begins(one, text) for one in wanted) or self._may_lead_there(form, text) else OTHER
+            return (
+                UNSURE if any(begins(one, text) or may_be_left(one, found) for one in wanted) or self._may_lead_there(form, text) else OTHER
+            )
+        spelled = [*wanted, *(word for word, flag in _FLAGS.items() if form in ("flag", "inverted") and flag in wanted)]
         if found.cut:
-            spelled = [*wanted, *(word for word, flag in _FLAGS.items() if form in ("flag", "inverted") and flag in wanted)]
-            return UNSURE if any(_begins(one, found.text) for one in spelled) or self._may_lead_there(form, text) else OTHER
+            return UNSURE if any(may_be_cut(one, found.text) for one in spelled) or self._may_lead_there(form, text) else OTHER
         if self._is_same(text, wanted, form):
             return SAME
-        return UNSURE if self._may_lead_there(form, text) else OTHER
+        return UNSURE if self._may_lead_there(form, text) or any(may_be_left(one, found) for one in spelled) else OTHER
+
+    def resembles(self, key: str, found: Text) -> bool:
+        """Return whether the text of a key, which is not the wanted one, is like that but for a piece."""
+        form = self.wire.key_forms.get(key, self.wire.form)
+        return any(resembles(one, found.text) for one in self._spell(form))
 
     def _may_lead_there(self, form: str, text: str) -> bool:
         """Return whether a text is the real path of a folder: that has another name where a link leads to it."""
@@ -139,10 +147,6 @@ def _read_text(form: str, text: str, wanted: tuple[str, ...]) -> str:
     if form in ("flag", "inverted"):
         return _FLAGS.get(text, text)
     return text
-
-
-def _begins(wanted: str, text: str) -> bool:
-    return wanted.encode("utf-8", "surrogateescape").startswith(text.encode("utf-8", "surrogateescape"))
 
 
 def find_texts(wire: Wire, stage: str, found: Values) -> dict[str, Text]:

@@ -13,18 +13,22 @@ MOST_MAPS = 64
 #: How many epochs of one process, and how many processes, are kept apart.
 MOST_EPOCHS = 64
 MOST_PROCESSES = 4096
+#: How many texts of one key are kept that stand in no block.
+MOST_STRAYS = 8
 
 
 class Text(NamedTuple):
     """A text as it was found. A ``cut`` one may have gone on; ``more`` is what stood on lines without a head behind it.
 
     A ``bare`` one is empty, and lacks the blank that stands before each text: somebody shortened its line, and maybe not only by blanks.
+    One at the ``edge`` ends where the longest lines of its file end.
     """
 
     text: str
     cut: bool = False
     more: str = ""
     bare: bool = False
+    edge: bool = False
 
 
 Values = dict[str, Text]
@@ -75,8 +79,9 @@ class Process:
 
     ``tf2`` tells the adapter for TensorFlow 2 apart, ``generation`` is the row of ``catalog.wire`` that its lines fit. ``warned`` are texts
     by attribute from the warnings of TF 2, ``dumps`` maps of attributes of graph dumps by kind (``node``, ``operator``). ``torn`` says that
-    a file of it ends within a line or a block: more was or will be written. ``traced`` are options that somebody set, for the adapter warns
-    that they are deprecated: True where it was this process, False where it may have been another.
+    a file of it ends within a line or a block: more was or will be written. It is ``spoilt`` where lines of a file of it are cut or run
+    into each other; ``strays`` are texts by key of blocks that have lost their titles. ``traced`` are options that somebody set, for the
+    adapter warns that they are deprecated: True where it was this process, False where it may have been another.
     """
 
     def __init__(self, place: str, pid: int | None) -> None:
@@ -94,6 +99,8 @@ class Process:
         self.warned: dict[str, list[Text]] = {}
         self.warnings_mixed = False
         self.torn = False
+        self.spoilt = False
+        self.strays: dict[str, list[Text]] = {}
         self.traced: dict[str, bool] = {}
         self.crowded = False
 
@@ -126,11 +133,18 @@ class Process:
         if self.crowded:
             return object()
         last = self.epochs[-1] if self.epochs else None
-        head = (self.generation, self.informed, self.rank, self.device, len(self.epochs), tuple(self.pending))
+        strays = sum(map(len, self.strays.values()))
+        head = (strays, self.generation, self.informed, self.rank, self.device, len(self.epochs), tuple(self.pending))
         if last is None:
             return head
         kept = {stage: len(maps) for stage, maps in last.maps.items()}  # they only grow
         return head, last.late, last.doubtful, tuple(last.asked), kept, frozenset(last.crowded)
+
+    def stray(self, key: str, text: Text) -> None:
+        """Keep the text of a line that no known block has."""
+        known = self.strays.setdefault(key, [])
+        if text not in known and len(known) < MOST_STRAYS:
+            known.append(text)
 
     def note(self, stage: str, found: Map) -> None:
         """Keep what may belong to an epoch that has not begun yet."""

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import re
 
-from npuprof.catalog.wire import Generation, list_standing_keys, load_generations, load_line_fields, load_single_names
+from npuprof.catalog.wire import (
+    STAGES,
+    Generation,
+    list_standing_keys,
+    load_generations,
+    load_known_keys,
+    load_line_fields,
+    load_single_names,
+)
 from npuprof.runs.evidence import Epoch, Map, Process, Values
 from npuprof.runs.evidence.blocks import Block, ByThread, Tail, make_text
 from npuprof.runs.evidence.lines import LONGEST_LINE, Line
 from npuprof.runs.evidence.recalling import Opened, Run
 
 _PAIR = re.compile(r"([A-Za-z_][\w.]*):(?: (.*))?", re.ASCII | re.DOTALL)
+#: The file whose lines are of blocks, and how one of them begins that ends before its text.
+_LISTS = "npu_attrs.cc"
+_KEY = re.compile(r"[\w.]*", re.ASCII)
 #: Those of the engine have a blank before the text, those of an operator none: there a blank is of the text.
 _SINGLE = re.compile(r"\[(?:(GePlugin)|GEOP)\] ([A-Za-z][\w ]{0,60}?) ?:(?(1)[ ]?)(.*)", re.ASCII | re.DOTALL)
 _PARTITION = re.compile(r"OMPartition subgraph_\d+ begin\. ", re.ASCII)
@@ -20,6 +31,9 @@ _OPERATOR = re.compile(r"\[GEOP\] (?=dynamic_input: )", re.ASCII)
 _FIELD = re.compile(r"(?:^|, )(\w+)(?::| is) ", re.ASCII)
 #: The warning of an option that is deprecated, as it is and as it was until 2022.
 _DEPRECATED = re.compile(r"(?:\[warning\]\[tf_adapter\] ?)?(?:Option '(\w+)' is deprecated|The (\w+) option IS DEPRECATED)", re.ASCII)
+#: What is said of a start besides; what only begins as that the engine was running already may be the rest of that.
+_STARTED = "[GePlugin] Initialize"
+_RUNNING = "[GePlugin] Ge has already"
 _DEVICE = re.compile(r"\[GePlugin\] device id : (\d+)")
 #: Why a later try to start the engine was dropped.
 ALREADY = "the engine was running already"
@@ -52,7 +66,11 @@ class AdapterLog:
         self._started: ByThread[str] = ByThread()  # what was seen of a start since the last block of init options, by thread
         self._early: ByThread[Map] = ByThread()  # what was written before a start that may be its own
         self._parsed: dict[tuple[str, str, bool], Values] = {}
+        known = load_known_keys()
+        self._keys = known["init"] | known["session"]
+        self._foreign = {stage: self._keys - known[stage] for stage in STAGES}
         self._tail = tail
+        self.spoilt = False  # whether a line ends before its text begins
         self.opened: Opened | None = None  # the block that the last line has begun
 
     @property
@@ -73,6 +91,9 @@ class AdapterLog:
                 process.informed = True
                 self._tail.set(block.values, pair[1], line.size)
                 return
+            if line.origin == _LISTS and _KEY.fullmatch(text) is not None:  # it is cut, and others may follow
+                self.spoilt = block.lost = True
+                return
             self._close(process, line.thread, whole=pair is None)
         title = text.rstrip()
         if title in self._titles:
@@ -90,6 +111,8 @@ class AdapterLog:
             self._note(process, "partition", Map(self._parse_fields("partition", text[match.end() :], line.size, ended)), line, whole=True)
         elif match := _DEPRECATED.match(text):
             process.traced[match[1] or match[2]] = True
+        elif line.origin == _LISTS and (pair := _PAIR.fullmatch(text)) is not None and pair[1] in self._keys:
+            process.stray(pair[1], make_text(pair[2] or "", line.size, ended))
         else:
             name, colon, value = text.partition(" :")
             if colon and name in self._fields["operator"]:
@@ -127,7 +150,7 @@ class AdapterLog:
         self._early.clear()
 
     def _take_marked(self, process: Process, text: str, line: Line, ended: bool) -> None:
-        if "already initialized" in text:
+        if "already initialized" in text or text.startswith(_RUNNING):
             self._believe_early(process)
             self._started.set(process, line.thread, ALREADY)
             process.settle().late = ALREADY
@@ -142,9 +165,9 @@ class AdapterLog:
         elif match := _DEVICE.match(text):
             process.device = match[1]
             self._note_start(process, line.thread)
-        elif match := _SINGLE.fullmatch(text):
+        elif (match := _SINGLE.fullmatch(text)) and not text.startswith(_RUNNING[:16]):
             self._take_single(process, match, line, ended)
-        elif text.startswith("[GePlugin]"):
+        elif text.startswith(_STARTED):
             self._note_start(process, line.thread)
         elif match := _DEPRECATED.match(text):
             process.traced[match[1] or match[2]] = True
@@ -200,6 +223,10 @@ class AdapterLog:
     def _close(self, process: Process, thread: str, whole: bool) -> None:
         block = self._blocks.pop(process, thread)
         if block is None or not block.values:
+            return
+        for key, text in block.give_up(self._foreign.get(block.stage, frozenset())).items():
+            process.stray(key, text)
+        if not block.values:
             return
         found = block.close(whole)
         if block.stage == _EARLY:

@@ -20,10 +20,11 @@ class Block:
     """One block. It is ``mixed`` where a line in it cannot be of it, ``torn`` while only the very next key may follow.
 
     ``standing`` are the keys that every block of its kind has, in their order: one that is passed over was lost. Keys are ASCII, which
-    sorts as its bytes. ``epoch`` is what ran when it began.
+    sorts as its bytes. ``epoch`` is what ran when it began,
+    ``gap`` the first key behind lines that were lost.
     """
 
-    __slots__ = ("_last", "epoch", "lost", "mixed", "stage", "standing", "title", "torn", "values")
+    __slots__ = ("_last", "epoch", "gap", "lost", "mixed", "stage", "standing", "title", "torn", "values")
 
     def __init__(self, stage: str, title: str, standing: tuple[str, ...] = ()) -> None:
         self.stage = stage
@@ -34,6 +35,7 @@ class Block:
         self.torn = False
         self._last = ""
         self.lost = False
+        self.gap = ""
         self.epoch: Epoch | None = None
 
     def takes(self, key: str) -> bool:
@@ -42,7 +44,8 @@ class Block:
 
     def add(self, key: str, text: Text) -> None:
         """Add the text of a key."""
-        self.lost = self.lost or self._passes_over(key)
+        if not self.gap and self._passes_over(key):
+            self.lost, self.gap = True, key
         self._last = key
         self.torn = False
         self.values[key] = text
@@ -51,6 +54,7 @@ class Block:
         """Add what lines behind the title say that were read before; return the last key."""
         self.values.update(run.values)
         self.lost = run.lost
+        self.gap = self.gap or (next(iter(run.values)) if run.lost else "")
         self._last = next(reversed(run.values))
         return self._last
 
@@ -62,6 +66,19 @@ class Block:
         """Return what was read."""
         lost = self.lost or self.standing[-1:] > (self._last,)
         return Map(dict(self.values), whole=whole and not self.mixed and not lost)
+
+    def give_up(self, others: frozenset[str]) -> Values:
+        """Take out what it has of others, and return that: where it has any, the end of it is lost, and the beginning of another block.
+
+        So what stands behind the first lost lines may all be of the other.
+        """
+        if others.isdisjoint(self.values):
+            return {}
+        gone = {key: text for key, text in self.values.items() if key in others or (self.gap and key >= self.gap)}
+        for key in gone:
+            del self.values[key]
+        self.mixed = True
+        return gone
 
     def _passes_over(self, key: str) -> bool:
         """Return whether a key that has to be there is between the last one and this."""

@@ -51,7 +51,7 @@ class EngineLog:
         stage = "graph" if of_graph else _find_stage(line.origin, line.text)
         if not stage:
             return
-        key = match[1].encode()
+        key = match[1].encode("utf-8", "surrogateescape")
         series = self._series.get(process, line.thread)
         if series is None or series.stage != stage or key <= series.last:
             self._close(process, line.thread)
@@ -79,7 +79,7 @@ class EngineLog:
         assert series is not None
         series.values.update(run.values)
         last = next(reversed(run.values))
-        series.last = last.encode()
+        series.last = last.encode("utf-8", "surrogateescape")
         self._tail.set(series.values, last, run.tail)
 
     def finish(self) -> None:

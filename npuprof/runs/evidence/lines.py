@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import datetime
 from typing import NamedTuple
@@ -11,7 +12,13 @@ from npuprof.runs.evidence import Text
 #: A line of plog has no more bytes; what is cut has as many, and no mark.
 LONGEST_LINE = 1022
 #: What launchers put before the lines of a process.
-_BEFORE = rb"((?:\[[\w.]+,[\w.]+\]<std(?:err|out)>:|\[?[\w.-]{1,40}[:>\]|] ?)?)\s?"
+_LABEL = rb"(\s*(?:\[[\w.]+,[\w.]+\]<std(?:err|out)>:|\([^()\[\]]{1,60}\)|[\w.-]{1,60} +\||\[?[\w.-]{1,40}[:>\]|])?) *\s?"
+#: What those put there that keep lines: when they got each, and from where.
+_KEPT = (
+    rb"(?:\d{4}-\d\d-\d\dT[\d:.,]+(?:Z|[+-][\d:]{4,6})? (?:std(?:err|out) [FP] )?|\d\d:\d\d:\d\d(?:[.,]\d+)? "
+    rb"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.-]+ [^\s:]+: )?"
+)
+_BEFORE = _KEPT + _LABEL + _KEPT
 _PLOG = re.compile(_BEFORE + rb"\[(\w+)\] ?(\w+)\((\d+),([^)]*)\): ?[\d:.-]{19,29} ?", re.ASCII)
 _TIME = re.compile(rb"\): ?(\d{4})-(\d\d)-(\d\d)-(\d\d):(\d\d):(\d\d)\.(\d{3})\.(\d{3})\b", re.ASCII)
 _TENSORFLOW = re.compile(_BEFORE + rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: ([IWEF]) ([\w./-]+):\d+\] ?", re.ASCII)
@@ -25,7 +32,13 @@ _STRANGERS = re.compile(rb"(?:\[[A-Z]{4,8}\] (?!FMK\(|GE\()\w+\(\d+,[^)\n]*\):\d
 _SHORTEST_TIME, _LONGEST_TIME, _TIME_BYTES, _MOST_LINES = 19, 30, b"0123456789-:.", 2048
 #: How a warning begins that the adapter gives to the logger of TensorFlow; the file before it may be named without its folder.
 _WARNING = b"[warning][tf_adapter]"
-_ANY_HEAD = re.compile(rb"\[\w+\] ?\w+\(\d+,|.{0,60}\d{4}-\d\d-\d\d[ -]\d\d:\d\d:\d\d\.\d", re.ASCII)
+#: Colours, and what else a terminal is told.
+_TERMINAL = re.compile(rb"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07\x1b]*\x07|[()][A-Z0-9])")
+#: A line as docker keeps it.
+_WRAPPED = re.compile(rb'\{"log": ?"')
+#: What stands in the heads of lines only.
+_REMNANT = re.compile(rb"\[TF_ADAPTER\]|\b(?:FMK|GE)\(\d|\(\d+,[\w.]+\):\d{4}-", re.ASCII)
+_ANY_HEAD = re.compile(rb"\[\w+\] ?\w+\(\d+,|.{0,60}\d{4}-\d\d-\d\d[ T-]\d\d:\d\d:\d\d\.\d", re.ASCII)
 
 
 class Line(NamedTuple):
@@ -39,6 +52,7 @@ class Line(NamedTuple):
     text: str
     size: int
     level: str = ""
+    glued: bool = False
 
 
 class Parser:
@@ -88,21 +102,22 @@ def parse_line(raw: bytes) -> Line | None:
 
 def _parse_plog(match: re.Match[bytes], raw: bytes) -> Line | None:
     module, pid, level = match[3], int(match[4]) if len(match[4]) < 19 else -1, match[2].decode()
-    start, size = match.end(), len(raw) - len(match[1])
+    start, size = match.end(), len(raw) - match.start(2) + 1
     if (second := _SECOND_HEAD.search(raw, start)) is not None:
         raw, size = raw[: second.start()], LONGEST_LINE
+    glued = second is not None
     if module == b"GE":
         found = _ENGINE.match(raw, start)
         if found is None:
             return None
         text = decode_text(raw[found.end() :])
-        return Line("engine", _decode_before(match[1]), pid, found[2].decode(), found[3].decode(), text, size, level)
+        return Line("engine", _decode_before(match[1]), pid, found[2].decode(), found[3].decode(), text, size, level, glued)
     found = _ADAPTER.match(raw, start) if module == b"FMK" else None
     if found is None:
         return None
     text = decode_text(raw[found.end() :])
     origin = found[1].decode("ascii", "replace").rpartition("/")[2]
-    return Line("adapter", _decode_before(match[1]), pid, found[2].decode(), origin, text, size, level)
+    return Line("adapter", _decode_before(match[1]), pid, found[2].decode(), origin, text, size, level, glued)
 
 
 def _decode_before(raw: bytes) -> str:
@@ -132,9 +147,26 @@ def read_time(raw: bytes) -> datetime | None:
         return None
 
 
+def strip_dress(raw: bytes) -> bytes:
+    """Return a line without what shows it in colour, or keeps it: every line of most logs is as it was written."""
+    if raw.startswith(b"{") and _WRAPPED.match(raw):
+        try:
+            raw = json.loads(raw)["log"].encode("utf-8", "surrogatepass").rstrip(b"\r\n")
+        except (ValueError, AttributeError):
+            return raw
+    return _TERMINAL.sub(b"", raw) if b"\x1b" in raw else raw
+
+
 def has_head(raw: bytes) -> bool:
     """Return whether a line begins as one of a log does: of any module, any program."""
     return _ANY_HEAD.match(raw) is not None
+
+
+def is_remnant(raw: bytes) -> bool:
+    """Return whether a line that says nothing is what is left of one of the adapter, or of two."""
+    return (_REMNANT.search(raw) is not None and _PLOG.match(raw) is None) or (
+        b"FMK(" in raw and b"_logger" in raw and b"ADAPTER" not in raw
+    )
 
 
 def decode_text(raw: bytes) -> str:

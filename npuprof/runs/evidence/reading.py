@@ -12,11 +12,12 @@ from npuprof.runs.evidence.adapter_log import AdapterLog
 from npuprof.runs.evidence.blocks import Tail
 from npuprof.runs.evidence.engine_log import EngineLog
 from npuprof.runs.evidence.graph_dump import scan_dump
-from npuprof.runs.evidence.lines import Line, Parser, has_head, pass_strangers, read_time
+from npuprof.runs.evidence.lines import Line, Parser, has_head, is_remnant, pass_strangers, read_time, strip_dress
 from npuprof.runs.evidence.places import Source, find_sources, open_source
 from npuprof.runs.evidence.recalling import Periods, Runs
 from npuprof.runs.evidence.scanning import scan_stream
 from npuprof.runs.evidence.tf2_log import Tf2Log
+from npuprof.runs.evidence.widths import Widths
 
 #: The longest time between two lines of which one begins a file and the other ends the one before it: plog goes on at once.
 _PAUSE = timedelta(seconds=2)
@@ -73,9 +74,12 @@ class _LogReader:
         self.attentive = False
         self.recalling = False
         self.torn = False
+        self._widths = Widths()
+        self._spoilt = False
         self._runs = Runs()
         self._periods = Periods()
         self._opener: tuple[AdapterLog | EngineLog, Process, Line] | None = None
+        self._met: dict[Process, None] = {}
         self._strangers = 0  # how many lines were not of the process before
         self._idle = 0
         self._last = b""
@@ -87,15 +91,23 @@ class _LogReader:
             self._between = False
             if not _follows(self._last, raw):
                 self.finish()
-        line = self._parse(raw)
-        headless = line is None and not has_head(raw)
+        plain = strip_dress(raw)
+        line = self._parse(plain)
+        if line is not None and line.pid is not None and raw == self._last:
+            self._idle += 1
+            self._attend()  # it is there twice, of the same microsecond
+            return
+        if line is not None:
+            self._widths.see(line, plain)
+        self._spoilt = self._spoilt or (line.glued if line is not None else is_remnant(plain))
+        headless = line is None and not has_head(plain)
         self._last = (self._last if headless else raw) if ended else b""
         self.recalling = False
         if headless or not ended:
             self._runs.forget()
         if line is None:
             if headless:
-                self._tail.go_on(raw)
+                self._tail.go_on(plain)
             else:
                 self._tail.clear()
             self._idle += 1
@@ -136,6 +148,7 @@ class _LogReader:
 
     def _take_of(self, log: AdapterLog | EngineLog, process: Process, line: Line, raw: bytes, ended: bool) -> None:
         log.take(process, line, ended)
+        self._met.setdefault(process)
         self._runs.follow(raw, line.size, log.is_losing(process, line))
         if log.opened is not None and ended:
             self._opener = (log, process, line)
@@ -179,6 +192,13 @@ class _LogReader:
         for log in self.tf2.values():
             log.finish()
 
+    def mark_damage(self) -> None:
+        """Mark what may be cut, and whose lines are spoilt: all is read."""
+        met = (*self._met, *(process for log in self.tf2.values() for process in log.found))
+        self._widths.mark(met)
+        for process in met:
+            process.spoilt = process.spoilt or self._spoilt or self.adapter.spoilt
+
 
 def _follows(last: bytes, raw: bytes) -> bool:
     """Return whether the first line of a file was written right after the last one of the file before: none between them is missing."""
@@ -209,6 +229,7 @@ def read_evidence(paths: Sequence[str], tell: Callable[[str], None] = lambda tex
     found: list[Process] = []
     for reader in readers.values():
         reader.finish()
+        reader.mark_damage()
         found += [process for log in reader.tf2.values() for process in log.found]
     for process in processes.found.values():
         process.settle()

@@ -14,7 +14,16 @@ _PIECE = 1 << 17  # what a processor has near at hand while it is searched for o
 _LONGEST = 1 << 18
 #: What stands in every line of interest: of any writer, and of the adapter where that wrote anything at all.
 _WORDS = (b"option", b"GEInit")
-_ADAPTER_WORDS = (b"GePlugin", b"session_manager.cc", b"OMPartition", b"jit_compile: ", b"_model_num :", b"train mode :", b" is deprecated")
+_ADAPTER_WORDS = (
+    b"GePlugin",
+    b"session_manager.cc",
+    b"OMPartition",
+    b"jit_compile: ",
+    b"_model_num :",
+    b"train mode :",
+    b" is deprecated",
+    b"npu_attrs.cc",
+)
 _ADAPTER_SIGNS = (b"TF_ADAPTER", b"tf_adapter")
 
 
@@ -89,7 +98,7 @@ def _scan_lines(data: bytes, reader: Reader) -> None:
         end = data.find(b"\n", place)
         ended = end >= 0
         line = data[place : end if ended else size]
-        reader.take(line[:-1] if line.endswith(b"\r") else line, ended)
+        reader.take(line.rstrip(b"\r") if line.endswith(b"\r") else line, ended)
         place = end + 1 if ended else size
         if reader.recalling:
             place = reader.recall(data, place)

@@ -1,0 +1,193 @@
+"""What programs between a process and a file make of its lines: never a verdict that the whole lines would not give."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from logged import INIT, SESSION, write_block, write_line, write_run
+
+from npuprof.catalog.wire import list_standing_keys, load_generations
+from npuprof.runs.evidence import Text
+from npuprof.runs.evidence.reading import read_evidence
+from npuprof.runs.verdicts import judge_process
+
+LONG = "/data/model_zoo/bert/configs/fusion_switch_bert_large.cfg"
+RUN = write_run(
+    {"op_debug_config": LONG, "ge.exec.opDebugConfig": LONG, "ge.exec.hcclExecuteTimeOut": "700", "ge.deterministic": "1"},
+    {"ge.streamMaxParallelNum": LONG, "dump_layer": LONG, "ge.exec.dumpLayer": LONG, "ge.graphMemoryMaxSize": "31*1024*1024*1024"},
+)
+CUT = len(write_line("ge.streamMaxParallelNum: /data/model_zoo")) - 1
+
+
+def judge(folder: Path, raw: str | bytes, **options: object) -> list[str]:
+    path = folder / "run.log"
+    path.write_bytes(raw if isinstance(raw, bytes) else raw.encode())
+    (process,) = read_evidence([str(path)]).processes
+    return [verdict.state for verdict in judge_process(options, process)]
+
+
+def edit(change: Callable[[str], str]) -> str:
+    return "".join(f"{change(line)}\n" for line in RUN.splitlines())
+
+
+SHORTENED = [
+    ("cut", lambda line: line[:CUT]),
+    ("marked with dots", lambda line: line if len(line) <= CUT else line[: CUT - 3] + "..."),
+    ("marked with one character", lambda line: line if len(line) <= CUT else line[: CUT - 1] + "…"),
+    ("marked with a sign", lambda line: line if len(line) <= CUT else line[: CUT - 1] + ">"),
+    ("marked in words", lambda line: line if len(line) <= CUT else line[:CUT] + " [truncated]"),
+    ("shortened in the middle", lambda line: line if len(line) <= CUT else line[: CUT - 5] + "..." + line[-8:]),
+    ("labelled before", lambda line: f"rank0| {line}"[:CUT]),
+    ("wrapped", lambda line: "\n".join(line[place : place + CUT] for place in range(0, len(line), CUT))),
+]
+
+
+@pytest.mark.parametrize(("how", "change"), SHORTENED)
+def test_a_text_that_ends_where_lines_are_cut_is_no_other_text(tmp_path: Path, how: str, change: Callable[[str], str]) -> None:
+    text = edit(change)
+    assert judge(tmp_path, text, stream_max_parallel_num=LONG, op_debug_config=LONG, deterministic=1) == ["cannot tell"] * 2 + ["in force"]
+    assert judge(tmp_path, text, stream_max_parallel_num="other", deterministic=0) == ["changed", "changed"]
+
+
+@pytest.mark.parametrize(("end", "state"), [(len(LONG), "in force"), (len("/data/model_zoo"), "changed")])
+def test_a_text_on_the_longest_line_alone_is_whole(tmp_path: Path, end: int, state: str) -> None:
+    """Nothing speaks for a cut where one line is the longest, unless its text begins as the wanted one does."""
+    text = write_run({}, {"ge.streamMaxParallelNum": LONG[:end]})
+    assert judge(tmp_path, text, stream_max_parallel_num=LONG[:end]) == ["in force"]
+    assert judge(tmp_path, text, stream_max_parallel_num=LONG) == ["in force" if end == len(LONG) else "cannot tell"]
+    longer = text + write_line("[GEOP] " + "x" * 100, "geop_npu.cc")
+    longer += write_block("Graph options: ", {"ge.inputShape": LONG * 2}, file="geop_npu.cc")
+    assert judge(tmp_path, longer, stream_max_parallel_num=LONG) == [state]
+
+
+SPOILT = [
+    (lambda raw: raw.replace(b"/bert/", b"/be\0t/"), "cannot tell"),
+    (lambda raw: raw.replace(b"/bert/", b"/be\xc8t/"), "cannot tell"),
+    (lambda raw: raw.replace(b"/bert/", b"/be\rEpoch 1\rrt/"), "cannot tell"),
+    (lambda raw: raw.replace(b"/bert/", "/be\ufffdt/".encode()), "cannot tell"),
+    (lambda raw: raw.replace(b"/bert/", b"/gpt\0/"), "changed"),
+    (lambda raw: raw.replace(b"/bert/", b"/gpt/"), "changed"),
+]
+
+
+@pytest.mark.parametrize(("change", "state"), SPOILT)
+def test_what_cannot_be_read_of_a_text_is_no_other_text(tmp_path: Path, change: Callable[[bytes], bytes], state: str) -> None:
+    assert judge(tmp_path, change(RUN.encode()), stream_max_parallel_num=LONG, deterministic=1) == [state, "in force"]
+
+
+@pytest.mark.parametrize("spelt", ["/cache/???/a", "/cache/?/a", "/cache/\ufffd\ufffd\ufffd/a", "/cache/å±\x82/a", "/cache/#345#261#202/a"])
+def test_a_character_that_was_written_as_another_is_none(tmp_path: Path, spelt: str) -> None:
+    text = write_run({}, {"ge.streamMaxParallelNum": spelt})
+    assert judge(tmp_path, text, stream_max_parallel_num="/cache/层/a") == ["cannot tell"]
+    assert judge(tmp_path, text, stream_max_parallel_num="/cache/层/b") == ["changed"]
+
+
+def test_a_line_that_is_there_twice_ends_no_block(tmp_path: Path) -> None:
+    text = "".join(line * 2 for line in RUN.splitlines(True))
+    assert judge(tmp_path, text, stream_max_parallel_num=LONG, op_debug_config=LONG, hcom_parallel=True) == [
+        *["in force"] * 2,
+        "default or set",
+    ]
+
+
+DRESSED = [
+    lambda line: f"\x1b[32m{line}\x1b[0m",
+    lambda line: line.replace("ge.", "\x1b[01;31m\x1b[Kge.\x1b[m\x1b[K"),
+    lambda line: f"{line}\r\r",
+    lambda line: json.dumps({"log": line + "\n", "stream": "stderr", "time": "2026-03-04T05:06:07Z"}, separators=(",", ":")),
+    lambda line: f"2026-03-04T05:06:07.008009010Z stdout F {line}",
+    lambda line: f"2026-03-04T05:06:07.008+08:00 {line}",
+    lambda line: f"Mar  4 05:06:07 node7 python[77]: {line}",
+    lambda line: f"(worker pid=77, ip=10.0.0.1) {line}",
+    lambda line: f"worker-0  | {line}",
+    lambda line: f"    {line}",
+    lambda line: f"[1,3]<stdout>: 05:06:07 {line}",
+]
+
+
+@pytest.mark.parametrize("change", DRESSED)
+def test_what_a_log_is_dressed_in_is_left_out(tmp_path: Path, change: Callable[[str], str]) -> None:
+    assert judge(tmp_path, edit(change), stream_max_parallel_num=LONG, op_debug_config=LONG, hcom_parallel=False) == [
+        "in force",
+        "in force",
+        "changed",
+    ]
+
+
+def test_where_lines_are_cut_anywhere_one_line_alone_changes_nothing(tmp_path: Path) -> None:
+    short = RUN.replace(f"ge.streamMaxParallelNum: {LONG}", "ge.streamMaxParallelNum: /data/model")
+    assert judge(tmp_path, short, stream_max_parallel_num=LONG) == ["changed"]
+    head = write_line("ge.exec.enableDump: 0")
+    for rest in (head[:40], head[60:-1], head[:-1] + head[:-1], head.replace("enableDump: 0\n", "ena")):
+        torn = short.replace(head, rest + "\n")
+        assert judge(tmp_path, torn, stream_max_parallel_num=LONG, op_debug_config="/b") == ["cannot tell", "changed"], rest
+        assert judge(tmp_path, torn, stream_max_parallel_num="/other") == ["changed"], rest
+
+
+def test_what_begins_as_that_the_engine_runs_is_no_start_of_it(tmp_path: Path) -> None:
+    """Until 2023 each operator wrote the init options it would have liked: that they came too late one line says."""
+
+    def write_operator(start: str, texts: dict[str, str]) -> str:
+        return write_line(start, "ge_plugin.cc") + write_block("init options: ", {**INIT, **texts}, file="geop_npu.cc")
+
+    first = write_operator("[GePlugin] device id : 0", {"op_debug_config": "/a", "ge.exec.opDebugConfig": "/a"})
+    for start in (
+        "[GePlugin] Ge has already initialized",
+        "[GePlugin] Ge has alr",
+        "[GePlugin] Ge has already inDump: ",
+        "[GePlugin] Ge h",
+    ):
+        text = first + write_operator(start, {}) + write_block("session options: ", SESSION, file="geop_npu.cc")
+        (state,) = judge(tmp_path, text, op_debug_config="/a")
+        assert state == ("in force" if "already" in start else "cannot tell"), start
+
+
+def test_a_byte_that_is_no_text_in_a_key_of_the_engine_stops_nobody(tmp_path: Path) -> None:
+    line = b"[INFO] GE(100,python3.7):2026-03-04-05:06:07.008.009 [ge_api.cc:250]100 GEInitializeImpl:GE option: \xc8x, value: 1.\n"
+    assert judge(tmp_path, RUN.encode() + line, deterministic=1) == ["in force"]
+
+
+def test_lines_without_the_title_of_their_block_prove_nothing_and_cast_doubt(tmp_path: Path) -> None:
+    """Of two sessions the second has another value: what is left of its block says so, though not of what it is."""
+    run = write_run(
+        {}, {"ge.streamMaxParallelNum": "/a", "ge.hcomParallel": "0"}, {"ge.streamMaxParallelNum": "/b", "ge.hcomParallel": "0"}
+    )
+    title = write_line("Session options: ", "session_manager.cc")
+    assert judge(tmp_path, run, stream_max_parallel_num="/a", hcom_parallel=False) == ["cannot tell", "in force"]
+    head, first, second = run.split(title)
+    assert judge(tmp_path, head + title + first + second, stream_max_parallel_num="/a", hcom_parallel=False) == ["cannot tell", "in force"]
+    assert judge(tmp_path, head + first + second, stream_max_parallel_num="/a", hcom_parallel=False) == ["cannot tell", "cannot tell"]
+
+
+def test_a_block_that_goes_on_in_another_proves_nothing_of_what_may_be_of_that(tmp_path: Path) -> None:
+    newest = load_generations()[0].name
+    texts = {stage: dict.fromkeys(list_standing_keys(newest, stage), "") for stage in ("init", "session")}
+    init = write_block("Init options: ", texts["init"]).splitlines(True)
+    session = write_block(
+        "Session options: ", {**texts["session"], "ge.exec.op_precision_mode": "/b"}, file="session_manager.cc"
+    ).splitlines(True)
+    last = next(place for place, line in enumerate(init) if "ge.exec.modify_mixlist: " in line)
+    first = next(place for place, line in enumerate(session) if "ge.exec.op_precision_mode: " in line)
+    path = tmp_path / "run.log"
+    path.write_text("".join(init[:last] + session[first:]))
+    (process,) = read_evidence([str(path)]).processes
+    (block,) = process.epoch.maps["init"]
+    assert "ge.exec.dumpData" in block.values
+    assert max(block.values) < "ge.exec.op_precision_mode"
+    assert process.strays["ge.exec.op_precision_mode"] == [Text("/b")]
+    assert judge_process({"op_precision_mode": "/b"}, process)[0].state == "cannot tell"
+
+
+def test_a_note_of_one_start_is_told_beside_others_that_have_none(tmp_path: Path) -> None:
+    one, two = {"ge.streamMaxParallelNum": "/a"}, {"ge.streamMaxParallelNum": ""}
+    path = tmp_path / "run.log"
+    path.write_text(write_run({}, one) + write_run({}, one, two))
+    (process,) = read_evidence([str(path)]).processes
+    (verdict,) = judge_process({"stream_max_parallel_num": "/a"}, process)
+    assert (verdict.state, verdict.note) == (
+        "in force",
+        "at start 2 of 2 of the engine: in session 1 of 2; the others have what nobody set",
+    )
