@@ -64,7 +64,7 @@ class Adopt(Verb):
             locate_new_file(home, below.rstrip("/"))  # says what a name is
         problems: list[Finding] = []
         folders = [path for path in self.paths if os.path.isdir(path)]
-        modules = open_modules(folders)
+        modules = open_modules(folders, with_sourced=False)
         scripts = self._read_scripts(problems, modules)
         unread = any(one.severity == "error" for one in problems)
         drafts, beside = self._list_drafts(scripts)

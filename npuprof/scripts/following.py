@@ -20,10 +20,13 @@ _MOST_FILES = 5000
 _PASSED_OVER = frozenset(("node_modules", "__pycache__"))
 
 
-def open_modules(folders: Sequence[str] = ()) -> Modules:
-    """Return the modules of the trees of scripts, which lie below one of the folders, or in a repository."""
+def open_modules(folders: Sequence[str] = (), with_sourced: bool = True) -> Modules:
+    """Return the modules of the trees of scripts, which lie below one of the folders, or in a repository.
+
+    Unless ``with_sourced``, shell scripts are read without those that they take in.
+    """
     finder = _Finder(folders)
-    return Modules(finder.locate, _read_module, finder.list_files)
+    return Modules(finder.locate, _read_module, finder.list_files, finder.locate_file if with_sourced else None)
 
 
 def _read_module(path: str) -> bytes | None:
@@ -50,6 +53,18 @@ class _Finder:
         if mark not in self._known:
             self._known[mark] = self._find(folder, name, level)
         return self._known[mark]
+
+    def locate_file(self, path: str, name: str, beside: bool) -> tuple[str, ...]:
+        """Return the files of the tree that a path means to a script: from its own folder, or else from any folder up to the top."""
+        folder = os.path.dirname(path)
+        top, chain = self._list_folders(folder)
+        found: dict[str, str] = {}
+        for place in chain[:1] if beside else chain:
+            file = os.path.normpath(os.path.join(place, name))
+            real = os.path.realpath(file)
+            if os.path.isfile(file) and real.startswith(os.path.join(top, "")):
+                found.setdefault(real, file)
+        return tuple(found.values())
 
     def list_files(self, path: str) -> tuple[str, ...] | None:
         """Return the Python files of the tree that a file is in; None where there are too many."""
@@ -128,7 +143,7 @@ def set_callers_apart(files: Iterable[ImportedFile]) -> tuple[Callable[[Imported
             path = os.path.normpath(called.file)
             used.setdefault(path, {})[called.first, called.last] = called.name
             users.setdefault(path, {})[one.file] = None
-            names.setdefault(path, {})[f"{called.name}()"] = None
+            names.setdefault(path, {}).update({f"{called.name}()": None} if called.name else {})
 
     def take_out(imported: ImportedFile) -> ImportedFile:
         ranges = used.get(os.path.normpath(imported.file))
@@ -139,8 +154,10 @@ def set_callers_apart(files: Iterable[ImportedFile]) -> tuple[Callable[[Imported
 
     told = {}
     for path, callers in users.items():
-        calls, presets = ("calls", "the preset of that") if len(callers) == 1 else ("call", "the presets of those")
-        told[path] = f"{_list_some(callers)} {calls} {_list_some(names[path])}: what is set there is in {presets}"
+        verbs = ("calls", "sources") if len(callers) == 1 else ("call", "source")
+        presets = "the preset of that" if len(callers) == 1 else "the presets of those"
+        does = f"{verbs[0]} {_list_some(names[path])}" if names[path] else f"{verbs[1]} it"
+        told[path] = f"{_list_some(callers)} {does}: what is set there is in {presets}"
     return take_out, told
 
 

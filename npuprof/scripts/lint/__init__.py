@@ -69,12 +69,14 @@ def _take_helpers_out(imported: ImportedFile) -> ImportedFile:
 
 
 def _name_calls(imported: ImportedFile, findings: Iterable[Finding]) -> list[Finding]:
-    """Return findings with the line of the script that calls the function of another file in which they stand."""
+    """Return findings with the line of the script that calls the function of another file in which they stand, or sources that file."""
     calls = {Place(one.file, one.line, one.column): one.call[0] for one in imported.found if one.call and one.file != imported.file}
+    is_shell = any(not called.name for called in imported.followed)
     result = []
     for finding in findings:
         line = calls.get(finding.where) if finding.where is not None else None
-        why = f"{finding.why} The function is called in {imported.file}:{line}.".lstrip() if line else finding.why
+        does = "The file is sourced" if is_shell else "The function is called"
+        why = f"{finding.why} {does} in {imported.file}:{line}.".lstrip() if line else finding.why
         result.append(finding._replace(why=why))
     return result
 

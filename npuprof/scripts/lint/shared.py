@@ -5,6 +5,7 @@ from __future__ import annotations
 from npuprof.scripts.reading import ImportedFile, Site, may_call_settings, may_hold_settings, read_script
 from npuprof.scripts.reading.found import NAMED_ELSEWHERE
 from npuprof.scripts.reading.modules import Modules
+from npuprof.scripts.reading.sourcing import may_source
 
 
 class Sharing:
@@ -19,7 +20,7 @@ class Sharing:
 
     def read_script(self, file: str, data: bytes, named: bool) -> ImportedFile | None:
         """Return what a script sets, by functions of other files too, None where it can set nothing."""
-        if not self._modules.list_imported(file, data):
+        if not may_source(data) and not self._modules.list_imported(file, data):
             imported = read_script(file, data, named) if may_hold_settings(file, data) else None
         elif may_hold_settings(file, data) or may_call_settings(file, data, self._modules):
             imported = read_script(file, data, named, self._modules)

@@ -19,8 +19,8 @@ class Constants:
         self.values = self._find_values(commands)
 
     def _find_values(self, commands: Sequence[Command]) -> dict[str, str]:
-        """Return the variables of the script that get one literal value, in one place, outside any branch."""
-        values: dict[str, list[str | None]] = {}
+        """Return the variables of the script that get one value, outside any branch, made of literal texts and of others before it."""
+        values: dict[str, list[Word | None]] = {}
         depth = 0
         for command in commands:
             words: list[Word] = command
@@ -37,12 +37,23 @@ class Constants:
                     if words is command:
                         break
                     continue
-                rest = word.cut_prefix(match.end())
                 self._given[match[1]] = word
-                values.setdefault(match[1], []).append(
-                    None if word.items or rest.open_part or depth or match[0].endswith("+=") else rest.text
-                )
-        return {name: given[0] for name, given in values.items() if len(given) == 1 and given[0] is not None}
+                doubtful = word.items or depth or command.join or match[0].endswith("+=")
+                values.setdefault(match[1], []).append(None if doubtful else word.cut_prefix(match.end()))
+        known: dict[str, str] = {}
+        for name, given in values.items():  # in the order of the text
+            if len(given) == 1 and given[0] is not None and not (value := given[0].fill_variables(known)).open_part:
+                known[name] = value.text
+        return known
+
+    def list_given(self, command: Command) -> dict[str, str]:
+        """Return the variables that a command gives their values."""
+        found = {}
+        for word in command:
+            match = ASSIGNMENT.match(word.parts[0]) if isinstance(word.parts[0], str) else None
+            if match and match[1] in self.values:
+                found[match[1]] = self.values[match[1]]
+        return found
 
     def split_variable(self, word: Word) -> list[Word]:
         """Return the flags that a variable without quotes is taken apart into, at their places; nothing where that is not certain."""

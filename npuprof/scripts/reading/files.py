@@ -49,6 +49,7 @@ KINDS: dict[str, Kind] = {
     "shell": Kind(
         "shell", "shell:import_shell_script", "shell:mentions_setting",
         (".sh", ".bash", ".ksh", ".zsh", ".sbatch", ".slurm"), programs=rb"\b(?:ba|z|k|da)?sh\b", holds_blocks=True,
+        calls="shell:sources_settings",
     ),
     "fish": Kind("fish", "other_shells:import_fish_script", "env:mentions_variable", (".fish",), programs=rb"\bfish\b"),
     "csh": Kind("csh", "other_shells:import_csh_script", "env:mentions_variable", (".csh", ".tcsh"), programs=rb"\bt?csh\b"),

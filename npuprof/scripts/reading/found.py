@@ -57,7 +57,7 @@ class FoundSetting(Record):
     ``relative`` is a path that begins in the folder of the script. ``part`` says where in the file it stands, as people count:
     ``cell 3, line 5``.
     ``objects`` are those that have it, of several that one line makes unlike each other.
-    ``call`` are line and column of the call in the script that another file, ``file``, sets it for.
+    ``call`` are line and column of the call in the script that another file, ``file``, sets it for, or of what takes that file in.
     """
 
     file: str
@@ -137,7 +137,10 @@ class Site(Record):
 
 
 class Followed(Record):
-    """A function of another file that calls of a script have been followed into: its file, its first and last line, its name."""
+    """A function of another file that calls of a script have been followed into: its file, its first and last line, its name.
+
+    A line without a name is one of a file that a shell script sources.
+    """
 
     file: str
     first: int

@@ -33,6 +33,8 @@ Locate = Callable[[str, str, int], str]
 Read = Callable[[str], "bytes | None"]
 #: The Python files of the tree that a file is in; None where there are too many to look at.
 ListFiles = Callable[[str], "tuple[str, ...] | None"]
+#: The files of the tree that a path may mean to a script: from where that lies, or else from where it is started, which nobody knows.
+LocateFile = Callable[[str, str, bool], "tuple[str, ...]"]
 
 
 Kept = TypeVar("Kept")
@@ -63,9 +65,13 @@ class Module:
 
 
 class Modules:
-    """The files of a tree that have been asked for. ``rebound`` are names of modules that the script in question gives other values."""
+    """The files of a tree that have been asked for. ``rebound`` are names of modules that the script in question gives other values.
 
-    def __init__(self, locate: Locate, read: Read, list_files: ListFiles = lambda path: ()) -> None:
+    Without ``locate_file`` what a shell script takes in is not followed.
+    """
+
+    def __init__(self, locate: Locate, read: Read, list_files: ListFiles = lambda path: (), locate_file: LocateFile | None = None) -> None:
+        self.locate_file = locate_file
         self._locate = locate
         self._read = read
         self._list_files = list_files

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from npuprof.document.keys import format_full_key
 from npuprof.model import Finding, Place
 from npuprof.scripts.reading import atc, env
 from npuprof.scripts.reading.constants import ASSIGNMENT, Constants
-from npuprof.scripts.reading.found import TAKEN_BACK, Branch, FoundSetting, ImportedFile, Site
+from npuprof.scripts.reading.found import TAKEN_BACK, Branch, Followed, FoundSetting, ImportedFile, Site
+from npuprof.scripts.reading.modules import Modules
 from npuprof.scripts.reading.shell_flow import Flow
 from npuprof.scripts.reading.shell_spans import starts_something
 from npuprof.scripts.reading.slurm import find_directive_exports, find_exports, find_limit
+from npuprof.scripts.reading.sourcing import Joined, may_source
 from npuprof.scripts.reading.variables import build_variable_setting, decode_text
 from npuprof.scripts.reading.words import Command, Word, parse_shell_commands
 
@@ -24,6 +27,7 @@ _PREFIX_WORDS = {
 }  # fmt: skip
 #: Programs that tell something, or prepare what others need.
 _ASKING = frozenset(("source", "module", "ml", "hostname", "scontrol", "sinfo", "squeue", "npu-smi"))
+_ALWAYS = (":", "true")
 _LOOPS = ("for", "while", "until", "select")
 #: Branches around a command; Python takes half as many.
 MOST_BRANCHES = 200
@@ -38,16 +42,41 @@ def mentions_setting(data: bytes) -> bool:
     return env.mentions_variable(data) or _ATC.search(data) is not None
 
 
-def import_shell_script(path: str, data: bytes, plain: bool = False) -> ImportedFile:
-    """Return what a shell script holds; any bytes will do. In a ``plain`` one every variable counts, exported or not."""
+def sources_settings(path: str, data: bytes, modules: Modules) -> bool:
+    """Return whether a script takes in a file of its tree that can hold a setting."""
+    if modules.locate_file is None or not may_source(data):
+        return False
+    joined = Joined(path, decode_text(path, data, []) or "")
+    joined.take_in(modules.locate_file, modules.read)
+    return joined.has_others and mentions_setting(joined.text.encode(errors="replace"))
+
+
+def import_shell_script(path: str, data: bytes, modules: Modules | None = None, plain: bool = False) -> ImportedFile:
+    """Return what a shell script holds; any bytes will do. In a ``plain`` one every variable counts, exported or not.
+
+    With ``modules`` the files of its tree count that it takes in.
+    """
     problems: list[Finding] = []
     text = decode_text(path, data, problems)
     if text is None:
         return ImportedFile(path, problems=tuple(problems))
-    found, sites, reading = read_shell_text(path, text, plain)
-    if deep := reading.too_deep:
-        problems.append(build_depth_finding(path, deep.line, deep.column))
-    return ImportedFile(path, found, sites, tuple(problems), {"text": text, "blanks": reading.blanks})
+    joined = Joined(path, text)
+    if modules is not None and modules.locate_file is not None and may_source(data):
+        joined.take_in(modules.locate_file, modules.read)
+        problems += joined.list_problems()
+    reading = _Reading(path, joined.text, plain, joined.name_line)
+    found, sites = reading.collect_settings()
+    blanks = reading.blanks
+    deep = reading.too_deep
+    at = (deep.line, deep.column) if deep else ()
+    followed: tuple[Followed, ...] = ()
+    if joined.has_others:
+        found, sites, followed = joined.place_settings(found, sites)
+        blanks = [(own[0], own[1], name) for line, column, name in blanks if (own := joined.find_own_place(line, column))]
+        at = at and joined.find_own_place(*at)
+    if at:
+        problems.append(build_depth_finding(path, *at))
+    return ImportedFile(path, found, sites, tuple(problems), {"text": text, "blanks": blanks}, followed=followed)
 
 
 def read_shell_text(path: str, text: str, plain: bool = False) -> tuple[tuple[FoundSetting, ...], tuple[Site, ...], _Reading]:
@@ -63,7 +92,7 @@ def build_depth_finding(path: str, line: int, column: int = 0) -> Finding:
 
 
 class _Reading:
-    def __init__(self, path: str, text: str, plain: bool) -> None:
+    def __init__(self, path: str, text: str, plain: bool, name_line: Callable[[int], str] = "line {}".format) -> None:
         self.path = path
         self.plain = plain
         self.commands = list(parse_shell_commands(text))
@@ -72,9 +101,10 @@ class _Reading:
         self.sites: list[Site] = []
         self.branches: list[list[object]] = []
         self.constants = Constants(text, self.commands)
-        self.flow = Flow(text, self.commands)
+        self.flow = Flow(text, self.commands, name_line)
+        self.name_line = name_line
         self.text = text
-        self.known = self.constants.values
+        self.known: dict[str, str] = {}  #: the constants that have been given their values
         self.pending: dict[str, list[FoundSetting]] = {}
         self.exported: set[str] = set()
         self.exports_all = False
@@ -93,6 +123,7 @@ class _Reading:
         self.flow.note_settings(len(self.found))
         for command in self.commands:
             self._process_joined_command(command)
+            self.known.update(self.constants.list_given(command))
             self.flow.note_settings(len(self.found))
             if len(self.branches) > MOST_BRANCHES:
                 self.too_deep = command[0]
@@ -106,7 +137,7 @@ class _Reading:
             return found
         lines = {line for line, _ in self.limits}
         handed = frozenset[str]().union(*(names for _, names in self.limits))
-        why = f"srun in line {min(lines)} hands over only what its --export names"
+        why = f"srun in {self.name_line(min(lines))} hands over only what its --export names"
         return [
             one._replace(value=None, kind="", reason=why)
             if one.surface == "env" and not one.reason and one.line not in lines and one.name not in handed
@@ -170,6 +201,8 @@ class _Reading:
                 if word.items:
                     self._keep_array(variable, word)
                     continue
+                if self.exports_all and not (self.flow.idle or self._current_branches()):
+                    self.exported.add(variable)
                 self._add_variable(variable, word, value, exported=self.plain or self.exports_all or variable in self.exported)
             return
         for variable, word, value in given if starts_something(words) else ():
@@ -232,11 +265,12 @@ class _Reading:
         """Keep count of the branches that a command opens, turns over or closes."""
         first = words[0].text if not words[0].quoted else ""
         if first == "if":
-            self.branches.append([words[0].line * 10_000 + words[0].column, 0, _format_words(words[1:])])
+            asked = _format_words(words[1:])
+            self.branches.append([words[0].line * 10_000 + words[0].column, 0, asked if asked not in _ALWAYS else ""])
         elif first == "elif" and self.branches:
             self.branches[-1][1:] = [int(str(self.branches[-1][1])) + 1, _format_words(words[1:])]
         elif first == "else" and self.branches:
-            self.branches[-1][1:] = [-int(str(self.branches[-1][1])) - 1, _shorten(f"not ({self.branches[-1][2]})")]
+            self.branches[-1][1:] = [-int(str(self.branches[-1][1])) - 1, _shorten(f"not ({self.branches[-1][2] or ':'})")]
             return words[1:]
         elif first == "fi" and self.branches:
             self.branches.pop()
@@ -248,7 +282,7 @@ class _Reading:
         elif first in ("then", "do"):
             return self._track_branches(words[1:]) if words[1:] and words[1].text in _LOOPS else words[1:]
         elif first in _LOOPS:
-            asked = f"the loop in line {words[0].line} has a turn" if self.flow.is_doubtful_loop else ""
+            asked = f"the loop in {self.name_line(words[0].line)} has a turn" if self.flow.is_doubtful_loop else ""
             self.branches.append([words[0].line * 10_000 + words[0].column, 0, asked])
         elif first == "done" and self.branches:
             self.branches.pop()
@@ -293,7 +327,7 @@ class _Reading:
                 self.exports_all = word.text[0] == "-"
 
     def _add_variable(self, name: str, word: Word, value: Word, exported: bool) -> None:
-        filled = value.fill_variables(self.known, but=name)
+        filled = value.fill_variables(self._list_known(), but=name)
         around, places = self._current_branches(), self.places.setdefault(name, [])
         last = self.found[places[-1]] if places else None
         if last and last.written and len(last.written) <= _LONGEST and not (last.reason or last.unused or last.branches or around):
@@ -307,9 +341,13 @@ class _Reading:
             self.pending.setdefault(name, []).append(found)
             return
         if found.reason.startswith("depends") and not around and not found.unused:
-            self._overrule(places, f"line {found.line} sets it again, to what {found.reason}")
+            self._overrule(places, f"{self.name_line(found.line)} sets it again, to what {found.reason}")
         places.append(len(self.found))
         self.found.append(found)
+
+    def _list_known(self) -> dict[str, str]:
+        """Return the constants that have their values where a command stands; a function runs who knows when."""
+        return self.constants.values if self.flow.function else self.known
 
     def _overrule(self, places: list[int], why: str) -> None:
         """Note that what was exported so far does not hold to the end."""
@@ -324,7 +362,7 @@ class _Reading:
         flags = self._fill_arrays(words[1:])
         place = 0
         while place < len(flags):
-            word = flags[place].fill_variables(self.known)
+            word = flags[place].fill_variables(self._list_known())
             place += 1
             text = word.parts[0] if isinstance(word.parts[0], str) else ""
             if not text.startswith("--"):
@@ -335,7 +373,7 @@ class _Reading:
             name, equals, _ = text.partition("=")
             value = word.cut_prefix(len(name) + 1) if equals else None
             if value is None and place < len(flags) and not flags[place].text.startswith("--"):
-                value = flags[place].fill_variables(self.known)
+                value = flags[place].fill_variables(self._list_known())
                 place += 1
             flag = atc.build_flag_setting(self.path, word, name, value, scope, self._current_branches())
             self.found.append(flag._replace(unused=self.flow.idle))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from npuprof.scripts.reading.found import FoundSetting
 from npuprof.scripts.reading.shell_spans import Spans
@@ -18,7 +18,8 @@ _LOOPS = ("for", "while", "until", "select")
 class Flow:
     """Where the commands of a script stand, one after the other; ``idle`` says why the one that was followed last never runs."""
 
-    def __init__(self, text: str, commands: Sequence[Command]) -> None:
+    def __init__(self, text: str, commands: Sequence[Command], name_line: Callable[[int], str] = "line {}".format) -> None:
+        self._name_line = name_line
         self._text = text
         self._named = {
             name
@@ -59,10 +60,10 @@ class Flow:
         unused = next((name for name in self._bodies if name and name not in self._named), "")
         self.idle = f"{unused}() is called nowhere, so this never runs" if unused else ""
         if self._end and not self._bodies:
-            self.idle = f"the script ends in line {self._end}, so this never runs"
+            self.idle = f"the script ends in {self._name_line(self._end)}, so this never runs"
         elif self._at in self._spans.lost:
             self.idle = "it is gone with a process of its own, in which nothing is started"
-        if first == "return" and self._function:
+        if first == "return" and self.function:
             self._left[max(at for at, name in enumerate(self._bodies) if name)] = command[0].line
         certain = not (has_branches or self._bodies or self._loops or command.join or command.parentheses or len(words) < len(command))
         if first == "exit" and certain and not self._end:
@@ -77,15 +78,16 @@ class Flow:
     def doubt(self) -> tuple[int, str]:
         """The line where the function around the command may have been left before, with what that asks; 0 where it may not."""
         line = next((line for line in reversed(self._left) if line), 0)
-        return line, f"{self._function}() is not left in line {line}" if line else ""
+        return line, f"{self.function}() is not left in {self._name_line(line)}" if line else ""
 
     @property
-    def _function(self) -> str:
+    def function(self) -> str:
+        """The function around the command, empty for none."""
         return next((name for name in reversed(self._bodies) if name), "")
 
     def note_settings(self, count: int) -> None:
         """Take note of where the settings stand that were found up to here."""
-        self._places += [(self._at, self._function)] * (count - len(self._places))
+        self._places += [(self._at, self.function)] * (count - len(self._places))
 
     def settle_order(self, found: list[FoundSetting]) -> list[FoundSetting]:
         """Return settings with those unsettled that a function and the rest of the script make in another order than they stand."""
@@ -103,9 +105,8 @@ class Flow:
                 rival = last if found[at].value != found[last].value else before
                 function = self._places[at][1]
                 if function and rival is not None and self._places[at][0] < self._places[rival][0] < self._find_last_call(function):
-                    why = (
-                        f"depends on the order: {function}() sets it in line {found[at].line}, and is called after line {found[rival].line}"
-                    )
+                    here, there = self._name_line(found[at].line), self._name_line(found[rival].line)
+                    why = f"depends on the order: {function}() sets it in {here}, and is called after {there}"
                     for place in (at, *outer):
                         found[place] = found[place]._replace(value=None, kind="", reason=why)
                     break

@@ -8,21 +8,12 @@ from itertools import groupby
 from typing import Any
 
 from npuprof.model import Record
-from npuprof.scripts.reading.found import HERE
+from npuprof.scripts.reading.shell_folders import read_folder
 
 _HEREDOC = re.compile(r"<<-?[ \t]*(?:'([^'\n]+)'|\"([^\"\n]+)\"|\\?([\w.-]+))")
 #: What a shell does not take as it stands where a variable without quotes holds it.
 UNSAFE = frozenset("*?[\\'\"")
 VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
-#: Ways to write the folder of the script itself.
-_HERE = (
-    '$(dirname "$0")',
-    "$(dirname $0)",
-    "${0%/*}",
-    '$(dirname "${BASH_SOURCE[0]}")',
-    '$(cd "$(dirname "$0")" && pwd)',
-    "$(cd $(dirname $0); pwd)",
-)
 #: So deep commands are looked for in each other.
 _DEEPEST = 3
 #: Parentheses in each other that are told apart.
@@ -60,8 +51,8 @@ class Word(Record):
             match = VARIABLE.fullmatch(part[0]) if isinstance(part, tuple) else None
             if match and (name := match[1] or match[2]) in known and name != but:
                 parts.append(known[name])
-            elif isinstance(part, tuple) and part[0] in _HERE:
-                parts.append(f"{HERE}.")
+            elif isinstance(part, tuple) and (folder := read_folder(part[0], known)):
+                parts.append(folder)
             else:
                 parts.append(part)
         return self._replace(parts=tuple(parts))

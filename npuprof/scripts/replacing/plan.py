@@ -144,8 +144,9 @@ def _refuse_foreign_lines(path: str, spec: str, candidates: list[_Candidate]) ->
     files = list(dict.fromkeys(one.file for one in foreign))
     first = foreign[0]
     what = f"its lines stand in {', '.join(files)}"
-    why = f"{path} calls there what sets {first.name} ({first.file_line}); a block in {path} would come on top of that."
-    hint = f"if every script that calls it shall have these settings: npuprof inject {files[0]} {spec} --replace"
+    does, calls = ("sources", "sources") if any(one.surface in ("env", "atc") for one in foreign) else ("calls there", "calls")
+    why = f"{path} {does} what sets {first.name} ({first.file_line}); a block in {path} would come on top of that."
+    hint = f"if every script that {calls} it shall have these settings: npuprof inject {files[0]} {spec} --replace"
     raise build_refusal(path, what, why, first.call[0] if first.call else 0, hint)
 
 
