@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from logged import INIT, SESSION, write_block, write_line, write_run
+from logged import INIT, SESSION, write_block, write_line, write_run, write_tf2_block
 
-from npuprof.catalog.wire import list_standing_keys, load_generations
+from npuprof.catalog.wire import list_standing_keys, list_tf2_standing_keys, load_generations
 from npuprof.runs.evidence import Text
 from npuprof.runs.evidence.reading import read_evidence
 from npuprof.runs.verdicts import judge_process
@@ -191,3 +191,24 @@ def test_a_note_of_one_start_is_told_beside_others_that_have_none(tmp_path: Path
         "in force",
         "at start 2 of 2 of the engine: in session 1 of 2; the others have what nobody set",
     )
+
+
+TF2 = write_tf2_block(dict.fromkeys(list_tf2_standing_keys(next(one.name for one in load_generations() if one.tf2)), "0"))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda line: line.replace("  ge.graphRunMode:0", "  ge.graphRu"),
+        lambda line: line.replace("wrapper.cpp:195]   ge.graphRunMode:0", "wrap"),
+        lambda line: line[30:] if "ge.graphRunMode" in line else line,
+        lambda line: line * 2 if "ge.graphRunMode" in line else line,
+        lambda line: line.replace("ge.graphRunMode:0", "ge.graphRunMode:\0"),
+        lambda line: "2026-03-04 05:0" if "ge.graphRunMode" in line else line,
+    ],
+)
+def test_a_spoilt_log_of_tf2_does_not_say_what_is_not_in_it(tmp_path: Path, change: Callable[[str], str]) -> None:
+    """Each setting has one line there, and none where nobody set it: where lines are spoilt, that one may be."""
+    spoilt = "".join(f"{change(line)}\n" for line in TF2.splitlines())
+    assert judge(tmp_path, TF2, op_debug_config="/a", deterministic=1) == ["absent", "changed"]
+    assert judge(tmp_path, spoilt, op_debug_config="/a")[0] == "cannot tell"

@@ -26,6 +26,7 @@ _ADAPTER = re.compile(rb"(?:\[[^\]]*\])?\[TF_ADAPTER\] ?\[([^\]:]+):\d+\](\d*) ?
 _ENGINE = re.compile(rb"(?:\[[\w:]+\] ?)?\[([^\]:]+):\d+\](\d+) (\w+):", re.ASCII)
 #: The head of another line in the middle of one: the writer of the first was stopped before its end.
 _SECOND_HEAD = re.compile(rb"\[[A-Z]{4,8}\] ?\w+\(\d+,[^)]*\):\d{4}-", re.ASCII)
+_SECOND_TIME = re.compile(rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: [IWEF] ", re.ASCII)
 #: Lines of plog of neither adapter nor engine, one after the other, all of them whole.
 _STRANGERS = re.compile(rb"(?:\[[A-Z]{4,8}\] (?!FMK\(|GE\()\w+\(\d+,[^)\n]*\):\d{4}-[^\n]*\n)+", re.ASCII)
 #: How long the time of a line may be, what it consists of, and how many lines are remembered without theirs.
@@ -37,7 +38,9 @@ _TERMINAL = re.compile(rb"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07\x1b]*\x07|[()][A-Z0
 #: A line as docker keeps it.
 _WRAPPED = re.compile(rb'\{"log": ?"')
 #: What stands in the heads of lines only.
-_REMNANT = re.compile(rb"\[TF_ADAPTER\]|\b(?:FMK|GE)\(\d|\(\d+,[\w.]+\):\d{4}-", re.ASCII)
+_REMNANT = re.compile(
+    rb"\[TF_ADAPTER\]|\b(?:FMK|GE)\(\d|\(\d+,[\w.]+\):\d{4}-|wrapper\.cpp:\d|^\d{4}-[\d-]+ [\d:.]+(?:: [IWEF](?: [\w./]*)?)?$", re.ASCII
+)
 _ANY_HEAD = re.compile(rb"\[\w+\] ?\w+\(\d+,|.{0,60}\d{4}-\d\d-\d\d[ T-]\d\d:\d\d:\d\d\.\d", re.ASCII)
 
 
@@ -96,8 +99,9 @@ def parse_line(raw: bytes) -> Line | None:
     writer = "tf2" if origin.endswith("npu_wrapper.cpp") else "adapter" if named else ""
     if not writer:
         return None
-    text = decode_text(raw[match.end() :])
-    return Line(writer, _decode_before(match[1]), None, "", origin.rpartition("/")[2], text, 0, match[2].decode())
+    second = _SECOND_TIME.search(raw, match.end())
+    text = decode_text(raw[match.end() : second.start() if second is not None else len(raw)])
+    return Line(writer, _decode_before(match[1]), None, "", origin.rpartition("/")[2], text, 0, match[2].decode(), second is not None)
 
 
 def _parse_plog(match: re.Match[bytes], raw: bytes) -> Line | None:

@@ -99,7 +99,7 @@ class _LogReader:
             return
         if line is not None:
             self._widths.see(line, plain)
-        self._spoilt = self._spoilt or (line.glued if line is not None else is_remnant(plain))
+        self._spoilt = self._spoilt or (line.glued or b"\0" in plain if line is not None else is_remnant(plain))
         headless = line is None and not has_head(plain)
         self._last = (self._last if headless else raw) if ended else b""
         self.recalling = False
@@ -197,7 +197,7 @@ class _LogReader:
         met = (*self._met, *(process for log in self.tf2.values() for process in log.found))
         self._widths.mark(met)
         for process in met:
-            process.spoilt = process.spoilt or self._spoilt or self.adapter.spoilt
+            process.spoilt = process.spoilt or self._spoilt or self.adapter.spoilt or any(log.spoilt for log in self.tf2.values())
 
 
 def _follows(last: bytes, raw: bytes) -> bool:

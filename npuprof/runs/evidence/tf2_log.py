@@ -10,6 +10,7 @@ from npuprof.runs.evidence.blocks import Block, Tail, make_text
 from npuprof.runs.evidence.lines import Line
 
 _PAIR = re.compile(r"  ([\w.]+):(.*)", re.ASCII | re.DOTALL)
+_KEY = re.compile(r"  [\w.]*", re.ASCII)
 _GRAPH = re.compile(r"Add ge graph \S+ with options:")
 _WARNED = re.compile(r"Unrecognized graph engine option ([\w.]+):(.*)", re.ASCII | re.DOTALL)
 #: What ends a block.
@@ -34,6 +35,7 @@ class Tf2Log:
         self._ahead = self._mixed = False
         self._last = ""
         self._torn = False  # the last block ended before its end: the rest of it may still come
+        self.spoilt = False  # whether a line is cut before its text, or stands in no block
         self._begun = 0  # how many blocks have a title and no end
 
     @property
@@ -49,9 +51,10 @@ class Tf2Log:
             if pair is not None:
                 if not self._block.takes(pair[1]):
                     self._block.mixed = True  # the blocks of two processes on one screen
-                self._block.add(pair[1], make_text(pair[2], 0, ended))
+                self._block.add(pair[1], make_text(pair[2], 0, ended and not line.glued))
                 self._tail.set(self._block.values, pair[1], 0)
                 return
+            self.spoilt = self.spoilt or _KEY.fullmatch(line.text) is not None
             mixing = title in self._titles and self._block.stage == "init"
             self._block.mixed = self._block.mixed or mixing
             self._close(whole=ended and title == _SUCCEED if self._block.stage == "init" else True)
@@ -65,6 +68,7 @@ class Tf2Log:
         elif pair is not None and self._begun:
             for process in self.found:  # what belongs to a block that another process seemed to end
                 process.epoch.doubtful = True
+        self.spoilt = self.spoilt or pair is not None
         if title in self._titles:
             self._start(place)
             self._block = Block("init", "")
@@ -78,7 +82,7 @@ class Tf2Log:
                 self._start(place)
             self._block = Block("graph", "")
         elif match := _WARNED.fullmatch(line.text):
-            self._warn(place, match[1], make_text(match[2], 0, ended))
+            self._warn(place, match[1], make_text(match[2], 0, ended and not line.glued))
 
     def _warn(self, place: str, leaf: str, text: Text) -> None:
         """Keep a warning: of what only sessions have it comes before the block of its process, of what they do not have after it."""
