@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from npuprof.catalog.wire import (
-    STAGES,
     Generation,
     list_standing_keys,
     load_generations,
@@ -68,7 +67,7 @@ class AdapterLog:
         self._parsed: dict[tuple[str, str, bool], Values] = {}
         known = load_known_keys()
         self._keys = known["init"] | known["session"]
-        self._foreign = {stage: self._keys - known[stage] for stage in STAGES}
+        self._foreign = {stage: self._keys - known[stage] for stage in ("init", "session")}  # a graph may be given any of them
         self._tail = tail
         self.spoilt = False  # whether a line ends before its text begins
         self.opened: Opened | None = None  # the block that the last line has begun

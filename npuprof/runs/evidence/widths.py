@@ -67,6 +67,7 @@ class Widths:
     def mark(self, processes: Iterable[Process]) -> None:
         """Mark the texts that end where the longest lines do: as cut where many do."""
         edges: dict[str, bool] = {}
+        cut: bool | None
         for widest in (self._bytes, self._characters, self._own):
             cut = widest.are_cut()
             for line in widest.texts:
