@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from logged import INIT, SESSION, write_block, write_line, write_run, write_tf2_block
+from logged import INIT, SESSION, write_block, write_engine_line, write_line, write_run, write_tf2_block
 
 from npuprof.catalog.wire import list_standing_keys, list_tf2_standing_keys, load_generations
 from npuprof.runs.evidence import Text
@@ -76,6 +76,12 @@ SPOILT = [
 @pytest.mark.parametrize(("change", "state"), SPOILT)
 def test_what_cannot_be_read_of_a_text_is_no_other_text(tmp_path: Path, change: Callable[[bytes], bytes], state: str) -> None:
     assert judge(tmp_path, change(RUN.encode()), stream_max_parallel_num=LONG, deterministic=1) == [state, "in force"]
+
+
+def test_dots_that_stand_for_the_rest_of_a_line_of_the_engine_are_no_text(tmp_path: Path) -> None:
+    """It ends each line with a full stop, of which three are left two for the text."""
+    text = write_engine_line("GE option: ge.exec.opDebugConfig, value: /data/model...", "GEInitializeImpl")
+    assert judge(tmp_path, text + write_engine_line("PreRun begin " + "x" * 90, "PreRun"), op_debug_config=LONG) == ["cannot tell"]
 
 
 @pytest.mark.parametrize("spelt", ["/cache/???/a", "/cache/?/a", "/cache/\ufffd\ufffd\ufffd/a", "/cache/å±\x82/a", "/cache/#345#261#202/a"])

@@ -7,7 +7,7 @@ import re
 from npuprof.runs.evidence import Text
 
 #: What stands where something was left out or could not be read.
-_HOLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ufffd\udc80-\udcff]|\.\.\.|…|\W*truncated\W*$")
+_HOLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ufffd\udc80-\udcff]|\.\.\.|\.\.$|…|\W*truncated\W*$")
 #: What a program shows at the end of a line that it has shortened.
 _MARKS = ">$~+\\|"
 #: What a program writes that cannot write a character.

@@ -69,9 +69,9 @@ class Widths:
         edges: dict[str, bool] = {}
         cut: bool | None
         for widest in (self._bytes, self._characters, self._own):
-            cut = widest.are_cut()
+            are_cut = widest.are_cut()
             for line in widest.texts:
-                edges[line] = edges.get(line, False) or cut
+                edges[line] = edges.get(line, False) or are_cut
         pairs = {
             (match[1] or match[3], match[2] or match[4] or ""): cut
             for line, cut in edges.items()
