@@ -316,6 +316,13 @@ def test_a_script_outside_of_a_folder_that_is_named_beside_it_is_written(tmp_pat
     assert {(tmp_path / name).read_text() for name in ("in/a.py", "out/b.py")} == {NEW}
 
 
+def test_a_default_is_told_of_so_many_scripts_as_leave_it_out(tmp_path: Path, run: Callable[..., Any]) -> None:
+    write(tmp_path, {"a.py": session(f"{MAP.format('variable_memory_max_size', 's')}b'1'\n")})
+    told = run("migrate", str(tmp_path), "--cann", "9.0.0", "--from", "5.1.RC1", "--dry-run")
+    assert "NP512: jit_compile" in told.out
+    assert "so in" not in told.out
+
+
 def test_a_preset_is_moved_without_what_reads_scripts(tmp_path: Path) -> None:
     write(tmp_path, {"profiles/p.toml": '[options]\nmstune_mode = "2"\n'})
     code = (
