@@ -93,6 +93,15 @@ def test_the_literals_of_a_session_change_where_they_stand(before: str, after: s
         ("x.py", f'{RUN}c = NPURunConfig(graph_memory_max_size="1", use_off_line=True)\n', f"{RUN}c = NPURunConfig(use_off_line=True)\n"),
         ("x.py", f'{RUN}c = NPURunConfig(use_off_line=True,\n  graph_memory_max_size="1")\n',
          f"{RUN}c = NPURunConfig(use_off_line=True)\n"),
+        ("x.py", f'{RUN}c = NPURunConfig(\n  graph_memory_max_size="1",  # 1 byte\n  use_off_line=True,  # on\n)\n',
+         f"{RUN}c = NPURunConfig(\n  # 1 byte\n  use_off_line=True,  # on\n)\n"),
+        ("x.py", f'{RUN}c = NPURunConfig(\n  use_off_line=True,  # on\n  graph_memory_max_size="1"  # 1 byte\n)\n',
+         f"{RUN}c = NPURunConfig(\n  use_off_line=True,  # on\n  # 1 byte\n)\n"),
+        ("x.py", f'{RUN}c = NPURunConfig(\n  use_off_line=True,  # on\n  graph_memory_max_size="1",\n)\n',
+         f"{RUN}c = NPURunConfig(\n  use_off_line=True,  # on\n)\n"),
+        ("x.py", session('custom_op.parameter_map["graph_memory_max_size"].s = b"1"  # kept\n'), session("# kept\n")),
+        ("x.py", session('if True:\n    x = 1\n    custom_op.parameter_map["graph_memory_max_size"].s = b"1" # a\r\n'),
+         session("if True:\n    x = 1\n    # a\r\n")),
         ("x.py", f'{RUN}m = MemoryConfig(static_memory_policy=1)\nc = NPURunConfig(memory_config=m)\n',
          f'{RUN}m = MemoryConfig(static_memory_policy=2)\nc = NPURunConfig(memory_config=m)\n'),
         ("x.py", f'{TF2}npu.global_options().precision_mode = "force_fp32"\nnpu.open().as_default()\n',
@@ -139,7 +148,8 @@ def test_the_other_surfaces_change_too(name: str, before: str, after: str) -> No
         ('custom_op.parameter_map["precision_mode"].s = b"force_fp32"\nif FLAGS.x:\n'
          '    custom_op.parameter_map["precision_mode_v2"].s = b"origin"\n', "does not show whether precision_mode_v2"),
         ('if FLAGS.x:\n    custom_op.parameter_map["graph_memory_max_size"].s = b"1"\n', "more than the setting would go with it"),
-        ('custom_op.parameter_map["graph_memory_max_size"].s = b"1"  # kept\n', "more than the setting would go with it"),
+        ('custom_op.parameter_map["graph_memory_max_size"].s = b"1"  # npuprof: ignore\n', "more than the setting would go with it"),
+        ('custom_op.parameter_map["graph_memory_max_size"].s = (  # why\n    b"1")\n', "more than the setting would go with it"),
         ('custom_op.parameter_map["op_select_implmode"].s = b"high_precision"\n'
          'custom_op.parameter_map["optypelist_for_implmode"].s = b"Pooling"\n', "it takes a file"),
         ('# >>> npuprof base >>>\ncustom_op.parameter_map["precision_mode"].s = b"force_fp32"\n# <<< npuprof base <<<\n',
@@ -304,6 +314,13 @@ def test_a_script_outside_of_a_folder_that_is_named_beside_it_is_written(tmp_pat
         patch.chdir(tmp_path / "in")
         assert run("migrate", ".", "../out/b.py", "--cann", "9.0.0").code == 0
     assert {(tmp_path / name).read_text() for name in ("in/a.py", "out/b.py")} == {NEW}
+
+
+def test_a_default_is_told_of_so_many_scripts_as_leave_it_out(tmp_path: Path, run: Callable[..., Any]) -> None:
+    write(tmp_path, {"a.py": session(f"{MAP.format('variable_memory_max_size', 's')}b'1'\n")})
+    told = run("migrate", str(tmp_path), "--cann", "9.0.0", "--from", "5.1.RC1", "--dry-run")
+    assert "NP512: jit_compile" in told.out
+    assert "so in" not in told.out
 
 
 def test_a_preset_is_moved_without_what_reads_scripts(tmp_path: Path) -> None:

@@ -81,9 +81,10 @@ def _fold_defaults(findings: list[Finding]) -> list[Finding]:
     for finding in findings:
         if finding.code == "NP512":
             folded.setdefault(finding.key, []).append(finding)
-    told = [
-        same[0]._replace(message=f"{same[0].message}; so in {len(same)} scripts") if len(same) > 1 else same[0] for same in folded.values()
-    ]
+    told = []
+    for same in folded.values():
+        count = len({one.where.file for one in same if one.where is not None})
+        told.append(same[0]._replace(message=f"{same[0].message}; so in {count} scripts") if count > 1 else same[0])
     return [*(finding for finding in findings if finding.code != "NP512"), *told]
 
 

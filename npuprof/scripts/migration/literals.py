@@ -16,6 +16,9 @@ from npuprof.scripts.reading.classes import CLASSES
 from npuprof.scripts.reading.found import FoundSetting
 
 _STRING = re.compile(r"([A-Za-z]{0,2})('''|\"\"\"|'|\")(.*)\2", re.DOTALL)
+#: What stands behind a statement, but no remark for npuprof: that would be about the next line.
+_COMMENT = re.compile(r"[ \t]*(#(?![^\n]*\bnpuprof:)[^\n]*)\n?\Z")
+_END_OF_ARGUMENT = re.compile(r"[ \t]*,?[ \t]*(#(?![^\n]*\bnpuprof:)[^\r\n]*)?\r?\n")
 _GIVES = ("CopyFrom", "MergeFrom", "list")
 _FIELDS = ("s", "b", "i", "f")
 
@@ -249,9 +252,13 @@ class PythonScript:
         block = self.blocks[statement]
         start, end = self._find_span(statement)
         after = self.places.find_next_line(max(start, end - 1))
-        alone = self.places.is_line_start(start) and not self.places.text[end:after].strip()
+        rest = self.places.text[end:after]
+        comment = _COMMENT.match(rest)
+        alone = self.places.is_line_start(start) and (comment is not None or not rest.strip())
         if not (simple and alone and len(block) > 1) or "#" in self.places.text[start:end]:
             raise StuckError("more than the setting would go with it")
+        if comment is not None:  # it stays, on a line of its own
+            return Change(start, end + comment.start(1), "")
         return Change(self.places.find_line_start(start), after, "")
 
     def _take_out_argument(self, keyword: ast.keyword) -> Change:
@@ -262,9 +269,15 @@ class PythonScript:
         place = given.index((start, end))
         first, last = (start, given[place + 1][0]) if place + 1 < len(given) else (given[place - 1][1], end) if place else (start, end)
         between = self.places.text[first:start] + self.places.text[end:last]
-        if between.strip(" \t\r\n") not in ("", ","):
+        if between.strip(" \t\r\n") in ("", ","):
+            return Change(first, last, "")
+        after = self.places.find_next_line(max(start, end - 1))
+        rest = _END_OF_ARGUMENT.fullmatch(self.places.text, end, after)
+        if rest is None or not self.places.is_line_start(start) or "#" in self.places.text[start:end]:
             raise StuckError("more than the setting would go with it")
-        return Change(first, last, "")
+        if rest[1]:  # the comment stays, on a line of its own
+            return Change(start, rest.start(1), "")
+        return Change(self.places.find_line_start(start), after, "")
 
     def _find_span(self, node: Any) -> tuple[int, int]:
         return self.places.find_byte(node.lineno, node.col_offset), self.places.find_byte(node.end_lineno, node.end_col_offset)
