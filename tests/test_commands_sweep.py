@@ -195,10 +195,31 @@ def test_what_cannot_be_understood_is_said(run: Run, base: None, words: list[str
         ('"a,b",c', ['"a,b"', "c"]),
         ("{ a = 1, b = 2 },x", ["{ a = 1, b = 2 }", "x"]),
         ("", [""]),
+        (r'"a\",b",c', [r'"a\",b"', "c"]),
+        ('''"""a"b,c"d""",e''', ['"""a"b,c"d"""', "e"]),
+        ("{ a = [1, 2] },3", ["{ a = [1, 2] }", "3"]),
+        ("it's", ["it's"]),
     ],
 )
 def test_values_are_split_at_commas_that_no_quote_or_bracket_holds(text: str, values: list[str]) -> None:
     assert split_values(text) == values
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ('["a",["b"]', "nothing closes the [ at character 1 "),
+        ('"a,b', 'nothing closes the " at character 1 '),
+        ("a,it's", "nothing closes the ' at character 5 "),
+        ("a),b", "nothing opens the ) at character 2 "),
+        ("1,[2}", "nothing closes the [ at character 3 "),
+        ("{ a = 1, b = [2 }", "nothing closes the [ at character 14 "),
+        (r'"a\",b', 'nothing closes the " at character 1 '),
+    ],
+)
+def test_values_that_a_quote_or_a_bracket_leaves_open_are_refused(run: Run, base: None, values: str, said: str) -> None:
+    result = run("sweep", "base", "--vary", f"env.X={values}", "--", "true")
+    assert (result.code, "--vary: error NP902" in result.err, said in result.err) == (2, True, True), result.err
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=20), st.booleans(), st.booleans())
@@ -303,6 +324,7 @@ def test_kubernetes_takes_the_manifest_by_its_published_schema_and_the_shell_its
     command = ["--", "sh", "-c", 'echo "$1" "$NPUPROF_MODIFY_MIXLIST"', "it's $(X)", "a: b\n"]
     result = run("sweep", "base", "--to", "k8s-indexed-job", "--image", "registry/train:1", *lists, *command)
     assert result.code == 0, result.err
+    assert "# backoffLimitPerIndex and maxFailedIndexes need Kubernetes 1.29 " in result.out
     documents = list(yaml.safe_load_all(result.out))
     for document in documents:
         kubernetes_validate.validate(document, kubernetes_validate.latest_version(), strict=True)

@@ -175,12 +175,17 @@ def name_change(change: Change) -> str:
 def _list_partial_lines(bisection: Bisection, made: str) -> Iterator[str]:
     state = bisection.state
     left = bisection.difference.select(state.bad)
-    yield f"Not found yet: {format_count(len(left), 'change')} still in question ({made}); {_tell_how_to_go_on(bisection)}:"
+    known_so_far = f"{format_count(len(left), 'change')} still in question ({made}{_tell_limit(bisection)})"
+    yield f"Not found yet: {known_so_far}; {_tell_how_to_go_on(bisection)}:"
     for change in left[:_MOST_SHOWN]:
         known = "  (needed)" if change in bisection.difference.select(state.needed) else ""
         yield f"  {change.sign} {escape_controls(format_change_sentence(change))}{known}"
     if len(left) > _MOST_SHOWN:
         yield f"  and {len(left) - _MOST_SHOWN} more"
+
+
+def _tell_limit(bisection: Bisection) -> str:
+    return "" if bisection.limit is None else f", --max-runs {bisection.limit} the limit in force"
 
 
 def _tell_how_to_go_on(bisection: Bisection) -> str:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from npuprof.model import Finding, Record
+from npuprof.report.text import format_count
 from npuprof.trials.configs import Combinations
 from npuprof.trials.ends import build_alike_error, describe_rates, measure_ends
 from npuprof.trials.journal import Result
@@ -241,10 +242,19 @@ class Bisection:
     def _watch(self, bad: int, needed: int, left: int) -> None:
         self.state = State(bad, needed, left)
 
+    @property
+    def limit(self) -> int | None:
+        """How many runs are made at most this time; None where nothing bounds them."""
+        return self._runner.setup.most
+
     def describe_progress(self) -> str:
-        """Return in a line what is ruled out, and how many runs are left."""
+        """Return in a line what is ruled out, and how many runs are left: of those that are allowed, where there is a limit."""
         total = len(self.difference.changes)
         out = total - self.state.bad.bit_count()
+        if self.limit is not None:
+            running = self._runner.running
+            ended = f"{self._runner.made - running} of at most {format_count(self.limit, 'run')} made, {running} under way"
+            return f"{ended}: {out} of {total} changes ruled out"
         made = self.count_runs() + self._runner.running
         needed = max(self.state.needed.bit_count(), 1)
         left = [f"{max(count_promised_runs(len(self.units), k) - made, 1)} if {k}" for k in (needed, needed + 1)]

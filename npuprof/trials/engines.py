@@ -150,6 +150,7 @@ def write_indexed_job(name: str, configs: Sequence[Config], setup: Setup, image:
         *(f"  {format_yaml_key(key)}: {quote_yaml_string(text)}" for key, text in held.items()),
         "---",
         "# Name the devices that a task needs below resources, as in: limits: { huawei.com/Ascend910: 8 }",
+        "# backoffLimitPerIndex and maxFailedIndexes need Kubernetes 1.29 (1.28: with the feature gate JobBackoffLimitPerIndex).",
         *("apiVersion: batch/v1", "kind: Job", "metadata:", f"  name: {called}", "  annotations:"),
         f"    npuprof/preset: {quote_yaml_string(name)}",
         *("spec:", f"  completions: {len(configs)}", f"  parallelism: {min(jobs, len(configs))}", "  completionMode: Indexed"),

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import product
-from typing import Any
+from typing import Any, NoReturn
 
 from npuprof.model import Finding, NpuprofError, Record, Step
 from npuprof.resolve.config import Config
@@ -24,6 +24,13 @@ MOST_COMBINATIONS = 100_000
 #: What ``kubectl logs --prefix`` puts before a line, and what the line begins with that says how a pod ended.
 _PREFIX = re.compile(r"\[pod/[^\]\s]+\] ")
 _POD_END = '{"npuprof_trial": '
+#: What the values of ``--vary`` are made of: texts in quotes, and each character that may part values or hold them together.
+_TOKEN = re.compile(
+    r"""\"{3}(?:\\.|[^\\])*?\"{3}|'{3}.*?'{3}|"(?:\\.|[^"\\])*"|'[^']*'|[\[\](){},"']""",
+    re.DOTALL,
+)
+#: What closes a bracket.
+_CLOSED_BY = {"[": "]", "{": "}", "(": ")"}
 #: What is known of a run beside its metrics, and may be asked for like one.
 TIME = "time"
 
@@ -57,24 +64,42 @@ class Combination(Record):
         return self.config is not None and not self.errors and self.same_as is None
 
 
-def split_values(text: str) -> list[str]:
-    """Return the values in ``A,B``: commas in quotes, brackets and braces are part of a value."""
-    found, current, depth, quote = [], "", 0, ""
-    for char in text:
-        if quote:
-            quote = "" if char == quote else quote
-        elif char in "\"'":
-            quote = char
-        elif char in "[{(":
-            depth += 1
-        elif char in "]})":
-            depth -= 1
-        if char == "," and not depth and not quote:
-            found.append(current.strip())
-            current = ""
-        else:
-            current += char
-    return [*found, current.strip()]
+def split_values(text: str, key: str = "KEY") -> list[str]:
+    """Return the values in ``A,B``: commas in quotes, brackets and braces are part of a value.
+
+    Raises NpuprofError for a comma beside a quote or a bracket that nothing closes: whether it parts two values cannot be told.
+    """
+    found, start, opened = [], 0, list[tuple[str, int]]()
+    stray: int | None = None
+    for match in _TOKEN.finditer(text):
+        part, place = match[0], match.start()
+        if part in _CLOSED_BY:
+            opened.append((part, place))
+        elif part in ("]", "}", ")") and opened and _CLOSED_BY[opened[-1][0]] == part:
+            opened.pop()
+        elif part in ("]", "}", ")", '"', "'") and stray is None:
+            stray = opened[-1][1] if opened and part in ("]", "}", ")") else place
+        elif part == "," and not opened:
+            found.append(text[start:place].strip())
+            start = match.end()
+    if stray is None and opened:
+        stray = opened[-1][1]
+    if stray is not None and "," in text:
+        _refuse_unbalanced(key, text, stray)
+    return [*found, text[start:].strip()]
+
+
+def _refuse_unbalanced(key: str, text: str, place: int) -> NoReturn:
+    """Raise NpuprofError for the quote or bracket at ``place`` that has no other one."""
+    char = text[place]
+    missing = "opens" if char in ("]", "}", ")") else "closes"
+    what = f"nothing {missing} the {char} at character {place + 1} of the values of {key}: {text}"
+    why = f"Where a value ends cannot be told: {text[:place]} >{char}< {text[place + 1 :]}"
+    hint = f"write the other one; a text that holds it stands in quotes, as in --vary '{key}=\"a{char}b\",c'"
+    hint = (
+        f"write the other one; a text that holds it stands in single quotes, as in --vary \"{key}='a{char}b',c\"" if char == '"' else hint
+    )
+    raise NpuprofError([Finding("NP902", what, why, hint, where=one_time.place_argument("vary"))])
 
 
 def build_axes(vary: Sequence[str], mixins: Sequence[str]) -> Iterator[Axis]:
@@ -87,7 +112,7 @@ def build_axes(vary: Sequence[str], mixins: Sequence[str]) -> Iterator[Axis]:
         if key.strip() in seen:
             raise NpuprofError([Finding("NP902", f"{key.strip()} is varied twice", "", "name all its values in one --vary")])
         seen.add(key.strip())
-        parts = list(dict.fromkeys(split_values(values)))
+        parts = list(dict.fromkeys(split_values(values, key.strip())))
         if "" in parts:
             hint = f'write --vary {key or "KEY"}=V1,V2; an empty text is ""'
             raise NpuprofError([Finding("NP902", f"--vary {text!r} has a value that is empty", "", hint)])
