@@ -51,6 +51,8 @@ def drafted(text: str, name: str = "x.py") -> tuple[dict[str, Any], dict[str, st
         (f"NPURunConfig(profiling_config={DUMP})", True, ""),
         (f"dump = {DUMP}\ndump = None\nNPURunConfig(dump_config=dump)", None, "another value takes its place"),
         (f"dump = {DUMP}\nif FLAGS.plain:\n    dump = None\nNPURunConfig(dump_config=dump)", None, "only if not (FLAGS.plain)"),
+        (f"ON = True\nif FLAGS.dump or ON:\n    NPURunConfig(dump_config={DUMP})", True, ""),
+        (f"OFF = False\nif FLAGS.dump and OFF:\n    NPURunConfig(dump_config={DUMP})", None, "never runs: FLAGS.dump and OFF"),
         (f"OFF = False\ndump = {DUMP}\nif OFF:\n    dump = None\nNPURunConfig(dump_config=dump)", True, ""),
         (f"dump = {DUMP}\ndef run():\n    NPURunConfig(dump_config=dump)\ndump = None\nrun()", None, "the DumpConfig is given to no"),
         (f"dump = None\ndump = {DUMP}\ndef run():\n    NPURunConfig(dump_config=dump)\nrun()", True, ""),
@@ -81,6 +83,14 @@ def test_a_nested_configuration_counts_where_it_is_always_given(text: str, dump:
     settings, left = drafted(f"{NPU}{text}\n")
     assert settings.get("enable_dump") is dump
     assert left.get("enable_dump", "").startswith(why) if why else "enable_dump" not in left
+
+
+def test_what_never_runs_is_told_wherever_it_stands() -> None:
+    inner = "    op.parameter_map['precision_mode'].s = b'force_fp16'\n"
+    at_the_top = f"{HEAD.replace('custom_op', 'op')}OFF = False\nif OFF:\n{inner}"
+    assert drafted(at_the_top) == ({}, {"precision_mode": "never runs: OFF"})
+    turns = f"{HEAD.replace('custom_op', 'op')}for mode in (1, 2):\n    if mode == 2:\n    {inner}"
+    assert drafted(turns) == ({"precision_mode": "force_fp16"}, {})  # the other turn has it
 
 
 def test_what_several_take_is_part_of_each_and_of_no_other() -> None:

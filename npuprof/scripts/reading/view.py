@@ -95,6 +95,13 @@ class ScriptView:
 
     def fold_test(self, test: ast.expr, scope: Scope) -> bool | None:
         """Return whether a test always or never holds, None where the run decides."""
+        if isinstance(test, ast.BoolOp):
+            deciding = isinstance(test.op, ast.Or)
+            truths = [self.fold_test(one, scope) for one in test.values]
+            return deciding if deciding in truths else None if None in truths else not deciding
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            truth = self.fold_test(test.operand, scope)
+            return None if truth is None else not truth
         try:
             return bool(fold_expression(test, scope))
         except Unknown:

@@ -99,7 +99,7 @@ class Walk(ScriptView):
             if self.is_hot(statement):
                 self._walk_statement(statement, scope, branches)
             if leaves_block([statement]) or (isinstance(statement, ast.If) and self._always_leaves(statement, scope)):
-                if scope.bound and not leaves_block([statement]):
+                if scope.is_one_of_several and not leaves_block([statement]):
                     break  # other calls come by
                 self.dead += 1
             elif isinstance(statement, ast.If) and (test := find_way_on(statement)):
@@ -150,7 +150,7 @@ class Walk(ScriptView):
             dead = done or truth is False
             self.dead += dead
             inside = branches if truth is True and not arm else (*branches, (number, arm, format_expression(link.test)))
-            if not (dead and scope.bound):
+            if not (dead and scope.is_one_of_several):
                 self.walk_block(link.body, scope, inside)
             self.dead -= dead
             done = done or truth is True
@@ -158,7 +158,7 @@ class Walk(ScriptView):
                 arm += 1
                 refused.append(f"not ({format_expression(link.test)})")
             rest = link.orelse
-        if rest and not (done and scope.bound):
+        if rest and not (done and scope.is_one_of_several):
             self.dead += done
             self.walk_block(rest, scope, (*branches, (number, -arm, " and ".join(refused))) if arm else branches)
             self.dead -= done
