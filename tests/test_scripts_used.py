@@ -85,6 +85,37 @@ def test_a_nested_configuration_counts_where_it_is_always_given(text: str, dump:
     assert left.get("enable_dump", "").startswith(why) if why else "enable_dump" not in left
 
 
+REPLACED = "another value takes the place of the NPURunConfig"
+
+
+@pytest.mark.parametrize(
+    ("text", "modes"),
+    [
+        ("run = A\nrun = B\nNPUEstimator(config=run)", ["force_fp32"]),
+        ("def main():\n    run = A\n    run = B\n    NPUEstimator(config=run)\nmain()", ["force_fp32"]),
+        ("run = A\nNPUEstimator(config=run)\nrun = B\nNPUEstimator(config=run)", ["force_fp16", "force_fp32"]),
+        ("run = A\nif FLAGS.x:\n    run = B\nNPUEstimator(config=run)", ["force_fp16", "force_fp32"]),
+        ("run = A\nuse = lambda: run\nuse()\nrun = B\nNPUEstimator(config=run)", ["force_fp16", "force_fp32"]),
+        ("run = A\ndef use():\n    NPUEstimator(config=run)\nuse()\nrun = B\nuse()", ["force_fp16", "force_fp32"]),
+        (
+            "def main():\n    global run\n    run = A\n    use()\n    run = B\ndef use():\n    NPUEstimator(config=run)\nmain()",
+            ["force_fp16", "force_fp32"],
+        ),
+        (
+            "for one in (1, 2):\n    if one == 2:\n        NPUEstimator(config=run)\n    run = A\nrun = B\nNPUEstimator(config=run)",
+            ["force_fp16", "force_fp32"],
+        ),
+        ("run = A\nuse(locals())\nrun = B\nNPUEstimator(config=run)", ["force_fp16", "force_fp32"]),
+    ],
+)
+def test_an_npurunconfig_that_is_replaced_before_anything_reads_it_is_told(text: str, modes: list[str]) -> None:
+    for name, mode in (("A", "force_fp16"), ("B", "force_fp32")):
+        text = text.replace(f"run = {name}", f"run = NPURunConfig(precision_mode='{mode}')")
+    drafts = build_drafts(imported(f"{NPU}{text}\n"))
+    assert sorted(draft.settings["precision_mode"] for draft in drafts) == modes
+    assert any(note.why.startswith(REPLACED) for draft in drafts for note in draft.notes) is (len(modes) == 1)
+
+
 def test_what_never_runs_is_told_wherever_it_stands() -> None:
     inner = "    op.parameter_map['precision_mode'].s = b'force_fp16'\n"
     at_the_top = f"{HEAD.replace('custom_op', 'op')}OFF = False\nif OFF:\n{inner}"

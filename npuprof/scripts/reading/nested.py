@@ -13,7 +13,7 @@ from npuprof.scripts.reading.found import FoundSetting
 from npuprof.scripts.reading.literals import format_expression
 from npuprof.scripts.reading.loops import list_table_nodes
 from npuprof.scripts.reading.order import is_given_before_run
-from npuprof.scripts.reading.reaching import list_reaching_values
+from npuprof.scripts.reading.reaching import is_ever_read, list_reaching_values
 from npuprof.scripts.reading.scopes import MOST_BINDINGS, Scope, iterate_statements
 from npuprof.scripts.reading.terms import write_source
 from npuprof.scripts.reading.walk import Walk
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     #: A file, a line and a column (0 from the left).
     Spot = tuple[str, int, int]
 
+#: What reads names that nobody sees it read.
+_NAMING = ("locals", "globals", "vars", "eval", "exec")
 #: So many objects are followed into one NPURunConfig.
 _MOST_TAKEN = 50
 
@@ -213,6 +215,26 @@ def _iterate_returned(call: ast.Call, scope: Scope) -> Iterator[_Value]:
         yield from (_Value(value, Scope(function, found[0]), alone=len(returned) == 1) for value in returned)
 
 
+def note_named_config(walk: Walk, statement: ast.stmt, call: ast.Call, owner: str, scope: Scope) -> None:
+    """Take note of an NPURunConfig that gets a name, and of nothing that reads it, another value having taken its place by then."""
+    target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+    if not isinstance(target, ast.Name) or getattr(statement, "value", None) is not call or len(scope.list_bindings(target.id)) < 2:
+        return
+    if target.id in scope.rebound or any(f"{word}(" in walk.script.text for word in _NAMING):
+        return
+    within = {one.id for node in _iterate_inner(scope) for one in ast.walk(node) if isinstance(one, ast.Name)}
+    fold = functools.partial(walk.fold_test, scope=scope)
+    if target.id not in within and not is_ever_read(scope, target.id, call, fold):
+        walk.facts.setdefault("replaced configs", set()).add(owner)
+
+
+def _iterate_inner(scope: Scope) -> Iterator[ast.AST]:
+    """Yield what of a scope runs at other times: the functions and classes in it."""
+    for one in iterate_statements(scope.node.body):
+        if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield one
+
+
 def link_nested_configs(walk: Walk) -> None:
     """Let the settings of configuration objects belong to each NPURunConfig that takes them; what none takes is not in force."""
     taken: dict[Spot, list[TakenConfig]] = walk.facts.pop("taken", {})
@@ -236,7 +258,9 @@ def link_nested_configs(walk: Walk) -> None:
                 test = f"what is given is the {one.made} of line {one.line}"
             more = ((-one.line, 0, test),) if test else ()
             linked.append(found._replace(scope=home.scope, branches=(*found.branches, *more)))
-    walk.found = linked
+    gone_configs: set[str] = walk.facts.pop("replaced configs", set())
+    why = "another value takes the place of the NPURunConfig before anything is given it"
+    walk.found = [one._replace(unused=one.unused or why) if one.scope in gone_configs else one for one in linked]
 
 
 def _list_takers(taken: dict[Spot, list[TakenConfig]], one: NestedConfig) -> list[TakenConfig]:

@@ -42,17 +42,29 @@ def list_reaching_values(scope: Scope, name: str, place: ast.expr | None, fold: 
     ``fold`` tells whether a test always or never holds. A value is told without the tests it is given under, but with those that
     stand for its not being replaced.
     """
-    shared = not scope.label and (isinstance(scope.node, ast.Module) or not scope.bound)  # tests hold alike for all who ask
+    reader = _open_reader(scope, name, fold)
+    state = reader.last if place is None else reader.seen.get(place)
+    if state is None:
+        return None
+    usual = [value for value, tests in state.items() if _CAUGHT not in tests]
+    return [Reaching(value, tests, usual == [value]) for value, tests in state.items()]
+
+
+def is_ever_read(scope: Scope, name: str, value: ast.expr, fold: Fold) -> bool:
+    """Return whether a statement of a scope may read a value that a name is given there; of a module also what comes behind it."""
+    reader = _open_reader(scope, name, fold)
+    return any(value in state for state in reader.seen.values()) or (isinstance(scope.node, ast.Module) and value in reader.last)
+
+
+def _open_reader(scope: Scope, name: str, fold: Fold) -> _Reader:
+    """Return the way through a scope for one name, gone once where the tests in it hold alike for all who ask."""
+    shared = not scope.label and (isinstance(scope.node, ast.Module) or not scope.bound)
     known: dict[str, _Reader] = scope.memo.setdefault("readers", {}) if shared else {}
     if name not in known:
         lines = _find_lines(scope)
         known[name] = _Reader(name, fold, sorted({*lines.get(name.rpartition(".")[2], ()), *lines.get("", ())}))
         known[name].run_all(scope.node.body)
-    state = known[name].last if place is None else known[name].seen.get(place)
-    if state is None:
-        return None
-    usual = [value for value, tests in state.items() if _CAUGHT not in tests]
-    return [Reaching(value, tests, usual == [value]) for value, tests in state.items()]
+    return known[name]
 
 
 def _find_lines(scope: Scope) -> dict[str, list[int]]:

@@ -13,7 +13,7 @@ from npuprof.scripts.reading.found import UNSET, Branch
 from npuprof.scripts.reading.literals import format_expression
 from npuprof.scripts.reading.loops import list_written_pairs
 from npuprof.scripts.reading.made_classes import expand_partial, find_super_class
-from npuprof.scripts.reading.nested import NestedConfig, note_taken_configs
+from npuprof.scripts.reading.nested import NestedConfig, note_named_config, note_taken_configs
 from npuprof.scripts.reading.plain_values import make_plain
 from npuprof.scripts.reading.scopes import Scope
 from npuprof.scripts.reading.walk import Walk
@@ -77,6 +77,7 @@ def _report_config_call(walk: Walk, statement: ast.stmt, call: ast.Call, cls: st
         walk.new_site(scope, f"NPURunConfig@{call.lineno}", "run_config", call, branches)
         owner = f"{scope.name or '<module>'}:NPURunConfig@{call.lineno}@{call.lineno}"
         note_taken_configs(walk, call, owner, scope)
+        note_named_config(walk, statement, call, owner, scope)
     else:
         walk.add_fact("nested", NestedConfig(owner, call.lineno, call.col_offset, cls, scope.file, scope.label))
     order = CLASSES[cls].positional
