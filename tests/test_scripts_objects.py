@@ -85,3 +85,41 @@ def test_a_method_that_others_take_the_place_of_is_told() -> None:
     assert [note.why for draft in build_drafts(imported(HEAD + text, "x.py")) for note in draft.notes] == [
         "One.hook() takes the place of Net.hook(), so this never runs"
     ]
+
+
+GET = (
+    "def get(mode, train=True, wait=None):\n"
+    + "".join(f"    {line}\n" for line in MAKE.splitlines())
+    + "    op.parameter_map['precision_mode'].s = tf.compat.as_bytes(mode)\n    if train:\n        op.parameter_map['graph_run_mode'].i = 1\n"
+    + "    else:\n        op.parameter_map['graph_run_mode'].i = 0\n    if wait:\n        op.parameter_map['hccl_timeout'].i = wait\n    return config\n"
+)
+TRAIN = {**OFF, "precision_mode": "force_fp16", "graph_run_mode": 1}
+TEST = {**OFF, "precision_mode": "force_fp32", "graph_run_mode": 0, "hccl_timeout": 7}
+BOTH = "tf.Session(config=get('force_fp16'))\ntf.Session(config=get('force_fp32', train=False, wait=7))\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "presets"),
+    [
+        (BOTH, [TRAIN, TEST]),
+        ("def main():\n" + "".join(f"    {line}\n" for line in BOTH.splitlines()) + "main()\n", [TRAIN, TEST]),
+        ("a = get('force_fp16')\nb = get('force_fp32', False, 7)\ntf.Session(config=b)\ntf.Session(config=a)\n", [TEST, TRAIN]),
+        ("tf.Session(config=get('force_fp16'))\ntf.Session(config=get('force_fp16'))\n", [TRAIN]),
+        ("for mode in ('force_fp16', 'force_fp32'):\n    tf.Session(config=get(mode))\n", [OFF]),  # one call, two objects
+        ("config = get('force_fp16')\nif FLAGS.test:\n    config = get('force_fp32', False)\ntf.Session(config=config)\n", [OFF]),
+        (
+            "tf.Session(config=get(FLAGS.mode))\ntf.Session(config=get('force_fp32', False, 7))\n",
+            [{**OFF, "graph_run_mode": 1}, {k: v for k, v in TEST.items() if k != "precision_mode"}],
+        ),
+    ],
+)
+def test_each_call_of_a_function_makes_a_configuration_of_its_own(text: str, presets: list[dict[str, Any]]) -> None:
+    drafts = build_drafts(imported(f"{HEAD}{GET}{text}"))
+    assert [draft.settings for draft in drafts] == presets
+
+
+def test_what_one_entry_is_given_by_several_calls_is_not_told_apart() -> None:
+    fill = "def fill(op, wait):\n    op.parameter_map['hccl_timeout'].i = wait\n"
+    (draft,) = build_drafts(imported(f"{HEAD}{fill}{MAKE}fill(op, 1)\nfill(op, 2)\ntf.Session(config=config)\n"))
+    assert draft.settings == OFF
+    assert [note.why for note in draft.notes] == ["depends on the parameter wait of fill(); the calls here give 1, 2"]

@@ -90,6 +90,29 @@ def merge_call_runs(script: Script, plain: list[FoundSetting], runs: list[tuple[
     return [*result, *(told.get((found.line, found.column), found) for found in plain if not found.key)]
 
 
+def tell_calls_apart(script: Script, merged: list[FoundSetting], runs: list[tuple[ast.Call, list[FoundSetting]]]) -> list[FoundSetting]:
+    """Return the settings of a function, those on which its calls decide once for each call, with what it decides.
+
+    Whether each call makes an object of its own is for others to say, who take them together again where it is not so.
+    """
+    spots = [(call.lineno, script.column(call.lineno, call.col_offset)) for call, _ in runs]
+    if len(set(spots)) < max(len(spots), 2):
+        return merged
+    result: list[FoundSetting] = []
+    for found in merged:
+        mark = _mark_place(found)
+        same = [[one for one in run if _mark_place(one) == mark and not one.dead] for _, run in runs]
+        told = [ones[0] for ones in same if ones]
+        open_ = (found.reason or found.branches) and found.key and not found.dead and found.surface == "session"
+        whole = len(told) == len(runs) and not found.reason and all(one.branches == found.branches for one in told)
+        if not open_ or whole or not told or any(one.reason for one in told) or any(len(ones) > 1 for ones in same):
+            result.append(found)
+        else:
+            pairs = zip(spots, same, strict=True)
+            result += [ones[0]._replace(within=spot, otherwise=found) for spot, ones in pairs if ones]
+    return result
+
+
 def find_several_makings(inside: Scope, plain: list[FoundSetting], runs: list[tuple[ast.Call, list[FoundSetting]]]) -> list[int]:
     """Return the lines of two calls of a function that make objects which differ in settings whose keys the calls say; none else.
 

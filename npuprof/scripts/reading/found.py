@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from npuprof.model import Finding, Record
@@ -58,6 +59,7 @@ class FoundSetting(Record):
     ``cell 3, line 5``.
     ``objects`` are those that have it, of several that one line makes unlike each other.
     ``call`` are line and column of the call in the script that another file, ``file``, sets it for, or of what takes that file in.
+    ``within`` are those of the one call of its function that it is told of, ``otherwise`` what is told of all of them.
     """
 
     file: str
@@ -85,6 +87,8 @@ class FoundSetting(Record):
     part: str = ""
     call: tuple[int, int] | tuple[()] = ()
     objects: tuple[str, ...] = ()
+    within: tuple[int, int] | tuple[()] = ()
+    otherwise: FoundSetting | None = None
 
     @property
     def condition(self) -> str:
@@ -95,6 +99,15 @@ class FoundSetting(Record):
     def file_line(self) -> str:
         """``file:line``."""
         return f"{self.file}:{self.line}"
+
+
+def unite_calls(found: Iterable[FoundSetting]) -> tuple[FoundSetting, ...]:
+    """Return settings as they are told of all calls of their functions, each once."""
+    result: dict[int, FoundSetting] = {}
+    for one in found:
+        whole = one.otherwise or one
+        result.setdefault(id(whole), whole)
+    return tuple(result.values())
 
 
 def take_here_out(value: Any) -> tuple[Any, bool]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from npuprof.scripts.reading.found import TAKEN_BACK, FoundSetting, IdleConfig
+from npuprof.scripts.reading.found import TAKEN_BACK, FoundSetting, IdleConfig, unite_calls
 from npuprof.scripts.reading.happenings import Spot
 from npuprof.scripts.reading.idle import find_idle_functions
 from npuprof.scripts.reading.idle_configs import mark_idle_configs
@@ -27,8 +27,29 @@ def mark_unused(
 ) -> tuple[list[FoundSetting], list[Variant], list[IdleConfig]]:
     """Return the settings of a script, those that are not in force with the reason.
 
-    Beside them, objects of one line that are unlike each other, and configurations that nothing is given.
+    Beside them, objects of one line that are unlike each other, and configurations that nothing is given. What is told of each call of
+    a function stays so where each makes an object of its own.
     """
+    marked = _mark_unused(script, found, named_elsewhere, turns)
+    if not any(one.within for one in found):
+        return marked
+    by_setting: dict[int, list[FoundSetting]] = {}
+    for one in marked[0]:
+        if one.otherwise is not None:
+            by_setting.setdefault(id(one.otherwise), []).append(one)
+    mixed = set()
+    for number, calls in by_setting.items():
+        labels = [label for one in calls for label in one.objects]
+        if len(set(labels)) < len(labels) or not all(one.objects or one.unused for one in calls):
+            mixed.add(number)
+    if not mixed:
+        return marked
+    return _mark_unused(script, list(unite_calls(found)), named_elsewhere, turns)
+
+
+def _mark_unused(
+    script: Script, found: list[FoundSetting], named_elsewhere: Callable[[str], bool], turns: Turns
+) -> tuple[list[FoundSetting], list[Variant], list[IdleConfig]]:
     live = [one for one in found if not one.commented and not one.dead and not one.unused and _is_of_interest(one)]
     if not live or script.tree is None:
         return found, [], []
@@ -45,7 +66,8 @@ def mark_unused(
     if judged:
         wanted: dict[Spot, set[str]] = {}
         for one in judged:
-            wanted.setdefault(find_spot(one), set()).add(one.surface)
+            for spot in filter(None, (find_spot(one), one.within)):
+                wanted.setdefault(spot, set()).add(one.surface)
         rehearsal = Rehearsal(script, wanted, turns)
         rehearsal.run_script()
         judge = Judge(rehearsal)

@@ -65,7 +65,8 @@ class Judge:
     def list_assigned(self, found: FoundSetting) -> list[Assigned]:
         """Return when a setting is made, and in which objects."""
         env = found.surface == "env"
-        return [one for one in self.assigned.get(find_spot(found), ()) if env is (one.number == ENVIRON)]
+        assigned = [one for one in self.assigned.get(find_spot(found), ()) if env is (one.number == ENVIRON)]
+        return [one for one in assigned if found.within in one.spots] if found.within else assigned
 
     def _judge(self, one: Assigned, found: FoundSetting) -> str:
         born = self._heap.born[one.number]

@@ -17,6 +17,7 @@ from npuprof.scripts.reading.calls import (
     find_several_makings,
     merge_call_runs,
     reads_parameter,
+    tell_calls_apart,
 )
 from npuprof.scripts.reading.found import HALF_CHARACTER, OF_HELPERS, Branch, Followed, FoundSetting, Site, take_here_out
 from npuprof.scripts.reading.literals import Unknown, fold_expression, fold_with_defaults, format_expression
@@ -70,7 +71,7 @@ class Walk(ScriptView):
         module.bound.clear()  # the only circle among these objects: without it a tree goes as soon as nobody needs it
         unique: dict[tuple[Any, ...], FoundSetting] = {}
         for found in self.found:
-            place = found.file, found.call, found.line, found.column
+            place = found.file, found.call, found.within, found.line, found.column
             mark = (*place, found.surface, found.key, found.name, repr(found.value), found.reason, found.scope)
             unique.setdefault(mark, found)
         self.found = sorted(unique.values(), key=lambda found: (found.call or (found.line, found.column), found.order))
@@ -233,6 +234,8 @@ class Walk(ScriptView):
             return plain
         runs: list[tuple[ast.Call, list[FoundSetting]]] = []
         placed: list[tuple[ast.Call, list[FoundSetting]]] = []
+        alone: list[tuple[ast.Call, list[FoundSetting]]] = []
+        is_sure = True
         self._again += 1
         for mark in [mark for mark, site in self.current.items() if mark[0] == inside.name and "@" not in site]:
             del self.current[mark]  # what it stands for may have been made since
@@ -246,13 +249,16 @@ class Walk(ScriptView):
             self.walk_block(function.body, inside.with_bound(bound), branches)
             run = [one._replace(branches=(*tests, *one.branches), dead=one.dead or never) for one in self.found] if tests else self.found
             runs.append((call, run))
+            is_sure = is_sure and not tests and not never
+            alone.append((call, self.found))
             placed += [(bound_call.find_place(one.scope.partition(":")[0]), [one]) for one in run]
             self.found = kept
         self._again -= 1
         if len(runs) > 1 and (several := find_several_makings(inside, plain, runs)):
             why = f"; {function.name}() is called in several ways, as in lines {' and '.join(str(line) for line in several)}"
             return [one._replace(reason=f"{one.reason}{why}") if one.reason and not one.key else one for one in plain]
-        return merge_call_runs(self.script, plain, placed)
+        merged = merge_call_runs(self.script, plain, placed)
+        return tell_calls_apart(self.script, merged, alone) if is_sure else merged
 
     def find_alias(self, name: str, scope: Scope) -> ast.expr | None:
         """Return what a second name stands for, as seen from a scope."""
