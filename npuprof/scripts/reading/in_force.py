@@ -66,8 +66,9 @@ def _mark_unused(
     if judged:
         wanted: dict[Spot, set[str]] = {}
         for one in judged:
-            for spot in filter(None, (find_spot(one), one.within)):
-                wanted.setdefault(spot, set()).add(one.surface)
+            wanted.setdefault(find_spot(one), set()).add(one.surface)
+            if one.within:
+                wanted.setdefault(one.within, set()).add(one.surface)
         rehearsal = Rehearsal(script, wanted, turns)
         rehearsal.run_script()
         judge = Judge(rehearsal)
