@@ -218,21 +218,24 @@ def _iterate_returned(call: ast.Call, scope: Scope) -> Iterator[_Value]:
 def note_named_config(walk: Walk, statement: ast.stmt, call: ast.Call, owner: str, scope: Scope) -> None:
     """Take note of an NPURunConfig that gets a name, and of nothing that reads it, another value having taken its place by then."""
     target = statement.targets[0] if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
-    if not isinstance(target, ast.Name) or getattr(statement, "value", None) is not call or len(scope.list_bindings(target.id)) < 2:
+    if not isinstance(target, ast.Name) or getattr(statement, "value", None) is not call or target.id in scope.rebound:
         return
-    if target.id in scope.rebound or any(f"{word}(" in walk.script.text for word in _NAMING):
+    if not 2 <= len(scope.list_bindings(target.id)) <= MOST_BINDINGS or any(f"{word}(" in walk.script.text for word in _NAMING):
         return
-    within = {one.id for node in _iterate_inner(scope) for one in ast.walk(node) if isinstance(one, ast.Name)}
     fold = functools.partial(walk.fold_test, scope=scope)
-    if target.id not in within and not is_ever_read(scope, target.id, call, fold):
+    if target.id not in _list_inner_names(scope) and not is_ever_read(scope, target.id, call, fold):
         walk.facts.setdefault("replaced configs", set()).add(owner)
 
 
-def _iterate_inner(scope: Scope) -> Iterator[ast.AST]:
-    """Yield what of a scope runs at other times: the functions and classes in it."""
-    for one in iterate_statements(scope.node.body):
-        if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            yield one
+def _list_inner_names(scope: Scope) -> set[str]:
+    """Return the names in what of a scope runs at other times: the functions and classes in it."""
+    known: set[str] | None = scope.memo.get("inner names")
+    if known is None:
+        inner = [
+            one for one in iterate_statements(scope.node.body) if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+        ]
+        known = scope.memo["inner names"] = {node.id for one in inner for node in ast.walk(one) if isinstance(node, ast.Name)}
+    return known
 
 
 def link_nested_configs(walk: Walk) -> None:
