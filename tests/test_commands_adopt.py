@@ -241,6 +241,18 @@ def test_lines_beside_a_block_are_told_and_left(here: Path, capsys: pytest.Captu
     assert read_tree(here) == before
 
 
+def test_lines_that_the_preset_of_a_block_has_as_well_need_nothing_done(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = here / "src/bert/train.py"
+    path.write_text(f'import os\nos.environ["HCCL_CONNECT_TIMEOUT"] = "600"\n{path.read_text()}')
+    assert run("adopt", "src/bert") == 0
+    assert "HCCL_CONNECT_TIMEOUT" in "".join(one.read_text() for one in (here / "profiles").rglob("*.toml"))
+    capsys.readouterr()
+    assert run("adopt", "src/bert", "--strict") == 0
+    assert "set more" not in capsys.readouterr().err
+    path.write_text(path.read_text().replace('"600"', '"1200"'))
+    assert run("adopt", "src/bert", "--strict") == 1
+
+
 def test_undo_takes_it_back(here: Path) -> None:
     before = read_tree(here)
     assert run("adopt", "src") == 0

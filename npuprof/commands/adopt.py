@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from npuprof.scripts.reading.modules import Modules
     from npuprof.scripts.sharing import Pair
     from npuprof.store import Folder
+    from npuprof.store.spec import Workspace
 
 _MOST_TOLD = 10
 
@@ -67,7 +68,7 @@ class Adopt(Verb):
         modules = open_modules(folders, with_sourced=False)
         scripts = self._read_scripts(problems, modules)
         unread = any(one.severity == "error" for one in problems)
-        drafts, beside = self._list_drafts(scripts)
+        drafts, beside = self._list_drafts(scripts, workspace)
         known = index_presets(workspace)
         rest, standing = find_standing(drafts, known)
         family = _build_family(rest, below, known) if any(draft.settings for draft in rest) else None
@@ -113,7 +114,7 @@ class Adopt(Verb):
                     problems += [one for one in imported.problems if one.severity != "info"]
         return found
 
-    def _list_drafts(self, scripts: dict[str, Script]) -> tuple[list[Draft], dict[str, str]]:
+    def _list_drafts(self, scripts: dict[str, Script], workspace: Workspace) -> tuple[list[Draft], dict[str, str]]:
         """Return what the scripts set and no block stands for yet, and for scripts what stands beside blocks. Raises NpuprofError.
 
         Files that the scripts name stay where they are.
@@ -128,7 +129,7 @@ class Adopt(Verb):
         drafts = [draft for script in scripts.values() for draft in build_drafts(take_out(script.imported), None, None)]
         mark_named_releases(drafts)
         marked = {path: blocks.find_blocks(path, script.data) for path, script in scripts.items()}
-        return select_unmarked(drafts, lambda path: marked.get(path, []))
+        return select_unmarked(drafts, lambda path: marked.get(path, []), workspace)
 
 
 def _build_family(drafts: list[Draft], below: str, known: Mapping[frozenset[Pair], str]) -> Family:

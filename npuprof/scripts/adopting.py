@@ -57,8 +57,13 @@ class Begun(NamedTuple):
     there: frozenset[str]
 
 
-def select_unmarked(drafts: Iterable[Draft], marked: Callable[[str], list[blocks.Block]]) -> tuple[list[Draft], dict[str, str]]:
-    """Return the drafts that no block stands for yet, and for scripts with lines beside a block what to do about them."""
+def select_unmarked(
+    drafts: Iterable[Draft], marked: Callable[[str], list[blocks.Block]], workspace: spec.Workspace
+) -> tuple[list[Draft], dict[str, str]]:
+    """Return the drafts that no block stands for yet, and for scripts with lines beside a block what to do about them.
+
+    What the preset of the block has as well needs nothing to be done: another surface of it says so.
+    """
     found: list[Draft] = []
     beside: dict[str, str] = {}
     for draft in drafts:
@@ -67,9 +72,18 @@ def select_unmarked(drafts: Iterable[Draft], marked: Callable[[str], list[blocks
             found.append(draft)
         elif outside := [one for one in draft.origins.values() if one.key not in inside]:
             block = next(block for one in draft.origins.values() if (block := _find_block(marked(one.file), one.line)))
-            lines = ", ".join(str(one.line) for one in outside[:5])
-            beside[draft.file] = f"lines {lines} set more beside the block of {block}: move them into that preset"
+            known = _list_preset_pairs(workspace, block)
+            if outside := [one for one in outside if list_pairs({one.key: draft.settings[one.key]}) - known]:
+                lines = ", ".join(str(one.line) for one in outside[:5])
+                beside[draft.file] = f"lines {lines} set more beside the block of {block}: move them into that preset"
     return found, beside
+
+
+def _list_preset_pairs(workspace: spec.Workspace, name: str) -> frozenset[Pair]:
+    try:
+        return list_pairs(workspace.resolve_spec(name).settings)
+    except NpuprofError:
+        return frozenset()  # told by check; nothing is known of it here
 
 
 def _find_block(found: list[blocks.Block], line: int) -> str:
