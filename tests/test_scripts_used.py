@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
+import weakref
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from importing import HEAD, imported
 
 from npuprof.scripts.lint import check_script
 from npuprof.scripts.preset import build_drafts
+from npuprof.scripts.reading.walk import Walk
 
 DUMP = 'DumpConfig(enable_dump=True, dump_path="/d")'
 NPU = "from npu_bridge.npu_init import *\n"
@@ -83,6 +86,18 @@ def test_a_nested_configuration_counts_where_it_is_always_given(text: str, dump:
     settings, left = drafted(f"{NPU}{text}\n")
     assert settings.get("enable_dump") is dump
     assert left.get("enable_dump", "").startswith(why) if why else "enable_dump" not in left
+
+
+def test_nothing_is_kept_of_a_script_once_it_has_been_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    walks: list[weakref.ref[Walk]] = []
+    begin = Walk.__init__
+    monkeypatch.setattr(Walk, "__init__", lambda self, *given: (begin(self, *given), walks.append(weakref.ref(self)))[0])
+    gc.disable()
+    try:
+        imported(f"{NPU}dump = None\nif FLAGS.dump:\n    dump = {DUMP}\nrun = NPURunConfig(dump_config=dump)\nrun = None\n")
+        assert [walk() for walk in walks] == [None]
+    finally:
+        gc.enable()
 
 
 REPLACED = "another value takes the place of the NPURunConfig"

@@ -12,7 +12,7 @@ from npuprof.scripts.reading.classes import list_object_arguments
 from npuprof.scripts.reading.found import FoundSetting
 from npuprof.scripts.reading.literals import format_expression
 from npuprof.scripts.reading.loops import list_table_nodes
-from npuprof.scripts.reading.order import is_given_before_run
+from npuprof.scripts.reading.order import DEFINITIONS, is_given_before_run
 from npuprof.scripts.reading.reaching import is_ever_read, list_reaching_values
 from npuprof.scripts.reading.scopes import MOST_BINDINGS, Scope, iterate_statements
 from npuprof.scripts.reading.terms import write_source
@@ -231,9 +231,7 @@ def _list_inner_names(scope: Scope) -> set[str]:
     """Return the names in what of a scope runs at other times: the functions and classes in it."""
     known: set[str] | None = scope.memo.get("inner names")
     if known is None:
-        inner = [
-            one for one in iterate_statements(scope.node.body) if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
-        ]
+        inner = [one for one in iterate_statements(scope.node.body) if isinstance(one, DEFINITIONS)]
         known = scope.memo["inner names"] = {node.id for one in inner for node in ast.walk(one) if isinstance(node, ast.Name)}
     return known
 

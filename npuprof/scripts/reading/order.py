@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     Position = tuple[int, int]
 
 _LAST = (1 << 60, 0)
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 _ENDING = frozenset(("exit", "quit", "sys.exit", "os._exit", "os.abort"))
@@ -37,14 +37,14 @@ def is_read_too_early(node: ast.expr, scope: Scope, home: Scope, bindings: Itera
         return False
     if isinstance(inner.node, ast.ClassDef) and inner.node is scope.node:  # its body runs where it stands
         return _is_before((node.lineno, node.col_offset), given, home)
-    first = _find_first_runs(home).get(inner.node.name) if isinstance(inner.node, _DEFINITIONS) else None
+    first = _find_first_runs(home).get(inner.node.name) if isinstance(inner.node, DEFINITIONS) else None
     return first is not None and _is_before(first, given, home)
 
 
 def is_given_before_run(scope: Scope, home: Scope, nodes: Iterable[ast.AST]) -> bool:
     """Return whether some values of ``home`` have been computed before a function inside it, in which ``scope`` lies, may run."""
     inner = _find_inner_scope(scope, home)
-    if inner is None or not isinstance(inner.node, _DEFINITIONS):
+    if inner is None or not isinstance(inner.node, DEFINITIONS):
         return False
     first = _find_first_runs(home).get(inner.node.name)
     return first is not None and all(_find_end(node) <= first for node in nodes)
@@ -65,7 +65,7 @@ def find_surroundings(node: ast.expr, scope: Scope) -> tuple[list[ast.stmt], ast
     while True:
         around = _find_statement(body, _find_start(node))
         block = next((one for one in statement_blocks(around) if _find_statement(one, _find_start(node))), None) if around else None
-        if around is None or block is None or isinstance(around, _DEFINITIONS):
+        if around is None or block is None or isinstance(around, DEFINITIONS):
             return found, around
         found.append(around)
         body = block
@@ -154,7 +154,7 @@ class _Layout:
             block = waiting.pop()
             end = _find_end(block[-1])
             for statement in block:
-                if isinstance(statement, _DEFINITIONS):
+                if isinstance(statement, DEFINITIONS):
                     continue
                 blocks = statement_blocks(statement)
                 if not blocks:
@@ -192,7 +192,7 @@ def _find_first_runs(home: Scope) -> dict[str, Position]:
     inside: dict[str, set[str]] = {}
     names: set[str] = set()
     for statement in iterate_statements(home.node.body):
-        if isinstance(statement, _DEFINITIONS):
+        if isinstance(statement, DEFINITIONS):
             names.add(statement.name)
             now, later = _split_definition(statement)
             inside.setdefault(statement.name, set()).update(one.id for node in later for one in _iterate_reads(node))
@@ -219,7 +219,7 @@ def _split_definition(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDe
     now: list[ast.AST] = [*node.decorator_list, *node.bases, *node.keywords]
     later: list[ast.AST] = []
     for inner in node.body:
-        if isinstance(inner, _DEFINITIONS):
+        if isinstance(inner, DEFINITIONS):
             more, rest = _split_definition(inner)
             now += more
             later += rest

@@ -5,21 +5,19 @@ from __future__ import annotations
 import ast
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from npuprof.model import Record
-from npuprof.scripts.reading.order import LEAVING, is_main_test, leaves_block
+from npuprof.scripts.reading.order import DEFINITIONS, is_main_test, leaves_block
 from npuprof.scripts.reading.scopes import Scope, iterate_statements
 from npuprof.scripts.reading.terms import format_expression, write_source
 
-#: The values that may be there, each with the tests that it has come through; None where nothing runs.
+#: The values that may be there, each with the tests that it has come through; None where nothing runs. None is changed once it is made.
 State = dict[ast.expr, tuple[str, ...]]
 Fold = Callable[[ast.expr], bool | None]
 
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 #: What stands for a value that no expression shows: of a loop, a ``with``, an unpacked tuple.
 UNSEEN = ast.Constant(None)
-
-
 #: The test that what only the handler of an error gives stands under.
 _CAUGHT = "an error is caught"
 
@@ -42,8 +40,8 @@ def list_reaching_values(scope: Scope, name: str, place: ast.expr | None, fold: 
     ``fold`` tells whether a test always or never holds. A value is told without the tests it is given under, but with those that
     stand for its not being replaced.
     """
-    reader = _open_reader(scope, name, fold)
-    state = reader.last if place is None else reader.seen.get(place)
+    read = _read_scope(scope, name, fold)
+    state = read.last if place is None else read.seen.get(place)
     if state is None:
         return None
     usual = [value for value, tests in state.items() if _CAUGHT not in tests]
@@ -52,18 +50,28 @@ def list_reaching_values(scope: Scope, name: str, place: ast.expr | None, fold: 
 
 def is_ever_read(scope: Scope, name: str, value: ast.expr, fold: Fold) -> bool:
     """Return whether a statement of a scope may read a value that a name is given there; of a module also what comes behind it."""
-    reader = _open_reader(scope, name, fold)
-    return any(value in state for state in reader.seen.values()) or (isinstance(scope.node, ast.Module) and value in reader.last)
+    read = _read_scope(scope, name, fold)
+    return any(value in state for state in read.seen.values()) or (isinstance(scope.node, ast.Module) and value in read.last)
 
 
-def _open_reader(scope: Scope, name: str, fold: Fold) -> _Reader:
-    """Return the way through a scope for one name, gone once where the tests in it hold alike for all who ask."""
+class _Read(NamedTuple):
+    """What a name may hold: at each place that reads it, and behind all statements."""
+
+    seen: dict[ast.expr, State]
+    last: State
+
+
+def _read_scope(scope: Scope, name: str, fold: Fold) -> _Read:
+    """Return what a name may hold in a scope, worked out once where the tests in it hold alike for all who ask.
+
+    What is kept knows of no scope, which would keep the tree for as long as it is there itself.
+    """
     shared = not scope.label and (isinstance(scope.node, ast.Module) or not scope.bound)
-    known: dict[str, _Reader] = scope.memo.setdefault("readers", {}) if shared else {}
+    known: dict[str, _Read] = scope.memo.setdefault("reads", {}) if shared else {}
     if name not in known:
         lines = _find_lines(scope)
-        known[name] = _Reader(name, fold, sorted({*lines.get(name.rpartition(".")[2], ()), *lines.get("", ())}))
-        known[name].run_all(scope.node.body)
+        reader = _Reader(name, fold, sorted({*lines.get(name.rpartition(".")[2], ()), *lines.get("", ())}))
+        known[name] = reader.run_all(scope.node.body)
     return known[name]
 
 
@@ -73,7 +81,7 @@ def _find_lines(scope: Scope) -> dict[str, list[int]]:
     if known is None:
         known = scope.memo["lines of names"] = {}
         for statement in iterate_statements(scope.node.body):
-            if isinstance(statement, _DEFINITIONS):
+            if isinstance(statement, DEFINITIONS):
                 known.setdefault(statement.name, []).append(statement.lineno)
                 continue
             if leaves_block([statement]):
@@ -98,13 +106,13 @@ class _Reader:
         self.fold = fold
         self.lines = lines
         self.seen: dict[ast.expr, State] = {}  #: what there may be at each place that reads the name
-        self.last: State = {}
         self.left: list[State] = []  #: what returns take along
         self.breaks: list[list[State]] = []
 
-    def run_all(self, body: list[ast.stmt]) -> None:
+    def run_all(self, body: list[ast.stmt]) -> _Read:
         """Go through all statements."""
-        self.last = _join_all([self.run(body, {}), *self.left]) or {}
+        last = self.run(body, {})
+        return _Read(self.seen, _join_all([last, *self.left]) or {})
 
     def run(self, body: Iterable[ast.stmt], state: State | None) -> State | None:
         """Go through some statements one after the other."""
@@ -117,7 +125,7 @@ class _Reader:
         return state
 
     def _step(self, statement: ast.stmt, state: State) -> State | None:
-        if isinstance(statement, _DEFINITIONS):
+        if isinstance(statement, DEFINITIONS):
             return {UNSEEN: ()} if statement.name == self.name else state
         if isinstance(statement, ast.If):
             return self._choose(statement, state)
@@ -133,13 +141,13 @@ class _Reader:
             return self._attempt(statement, state)  # type: ignore[arg-type]
         if isinstance(statement, ast.Match):
             state = self._read(statement.subject, state)
-            ends = [self.run(case.body, dict(state)) for case in statement.cases]
+            ends = [self.run(case.body, state) for case in statement.cases]
             return _join_all([state, *ends])
         for child in ast.iter_child_nodes(statement):
             if isinstance(child, ast.expr):
                 state = self._read(child, state)
         state = self._assign(statement, state)
-        if isinstance(statement, LEAVING) or leaves_block([statement]):
+        if leaves_block([statement]):
             if isinstance(statement, ast.Return):
                 self.left.append(state)
             elif isinstance(statement, (ast.Break, ast.Continue)) and self.breaks:
@@ -197,7 +205,7 @@ class _Reader:
     def _choose(self, statement: ast.If, state: State) -> State | None:
         state = self._read(statement.test, state)
         truth = True if is_main_test(statement.test) else self.fold(statement.test)
-        ways = self.run(statement.body, dict(state)), self.run(statement.orelse, dict(state))
+        ways = self.run(statement.body, state), self.run(statement.orelse, state)
         if truth is not None:
             return ways[0 if truth else 1]
         text = format_expression(statement.test)
@@ -211,14 +219,14 @@ class _Reader:
         for _ in range(2):
             if not isinstance(statement, ast.While) and self._is_named_in(statement.target):
                 before = {UNSEEN: ()}
-            after = self.run(statement.body, dict(before or {}))
+            after = self.run(statement.body, before or {})
             before = _join_all([before, after, *self.breaks[-1]])
         self.breaks.pop()
         return self.run(statement.orelse, before)
 
     def _attempt(self, statement: ast.Try, state: State) -> State | None:
         """Go through a ``try``, as one that raises nothing; a handler may find what was there before any of the statements."""
-        after: State | None = dict(state)
+        after: State | None = state
         seen: list[State | None] = [after]
         for one in statement.body:
             if after is None:
@@ -229,7 +237,7 @@ class _Reader:
             after = self.run(statement.orelse, after)
         caught = _join_all(seen) or {}
         for handler in statement.handlers:
-            end = self.run(handler.body, dict(caught))
+            end = self.run(handler.body, caught)
             if end is not None and after is None:
                 after = end
             elif end is not None:

@@ -6,12 +6,12 @@ import ast
 
 from npuprof.scripts.reading.literals import Unknown, fold_expression
 from npuprof.scripts.reading.loops import unroll_loop
+from npuprof.scripts.reading.order import DEFINITIONS
 from npuprof.scripts.reading.scopes import Scope
 from npuprof.scripts.reading.terms import name_callee
 
 Loop = ast.For | ast.AsyncFor | ast.While
 _LISTING = frozenset(("items", "iteritems", "keys", "values", "sorted", "list", "tuple", "reversed", "set", "iter", "enumerate"))
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def has_turns(loop: Loop, scope: Scope) -> bool | None:
@@ -78,4 +78,4 @@ class Turns:
                 if isinstance(child, (ast.For, ast.AsyncFor, ast.While)):
                     self._scopes[child] = scope
                 if isinstance(child, (ast.stmt, ast.excepthandler, ast.match_case)):
-                    waiting.append((child, Scope(child, scope) if isinstance(child, _DEFINITIONS) else scope))
+                    waiting.append((child, Scope(child, scope) if isinstance(child, DEFINITIONS) else scope))
