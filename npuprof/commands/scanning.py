@@ -109,10 +109,6 @@ class _Page(NamedTuple):
     findings: list[Finding]
 
 
-#: Kinds of files that others follow into.
-_FOLLOWED = ("python", "shell", "env")
-
-
 class _Pages:
     """The findings of a run, file by file in the order of reading; a script may bring findings of other files that it calls."""
 
@@ -127,12 +123,12 @@ class _Pages:
 
     def add_page(self, file: str, data: bytes, places: PartPlaces | None, findings: Iterable[Finding]) -> None:
         """Add a file with what it told."""
-        from npuprof.scripts.reading.files import detect_named_kind
+        from npuprof.scripts.reading.files import may_be_called
 
         page = _Page(file, data if b"npuprof:" in data or places is not None else b"", places, [])
         self._pages.setdefault(os.path.normpath(file), page)
         for finding in findings:
-            of_file = finding.where is None or finding.where.file == file or detect_named_kind(finding.where.file) not in _FOLLOWED
+            of_file = finding.where is None or finding.where.file == file or not may_be_called(finding.where.file)
             (page.findings if of_file else self._others).append(finding)
 
     def sift_findings(self, read: Callable[[str], bytes]) -> tuple[list[Finding], int]:

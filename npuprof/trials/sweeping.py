@@ -95,10 +95,8 @@ def _refuse_unbalanced(key: str, text: str, place: int) -> NoReturn:
     missing = "opens" if char in ("]", "}", ")") else "closes"
     what = f"nothing {missing} the {char} at character {place + 1} of the values of {key}: {text}"
     why = f"Where a value ends cannot be told: {text[:place]} >{char}< {text[place + 1 :]}"
-    hint = f"write the other one; a text that holds it stands in quotes, as in --vary '{key}=\"a{char}b\",c'"
-    hint = (
-        f"write the other one; a text that holds it stands in single quotes, as in --vary \"{key}='a{char}b',c\"" if char == '"' else hint
-    )
+    quotes, example = ("single quotes", f"\"{key}='a{char}b',c\"") if char == '"' else ("quotes", f"'{key}=\"a{char}b\",c'")
+    hint = f"write the other one; a text that holds it stands in {quotes}, as in --vary {example}"
     raise NpuprofError([Finding("NP902", what, why, hint, where=one_time.place_argument("vary"))])
 
 

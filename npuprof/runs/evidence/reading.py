@@ -196,8 +196,9 @@ class _LogReader:
         """Mark what may be cut, and whose lines are spoilt: all is read."""
         met = (*self._met, *(process for log in self.tf2.values() for process in log.found))
         self._widths.mark(met)
-        for process in met:
-            process.spoilt = process.spoilt or self._spoilt or self.adapter.spoilt or any(log.spoilt for log in self.tf2.values())
+        if self._spoilt or self.adapter.spoilt or any(log.spoilt for log in self.tf2.values()):
+            for process in met:
+                process.spoilt = True
 
 
 def _follows(last: bytes, raw: bytes) -> bool:

@@ -67,14 +67,13 @@ class Widths:
     def mark(self, processes: Iterable[Process]) -> None:
         """Mark the texts that end where the longest lines do: as cut where many do."""
         edges: dict[str, bool] = {}
-        cut: bool | None
         for widest in (self._bytes, self._characters, self._own):
             are_cut = widest.are_cut()
             for line in widest.texts:
                 edges[line] = edges.get(line, False) or are_cut
         pairs = {
-            (match[1] or match[3], match[2] or match[4] or ""): cut
-            for line, cut in edges.items()
+            (match[1] or match[3], match[2] or match[4] or ""): is_cut
+            for line, is_cut in edges.items()
             if (match := _PAIR.fullmatch(line)) is not None
         }
         for process in processes:

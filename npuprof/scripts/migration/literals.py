@@ -17,8 +17,9 @@ from npuprof.scripts.reading.found import FoundSetting
 
 _STRING = re.compile(r"([A-Za-z]{0,2})('''|\"\"\"|'|\")(.*)\2", re.DOTALL)
 #: What stands behind a statement, but no remark for npuprof: that would be about the next line.
-_COMMENT = re.compile(r"[ \t]*(#(?![^\n]*\bnpuprof:)[^\n]*)\n?\Z")
-_END_OF_ARGUMENT = re.compile(r"[ \t]*,?[ \t]*(#(?![^\n]*\bnpuprof:)[^\r\n]*)?\r?\n")
+_REMARK = r"#(?![^\n]*\bnpuprof:)"
+_COMMENT = re.compile(rf"[ \t]*({_REMARK}[^\n]*)\n?\Z")
+_END_OF_ARGUMENT = re.compile(rf"[ \t]*,?[ \t]*({_REMARK}[^\r\n]*)?\r?\n")
 _GIVES = ("CopyFrom", "MergeFrom", "list")
 _FIELDS = ("s", "b", "i", "f")
 

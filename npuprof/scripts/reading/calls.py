@@ -98,10 +98,16 @@ def tell_calls_apart(script: Script, merged: list[FoundSetting], runs: list[tupl
     spots = [(call.lineno, script.column(call.lineno, call.col_offset)) for call, _ in runs]
     if len(set(spots)) < max(len(spots), 2):
         return merged
+    by_place: list[dict[tuple[object, ...], list[FoundSetting]]] = []
+    for _, run in runs:
+        by_place.append({})
+        for one in run:
+            if not one.dead:
+                by_place[-1].setdefault(_mark_place(one), []).append(one)
     result: list[FoundSetting] = []
     for found in merged:
         mark = _mark_place(found)
-        same = [[one for one in run if _mark_place(one) == mark and not one.dead] for _, run in runs]
+        same = [places.get(mark, []) for places in by_place]
         told = [ones[0] for ones in same if ones]
         open_ = (found.reason or found.branches) and found.key and not found.dead and found.surface == "session"
         whole = len(told) == len(runs) and not found.reason and all(one.branches == found.branches for one in told)

@@ -24,7 +24,8 @@ class Kind(Record):
     this room, imported when a file of the kind is met. ``shown`` is how help calls it. A preset's marked block can stand in one that
     ``holds_blocks``. Files that are ``data`` are there for many purposes: below a folder, one that is too long or cannot be read is
     passed over, or only a note. What ``needs`` a module of an extra is not read without it. Where files of a kind import
-    others, ``calls`` is ``mentions`` for what they call there, and for options of TensorFlow 2 that are made there.
+    others, ``calls`` is ``mentions`` for what they call there, and for options of TensorFlow 2 that are made there; ``has_callers`` are
+    those that others import.
     """
 
     shown: str
@@ -38,18 +39,19 @@ class Kind(Record):
     data: bool = False
     needs: str = ""
     calls: str = ""
+    has_callers: bool = False
 
 
 #: In this order: where a name has a known ending, that says the kind; else the first that the name, or the text, fits.
 KINDS: dict[str, Kind] = {
     "python": Kind(
         "Python", "python:import_python", "python:mentions_python_setting", (".py", ".pyw", ".pyi"), programs=rb"python", holds_blocks=True,
-        calls="python:calls_python_settings",
+        calls="python:calls_python_settings", has_callers=True,
     ),
     "shell": Kind(
         "shell", "shell:import_shell_script", "shell:mentions_setting",
         (".sh", ".bash", ".ksh", ".zsh", ".sbatch", ".slurm"), programs=rb"\b(?:ba|z|k|da)?sh\b", holds_blocks=True,
-        calls="shell:sources_settings",
+        calls="shell:sources_settings", has_callers=True,
     ),
     "fish": Kind("fish", "other_shells:import_fish_script", "env:mentions_variable", (".fish",), programs=rb"\bfish\b"),
     "csh": Kind("csh", "other_shells:import_csh_script", "env:mentions_variable", (".csh", ".tcsh"), programs=rb"\bt?csh\b"),
@@ -65,7 +67,7 @@ KINDS: dict[str, Kind] = {
     ),
     "env": Kind(
         "files of variables", "env_files:import_env_file", "env:mentions_variable", (".env", ".dotenv"), r".*\.(?:dot)?env(?:\.[\w-]+)?",
-        begins=rb"(?:\s|#.*\n)*+[A-Za-z_]\w*=\S.*\n(?:(?:#.*|[A-Za-z_]\w*(?:=|<<).*)?(?:\n|\Z))", holds_blocks=True,
+        begins=rb"(?:\s|#.*\n)*+[A-Za-z_]\w*=\S.*\n(?:(?:#.*|[A-Za-z_]\w*(?:=|<<).*)?(?:\n|\Z))", holds_blocks=True, has_callers=True,
     ),
 }  # fmt: skip
 _BY_ENDING = {ending: name for name, kind in KINDS.items() for ending in kind.endings}
@@ -93,6 +95,12 @@ def detect_named_kind(path: str) -> str:
     base = os.path.basename(path)
     found = _BY_ENDING.get(ending) or _BY_ENDING.get(base.lower(), "")
     return found or next((name for name, pattern in _BY_NAME.items() if pattern.fullmatch(base)), "")
+
+
+def may_be_called(path: str) -> bool:
+    """Return whether a file is, by its name, of a kind that others import or source."""
+    kind = KINDS.get(detect_named_kind(path))
+    return kind is not None and kind.has_callers
 
 
 def detect_script_kind(path: str, data: bytes) -> str:

@@ -31,20 +31,20 @@ def mark_unused(
     a function stays so where each makes an object of its own.
     """
     marked = _mark_unused(script, found, named_elsewhere, turns)
-    if not any(one.within for one in found):
-        return marked
+    return marked if _are_calls_apart(marked[0]) else _mark_unused(script, list(unite_calls(found)), named_elsewhere, turns)
+
+
+def _are_calls_apart(marked: list[FoundSetting]) -> bool:
+    """Return whether no object has a setting from two calls of its function, and none that is in force belongs to no object."""
     by_setting: dict[int, list[FoundSetting]] = {}
-    for one in marked[0]:
+    for one in marked:
         if one.otherwise is not None:
             by_setting.setdefault(id(one.otherwise), []).append(one)
-    mixed = set()
-    for number, calls in by_setting.items():
+    for calls in by_setting.values():
         labels = [label for one in calls for label in one.objects]
         if len(set(labels)) < len(labels) or not all(one.objects or one.unused for one in calls):
-            mixed.add(number)
-    if not mixed:
-        return marked
-    return _mark_unused(script, list(unite_calls(found)), named_elsewhere, turns)
+            return False
+    return True
 
 
 def _mark_unused(

@@ -43,12 +43,7 @@ def _follow_bases(cls: Scope, found: list[Scope], depth: int) -> bool:
 
 def find_class(node: ast.expr, scope: Scope) -> Scope | None:
     """Return the one class that an expression names, of this file or of one that it imports."""
-    if isinstance(node, ast.Name):
-        found = scope.resolve_name(node.id)
-    elif isinstance(node, ast.Attribute) and scope.home is not None:
-        found = scope.home.find_attribute(node, scope)
-    else:
-        return None
+    found = scope.resolve(node)
     only: list[Binding] = found[1] if found else []
     inner = only[0].node if len(only) == 1 else None
     return Scope(inner, found[0]) if found and isinstance(inner, ast.ClassDef) else None
@@ -75,11 +70,17 @@ def find_made(node: ast.expr, scope: Scope) -> MadeObject | None:
         return find_made(*scope.bound[node.id])
     if (around := find_class_of_method(scope)) is not None and get_first_parameter(scope.node) == node.id:  # type: ignore[arg-type]
         return MadeObject(around)
-    found = scope.resolve_name(node.id)
-    value = found[1][0].node if found and len(found[1]) == 1 and found[1][0].kind == "assign" else None
-    if found is None or not isinstance(value, ast.Call) or found[0].is_aliased(node.id):
+    given = find_given_call(node, scope)
+    return find_made(given[0], given[1]) if given is not None else None
+
+
+def find_given_call(name: ast.Name, scope: Scope) -> tuple[ast.Call, Scope, list[Binding]] | None:
+    """Return the call that alone gives a name its value, and where the name is bound; None where it has another name, too."""
+    found = scope.resolve_name(name.id)
+    call = found[1][0].node if found and len(found[1]) == 1 and found[1][0].kind == "assign" else None
+    if found is None or not isinstance(call, ast.Call) or found[0].is_aliased(name.id):
         return None
-    return find_made(value, found[0])
+    return call, *found
 
 
 def _find_made_attribute(node: ast.Attribute, scope: Scope) -> MadeObject | None:

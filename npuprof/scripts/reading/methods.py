@@ -14,8 +14,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.scripts.reading.arguments import Given
 
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-
 
 class Entered(NamedTuple):
     """A function that a call enters: the scope that it stands in, the call as its parameters see it, the object it is called of."""
@@ -29,14 +27,9 @@ class Entered(NamedTuple):
 
 def find_function(call: ast.Call, scope: Scope) -> Entered | None:
     """Return the function of a module that a call enters, None for others."""
-    if isinstance(call.func, ast.Name):
-        found = scope.resolve_name(call.func.id)
-    elif isinstance(call.func, ast.Attribute) and scope.home is not None:
-        found = scope.home.find_attribute(call.func, scope)
-    else:
-        return None
+    found = scope.resolve(call.func)
     function = found[1][0].node if found and len(found[1]) == 1 else None
-    if found is None or not isinstance(function, _FUNCTIONS) or not isinstance(found[0].node, ast.Module):
+    if found is None or not isinstance(function, Function) or not isinstance(found[0].node, ast.Module):
         return None
     return Entered(function, found[0], call)
 
@@ -63,7 +56,7 @@ def find_method(call: ast.Call, statement: ast.stmt, scope: Scope) -> Entered | 
 def _enter(line: list[Scope], method: ast.Attribute, call: ast.Call, where: Scope, owner: ast.expr | None) -> Entered | None:
     """Return the first function of a line of classes that has the name of a method."""
     for cls in line:
-        function = next((one for one in cls.node.body if isinstance(one, _FUNCTIONS) and one.name == method.attr), None)
+        function = next((one for one in cls.node.body if isinstance(one, Function) and one.name == method.attr), None)
         if function is None:
             continue
         marks = {one.id if isinstance(one, ast.Name) else "" for one in function.decorator_list}

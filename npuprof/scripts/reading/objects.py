@@ -14,6 +14,7 @@ from typing import Any
 from npuprof.scripts.reading.lineages import (
     bind_inits,
     find_class,
+    find_given_call,
     find_init,
     find_init_call,
     find_made,
@@ -214,14 +215,12 @@ def _find_class_around(name: str, scope: Scope) -> Scope | None:
 
 def _find_class_of(name: ast.Name, scope: Scope) -> tuple[Scope, ast.Call, Scope] | None:
     """Return the class of the one object that a name stands for, the call that makes it, and where that stands."""
-    found = scope.resolve_name(name.id)
-    call = found[1][0].node if found and len(found[1]) == 1 and found[1][0].kind == "assign" else None
-    if found is None or not isinstance(call, ast.Call) or found[0].is_aliased(name.id):
+    given = find_given_call(name, scope)
+    if given is None or is_read_too_early(name, scope, *given[1:]):
         return None
-    if is_read_too_early(name, scope, *found):
-        return None
-    cls = find_class(call.func, found[0])
-    return (cls, call, found[0]) if cls is not None else None
+    call, home, _ = given
+    cls = find_class(call.func, home)
+    return (cls, call, home) if cls is not None else None
 
 
 def _find_stored(line: list[Scope], stores: list[ast.Attribute], node: ast.Attribute, scope: Scope) -> tuple[Scope, ast.expr] | None:

@@ -51,11 +51,7 @@ def _resolve_call(call: ast.Call, scope: Scope, returned: Returned, depth: int) 
     """Return the path that a call gives: of the function of the options itself, or of one that returns them."""
     if is_options_function(call, scope):
         return "" if not call.args and not call.keywords else None
-    found = None
-    if isinstance(call.func, ast.Name):
-        found = scope.resolve_name(call.func.id)
-    elif isinstance(call.func, ast.Attribute) and scope.home is not None:
-        found = scope.home.find_attribute(call.func, scope)
+    found = scope.resolve(call.func)
     if found is None or depth > _DEEPEST or len(found[1]) != 1 or not isinstance(found[1][0].node, ast.FunctionDef):
         return None
     function = found[1][0].node

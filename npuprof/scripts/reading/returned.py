@@ -17,12 +17,7 @@ if TYPE_CHECKING:
 
 def find_returned_value(call: ast.Call, scope: Scope) -> Given | None:
     """Return what a call of a function of the script gives, where that is the same expression in every case."""
-    if isinstance(call.func, ast.Name):
-        found = scope.resolve_name(call.func.id)
-    elif isinstance(call.func, ast.Attribute) and scope.home is not None:
-        found = scope.home.find_attribute(call.func, scope)
-    else:
-        return None
+    found = scope.resolve(call.func)
     node = found[1][0].node if found and len(found[1]) == 1 else None
     if found is None or not isinstance(node, ast.FunctionDef) or node.decorator_list or node.name in found[0].rebound:
         return None

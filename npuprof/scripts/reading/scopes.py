@@ -146,6 +146,12 @@ class Scope:
             return module.home.find_starred(name, starred)
         return None
 
+    def resolve(self, node: ast.expr) -> tuple[Scope, list[Binding]] | None:
+        """Return what a name, or a name of an imported module, stands for, as ``resolve_name`` does; None for other expressions."""
+        if isinstance(node, ast.Name):
+            return self.resolve_name(node.id)
+        return self.home.find_attribute(node, self) if isinstance(node, ast.Attribute) and self.home is not None else None
+
 
 def _collect_bindings(node: ast.Module | ast.ClassDef | Function) -> dict[str, list[Binding]]:
     """Return every way each name of one scope gets a value."""

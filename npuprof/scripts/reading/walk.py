@@ -234,7 +234,6 @@ class Walk(ScriptView):
             return plain
         runs: list[tuple[ast.Call, list[FoundSetting]]] = []
         placed: list[tuple[ast.Call, list[FoundSetting]]] = []
-        alone: list[tuple[ast.Call, list[FoundSetting]]] = []
         is_sure = True
         self._again += 1
         for mark in [mark for mark, site in self.current.items() if mark[0] == inside.name and "@" not in site]:
@@ -250,7 +249,6 @@ class Walk(ScriptView):
             run = [one._replace(branches=(*tests, *one.branches), dead=one.dead or never) for one in self.found] if tests else self.found
             runs.append((call, run))
             is_sure = is_sure and not tests and not never
-            alone.append((call, self.found))
             placed += [(bound_call.find_place(one.scope.partition(":")[0]), [one]) for one in run]
             self.found = kept
         self._again -= 1
@@ -258,7 +256,7 @@ class Walk(ScriptView):
             why = f"; {function.name}() is called in several ways, as in lines {' and '.join(str(line) for line in several)}"
             return [one._replace(reason=f"{one.reason}{why}") if one.reason and not one.key else one for one in plain]
         merged = merge_call_runs(self.script, plain, placed)
-        return tell_calls_apart(self.script, merged, alone) if is_sure else merged
+        return tell_calls_apart(self.script, merged, runs) if is_sure else merged
 
     def find_alias(self, name: str, scope: Scope) -> ast.expr | None:
         """Return what a second name stands for, as seen from a scope."""
