@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,3 +18,14 @@ def open_browser() -> Iterator[Any]:
         made = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield made
         made.close()
+
+
+def wait_until(page: Any, condition: str) -> None:
+    """Wait until an expression of a page holds. Raises AssertionError after half a minute.
+
+    What Playwright has for it, ``wait_for_function``, asks a second time from within the page: its policy forbids that.
+    """
+    ends = time.monotonic() + 30
+    while not page.evaluate(condition):
+        assert time.monotonic() < ends, condition
+        page.wait_for_timeout(20)

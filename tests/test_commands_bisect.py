@@ -593,7 +593,7 @@ def test_a_terminal_shows_what_runs_and_what_is_left_and_a_pipe_does_not(ends: P
 @pytest.mark.slow
 @pytest.mark.parametrize("jobs", ["1", "4"])
 def test_a_terminal_shows_of_a_flaky_search_how_many_of_its_runs_were_made(jobs: str, ends: Path, tmp_path: Path) -> None:
-    words = ["--repeat", "3", "--max-runs", "40", "-j", jobs, "--", "sh", "-c", 'sleep 0.1; [ "$SET_B" != bad ]']
+    words = ["--repeat", "3", "--max-runs", "40", "-j", jobs, "--", "sh", "-c", f'sleep 0.{jobs}; [ "$SET_B" != bad ]']
     shown = show_on_terminal([*NPUPROF, "bisect", "good", "bad", *words], tmp_path)
     lines = re.findall(rb"(\d+) of at most 40 runs made, (\d+) under way: \d+ of 16 changes ruled out", shown)
     assert lines, shown

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from browsing import CHROMIUM, open_browser
+from browsing import CHROMIUM, open_browser, wait_until
 from building import REPOSITORY, build_store
 from repositories import Repo
 
@@ -175,9 +175,7 @@ def sides(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def read_comparison(page: Any) -> list[tuple[str, ...]]:
-    page.wait_for_function(
-        "document.querySelectorAll('#compared caption').length && !/loading/.test(document.getElementById('count').value)"
-    )
+    wait_until(page, "document.querySelectorAll('#compared caption').length && !/loading/.test(document.getElementById('count').value)")
     return [
         tuple(row)
         for row in page.evaluate("""[...document.querySelectorAll("#compared tbody tr")].map((row) => [row.cells[0].firstChild.textContent,
@@ -220,9 +218,9 @@ def test_who_takes_sides_away_by_keyboard_keeps_the_place(page: Any, site: Path)
     for name, after in (("leaf4", "#base%2Fone&leaf4"), ("base/one", "#base%2Fone")):
         page.keyboard.press("Enter")
         page.wait_for_url(f"**/compare.html{after}")
-        page.wait_for_function(f"document.activeElement.getAttribute('aria-label') === 'Remove {name}'")
+        wait_until(page, f"document.activeElement.getAttribute('aria-label') === 'Remove {name}'")
     page.keyboard.press("Enter")
-    page.wait_for_function("document.activeElement.id === 'add'")
+    wait_until(page, "document.activeElement.id === 'add'")
 
 
 def test_a_side_whose_file_is_missing_is_told(browser: Any, sides: Path, tmp_path: Path) -> None:
@@ -235,7 +233,7 @@ def test_a_side_whose_file_is_missing_is_told(browser: Any, sides: Path, tmp_pat
     context = browser.new_context()
     page = context.new_page()
     page.goto(f"file://{tmp_path}/public/compare.html#plain&apart&nowhere")
-    page.wait_for_function("/plain cannot be read.*nowhere is not in this site/.test(document.getElementById('count').value)")
+    wait_until(page, "/plain cannot be read.*nowhere is not in this site/.test(document.getElementById('count').value)")
     context.close()
 
 
@@ -339,7 +337,7 @@ def test_the_colours_of_the_family_are_said_in_words_and_stand_in_its_address(pa
     page.reload()
     assert page.locator("#around").get_attribute("data-colour") == "scenario"
     page.go_back()
-    page.wait_for_function("!document.getElementById('around') && document.getElementById('family').dataset.colour === 'scenario'")
+    wait_until(page, "!document.getElementById('around') && document.getElementById('family').dataset.colour === 'scenario'")
 
 
 def test_a_big_family_opens_at_its_greatest_root(browser: Any, tmp_path: Path) -> None:
