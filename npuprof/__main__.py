@@ -8,7 +8,7 @@ from typing import Any
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.commands.verb import Verb
+    from npuprof.commands.framework.verb import Verb
     from npuprof.report.answer import Answer
 
 
@@ -54,16 +54,16 @@ def _dispatch_words(words: list[str]) -> int:
         from npuprof.commands.completion import answer_shell
 
         return answer_shell(asked, os.environ)
-    from npuprof.commands.registry import load_verb
+    from npuprof.commands.framework.registry import load_verb
 
     found = load_verb(words) if words else None
     if found is not None:
-        from npuprof.commands.verb import parse_plain_words
+        from npuprof.commands.framework.verb import parse_plain_words
 
         given = parse_plain_words(found[1], found[2])
         if given is not None:
             return run_verb(found[1], given)
-    from npuprof.commands import application
+    from npuprof.commands.framework import application
 
     return application.run_words(words, run_verb)
 

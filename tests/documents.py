@@ -17,7 +17,7 @@ from recording import Step
 
 import npuprof
 from npuprof import catalog, docs, renderers
-from npuprof.commands.registry import list_verbs
+from npuprof.commands.framework.registry import list_verbs
 from npuprof.document.profile import PROFILE_KEYS
 from npuprof.renderers.files import FORMATS
 from npuprof.renderers.shell import SHELLS

@@ -18,8 +18,8 @@ from building import REPOSITORY
 
 import npuprof
 from npuprof import catalog
-from npuprof.commands.registry import list_verbs
-from npuprof.commands.verb import Parameter
+from npuprof.commands.framework.registry import list_verbs
+from npuprof.commands.framework.verb import Parameter
 from npuprof.document import keys
 from npuprof.model import Record
 from npuprof.site.catalogue import CatalogueRow, list_catalogue_rows, list_rule_rows

@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from npuprof import __version__
-from npuprof.commands import application, verb
-from npuprof.commands.registry import list_verbs, load_verb
-from npuprof.commands.verb import Verb
+from npuprof.commands.framework import application, verb
+from npuprof.commands.framework.registry import list_verbs, load_verb
+from npuprof.commands.framework.verb import Verb
 
 PRESETS = {
     "base": '[profile]\ndescription = "for all"\nscenario = "training"\nabstract = true\n'

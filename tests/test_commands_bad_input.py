@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 from building import REPOSITORY, build_store, toml
 
-from npuprof.commands.registry import list_verbs
-from npuprof.commands.verb import Parameter
+from npuprof.commands.framework.registry import list_verbs
+from npuprof.commands.framework.verb import Parameter
 from npuprof.model import NpuprofError
 from npuprof.report import writing
 

@@ -34,7 +34,7 @@ from documents import (
 from recording import draw_recording, read_lines
 
 from npuprof import catalog, docs
-from npuprof.commands.registry import list_verb_names, list_verbs, load_verb
+from npuprof.commands.framework.registry import list_verb_names, list_verbs, load_verb
 
 Run = Callable[..., Any]
 TOPICS = docs.load_topics()

@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from npuprof.commands.parameters import DRY_RUN, STORE, TRUST, formats
-from npuprof.commands.verb import Verb, arguments, flag, option
+from npuprof.commands.framework.parameters import DRY_RUN, STORE, TRUST, formats
+from npuprof.commands.framework.verb import Verb, arguments, flag, option
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.report.findings import build_finding_dict

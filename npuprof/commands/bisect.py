@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from npuprof import renderers
-from npuprof.commands.parameters import CANN, COLOR, MIXINS, NO_CHECK, OUTPUT, PRODUCT, SETS, STORE, TRUST, UNSETS, formats
-from npuprof.commands.trying import (
+from npuprof.commands.framework.parameters import CANN, COLOR, MIXINS, NO_CHECK, OUTPUT, PRODUCT, SETS, STORE, TRUST, UNSETS, formats
+from npuprof.commands.framework.verb import Verb, argument, arguments, option
+from npuprof.commands.parts.trying import (
     DEVICES,
     FRESH,
     JOBS,
@@ -21,7 +22,6 @@ from npuprof.commands.trying import (
     tell_progress,
     warn_of_newer_files,
 )
-from npuprof.commands.verb import Verb, argument, arguments, option
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
 
@@ -82,7 +82,7 @@ class Bisect(Verb):
 
     def run(self) -> Answer:
         """Return the causes. Exit 1 where not all could be told, 2 where none was found. Raises NpuprofError."""
-        from npuprof.commands.reading import open_workspace
+        from npuprof.commands.parts.reading import open_workspace
         from npuprof.store import one_time, spec
         from npuprof.trials.judging import compile_pattern, parse_tolerance
         from npuprof.trials.units import Difference

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof.commands.parameters import CANN, COLOR, OF_STORE, OUTPUT, PRODUCT, STORE, formats
-from npuprof.commands.verb import Verb
+from npuprof.commands.framework.parameters import CANN, COLOR, OF_STORE, OUTPUT, PRODUCT, STORE, formats
+from npuprof.commands.framework.verb import Verb
 from npuprof.document import keys
 from npuprof.report.answer import Answer
 from npuprof.report.tables import Table

@@ -5,11 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 
-from npuprof.commands.findings import FORMATS, JudgingVerb, Outcome, can_be_mended, describe_accepted
-from npuprof.commands.judged import JudgedStore
-from npuprof.commands.parameters import BASELINE, COLOR, IGNORE, OUTPUT, SELECT, SEVERITY, SPECS, STORE, STRICT, WRITE_BASELINE, formats
-from npuprof.commands.support import build_support_matrix
-from npuprof.commands.verb import flag, many, option
+from npuprof.commands.framework.parameters import (
+    BASELINE,
+    COLOR,
+    IGNORE,
+    OUTPUT,
+    SELECT,
+    SEVERITY,
+    SPECS,
+    STORE,
+    STRICT,
+    WRITE_BASELINE,
+    formats,
+)
+from npuprof.commands.framework.verb import flag, many, option
+from npuprof.commands.parts.findings import FORMATS, JudgingVerb, Outcome, can_be_mended, describe_accepted
+from npuprof.commands.parts.judged import JudgedStore
+from npuprof.commands.parts.support import build_support_matrix
 from npuprof.model import Context, Finding, NpuprofError, Place
 from npuprof.report.answer import Answer
 from npuprof.report.findings import WITH_PLAIN_PATHS, format_findings, format_severity_counts
@@ -125,7 +137,7 @@ class Check(JudgingVerb):
         findings = outcome.settled.findings
         fixable = 0
         if not done and any(map(can_be_mended, findings)):
-            from npuprof.commands.fixing import count_mendable
+            from npuprof.commands.parts.fixing import count_mendable
 
             fixable = count_mendable(outcome)
         more = f", --fix mends at least {fixable}" if fixable else ""
@@ -142,7 +154,7 @@ class Check(JudgingVerb):
         return JudgedStore(self.store, self.rev, context, self.format in WITH_PLAIN_PATHS)
 
     def _answer_fixes(self) -> Answer:
-        from npuprof.commands import fixing
+        from npuprof.commands.parts import fixing
 
         self._refuse_to_fix()
         mended = fixing.mend_presets(self.open_store, self.judge)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from npuprof.commands.parameters import STORE
-from npuprof.commands.verb import Verb, arguments, flag, option
+from npuprof.commands.framework.parameters import STORE
+from npuprof.commands.framework.verb import Verb, arguments, flag, option
 from npuprof.model import Context, Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.resolve.lineages import is_of_source

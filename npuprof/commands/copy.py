@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from npuprof import document
-from npuprof.commands.parameters import DRY_RUN, STORE, WRITE_ANYWAY
-from npuprof.commands.verb import Verb, argument
+from npuprof.commands.framework.parameters import DRY_RUN, STORE, WRITE_ANYWAY
+from npuprof.commands.framework.verb import Verb, argument
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer

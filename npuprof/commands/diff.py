@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from npuprof.commands.comparing import answer_ranks, find_processes, tell_environments
-from npuprof.commands.parameters import CANN, COLOR, OUTPUT, PRODUCT, STORE, formats
-from npuprof.commands.reading import open_workspace
-from npuprof.commands.verb import Verb, arguments, flag, option
+from npuprof.commands.framework.parameters import CANN, COLOR, OUTPUT, PRODUCT, STORE, formats
+from npuprof.commands.framework.verb import Verb, arguments, flag, option
+from npuprof.commands.parts.comparing import answer_ranks, find_processes, tell_environments
+from npuprof.commands.parts.reading import open_workspace
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.store import Folder, spec

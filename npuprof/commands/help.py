@@ -6,9 +6,9 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 
 from npuprof import docs
-from npuprof.commands.parameters import COLOR, OUTPUT, formats
-from npuprof.commands.registry import list_verb_names
-from npuprof.commands.verb import Verb, arguments
+from npuprof.commands.framework.parameters import COLOR, OUTPUT, formats
+from npuprof.commands.framework.registry import list_verb_names
+from npuprof.commands.framework.verb import Verb, arguments
 from npuprof.model import Finding, NpuprofError, did_you_mean
 from npuprof.report.answer import Answer
 from npuprof.report.markdown import Markdown
@@ -79,7 +79,7 @@ def _show_verb(words: Sequence[str], topics: Sequence[str]) -> Answer:
         if words[0] in (*names, *topics):
             hint = f"npuprof help {words[0]} shows that one; one is shown at a time"
         raise NpuprofError([Finding("NP902", f"there is no topic {asked!r}", "", _find_elsewhere(asked) or hint)])
-    from npuprof.commands.application import format_help
+    from npuprof.commands.framework.application import format_help
 
     text = format_help(list(words))
     return Answer({"text": lambda: text, "json": lambda: {"schema": "npuprof.help/1", "verb": asked, "text": text}})

@@ -7,8 +7,8 @@ import os
 import shlex
 from typing import Any
 
-from npuprof.commands.parameters import COLOR, FROM, READ_KINDS, formats
-from npuprof.commands.verb import Verb, arguments, flag, option
+from npuprof.commands.framework.parameters import COLOR, FROM, READ_KINDS, formats
+from npuprof.commands.framework.verb import Verb, arguments, flag, option
 from npuprof.document import keys
 from npuprof.model import SECTIONS, Finding, NpuprofError, Place
 from npuprof.report import output
@@ -57,7 +57,7 @@ class Import(Verb):
         Exit 2 where a file named could not be read, 1 with ``strict`` where something was left out or is in error, 0 otherwise.
         """
         if self._is_of_run():
-            from npuprof.commands.importing_runs import answer_import
+            from npuprof.commands.parts.importing_runs import answer_import
 
             write = functools.partial(_write_new_files, below="", force=self.force) if self.format == "toml" else None
             return answer_import(self.files, self.output, write, self.strict)
@@ -92,7 +92,7 @@ class Import(Verb):
         """Return whether the files are what a run left behind. Raises NpuprofError where that does not fit what else was asked."""
         if not any(os.path.isdir(file) or not file.endswith(_OF_SCRIPTS) for file in self.files):
             return False
-        from npuprof.commands.importing_runs import is_all_evidence
+        from npuprof.commands.parts.importing_runs import is_all_evidence
 
         others = {
             "--summary": self.summary, "--cann": self.cann, "--from": self.since, "--base": self.base, "--name": self.name,
@@ -102,8 +102,8 @@ class Import(Verb):
 
     def _summarize(self) -> Answer:
         """Return what the scripts set, all together. Raises NpuprofError where that is not what was asked for."""
-        from npuprof.commands import summarizing
-        from npuprof.commands.scanning import scan_scripts
+        from npuprof.commands.parts import summarizing
+        from npuprof.commands.parts.scanning import scan_scripts
         from npuprof.scripts.summary.gathering import Survey
         from npuprof.scripts.summary.telling import build_settings_report
         from npuprof.store import spec

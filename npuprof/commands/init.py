@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterator
 
 from npuprof import store
-from npuprof.commands.parameters import DRY_RUN
-from npuprof.commands.verb import Verb, argument, option
+from npuprof.commands.framework.parameters import DRY_RUN
+from npuprof.commands.framework.verb import Verb, argument, option
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import output
 from npuprof.report.answer import Answer

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from npuprof.commands.parameters import CANN, PRODUCT, STORE, TRUST
-from npuprof.commands.verb import Verb, argument, flag, number, option
+from npuprof.commands.framework.parameters import CANN, PRODUCT, STORE, TRUST
+from npuprof.commands.framework.verb import Verb, argument, flag, number, option
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
 

@@ -7,9 +7,9 @@ from contextlib import suppress
 from typing import Any
 
 from npuprof.catalog.written_condition import find_unknown_names
-from npuprof.commands.conditions import build_unknown_name_error, find_refused_values, meets_condition, parse_conditions
-from npuprof.commands.parameters import OUTPUT, STORE, formats
-from npuprof.commands.verb import Verb, flag, many
+from npuprof.commands.framework.parameters import OUTPUT, STORE, formats
+from npuprof.commands.framework.verb import Verb, flag, many
+from npuprof.commands.parts.conditions import build_unknown_name_error, find_refused_values, meets_condition, parse_conditions
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer

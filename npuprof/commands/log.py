@@ -9,8 +9,8 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any
 
-from npuprof.commands.parameters import CANN, COLOR, OF_STORE, OUTPUT, PRODUCT, STORE, formats
-from npuprof.commands.verb import Verb, argument, number
+from npuprof.commands.framework.parameters import CANN, COLOR, OF_STORE, OUTPUT, PRODUCT, STORE, formats
+from npuprof.commands.framework.verb import Verb, argument, number
 from npuprof.document import keys
 from npuprof.model import Finding, NpuprofError, Path, did_you_mean
 from npuprof.report.answer import Answer

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from npuprof.commands.parameters import COLOR, FROM, PRODUCT, STORE, WRITE_ANYWAY, formats
-from npuprof.commands.verb import Verb, arguments, flag, required_option
+from npuprof.commands.framework.parameters import COLOR, FROM, PRODUCT, STORE, WRITE_ANYWAY, formats
+from npuprof.commands.framework.verb import Verb, arguments, flag, required_option
 from npuprof.model import Context, Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.report.text import format_count
@@ -45,7 +45,7 @@ class Migrate(Verb):
             what = "a preset and --all are two ways" if self.everything else "which preset is to be moved?"
             raise NpuprofError([Finding("NP902", what, "", "name one, or say --all")])
         context = spec.build_context(self.cann, self.product)
-        from npuprof.commands.summarizing import find_earlier_release
+        from npuprof.commands.parts.summarizing import find_earlier_release
 
         self._since = find_earlier_release(self.since, str(context.cann))
         if not self.specs:
@@ -58,7 +58,7 @@ class Migrate(Verb):
         return self._migrate_one(self.specs[0], context)
 
     def _migrate_scripts(self, context: Context) -> Answer:
-        from npuprof.commands.migrating_scripts import migrate_scripts
+        from npuprof.commands.parts.migrating_scripts import migrate_scripts
         from npuprof.report import writing
 
         plan = migrate_scripts(self.specs, context, self._since, not self.dry_run)
@@ -76,7 +76,7 @@ class Migrate(Verb):
         return Answer(forms, (*self._tell_steps(context, steps, todo), told), 2 if plan.unread else 1 if todo else 0)
 
     def _migrate_one(self, name: str, context: Context) -> Answer:
-        from npuprof.commands.migrating import migrate_file, plan_alongside, refuse_to_part_heirs
+        from npuprof.commands.parts.migrating import migrate_file, plan_alongside, refuse_to_part_heirs
         from npuprof.edit.preset_file import open_for_edit
         from npuprof.report import writing
 
@@ -98,7 +98,7 @@ class Migrate(Verb):
         return Answer(forms, (*told, f"{done} {written}", *along.remarks), 1 if todo else 0)
 
     def _migrate_all(self, context: Context) -> Answer:
-        from npuprof.commands.migrating import migrate_store
+        from npuprof.commands.parts.migrating import migrate_store
         from npuprof.report import writing
         from npuprof.report.locks import lock_folders
 

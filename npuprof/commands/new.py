@@ -6,8 +6,8 @@ import os
 from typing import Any
 
 from npuprof import document
-from npuprof.commands.parameters import DRY_RUN, STORE, WRITE_ANYWAY
-from npuprof.commands.verb import Verb, argument, flag, many, option
+from npuprof.commands.framework.parameters import DRY_RUN, STORE, WRITE_ANYWAY
+from npuprof.commands.framework.verb import Verb, argument, flag, many, option
 from npuprof.document.profile import Profile
 from npuprof.report.answer import Answer
 from npuprof.store import spec

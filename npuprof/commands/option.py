@@ -9,8 +9,8 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import releases
 from npuprof.catalog.values import load_form
-from npuprof.commands.parameters import OUTPUT, formats
-from npuprof.commands.verb import Verb, argument
+from npuprof.commands.framework.parameters import OUTPUT, formats
+from npuprof.commands.framework.verb import Verb, argument
 from npuprof.compare.changes import find_unit_and_risk
 from npuprof.document.keys import format_toml_value
 from npuprof.model import SECTIONS, Finding, NpuprofError, did_you_mean

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof.commands import sharing
-from npuprof.commands.parameters import OUTPUT, STORE, formats
-from npuprof.commands.releasable import refuse_changed_last, refuse_errors, refuse_number, refuse_uncommitted, resolve_committed
-from npuprof.commands.sharing import NothingNewError
-from npuprof.commands.verb import Verb, argument, flag
+from npuprof.commands.framework.parameters import OUTPUT, STORE, formats
+from npuprof.commands.framework.verb import Verb, argument, flag
+from npuprof.commands.parts import sharing
+from npuprof.commands.parts.releasable import refuse_changed_last, refuse_errors, refuse_number, refuse_uncommitted, resolve_committed
+from npuprof.commands.parts.sharing import NothingNewError
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.report.asking import answer_refusal, ask_on_terminal

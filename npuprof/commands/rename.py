@@ -6,10 +6,10 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
-from npuprof.commands.alongside import find_baseline_files, format_baseline_change
-from npuprof.commands.moving import Moved
-from npuprof.commands.parameters import DRY_RUN, STORE
-from npuprof.commands.verb import Verb, argument, flag
+from npuprof.commands.framework.parameters import DRY_RUN, STORE
+from npuprof.commands.framework.verb import Verb, argument, flag
+from npuprof.commands.parts.alongside import find_baseline_files, format_baseline_change
+from npuprof.commands.parts.moving import Moved
 from npuprof.model import Context, Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.report.text import format_count
@@ -120,7 +120,7 @@ def _plan_scripts(
 
 def _plan_baselines(moved: Moved, open_renamed: Callable[[Context], spec.Workspace], problems: list[Finding]) -> list[Wanted]:
     """Return the baselines of the repository as they shall be: what is accepted of the preset stays accepted under its new name."""
-    from npuprof.commands.baselines import plan_changed_baselines, rename_marks
+    from npuprof.commands.parts.baselines import plan_changed_baselines, rename_marks
 
     def list_findings() -> list[Finding]:
         from npuprof import checks

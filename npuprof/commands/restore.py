@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from io import StringIO
 
-from npuprof.commands.parameters import CANN, OUTPUT, PRODUCT, STORE
-from npuprof.commands.verb import Verb, argument, flag
+from npuprof.commands.framework.parameters import CANN, OUTPUT, PRODUCT, STORE
+from npuprof.commands.framework.verb import Verb, argument, flag
 from npuprof.document import parse_document
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Place

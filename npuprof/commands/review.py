@@ -9,8 +9,8 @@ from urllib.parse import quote
 
 from npuprof import hosting
 from npuprof.commands.check import Check
-from npuprof.commands.parameters import BASELINE, IGNORE, SELECT, SEVERITY, STORE, STRICT
-from npuprof.commands.verb import Verb, flag, option
+from npuprof.commands.framework.parameters import BASELINE, IGNORE, SELECT, SEVERITY, STORE, STRICT
+from npuprof.commands.framework.verb import Verb, flag, option
 from npuprof.hosting.job import Job
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer

@@ -42,8 +42,8 @@ class States:
         """Return the findings that a commit has not: known by file, code, key and message, whatever files were moved."""
         if not findings:
             return []
-        from npuprof.commands import baselines
-        from npuprof.commands.baseline_comparing import compare_with_baseline
+        from npuprof.commands.parts import baselines
+        from npuprof.commands.parts.baseline_comparing import compare_with_baseline
 
         place = os.path.join(self._repository.top, "-")
         baseline = baselines.Baseline(place, None, baselines.count_marks(self._judge(commit), place))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from npuprof.catalog import pages
-from npuprof.commands.parameters import OUTPUT, STORE, formats
-from npuprof.commands.verb import Verb, argument
+from npuprof.commands.framework.parameters import OUTPUT, STORE, formats
+from npuprof.commands.framework.verb import Verb, argument
 from npuprof.model import Finding, NpuprofError, did_you_mean
 from npuprof.report.answer import Answer
 from npuprof.report.tables import Page, Table, wrap_paragraph

@@ -8,9 +8,21 @@ import signal
 import sys
 
 from npuprof.catalog import OBEYED_VARIABLES
-from npuprof.commands.parameters import CANN, MIXINS, NO_CHECK, NO_PERSONAL, PRODUCT, SETS, SPEC, STORE, STRICT_SECTIONS, TRUST, UNSETS
-from npuprof.commands.resolving import resolve_checked, tell_left_out
-from npuprof.commands.verb import Verb, arguments, flag, option
+from npuprof.commands.framework.parameters import (
+    CANN,
+    MIXINS,
+    NO_CHECK,
+    NO_PERSONAL,
+    PRODUCT,
+    SETS,
+    SPEC,
+    STORE,
+    STRICT_SECTIONS,
+    TRUST,
+    UNSETS,
+)
+from npuprof.commands.framework.verb import Verb, arguments, flag, option
+from npuprof.commands.parts.resolving import resolve_checked, tell_left_out
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import output
 from npuprof.report.answer import Answer
@@ -77,7 +89,7 @@ class Run(Verb):
 
     def _watch_command(self, config: Config, found: dict[str, str], rest: dict[str, str]) -> Answer:
         """Run the command as a child, keep a record of it, prove what it used. Raises NpuprofError where it was not started."""
-        from npuprof.commands.watching import Watched
+        from npuprof.commands.parts.watching import Watched
         from npuprof.runs import recording
 
         if self.record is not None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 
-from npuprof.commands.findings import FORMATS, JudgingVerb, describe_accepted
-from npuprof.commands.parameters import (
+from npuprof.commands.framework.parameters import (
     BASELINE,
     CANN,
     COLOR,
@@ -21,7 +20,8 @@ from npuprof.commands.parameters import (
     WRITE_BASELINE,
     formats,
 )
-from npuprof.commands.verb import arguments, flag
+from npuprof.commands.framework.verb import arguments, flag
+from npuprof.commands.parts.findings import FORMATS, JudgingVerb, describe_accepted
 from npuprof.model import Context, Finding, Place
 from npuprof.report.answer import Answer
 from npuprof.report.findings import format_severity_counts
@@ -30,7 +30,7 @@ from npuprof.store import spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.commands.baselines import Mark
+    from npuprof.commands.parts.baselines import Mark
     from npuprof.scripts.summary.gathering import Survey
 
 
@@ -64,7 +64,7 @@ class Scan(JudgingVerb):
 
     def run(self) -> Answer:
         """Return what is wrong. Exit 2 where a file named could not be read, 1 where there are errors, 0 otherwise."""
-        from npuprof.commands.scanning import scan_scripts
+        from npuprof.commands.parts.scanning import scan_scripts
 
         self.refuse_odd_choice()
         context = spec.build_context(self.cann, self.product)
@@ -80,7 +80,7 @@ class Scan(JudgingVerb):
         findings, of_baseline = self.settle_findings(findings, unread, is_judged)
         code = self.decide_code(findings, unread)
         if survey is not None:
-            from npuprof.commands.summarizing import answer_report
+            from npuprof.commands.parts.summarizing import answer_report
             from npuprof.scripts.summary.telling import build_findings_report
 
             survey.findings = findings
@@ -98,7 +98,7 @@ class Scan(JudgingVerb):
         """Return what takes down what the scripts hold, None where nobody asks for it. Raises NpuprofError."""
         if not (self.statistics or self.since or self.format == "html"):
             return None
-        from npuprof.commands import summarizing
+        from npuprof.commands.parts import summarizing
         from npuprof.scripts.summary.gathering import Survey
 
         if not self.statistics:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from npuprof.commands.parameters import OUTPUT, STORE
-from npuprof.commands.verb import Verb, flag, option
+from npuprof.commands.framework.parameters import OUTPUT, STORE
+from npuprof.commands.framework.verb import Verb, flag, option
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
 

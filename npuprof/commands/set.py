@@ -6,8 +6,8 @@ import os
 from copy import deepcopy
 from typing import Any
 
-from npuprof.commands.parameters import DRY_RUN, PERSONAL, STORE, WRITE_ANYWAY
-from npuprof.commands.verb import Verb, argument, arguments, flag, many
+from npuprof.commands.framework.parameters import DRY_RUN, PERSONAL, STORE, WRITE_ANYWAY
+from npuprof.commands.framework.verb import Verb, argument, arguments, flag, many
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
 
@@ -43,7 +43,7 @@ class Set(Verb):
         """Return the change as a unified diff, written unless it is a dry run. Raises NpuprofError, and writes nothing then."""
         self._refuse_unclear()
         if self.where:
-            from npuprof.commands.bulk import Bulk
+            from npuprof.commands.parts.bulk import Bulk
 
             bulk = Bulk(self.store, self.where, [*([self.spec] if self.spec else []), *self.assignments], self.append)
             return bulk.answer(self.dry_run, self.yes, self.no_check)

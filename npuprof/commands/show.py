@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from npuprof.catalog import values
-from npuprof.commands.parameters import CANN, COLOR, MIXINS, NO_PERSONAL, OUTPUT, PRODUCT, SETS, SPEC, STORE, UNSETS, formats
-from npuprof.commands.resolving import resolve_shown
-from npuprof.commands.verb import Verb, flag
+from npuprof.commands.framework.parameters import CANN, COLOR, MIXINS, NO_PERSONAL, OUTPUT, PRODUCT, SETS, SPEC, STORE, UNSETS, formats
+from npuprof.commands.framework.verb import Verb, flag
+from npuprof.commands.parts.resolving import resolve_shown
 from npuprof.document import keys
 from npuprof.model import SECTIONS, Path
 from npuprof.report.answer import Answer

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from npuprof.commands.parameters import STORE
-from npuprof.commands.reading import open_workspace
-from npuprof.commands.verb import Verb, argument, many, option
+from npuprof.commands.framework.parameters import STORE
+from npuprof.commands.framework.verb import Verb, argument, many, option
+from npuprof.commands.parts.reading import open_workspace
 from npuprof.model import Context, Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.report.text import format_count
@@ -55,7 +55,7 @@ def _list_touched(paths: list[str], release: str, store: str | None) -> Iterable
     """Yield what a release touches in scripts, by their paths."""
     if not paths:
         return
-    from npuprof.commands.scanning import scan_scripts
+    from npuprof.commands.parts.scanning import scan_scripts
     from npuprof.scripts.summary.gathering import Survey
 
     context = Context(cann=release)

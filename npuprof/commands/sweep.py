@@ -7,9 +7,19 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from npuprof import renderers
-from npuprof.commands.parameters import CANN, COLOR, NO_CHECK, OUTPUT, PRODUCT, SETS, SPEC, STORE, TRUST, UNSETS, formats
-from npuprof.commands.trying import DEVICES, FRESH, JOBS, MAX_RUNS, TIMEOUT, build_fit, build_setup, tell_progress, warn_of_newer_files
-from npuprof.commands.verb import Verb, arguments, flag, many, option
+from npuprof.commands.framework.parameters import CANN, COLOR, NO_CHECK, OUTPUT, PRODUCT, SETS, SPEC, STORE, TRUST, UNSETS, formats
+from npuprof.commands.framework.verb import Verb, arguments, flag, many, option
+from npuprof.commands.parts.trying import (
+    DEVICES,
+    FRESH,
+    JOBS,
+    MAX_RUNS,
+    TIMEOUT,
+    build_fit,
+    build_setup,
+    tell_progress,
+    warn_of_newer_files,
+)
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import output
 from npuprof.report.answer import Answer
@@ -142,8 +152,8 @@ class Sweep(Verb):
 
     def _combine(self, setup: Setup) -> tuple[tuple[Axis, ...], list[Combination], int]:
         from npuprof.checks import check_before_export
-        from npuprof.commands.conditions import meets_condition, parse_conditions
-        from npuprof.commands.reading import open_workspace
+        from npuprof.commands.parts.conditions import meets_condition, parse_conditions
+        from npuprof.commands.parts.reading import open_workspace
         from npuprof.store import one_time, spec
         from npuprof.trials.sweeping import build_axes, combine_axes
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from npuprof.commands.parameters import DRY_RUN, OUTPUT, formats
-from npuprof.commands.verb import Verb, argument, flag
+from npuprof.commands.framework.parameters import DRY_RUN, OUTPUT, formats
+from npuprof.commands.framework.verb import Verb, argument, flag
 from npuprof.document import keys
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.report.answer import Answer

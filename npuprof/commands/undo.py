@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from npuprof.commands.parameters import DRY_RUN, STORE
-from npuprof.commands.verb import Verb
+from npuprof.commands.framework.parameters import DRY_RUN, STORE
+from npuprof.commands.framework.verb import Verb
 from npuprof.model import Finding, NpuprofError, Place
 from npuprof.report.answer import Answer
 

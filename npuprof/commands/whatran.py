@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof.commands.parameters import COLOR, OUTPUT, STORE, formats
-from npuprof.commands.verb import Verb, argument, number
+from npuprof.commands.framework.parameters import COLOR, OUTPUT, STORE, formats
+from npuprof.commands.framework.verb import Verb, argument, number
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.report.text import escape_controls, format_count, paint_text

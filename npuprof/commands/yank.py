@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from npuprof.commands import sharing
-from npuprof.commands.parameters import DRY_RUN, STORE
-from npuprof.commands.verb import Verb, argument, flag, required_option
+from npuprof.commands.framework.parameters import DRY_RUN, STORE
+from npuprof.commands.framework.verb import Verb, argument, flag, required_option
+from npuprof.commands.parts import sharing
 from npuprof.model import Finding, NpuprofError, did_you_mean
 from npuprof.report.answer import Answer
 from npuprof.report.text import format_count

@@ -12,11 +12,11 @@ from bisect import bisect_right
 from functools import cached_property
 
 from npuprof.model import Record
-from npuprof.scripts.reading.entries import AddedEntry, LaidOn
 from npuprof.scripts.reading.found import Branch, FoundSetting, ImportedFile, Site
-from npuprof.scripts.reading.nested import GivenSession
-from npuprof.scripts.reading.variants import Variant
-from npuprof.scripts.reading.view import unite_runs
+from npuprof.scripts.reading.rehearsal.variants import Variant
+from npuprof.scripts.reading.surfaces.entries import AddedEntry, LaidOn
+from npuprof.scripts.reading.surfaces.nested import GivenSession
+from npuprof.scripts.reading.surfaces.view import unite_runs
 
 _MADE = re.compile(r"@\d+$")
 _NAME = re.compile(r"[A-Za-z_][\w.]*")

@@ -17,7 +17,7 @@ from npuprof.scripts import blocks
 from npuprof.scripts.block_files import FileBlocks, Writing, write_blocks
 from npuprof.scripts.blocks import Block, Injector, RefreshedBlock
 from npuprof.scripts.reading.source import Script
-from npuprof.scripts.reading.terms import write_source
+from npuprof.scripts.reading.values.terms import write_source
 
 #: Names that rendered lines use and a script has to have.
 _NEEDED = ("tf", "RewriterConfig", "NPURunConfig", "npu_config_proto", "npu_run_config_init", "set_keras_session_npu_config", "npu", "os")

@@ -8,7 +8,7 @@ from npuprof.catalog.values import is_same_typed_value
 from npuprof.scripts.configurations import Group, Layout
 from npuprof.scripts.draft import Draft, Note, Source
 from npuprof.scripts.drafting import absorb_draft
-from npuprof.scripts.reading.variants import Variant
+from npuprof.scripts.reading.rehearsal.variants import Variant
 
 
 def build_variants(

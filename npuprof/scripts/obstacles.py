@@ -11,8 +11,8 @@ from npuprof.catalog.values import find_structure, is_same_typed_value
 from npuprof.document import keys
 from npuprof.document.keys import format_toml_value
 from npuprof.model import SECTIONS
-from npuprof.scripts.reading.classes import CLASSES, list_class_arguments
 from npuprof.scripts.reading.found import Branch, FoundSetting
+from npuprof.scripts.reading.values.classes import CLASSES, list_class_arguments
 from npuprof.scripts.sidecars import find_sidecar, find_sidecar_structure, read_sidecar
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from npuprof.commands.verb import Verb, argument, arguments
+from npuprof.commands.framework.verb import Verb, argument, arguments
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.report.findings import format_severity_counts

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from difflib import diff_bytes, unified_diff
 
+from npuprof.commands.framework.verb import Verb, arguments
 from npuprof.commands.git.textconv import UNREADABLE
-from npuprof.commands.verb import Verb, arguments
 from npuprof.document import parse_document
 from npuprof.report import output
 from npuprof.report.answer import Answer

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from npuprof.commands.framework.parameters import EVERYWHERE, STORE
+from npuprof.commands.framework.verb import Verb, flag
 from npuprof.commands.git.configuration import (
     NOTE,
     find_attributes,
@@ -17,8 +19,6 @@ from npuprof.commands.git.configuration import (
     write_setting,
 )  # fmt: skip
 from npuprof.commands.git.hooks import HOOKS, SERVER_HOOK, build_foreign_hook_finding, find_hook, judge_hook, write_hook
-from npuprof.commands.parameters import EVERYWHERE, STORE
-from npuprof.commands.verb import Verb, flag
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import output
 from npuprof.report.answer import Answer

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from npuprof.catalog import values
+from npuprof.commands.framework.verb import Verb, argument
 from npuprof.commands.git.judgement import find_unfit_changes
-from npuprof.commands.verb import Verb, argument
 from npuprof.document import keys, parse_document
 from npuprof.document.secrets import hide_secrets
 from npuprof.model import Finding, NpuprofError, Path, TomlTable

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 
 from npuprof.commands.check import Check
-from npuprof.commands.parameters import STORE
-from npuprof.commands.verb import Verb, flag
+from npuprof.commands.framework.parameters import STORE
+from npuprof.commands.framework.verb import Verb, flag
 from npuprof.document.keys import format_short_value
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from npuprof.commands.framework.parameters import OUTPUT, STORE, formats
+from npuprof.commands.framework.verb import Verb
 from npuprof.commands.git.configuration import list_diff_settings, list_settings, name_sample_preset, open_git, read_setting
 from npuprof.commands.git.hooks import HOOKS, find_hook, judge_hook
-from npuprof.commands.parameters import OUTPUT, STORE, formats
-from npuprof.commands.verb import Verb
 from npuprof.report.answer import Answer
 from npuprof.report.tables import Table
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from npuprof.commands.verb import Verb, argument
+from npuprof.commands.framework.verb import Verb, argument
 from npuprof.document import parse_document
 from npuprof.model import NpuprofError
 from npuprof.report import output

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from npuprof.commands.framework.parameters import EVERYWHERE, STORE
+from npuprof.commands.framework.verb import Verb, flag
 from npuprof.commands.git.configuration import (
     NOTE,
     USE,
@@ -17,8 +19,6 @@ from npuprof.commands.git.configuration import (
     write_setting,
 )  # fmt: skip
 from npuprof.commands.git.hooks import HOOKS, SERVER_HOOK, find_hook, remove_hook
-from npuprof.commands.parameters import EVERYWHERE, STORE
-from npuprof.commands.verb import Verb, flag
 from npuprof.report.answer import Answer
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from npuprof.commands.parameters import OUTPUT, STORE, formats
-from npuprof.commands.verb import Verb
+from npuprof.commands.framework.parameters import OUTPUT, STORE, formats
+from npuprof.commands.framework.verb import Verb
 from npuprof.model import NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.report.tables import Table

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
-from npuprof.commands.parameters import STORE
-from npuprof.commands.verb import Verb, arguments, flag, option
+from npuprof.commands.framework.parameters import STORE
+from npuprof.commands.framework.verb import Verb, arguments, flag, option
 from npuprof.model import Finding, NpuprofError, did_you_mean
 from npuprof.report.answer import Answer
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from contextlib import suppress
 
-from npuprof.commands.parameters import COLOR, DRY_RUN, STORE, formats
-from npuprof.commands.verb import Verb, arguments, flag
+from npuprof.commands.framework.parameters import COLOR, DRY_RUN, STORE, formats
+from npuprof.commands.framework.verb import Verb, arguments, flag
 from npuprof.model import Context, Finding, NpuprofError, Record
 from npuprof.report.answer import Answer
 from npuprof.report.asking import answer_refusal, ask_on_terminal

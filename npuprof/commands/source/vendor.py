@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from npuprof.commands.parameters import STORE
-from npuprof.commands.verb import Verb, argument, option
+from npuprof.commands.framework.parameters import STORE
+from npuprof.commands.framework.verb import Verb, argument, option
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
 

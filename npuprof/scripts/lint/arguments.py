@@ -10,9 +10,9 @@ from npuprof.checks import settings
 from npuprof.checks.view import Fault
 from npuprof.model import Context, Finding, Place, did_you_mean
 from npuprof.renderers.python import format_literal
-from npuprof.scripts.reading.classes import list_class_arguments, list_object_arguments
 from npuprof.scripts.reading.found import UNSET, FoundSetting, ImportedFile
-from npuprof.scripts.reading.run_config import GivenCall, GivenObject
+from npuprof.scripts.reading.surfaces.run_config import GivenCall, GivenObject
+from npuprof.scripts.reading.values.classes import list_class_arguments, list_object_arguments
 
 _WORDS = {"bool": "True or False", "str": "text", "int": "a whole number"}
 _REFUSED = "The class or RunConfig, or protobuf behind NPUEstimator, takes no other type and raises TypeError or ValueError."

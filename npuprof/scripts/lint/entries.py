@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from npuprof.model import Finding, Place
 from npuprof.scripts.lint.worlds import are_exclusive
 from npuprof.scripts.reading import ImportedFile
-from npuprof.scripts.reading.entries import AddedEntry
 from npuprof.scripts.reading.found import IDLE_CONFIGS, IdleConfig
+from npuprof.scripts.reading.surfaces.entries import AddedEntry
 
 _TURNS = "The adapter reads both in turn: the later wins where they say the same key, and the checks between options see one at a time."
 #: What ends a path through a script, or takes entries away again.

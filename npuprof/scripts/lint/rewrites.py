@@ -5,7 +5,7 @@ from __future__ import annotations
 from npuprof.model import Finding, Place
 from npuprof.scripts.reading import ImportedFile
 from npuprof.scripts.reading.found import OF_HELPERS
-from npuprof.scripts.reading.session import HELPERS
+from npuprof.scripts.reading.surfaces.session import HELPERS
 
 #: What makes a session; the config of one that another file makes may be changed there.
 _SESSIONS = ("Session(", "managed_session(")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from npuprof.scripts.reading import ImportedFile, Site, may_call_settings, may_hold_settings, read_script
 from npuprof.scripts.reading.found import NAMED_ELSEWHERE
 from npuprof.scripts.reading.modules import Modules
-from npuprof.scripts.reading.sourcing import may_source
+from npuprof.scripts.reading.shells.sourcing import may_source
 
 
 class Sharing:

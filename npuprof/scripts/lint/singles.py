@@ -18,8 +18,8 @@ from npuprof.renderers.python import format_literal
 from npuprof.scripts.lint.arguments import find_argument_faults
 from npuprof.scripts.lint.atc import find_script_flag_faults
 from npuprof.scripts.lint.attributes import find_attribute_faults
-from npuprof.scripts.reading.env import has_slip, is_ascend_variable
 from npuprof.scripts.reading.found import FoundSetting
+from npuprof.scripts.reading.surfaces.env import has_slip, is_ascend_variable
 
 #: Variables that old scripts set and that no current component was found to read, with what took their place.
 UNREAD_VARIABLES = {

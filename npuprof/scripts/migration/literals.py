@@ -12,8 +12,8 @@ from npuprof import catalog
 from npuprof.scripts.migration.places import Change, Places, StuckError, find_new_words
 from npuprof.scripts.migration.planning import DueStep
 from npuprof.scripts.migration.readers import find_computed_key, list_hidden_uses
-from npuprof.scripts.reading.classes import CLASSES
 from npuprof.scripts.reading.found import FoundSetting
+from npuprof.scripts.reading.values.classes import CLASSES
 
 _STRING = re.compile(r"([A-Za-z]{0,2})('''|\"\"\"|'|\")(.*)\2", re.DOTALL)
 #: What stands behind a statement, but no remark for npuprof: that would be about the next line.

@@ -9,9 +9,9 @@ from typing import Any
 from npuprof import catalog
 from npuprof.document.keys import format_full_key, format_short_value
 from npuprof.model import Finding
-from npuprof.scripts.reading import env
 from npuprof.scripts.reading.found import FoundSetting, ImportedFile
 from npuprof.scripts.reading.kubernetes import find_container_settings
+from npuprof.scripts.reading.surfaces import env
 from npuprof.scripts.reading.trees import Node, iterate_tables, parse_json, parse_yaml
 from npuprof.scripts.reading.variables import build_variable_setting, decode_text
 

@@ -53,9 +53,9 @@ KINDS: dict[str, Kind] = {
         (".sh", ".bash", ".ksh", ".zsh", ".sbatch", ".slurm"), programs=rb"\b(?:ba|z|k|da)?sh\b", holds_blocks=True,
         calls="shell:sources_settings", has_callers=True,
     ),
-    "fish": Kind("fish", "other_shells:import_fish_script", "env:mentions_variable", (".fish",), programs=rb"\bfish\b"),
-    "csh": Kind("csh", "other_shells:import_csh_script", "env:mentions_variable", (".csh", ".tcsh"), programs=rb"\bt?csh\b"),
-    "pwsh": Kind("PowerShell", "other_shells:import_pwsh_script", "env:mentions_variable", (".ps1",), programs=rb"\bpwsh\b"),
+    "fish": Kind("fish", "other_shells:import_fish_script", "surfaces.env:mentions_variable", (".fish",), programs=rb"\bfish\b"),
+    "csh": Kind("csh", "other_shells:import_csh_script", "surfaces.env:mentions_variable", (".csh", ".tcsh"), programs=rb"\bt?csh\b"),
+    "pwsh": Kind("PowerShell", "other_shells:import_pwsh_script", "surfaces.env:mentions_variable", (".ps1",), programs=rb"\bpwsh\b"),
     "notebook": Kind("notebooks", "notebook:import_notebook", "notebook:mentions_notebook_setting", (".ipynb",), data=True),
     "docker": Kind(
         "Dockerfiles", "docker:import_dockerfile", "shell:mentions_setting", (".dockerfile",), r"(?:Docker|Container)file(?:\.[\w-]+)?",
@@ -63,10 +63,12 @@ KINDS: dict[str, Kind] = {
     "yaml": Kind("YAML", "configs:import_yaml", "configs:mentions_config", (".yaml", ".yml"), data=True, needs="yaml"),
     "json": Kind("JSON", "configs:import_json", "configs:mentions_config", (".json",), begins=rb"\s*\{", data=True),
     "unit": Kind(
-        "systemd units", "units:import_unit", "env:mentions_variable", (".service",), begins=rb"(?:\s|[#;].*\n)*+\[(?:Unit|Service)\]",
+        "systemd units", "units:import_unit", "surfaces.env:mentions_variable", (".service",),
+        begins=rb"(?:\s|[#;].*\n)*+\[(?:Unit|Service)\]",
     ),
     "env": Kind(
-        "files of variables", "env_files:import_env_file", "env:mentions_variable", (".env", ".dotenv"), r".*\.(?:dot)?env(?:\.[\w-]+)?",
+        "files of variables", "env_files:import_env_file", "surfaces.env:mentions_variable", (".env", ".dotenv"),
+        r".*\.(?:dot)?env(?:\.[\w-]+)?",
         begins=rb"(?:\s|#.*\n)*+[A-Za-z_]\w*=\S.*\n(?:(?:#.*|[A-Za-z_]\w*(?:=|<<).*)?(?:\n|\Z))", holds_blocks=True, has_callers=True,
     ),
 }  # fmt: skip

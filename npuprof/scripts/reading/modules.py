@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 from npuprof.scripts.reading.found import HERE
-from npuprof.scripts.reading.scopes import Binding, Function, ModuleHome, Scope, iterate_statements
 from npuprof.scripts.reading.source import Script
-from npuprof.scripts.reading.terms import write_source
+from npuprof.scripts.reading.values.scopes import Binding, Function, ModuleHome, Scope, iterate_statements
+from npuprof.scripts.reading.values.terms import write_source
 
 #: So many files are kept at hand, those that were asked for last: scripts that share a helper are read one after the other.
 _MOST_KEPT = 256

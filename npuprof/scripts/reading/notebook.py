@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 
 from npuprof.model import Finding, Place
-from npuprof.scripts.reading import env
 from npuprof.scripts.reading.found import FoundSetting, ImportedFile, Site
 from npuprof.scripts.reading.parts import find_shell_settings
 from npuprof.scripts.reading.places import PartLine, PartPlaces
 from npuprof.scripts.reading.python import import_python, mentions_python_setting
 from npuprof.scripts.reading.shell import mentions_setting
 from npuprof.scripts.reading.source import Script
+from npuprof.scripts.reading.surfaces import env
 from npuprof.scripts.reading.trees import Node, parse_json
 from npuprof.scripts.reading.variables import decode_text
 

@@ -6,8 +6,8 @@ import ast
 import re
 
 from npuprof.scripts.reading.found import ImportedFile
-from npuprof.scripts.reading.literals import format_expression
 from npuprof.scripts.reading.source import parse_python
+from npuprof.scripts.reading.values.literals import format_expression
 
 _CLASS = "NPURunConfig"
 #: A conversion with flags, behind quotes or in an expansion, where no comment stands before it.

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from npuprof.scripts.reading import entries, env, follow, global_options, in_force, nested, run_config
-from npuprof.scripts.reading.comments import find_commented_settings
 from npuprof.scripts.reading.found import IDLE_CONFIGS, FoundSetting, ImportedFile
-from npuprof.scripts.reading.hot import SURFACES, WORDS, find_hot_lines
 from npuprof.scripts.reading.modules import Modules
+from npuprof.scripts.reading.rehearsal import in_force
 from npuprof.scripts.reading.source import Script
-from npuprof.scripts.reading.terms import TOO_MUCH
-from npuprof.scripts.reading.turns import Turns
-from npuprof.scripts.reading.walk import Walk
+from npuprof.scripts.reading.surfaces import entries, env, follow, global_options, nested, run_config
+from npuprof.scripts.reading.surfaces.comments import find_commented_settings
+from npuprof.scripts.reading.surfaces.hot import SURFACES, WORDS, find_hot_lines
+from npuprof.scripts.reading.surfaces.walk import Walk
+from npuprof.scripts.reading.values.terms import TOO_MUCH
+from npuprof.scripts.reading.values.turns import Turns
 
 #: What a Python file has to hold to be worth parsing. ``environ`` alone is not: one of our variables must be there too.
 _FIRST = tuple(word.encode() for word in WORDS if word not in ("environ", "putenv", "remapping", "memory_optimization"))

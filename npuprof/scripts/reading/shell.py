@@ -7,16 +7,17 @@ from collections.abc import Callable
 
 from npuprof.document.keys import format_full_key
 from npuprof.model import Finding, Place
-from npuprof.scripts.reading import atc, env
-from npuprof.scripts.reading.constants import ASSIGNMENT, Constants
 from npuprof.scripts.reading.found import TAKEN_BACK, Branch, Followed, FoundSetting, ImportedFile, Site
 from npuprof.scripts.reading.modules import Modules
-from npuprof.scripts.reading.shell_flow import Flow
-from npuprof.scripts.reading.shell_spans import starts_something
-from npuprof.scripts.reading.slurm import find_directive_exports, find_exports, find_limit
-from npuprof.scripts.reading.sourcing import Joined, may_source
+from npuprof.scripts.reading.shells import atc
+from npuprof.scripts.reading.shells.constants import ASSIGNMENT, Constants
+from npuprof.scripts.reading.shells.flow import Flow
+from npuprof.scripts.reading.shells.slurm import find_directive_exports, find_exports, find_limit
+from npuprof.scripts.reading.shells.sourcing import Joined, may_source
+from npuprof.scripts.reading.shells.spans import starts_something
+from npuprof.scripts.reading.shells.words import Command, Word, parse_shell_commands
+from npuprof.scripts.reading.surfaces import env
 from npuprof.scripts.reading.variables import build_variable_setting, decode_text
-from npuprof.scripts.reading.words import Command, Word, parse_shell_commands
 
 _WHOLE_ARRAY = re.compile(r"\$\{([A-Za-z_]\w*)\[@\]\}")
 _SET_INSIDE = re.compile(r"(?<![\w$])([A-Za-z_]\w*)=")

@@ -7,7 +7,7 @@ import re
 
 from npuprof.scripts.draft import Draft
 from npuprof.scripts.reading.found import Site
-from npuprof.scripts.reading.terms import name_callee
+from npuprof.scripts.reading.values.terms import name_callee
 from npuprof.scripts.replacing.cuts import Edit, Stand, build_refusal
 from npuprof.scripts.replacing.python import PythonFile, list_left
 from npuprof.scripts.replacing.statements import Standing

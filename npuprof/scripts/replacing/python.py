@@ -9,9 +9,9 @@ import tokenize
 
 from npuprof.scripts.draft import Draft
 from npuprof.scripts.reading.found import FoundSetting, Site
-from npuprof.scripts.reading.scopes import Scope, statement_blocks
 from npuprof.scripts.reading.source import Script
-from npuprof.scripts.reading.terms import name_callee, write_source
+from npuprof.scripts.reading.values.scopes import Scope, statement_blocks
+from npuprof.scripts.reading.values.terms import name_callee, write_source
 from npuprof.scripts.replacing.cuts import Edit, Lines, Stand, build_refusal
 from npuprof.scripts.replacing.statements import (
     HOMES,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from npuprof.scripts.draft import Draft
-from npuprof.scripts.reading.words import Command, parse_shell_commands
+from npuprof.scripts.reading.shells.words import Command, parse_shell_commands
 from npuprof.scripts.replacing.cuts import Edit, Lines, Stand, build_refusal
 from npuprof.scripts.replacing.python import list_left
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from npuprof.model import Record
 from npuprof.scripts.reading.found import FoundSetting
-from npuprof.scripts.reading.order import is_main_test
-from npuprof.scripts.reading.scopes import Function, statement_blocks
-from npuprof.scripts.reading.terms import name_callee, write_source
+from npuprof.scripts.reading.values.order import is_main_test
+from npuprof.scripts.reading.values.scopes import Function, statement_blocks
+from npuprof.scripts.reading.values.terms import name_callee, write_source
 
 _FIELDS = ("s", "b", "i", "f")
 #: Calls that neither fail nor look at anything but what they are given.

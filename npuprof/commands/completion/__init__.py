@@ -1,0 +1,272 @@
+"""Completion by TAB: presets, keys, values, targets, revisions, and the verbs and flags, for the four shells that ask.
+
+The shells ask through the functions that ``--install-completion`` installs; what they get is one word a line, or what their
+function evaluates. Only words of harmless characters are offered: a store, or a repository, may hold others.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+
+from npuprof.commands.framework.places import describe_wanted_words, find_place, list_placed_words
+from npuprof.commands.framework.registry import list_verb_names
+from npuprof.commands.framework.verb import Parameter, Verb
+from npuprof.document.profile import PROFILE_KEYS
+from npuprof.model import SCENARIOS, SECTIONS, NpuprofError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.commands.completion.offering import Candidate
+
+_HARMLESS = re.compile(r"[A-Za-z0-9_./@+=:,~^-]+")
+#: What may split words for bash, by its COMP_WORDBREAKS: the rest of a word that was split at one is completed by itself.
+_BREAKS = "=:@"
+#: What readline keeps in the word behind it although it splits there: it stands at the head of what is put in its place.
+_KEPT_BREAK = "@"
+
+
+def answer_shell(asked: str, environ: Mapping[str, str]) -> int:
+    """Print what may come next for a shell, ``complete_bash`` for one; return the exit code. Anything that goes wrong offers nothing."""
+    shell, current = asked.removeprefix("complete_"), ""
+    wanted, kept = "", 0
+    try:
+        words, current, kept = _read_words(shell, environ)
+        found = [item for item in find_candidates(words, current) if item[0].startswith(current) and _HARMLESS.fullmatch(item[0])]
+        wanted = "" if found else describe_wanted_words(words, current)
+    except (NpuprofError, ValueError, OSError):
+        found = []
+    found = list(dict(found).items())
+    if environ.get("_TYPER_COMPLETE_FISH_ACTION") == "is-args":
+        return 0 if found or wanted else 1  # fish offers files where we say that nothing can be asked of us
+    sys.stdout.write(
+        _format_baseline_change_words(shell, wanted, current[kept:]) if wanted else _format_candidates(shell, found, current, kept)
+    )
+    return 0
+
+
+def _read_words(shell: str, environ: Mapping[str, str]) -> tuple[list[str], str, int]:
+    """Return the words before the one that is completed, the command left out, that one, and how much of it the shell keeps.
+
+    Raises ValueError.
+    """
+    if shell == "bash":
+        typed = environ.get("COMP_WORDS", "")
+        words = [_unquote(word) for word in typed.split("\n")] if "\n" in typed else _split(typed)  # by the function's IFS
+        place = int(environ.get("COMP_CWORD", "0"))
+        merged, kept = _merge_broken_words([*words[:place], words[place] if place < len(words) else ""])
+        return merged[1:-1], merged[-1], kept
+    line = environ.get("_TYPER_COMPLETE_ARGS", "")
+    words = _split(line)[1:]
+    if shell in ("pwsh", "powershell"):
+        current = environ.get("_TYPER_COMPLETE_WORD_TO_COMPLETE", "")
+        return (words[:-1] if current else words), current, 0
+    return (words[:-1], words[-1], 0) if words and not line.endswith(" ") else (words, "", 0)
+
+
+def _split(line: str) -> list[str]:
+    """Return the words of a line that may end inside of quotes."""
+    for end in ("", "'", '"'):
+        try:
+            return shlex.split(line + end)
+        except ValueError:
+            continue
+    return line.split()
+
+
+def _unquote(word: str) -> str:
+    """Return a word as the shell will read it, whose quotes may not be closed yet."""
+    return "".join(_split(word)[:1]) if word[:1] in ("'", '"') else word
+
+
+def _merge_broken_words(words: Sequence[str]) -> tuple[list[str], int]:
+    """Return words as they were typed, where bash has split them, and how much of the last stands before what it completes.
+
+    Where it splits is the user's to say, and nothing is split within quotes: so the pieces tell, and the text does not.
+    """
+    found: list[str] = []
+    joined, kept = False, 0
+    for place, word in enumerate(words):
+        broken = bool(word) and not word.strip(_BREAKS)
+        if found and place > 1 and (broken or joined):
+            kept = len(found[-1]) if not broken else len(found[-1]) + len(word)
+            found[-1] += word
+            if found[-1][kept - 1] == _KEPT_BREAK:
+                kept -= 1
+        else:
+            kept = 0
+            found.append(word)
+        joined = broken
+    return found, kept
+
+
+def _format_candidates(shell: str, found: Sequence[Candidate], current: str, kept: int) -> str:
+    if shell == "bash":
+        if len(found) == 1 and found[0][0].endswith("="):  # a blank would follow what is offered alone, and the value could not
+            found = [*found, (f"{found[0][0]}VALUE", "")]
+        return "".join(f"{word[kept:]}\n" for word, _ in found)
+    if shell == "zsh":
+        if not found:
+            return "compset -P '*='; _files" if "=" in current else "_files"
+        if all(word.endswith("=") for word, _ in found):
+            return "compadd -S '' -- " + " ".join(f"'{word}'" for word, _ in found)
+        rows = [f'"{_escape_zsh(word)}":"{_escape_zsh(text)}"' if text else f'"{_escape_zsh(word)}"' for word, text in found]
+        return "_arguments '*: :((" + "\n".join(rows) + "))'"
+    if shell == "fish":
+        return "\n".join(f"{word}\t{text}" if text else word for word, text in found)
+    return "\n".join(f"{word}:::{text or ' '}" for word, text in found)
+
+
+def _format_baseline_change_words(shell: str, wanted: str, rest: str) -> str:
+    """Return what keeps a shell from offering files where none is meant, and says what is: ``wanted``; ``rest`` is what it completes."""
+    if shell == "zsh":
+        return f"_message -r '{_escape_zsh(wanted)}'"
+    if shell == "bash":  # it offers files where there is nothing, and inserts what two words begin with alike
+        shown = rest or re.sub(r"[^A-Z0-9]+", "-", wanted.upper()).strip("-")
+        return f"{shown}\n{shown}...\n" if rest else f"{shown}\n...\n"
+    return ""
+
+
+def _escape_zsh(text: str) -> str:
+    plain = re.sub(r"[^\w ./@+=:,~^()<>|*%;-]", " ", text)
+    return plain.replace(":", r"\\:").replace("(", "[").replace(")", "]")
+
+
+def find_candidates(words: Sequence[str], current: str) -> Iterator[Candidate]:
+    """Yield what may come behind some words; more than what begins with ``current``. Raises NpuprofError."""
+    place = find_place(words, current)
+    if place is None:
+        for names, purpose in list_verb_names():
+            if [*names[:-1]] == [*words]:
+                yield names[-1], _first_sentence(purpose)
+        groups = ("git", "Teach git to diff and merge presets"), ("source", "Take presets of other repositories")
+        yield from (*groups, ("--help", ""), ("--version", "")) if not words else ()
+        return
+    verb, parameter, prefix = place.verb, place.parameter, place.prefix
+    if parameter is not None:
+        yield from ((prefix + word, text) for word, text in _find_values(parameter, verb, place.given, current[len(prefix) :]))
+    elif current.startswith("-"):
+        for one in verb.parameters.values():
+            yield from ((spelling, _first_sentence(one.describe())) for spelling in one.flags if spelling.startswith("--"))
+        yield "--help", "Show the help."
+
+
+def _first_sentence(text: str) -> str:
+    return text.partition(". ")[0].rstrip(".")[:72]
+
+
+def _find_values(parameter: Parameter, verb: type[Verb], words: Sequence[str], current: str) -> Iterator[Candidate]:
+    """Yield what a parameter takes."""
+    if parameter.choices:
+        yield from ((choice, "") for choice in parameter.list_choices())
+        return
+    from npuprof.commands.completion import offering  # flags and verbs do without
+
+    kind = parameter.metavar.rstrip(".,")
+    given = list_placed_words(verb, words)
+    if (
+        "--extends" in parameter.flags
+        or kind in ("SPEC", "MIXIN", "PRESET", "NAME@REV", "GOOD", "BAD")
+        or (kind == "NAME" and verb.group in ("versions", "look", "check"))
+    ):
+        yield from offering.find_specs(_read_store(words), current)
+    elif kind == "NAME" and verb.group == "sources" and "url" not in verb.parameters:
+        yield from ((name, "") for name in offering.list_sources(_read_store(words)))
+    elif kind in ("KEY=VALUE", "KEY=V1,V2"):
+        yield from _find_assignments(current)
+    elif kind == "KEY":
+        yield from _list_keys(_read_store(words), given[0] if given else "")
+    elif kind in ("RELEASE", "CANN"):
+        from npuprof.catalog.releases import load_releases
+
+        yield from ((name, "") for name in reversed(load_releases()))
+    elif kind == "PRODUCT":
+        from npuprof.catalog import products
+
+        yield from ((name, str(products.load_products().get(name, {}).get("title", ""))) for name in products.product_names())
+    elif kind == "CODE":
+        from npuprof.catalog.pages import load_pages
+
+        yield from ((code, page.title) for code, page in load_pages().items())
+        from npuprof.commands.rule import load_team_pages
+
+        yield from ((page.code, page.title) for page in load_team_pages())
+    elif kind == "TOPIC":
+        from npuprof.docs import load_topics
+
+        yield from ((topic.name, topic.title) for topic in load_topics())
+        yield from ((names[0], _first_sentence(purpose)) for names, purpose in list_verb_names())
+    elif kind in ("REV", "REVS", "REVISION"):
+        before = current[: current.rfind("..") + 2] if ".." in current and kind == "REVS" else ""
+        yield from ((f"{before}{name}", "") for name in ("HEAD", *offering.list_refs(_read_store(words))))
+    elif kind == "NAME@VERSION":
+        found = [word for word, _ in offering.find_specs(_read_store(words), current)]
+        yield from ((word, "") for word in found if "@" not in word or re.search(r"@v?\d[^/@]*$", word))
+    elif kind == "VERSION" and given:
+        yield from offering.list_next_versions(_read_store(words), given[0])
+    elif kind == "RISK":
+        from npuprof.commands.options import list_risks
+
+        yield from ((risk, "") for risk in list_risks())
+    elif kind == "COND" and re.fullmatch(r"[\w.]*", current):
+        yield from _list_catalogue()
+    elif kind in ("DIR", "STORE") and "store" in (parameter.flags or ("store",))[0]:
+        yield from offering.find_stores(current)
+
+
+def _read_store(words: Sequence[str]) -> str | None:
+    """Return the store that a command line names."""
+    for place, word in enumerate(words):
+        if word.startswith("--store="):
+            return word.removeprefix("--store=")
+        if word == "--store" and place + 1 < len(words):
+            return words[place + 1]
+    return None
+
+
+def _find_assignments(current: str) -> Iterator[Candidate]:
+    """Yield keys with their ``=``, and behind it the values that the catalogue lists."""
+    from npuprof import catalog
+
+    key, equals, _ = current.partition("=")
+    if not equals:
+        yield from ((f"{word}=", "") for listed in (_list_catalogue(), _list_profile_keys()) for word, _ in listed)
+        return
+    section, _, name = key.rpartition(".")
+    record = catalog.find_variable(name) if section == "env" else catalog.find_flag(name) if section == "atc" else catalog.find_option(key)
+    if key == "profile.scenario":
+        yield from ((f"{key}={scenario}", "") for scenario in SCENARIOS)
+    if record is not None:
+        boolean = ("true", "false") if getattr(record, "field", "") == "b" else ()
+        if not record.choices and not boolean and isinstance(record.default, (int, float, str)) and record.default != "":
+            yield f"{key}={record.default}", "the default"
+        yield from ((f"{key}={str(choice).lower() if isinstance(choice, bool) else choice}", "") for choice in (*record.choices, *boolean))
+
+
+def _list_keys(store: str | None, name: str) -> Iterator[Candidate]:
+    """Yield the keys that a preset itself sets, then those of the catalogue."""
+    from npuprof.store import find_store
+
+    if name:
+        try:
+            profile = find_store(store, os.environ).profile(name.partition("@")[0].partition("+")[0])
+            yield from ((step.key, "") for step in profile.steps)
+        except NpuprofError:
+            pass
+        yield from _list_profile_keys()
+    yield from _list_catalogue()
+
+
+def _list_catalogue() -> Iterator[Candidate]:
+    from npuprof import catalog
+
+    for section in SECTIONS:
+        prefix = "" if section == "options" else f"{section}."
+        yield from ((f"{prefix}{name}", "") for name in catalog.record_names(section))
+
+
+def _list_profile_keys() -> Iterator[Candidate]:
+    yield from ((f"profile.{name}", _first_sentence(key.help)) for name, key in PROFILE_KEYS.items())

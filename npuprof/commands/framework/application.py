@@ -1,0 +1,170 @@
+"""The command-line framework over the verbs: help, completion, and what is unusual or wrong in a command line."""
+
+from __future__ import annotations
+
+import inspect
+import io
+import operator
+import os
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from npuprof.commands.framework.registry import describe_family, list_verb_names, list_verbs, load_verb
+from npuprof.commands.framework.usage import explain_usage, suggest_flag
+from npuprof.commands.framework.verb import refuse_flags_as_values, refuse_second_values
+from npuprof.model import Finding, NpuprofError, __version__
+from npuprof.report import output
+from npuprof.report.text import escape_lines, shorten_words
+
+if TYPE_CHECKING:
+    from npuprof.commands.framework.registry import Names
+    from npuprof.commands.framework.verb import Parameter, Verb
+
+    Runner = Callable[[type[Verb], dict[str, Any]], int]
+
+_ANNOTATED: Any = Annotated  # subscripted with values, which a type checker cannot follow
+_TYPES: dict[tuple[str, bool], Any] = {
+    ("argument", True): str, ("argument", False): str | None, ("arguments", True): list[str], ("arguments", False): list[str] | None,
+    ("text", True): str, ("text", False): str | None, ("many", False): list[str] | None, ("number", False): int | None,
+    ("flag", False): bool,
+}  # fmt: skip
+
+
+def suggest_next_steps() -> str:
+    """Return what to do next, said to somebody who typed the bare command: by whether there is a store, and presets in it."""
+    from npuprof.model import NpuprofError
+    from npuprof.report.text import format_count
+    from npuprof.store import find_store
+
+    try:
+        store = find_store(None, os.environ)
+        names = store.names()
+    except NpuprofError:
+        return "No store of presets here: npuprof init lays one out; npuprof import SCRIPT makes presets of a script."
+    if not names:
+        return f"{store.label} holds no preset yet: npuprof init, or npuprof new NAME."
+    first = next((name for name in names if "/" not in name), names[0])
+    return f"{store.label} holds {format_count(len(names), 'preset')}: npuprof list, npuprof show {first}, npuprof check."
+
+
+def run_words(words: list[str], runner: Runner) -> int:
+    """Let the framework read the words and run what they ask for; return the exit code. It prints errors of usage itself."""
+    if words[:1] in (["--install-completion"], ["--show-completion"]) and len(words) > 1:
+        what = f"{words[0]} takes no word, and was given {words[1]!r}"
+        why = "It is for the shell that runs it: bash, zsh, fish or PowerShell."
+        raise NpuprofError([Finding("NP902", what, why, f"start the shell that is meant, and say there: npuprof {words[0]}")])
+    try:
+        if not words:
+            build_application(["--help"], runner)(args=["--help"], prog_name="npuprof", standalone_mode=False)
+            output.write_to_stderr(suggest_next_steps())
+            return 2
+        result = build_application(words, runner)(args=words, prog_name="npuprof", standalone_mode=False)
+    except typer.Exit as stop:
+        return stop.exit_code
+    except Exception as error:
+        if isinstance(error, (KeyError, ValueError)) and "_NPUPROF_COMPLETE" in os.environ:
+            what = "the shell asks for a completion, and does not say of what"
+            hint = "unset _NPUPROF_COMPLETE, or install the completion anew"
+            raise NpuprofError([Finding("NP902", what, "", hint)]) from None
+        show, code = getattr(error, "show", None), getattr(error, "exit_code", None)
+        if show is None or code is None:
+            raise
+        suggest_flag(error, words)
+        told = io.StringIO()
+        show(file=told)
+        told.writelines(f"{line}\n" for line in explain_usage(error, words))
+        output.write_to_stderr(escape_lines("\n".join(map(shorten_words, told.getvalue().rstrip("\n").split("\n")))))
+        return int(code)
+    return result if isinstance(result, int) else 0
+
+
+def build_application(words: list[str], runner: Runner) -> typer.Typer:
+    """Return the application with the verb that the words name.
+
+    Where they name none it has all, without their parameters unless words are to be completed: making those takes its time.
+    """
+    app = typer.Typer(
+        name="npuprof",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_show_version)
+    found = load_verb([word for word in words if word != "--"])
+    only_listed = found is None and not any(name.endswith("_COMPLETE") for name in os.environ)
+    families: dict[str, typer.Typer] = {}
+
+    def find_family(names: Names) -> typer.Typer:
+        if len(names) == 1:
+            return app
+        if names[0] not in families:
+            families[names[0]] = typer.Typer(name=names[0], help=describe_family(names[0]), no_args_is_help=True, rich_markup_mode=None)
+            app.add_typer(families[names[0]])
+        return families[names[0]]
+
+    if only_listed:
+        for names, purpose in list_verb_names():
+            find_family(names).command(names[-1], help=purpose)(_do_nothing)
+        return app
+    for names, verb in [found[:2]] if found else list_verbs():
+        _add_verb(find_family(names), names[-1], verb, runner, verb.parameters, words[len(names) :] if found else [])
+    return app
+
+
+def format_help(words: list[str]) -> str:
+    """Return the help of a verb, or of a family of verbs, as ``--help`` prints it."""
+    from contextlib import redirect_stdout
+
+    told = io.StringIO()
+    with redirect_stdout(told):
+        build_application(words, lambda verb, given: 0)(args=[*words, "--help"], prog_name="npuprof", standalone_mode=False)
+    return told.getvalue()
+
+
+def _do_nothing() -> int:
+    """Stand for a verb that is only listed."""
+    return 0
+
+
+def _add_verb(app: typer.Typer, name: str, verb: type[Verb], runner: Runner, parameters: Mapping[str, Parameter], words: list[str]) -> None:
+    """Make a command of the framework from the declaration of a verb; ``words`` are what is given to it."""
+
+    def command(**given: Any) -> int:
+        if not verb.takes_any_word:
+            refuse_flags_as_values(verb, words)
+            refuse_second_values(verb, words)
+        return runner(verb, given)
+
+    signature = [_build_parameter(name, parameter) for name, parameter in parameters.items()]
+    command.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in signature}
+    settings: dict[str, Any] = {"ignore_unknown_options": verb.takes_any_word}
+    if verb.hidden and words not in (["--help"], ["-h"]):
+        settings["help_option_names"] = []  # git hands over words, whatever they are, but never one of these alone
+    app.command(name, help=inspect.getdoc(verb), hidden=verb.hidden, context_settings=settings)(command)
+
+
+def _build_parameter(name: str, parameter: Parameter) -> inspect.Parameter:
+    shown = parameter.metavar or None
+    if parameter.kind in ("argument", "arguments"):
+        info = typer.Argument(metavar=shown, help=parameter.describe())
+    else:
+        info = typer.Option(*parameter.flags, metavar=shown, help=parameter.describe(), min=parameter.least)
+    default = inspect.Parameter.empty if parameter.required else parameter.default
+    annotation: Any = operator.getitem(_ANNOTATED, (_TYPES[parameter.kind, parameter.required], info))
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"npuprof {__version__}")
+        raise typer.Exit
+
+
+def _show_version(
+    version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version.")] = False,
+) -> None:
+    """Presets for Huawei Ascend NPUs: written once, checked, compared, rendered everywhere."""

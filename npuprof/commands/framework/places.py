@@ -1,0 +1,107 @@
+"""Which parameter the last word of a command line is for, and what to say of its value where none can be offered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from npuprof.commands.framework.registry import load_verb
+from npuprof.commands.framework.verb import Parameter, Verb
+from npuprof.document.profile import PROFILE_KEYS
+
+#: What values are called in the help that are no files, whatever they are.
+_NO_FILES = frozenset((
+    "CODE", "CODE,", "COND", "KEY", "LEVEL", "N", "NAME@VERSION", "NEW", "PRODUCT", "QUERY", "RELEASE", "REV", "REVS", "RISK", "TARGET",
+    "TEXT", "URL", "VERSION", "WHEN",
+))  # fmt: skip
+
+
+class Place(NamedTuple):
+    """A place of a command line: its verb, the parameter that it is for, what stands in the word before its value, and the words before it.
+
+    The parameter is None where a flag may stand, or nothing.
+    """
+
+    verb: type[Verb]
+    parameter: Parameter | None
+    prefix: str
+    given: list[str]
+
+
+def find_place(words: Sequence[str], current: str) -> Place | None:
+    """Return the place behind some words; None where no verb is named yet."""
+    found = load_verb(list(words))
+    if found is None:
+        return None
+    _, verb, rest = found
+    given = list(rest)
+    waiting = _find_waiting_flag(verb, given, current)
+    if waiting is not None:
+        return Place(verb, *waiting, given)
+    places = [parameter for parameter in verb.parameters.values() if parameter.kind in ("argument", "arguments")]
+    used = len(list_placed_words(verb, given))
+    if not current.startswith("-") and places and (used < len(places) or places[-1].kind == "arguments"):
+        return Place(verb, places[min(used, len(places) - 1)], "", given)
+    return Place(verb, None, "", given)
+
+
+def describe_wanted_words(words: Sequence[str], current: str) -> str:
+    """Return in a few words what a place takes of which nothing can be offered; empty where that is a file, or may be one."""
+    place = find_place(words, current)
+    if place is None or place.verb.takes_any_word:
+        return ""
+    parameter = place.parameter
+    if parameter is None:
+        return "a flag" if current.startswith("-") else "no more words"
+    kind = parameter.metavar.rstrip(".")
+    if kind == "KEY=VALUE":
+        return _describe_value(current[len(place.prefix) :].partition("=")[0])
+    if parameter.choices:
+        return f"one of {', '.join(parameter.list_choices())}"
+    return kind.rstrip(",") if kind in _NO_FILES or parameter.kind == "number" else ""
+
+
+def _describe_value(key: str) -> str:
+    """Return in a few words what a key takes; empty where that is a path."""
+    from npuprof import catalog
+
+    section, _, name = key.rpartition(".")
+    record = catalog.find_variable(name) if section == "env" else catalog.find_flag(name) if section == "atc" else catalog.find_option(key)
+    if record is None:
+        known = PROFILE_KEYS.get(name) if section == "profile" else None
+        return known.kind if known is not None else "a value"
+    if record.kind.startswith("path"):
+        return ""
+    if record.kind not in ("int", "float"):
+        return "a text"
+    wanted = "a whole number" if record.kind == "int" else "a number"
+    low, high = getattr(record, "minimum", None), getattr(record, "maximum", None)
+    if low is None and high is None:
+        return wanted
+    return f"{wanted}, {f'at most {high}' if low is None else f'at least {low}' if high is None else f'{low} to {high}'}"
+
+
+def _find_waiting_flag(verb: type[Verb], words: Sequence[str], current: str) -> tuple[Parameter, str] | None:
+    """Return the flag whose value is completed, with what stands before the value in the same word."""
+    by_flag = {spelling: parameter for parameter in verb.parameters.values() for spelling in parameter.flags}
+    spelling, equals, _ = current.partition("=")
+    if equals and spelling.startswith("--") and spelling in by_flag:
+        return by_flag[spelling], f"{spelling}="
+    last = by_flag.get(words[-1]) if words else None
+    return (last, "") if last is not None and last.kind != "flag" else None
+
+
+def list_placed_words(verb: type[Verb], words: Iterable[str]) -> list[str]:
+    """Return the words that are no flags, and no values of flags."""
+    by_flag = {spelling: parameter for parameter in verb.parameters.values() for spelling in parameter.flags}
+    found: list[str] = []
+    skipped = False
+    for word in words:
+        if skipped:
+            skipped = False
+        elif word.startswith("-") and word != "-":
+            parameter = by_flag.get(word)
+            skipped = parameter is not None and parameter.kind != "flag"
+        else:
+            found.append(word)
+    return found

@@ -1,0 +1,161 @@
+"""One edit of many presets: chosen by a condition, judged together, shown first, and written whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+
+from npuprof import checks, document, edit
+from npuprof.catalog import values
+from npuprof.catalog.written_condition import find_unknown_names
+from npuprof.commands.parts.conditions import build_unknown_name_error, find_refused_values, meets_condition, parse_conditions
+from npuprof.document.profile import Profile
+from npuprof.edit.assignments import locate_key
+from npuprof.edit.lists import find_changes, parse_list_change
+from npuprof.edit.overruled import describe_overruled_values
+from npuprof.edit.paths import MISSING, find_at_path
+from npuprof.edit.preset_file import PresetFile, format_difference, read_preset_file, refuse_brought_errors, refuse_builtin
+from npuprof.model import Finding, NpuprofError
+from npuprof.report import writing
+from npuprof.report.answer import Answer
+from npuprof.report.asking import answer_refusal, ask_on_terminal
+from npuprof.report.locks import lock_folders
+from npuprof.report.text import format_count
+from npuprof.resolve.config import Config
+from npuprof.store import Folder, one_time, spec
+
+
+class Bulk:
+    """An edit of all presets that meet a condition, parents first: what one inherits by then is not written into it."""
+
+    def __init__(self, store: str | None, where: Sequence[str], assignments: Sequence[str], appended: Sequence[str]) -> None:
+        self._store = store
+        self._wanted = parse_conditions(where)
+        self._assignments = assignments
+        self._appended = appended
+        self._home: Folder = spec.Workspace(store).store
+        self._laid: Folder = spec.Workspace(store).store
+        self._before: dict[str, Config] = {}
+        self._files: list[tuple[PresetFile, str]] = []
+        self._said: list[str] = []
+
+    def answer(self, dry_run: bool, yes: bool, no_check: bool) -> Answer:
+        """Return the changes as a unified diff; written where that is agreed to, else exit 1. Raises NpuprofError."""
+        refuse_builtin(self._home)
+        with lock_folders([self._home.root]):
+            problems = self._resolve_all()
+            if problems and not no_check:
+                raise NpuprofError(problems)
+            matched = self._select()
+            for name in sorted(matched, key=lambda name: (len(self._before[name].lineage), name)):
+                self._change_preset(name)
+            after = self._resolve_changed()
+            if not no_check:
+                self._judge(after)
+            remarks = [*dict.fromkeys(self._said), *self._tell_reach(matched, after)]
+            told = f"{format_count(len(self._files), 'file')} of {format_count(len(matched), 'preset')} that met the condition"
+            difference = "".join(format_difference(file.source, file.text, text) for file, text in self._files)
+            answer = Answer(difference, tuple(remarks), problems=problems)
+            if not self._files or dry_run:
+                done = "would write" if self._files else "nothing to change:"
+                return answer._replace(remarks=(f"{done} {told}", *remarks))
+            if not yes and not ask_on_terminal(answer, "text", f"write {told}?"):
+                return answer_refusal(answer, "written", shown=True)
+            writing.write_wanted_files([file.build_wanted(text) for file, text in self._files])
+        shown = answer if yes else Answer()  # who was asked has seen it
+        return shown._replace(remarks=(f"wrote {told}", *shown.remarks))
+
+    def _resolve_all(self) -> list[Finding]:
+        """Resolve every preset; return what is wrong with those that cannot be."""
+        workspace = spec.Workspace(self._store)
+        workspace.use_store(self._home)
+        problems: dict[tuple[str, str, str], Finding] = {}
+        for name in self._home.names():
+            try:
+                self._before[name] = workspace.resolver.resolve_profile(self._home.profile(name))
+            except NpuprofError as error:
+                problems |= {(finding.code, finding.place, finding.message): finding for finding in error.findings}
+        return list(problems.values())
+
+    def _select(self) -> list[str]:
+        """Return the presets that meet the condition. Raises NpuprofError where none could."""
+        known = {key for config in self._before.values() for key in config.settings}
+        unknown = [name for name in find_unknown_names(self._wanted) if name not in known]
+        if unknown:
+            raise build_unknown_name_error(unknown[0], known)
+        matched = [name for name, config in self._before.items() if meets_condition(config, self._wanted)]
+        if not matched:
+            refused = find_refused_values(self._wanted)
+            hint = "npuprof list --where tells which presets meet a condition"
+            raise NpuprofError(list(refused.values()) or [Finding("NP013", "no preset meets the condition", "", hint)])
+        return matched
+
+    def _change_preset(self, name: str) -> None:
+        """Make the changes in the text of a preset, but for what it inherits as it shall be."""
+        file = read_preset_file(self._home, name)
+        profile = self._laid.profile(name)
+        data = deepcopy(profile.document.data)
+        config = self._resolve(profile)
+        wanted = [text for text in self._assignments if not _is_inherited(config, data, text)]
+        text = edit.apply_changes(file.text, find_changes(profile, data, wanted, self._appended, self._said))
+        if text != file.text:
+            self._said += describe_overruled_values(self._store, file.profile, file.parse_changed(text))
+            self._files.append((file, text))
+            self._laid.lay_over(Profile(document.parse_document(name, file.source, text), home=self._laid))
+
+    def _resolve(self, profile: Profile) -> Config:
+        workspace = spec.Workspace(self._store)
+        workspace.use_store(self._laid)
+        return workspace.resolver.resolve_profile(profile)
+
+    def _resolve_changed(self) -> dict[str, Config | NpuprofError]:
+        """Return the presets that the changed files reach, as they would resolve."""
+        changed = {file.profile.name for file, _ in self._files}
+        workspace = spec.Workspace(self._store)
+        workspace.use_store(self._laid)
+        found: dict[str, Config | NpuprofError] = {}
+        for name, config in self._before.items():
+            if changed.intersection(member.key for member in config.lineage):
+                try:
+                    found[name] = workspace.resolver.resolve_profile(self._laid.profile(name))
+                except NpuprofError as error:
+                    found[name] = error
+        return found
+
+    def _judge(self, after: dict[str, Config | NpuprofError]) -> None:
+        """Raise NpuprofError for errors that any preset has not now, and tell such warnings."""
+        known = {checks.identify_finding(finding) for name in after for finding in checks.check_config(self._before[name])}
+        found: list[Finding] = []
+        for config in after.values():
+            found += config.findings if isinstance(config, NpuprofError) else checks.check_config(config)
+        refuse_brought_errors(known, checks.fold_findings(found))
+
+    def _tell_reach(self, matched: Sequence[str], after: dict[str, Config | NpuprofError]) -> list[str]:
+        """Return that presets inherit a change that did not meet the condition."""
+        others = [
+            name
+            for name, config in after.items()
+            if name not in matched and isinstance(config, Config) and config.digest != self._before[name].digest
+        ]
+        shown = ", ".join(others[:5]) + (f" and {len(others) - 5} more" if others[5:] else "")
+        return [f"{format_count(len(others), 'preset')} that did not meet it inherit the change: {shown}"] if others else []
+
+
+def _is_inherited(config: Config, data: dict[str, object], text: str) -> bool:
+    """Return whether ``KEY=VALUE`` is in force already, or a parent is taken in already, and not by the preset's own word."""
+    if (change := parse_list_change(text)) is not None:
+        return (
+            change.adds and change.key == "profile.extends" and {*change.text.split(",")} <= {member.name for member in config.lineage[:-1]}
+        )
+    if "=" not in text:
+        return False
+    name, _, raw = text.partition("=")
+    path, key = locate_key(name.strip())
+    if not key or path[0] == "append" or find_at_path(data, path) is not MISSING or key not in config.settings:
+        return False
+    found, value = values.find_value(key, config.settings[key], path[2:])
+    given = one_time.parse_assigned_value(key if len(path) == 2 else "", raw.strip())
+    if path[0] == "env":
+        return found and str(value) == str(given)
+    same = values.is_equivalent_setting(key, value, given) if len(path) == 2 else values.is_same_typed_value(value, given)
+    return found and same

@@ -1,0 +1,144 @@
+"""How verbs that judge (``check``, ``scan``) hand out what they find: least severity, format, exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from npuprof.commands.framework.verb import Verb
+from npuprof.model import SEVERITIES, Finding, NpuprofError
+from npuprof.report import findings as written
+from npuprof.report.answer import Answer
+
+#: What ``--format`` may say for findings.
+FORMATS = ("text", *written.FORMATS)
+#: How many files a remark lists.
+_SHOWN = 5
+
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.commands.parts.baselines import Mark
+    from npuprof.commands.parts.judged import JudgedStore
+
+
+class Settled(NamedTuple):
+    """The findings that count, once codes and a baseline have been asked; ``remark`` tells of the baseline."""
+
+    findings: list[Finding]
+    remark: str = ""
+
+
+class Outcome(NamedTuple):
+    """What a check of a store came to: how many presets, what is wrong with them, what would be, and how many could not be resolved."""
+
+    judged: JudgedStore
+    presets: int
+    settled: Settled
+    accepted: int
+    unresolved: int
+
+
+class JudgingVerb(Verb):
+    """A verb whose answer is findings."""
+
+    severity: str | None = None
+    strict: bool = False
+    select: list[str] = []
+    ignore: list[str] = []
+    baseline: str | None = None
+    write_baseline: bool = False
+    store: str | None = None
+
+    def refuse_odd_choice(self) -> None:
+        """Raise NpuprofError for codes that there are not, and for a baseline to be written that is not named: before the work."""
+        if self.select or self.ignore:
+            from npuprof.commands.parts.selection import read_codes
+
+            read_codes(self.select, "--select", self.store)
+            read_codes(self.ignore, "--ignore", self.store)
+        if self.write_baseline and not self.baseline:
+            raise NpuprofError(
+                [Finding("NP902", "--write-baseline needs to know where", "", "name the file: --baseline npuprof-baseline.json")]
+            )
+
+    def settle_findings(self, findings: Sequence[Finding], unread: int, is_judged: Callable[[Mark], bool]) -> Settled:
+        """Return the findings of the codes asked for that the baseline has not; write the baseline where that is asked for.
+
+        ``is_judged`` tells of what stands in the baseline whether it would have been found. Raises NpuprofError where the baseline
+        cannot be used.
+        """
+        if not (self.select or self.ignore or self.baseline):
+            return Settled(list(findings))
+        from npuprof.commands.parts import baseline_comparing, baselines
+        from npuprof.commands.parts.selection import read_codes
+
+        wanted, unwanted = read_codes(self.select, "--select", self.store), read_codes(self.ignore, "--ignore", self.store)
+        left = [one for one in findings if (not self.select or wanted.name(one.code)) and not unwanted.name(one.code)]
+        if not self.baseline:
+            return Settled(left)
+        known = baselines.read_baseline(self.baseline)
+        told = [one for one in left if one.severity != "info"]
+
+        def is_asked(mark: Mark) -> bool:
+            return is_judged(mark) and (not self.select or wanted.name(mark.code)) and not unwanted.name(mark.code)
+
+        if self.write_baseline and unread:
+            what = f"{self.baseline} was not written: not everything could be read"
+            raise NpuprofError([*(one for one in told if one.severity == "error"), Finding("NP015", what, "", "mend what is listed above")])
+        if self.write_baseline and known.raw is None:
+            marks = baselines.count_marks(told, self.baseline)
+            baselines.write_baseline(known, marks)
+            return Settled([one for one in left if one.severity == "info"], f", wrote {self.baseline} with {marks.total()}")
+        if known.raw is None:
+            what = f"there is no baseline {self.baseline}"
+            raise NpuprofError([Finding("NP015", what, "", f"write it: --baseline {self.baseline} --write-baseline")])
+        compared = baseline_comparing.compare_with_baseline(told, known, is_asked)
+        if self.write_baseline:
+            baselines.write_baseline(known, compared.known)
+        new = {id(one) for one in compared.new}
+        counted = compared.known.total()
+        gone = f", {compared.gone.total()} {'taken out of' if self.write_baseline else 'gone from'} it" if compared.gone else ""
+        notes = [] if self.write_baseline else baseline_comparing.build_gone_findings(compared.gone, self.baseline)
+        shown = [one for one in left if one.severity == "info" or id(one) in new]
+        return Settled([*shown, *notes], f", {counted} in the baseline{gone}{_describe_moved(compared.moved)}")
+
+    @property
+    def least_severity(self) -> str:
+        """The least severity that is told; a machine gets everything unless it asks for less."""
+        return self.severity or ("info" if self.format == "json" else "warning")
+
+    def select_told(self, findings: Sequence[Finding]) -> list[Finding]:
+        """Return the findings that are severe enough to be told."""
+        return [finding for finding in findings if SEVERITIES.index(finding.severity) <= SEVERITIES.index(self.least_severity)]
+
+    def decide_code(self, findings: Sequence[Finding], unread: int = 0) -> int:
+        """Return the exit code: 2 where something could not be read, 1 where a finding stands in the way, 0 otherwise."""
+        bad = ("error", "warning") if self.strict else ("error",)
+        return 2 if unread else 1 if any(finding.severity in bad for finding in findings) else 0
+
+    def answer_findings(self, told: Sequence[Finding], code: int, remark: str, accepted: int = 0) -> Answer:
+        """Return findings as an answer; people are told the remark too, machines how many were accepted."""
+        if self.format == "text":
+            return Answer(written.format_findings(told, self.coloured), (remark,), code)
+        if self.format == "json":
+            return Answer(written.format_json_findings(told, accepted), code=code)
+        return Answer(written.FORMATS[self.format](told), code=code)
+
+
+def _describe_moved(moved: Mapping[str, str]) -> str:
+    """Return which files a baseline knows under the names that they had, as the end of a sentence: nothing where there are none."""
+    listed = [f"{now} as {was}" for was, now in moved.items()]
+    more = f" and {len(listed) - _SHOWN} more" if listed[_SHOWN:] else ""
+    return f", which knows {', '.join(listed[:_SHOWN])}{more}" if listed else ""
+
+
+def describe_accepted(number: int) -> str:
+    """Return how many findings somebody has accepted, as the end of a sentence: nothing where there are none."""
+    return f", {number} accepted" if number else ""
+
+
+def can_be_mended(finding: Finding) -> bool:
+    """Return whether the hint of a finding is certain, and about a file of the work tree."""
+    origin = finding.origin
+    return finding.fix is not None and origin is not None and origin.revision is None and origin.document.name != "-"

@@ -1,0 +1,143 @@
+"""What verbs ask of a preset: a spec with everything that bears on its resolution, resolved, and checked where that is wanted."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Protocol
+
+from npuprof.commands.parts.reading import open_workspace
+from npuprof.model import Finding, NpuprofError
+from npuprof.report import output
+from npuprof.resolve.config import Config
+from npuprof.resolve.members import has_overrides
+from npuprof.store import spec
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.document.profile import Profile
+    from npuprof.model import Step
+
+    class ResolvingVerb(Protocol):
+        """A verb that resolves a spec, with its parameters as the user wrote them."""
+
+        spec: str
+        store: str | None
+        cann: str | None
+        product: str | None
+        mixin: list[str]
+        set_: list[str]
+        unset: list[str]
+
+
+#: What is said of keys that the catalogue does not know.
+_UNKNOWN = ("NP201", "NP206", "NP207", "NP208", "NP209")
+
+
+def resolve_asked(asked: ResolvingVerb, target: str | None = None, personal: bool = False, reads_runs: bool = True) -> Config:
+    """Return the preset that a verb was asked for, in the context it was asked for; ``personal`` layers over it are told.
+
+    Where it ``reads_runs``, that may be what a run left behind.
+
+    Raises NpuprofError.
+    """
+    workspace = open_workspace(asked.store, spec.build_context(asked.cann, asked.product, target), reads_runs)
+    changes: list[Step] = []
+    if asked.set_ or asked.unset:
+        from npuprof.store.one_time import parse_assignments
+
+        changes = parse_assignments(asked.set_, asked.unset)
+    layers: list[Profile] = []
+    if personal:
+        from npuprof.store.personal import load_personal_layers
+
+        layers = load_personal_layers(workspace.profile(asked.spec))
+    if not layers:
+        return workspace.resolve_spec(asked.spec, asked.mixin, changes)
+    config = _resolve_with_layers(workspace, asked, changes, layers)
+    _tell_layers(workspace, asked, config, layers)
+    return config
+
+
+def _resolve_with_layers(workspace: spec.Workspace, asked: ResolvingVerb, changes: Sequence[Step], layers: Sequence[Profile]) -> Config:
+    """Return a preset with personal layers. Raises NpuprofError, with the way to do without them where that would help."""
+    from npuprof.store.personal import build_unfit_finding
+
+    try:
+        return workspace.resolve_spec(asked.spec, asked.mixin, changes, layers)
+    except NpuprofError as error:
+        workspace.resolve_spec(asked.spec, asked.mixin, changes)  # what is wrong without them is told as always
+        unfit = [build_unfit_finding(layer.document.source) for layer in layers]
+        raise NpuprofError([*error.findings, *unfit]) from None
+
+
+def _tell_layers(workspace: spec.Workspace, asked: ResolvingVerb, config: Config, layers: Sequence[Profile]) -> None:
+    """Say that personal layers take part, where they are, and which keys they and what only they extend set."""
+    shared = {member.key for member in workspace.resolve_spec(asked.spec, asked.mixin).lineage}
+    own = [member for member in config.lineage if member.key not in shared]
+    steps = [step for member in own for some in (member.steps, *(override.steps for override in member.overrides)) for step in some]
+    told = ", ".join(dict.fromkeys(f"{step.key} (unset)" if step.op == "unset" else step.key for step in steps))
+    paths = ", ".join(layer.document.source for layer in layers)
+    output.tell_remark(f"a personal layer takes part: {told or 'it sets nothing'} ({paths}); --no-personal leaves it out")
+
+
+def resolve_shown(asked: ResolvingVerb, personal: bool = False) -> Config:
+    """Return the preset that a verb shows without checking it; changes to keys that nobody knows are told. Raises NpuprofError."""
+    config = resolve_asked(asked, personal=personal)
+    if config.changes:
+        from npuprof.checks.settings import find_setting_faults
+        from npuprof.checks.view import View
+
+        view = View(config)
+        faults = [(fault, step.key) for step in config.changes if step.op == "set" for fault in find_setting_faults(step.key, step.value)]
+        tell_findings([view.build_finding(fault, key) for fault, key in faults if fault.code in _UNKNOWN])
+    return config
+
+
+def resolve_checked(
+    asked: ResolvingVerb, target: str, no_check: bool, untold: Sequence[str] = (), personal: bool = False, reads_runs: bool = True
+) -> Config:
+    """Return the preset that a verb was asked for; its warnings are told, but for the codes ``untold``.
+
+    Raises NpuprofError for errors and abstract ones.
+    """
+    config = resolve_asked(asked, target, personal, reads_runs)
+    if not no_check:
+        _refuse_errors(config, untold)
+    if has_overrides(config.lineage):
+        _tell_unasked_overrides(config)
+    return config
+
+
+def _tell_unasked_overrides(config: Config) -> None:
+    """Say which overrides were left out because nobody said for which product or release this is."""
+    from npuprof.resolve.contexts import find_unasked_overrides
+
+    for flags, origins in find_unasked_overrides(config).items():
+        count = "an override takes" if len(origins) == 1 else f"{len(origins)} overrides take"
+        output.tell_remark(f"{count} part only with {flags}: {', '.join(map(str, origins))}")
+
+
+def _refuse_errors(config: Config, untold: Sequence[str]) -> None:
+    from npuprof.checks import check_before_export
+
+    findings = check_before_export(config)
+    if any(finding.severity == "error" for finding in findings):
+        raise NpuprofError(findings)
+    tell_findings([finding for finding in findings if finding.code not in untold])
+
+
+def tell_left_out(findings: Sequence[Finding], strict: bool) -> None:
+    """Say which sections of a preset have no place where it is written. Raises NpuprofError for them where that is ``strict``."""
+    if strict and findings:
+        raise NpuprofError(findings)
+    for finding in findings:
+        output.tell_remark(f"left out: {finding.message}")
+
+
+def tell_findings(findings: Sequence[Finding]) -> None:
+    """Say findings beside the answer."""
+    if findings:
+        from npuprof.report.findings import format_findings
+
+        output.write_to_stderr(format_findings(findings, output.is_colour_wanted("auto", sys.stderr)).rstrip("\n"))

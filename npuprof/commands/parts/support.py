@@ -1,0 +1,131 @@
+"""The support matrix: what the checks find of presets on every release with every product."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from npuprof.checks.scope import MEANT_CODES
+from npuprof.model import Context, Finding, NpuprofError, Record
+from npuprof.report.findings import build_finding_dict
+from npuprof.report.tables import Table
+from npuprof.report.text import format_count
+from npuprof.store import spec
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.commands.parts.judged import JudgedStore
+
+
+class Cell(Record):
+    """One preset on one release and product: what the checks found there."""
+
+    context: Context
+    findings: tuple[Finding, ...]
+
+    @property
+    def errors(self) -> list[Finding]:
+        """The findings that stand in the way."""
+        return [finding for finding in self.findings if finding.severity == "error"]
+
+    @property
+    def warnings(self) -> list[Finding]:
+        """The findings that do not."""
+        return [finding for finding in self.findings if finding.severity == "warning" and finding.code not in MEANT_CODES]
+
+    @property
+    def meant(self) -> bool:
+        """Whether the preset names the release and the product."""
+        return all(finding.code not in MEANT_CODES for finding in self.findings)
+
+    @property
+    def text(self) -> str:
+        """The cell as people read it."""
+        if self.errors:
+            return " ".join(dict.fromkeys(finding.code for finding in self.errors))
+        shown = f"ok, {format_count(len(self.warnings), 'warning')}" if self.warnings else "ok"
+        return shown if self.meant else f"({shown})"
+
+
+class SupportMatrix(Record):
+    """Presets by name, each with a cell a platform; all findings, folded; how often a preset could not be resolved."""
+
+    contexts: tuple[Context, ...]
+    cells: dict[str, list[Cell]]
+    findings: list[Finding]
+    unresolved: int
+
+    def keep_findings(self, kept: Sequence[Finding]) -> SupportMatrix:
+        """Return the matrix with no other findings than these."""
+        from npuprof.checks import identify_finding
+
+        marks = set(map(identify_finding, kept))
+        cells = {
+            name: [
+                cell._replace(findings=tuple(one for one in cell.findings if one.code in MEANT_CODES or identify_finding(one) in marks))
+                for cell in row
+            ]
+            for name, row in self.cells.items()
+        }
+        return self._replace(cells=cells, findings=list(kept))
+
+    def build_table(self, after: str) -> Table:
+        """Return the matrix as people read it, followed by a text."""
+        rows = [["", *map(_format_platform, self.contexts)], *([name, *(cell.text for cell in row)] for name, row in self.cells.items())]
+        if any(not cell.meant for row in self.cells.values() for cell in row):
+            after = f"\n(in brackets: works, but the preset does not name that release or product)\n{after}"
+        return Table(rows, after=after, wrapping=len(self.contexts))
+
+    def build_fields(self) -> dict[str, Any]:
+        """Return the matrix as the fields of its JSON form."""
+        presets = [{"name": name, "platforms": [_build_cell_fields(cell) for cell in row]} for name, row in self.cells.items()]
+        findings = [build_finding_dict(finding) for finding in self.findings]
+        return {"schema": "npuprof.support/1", "presets": presets, "findings": findings}
+
+
+def build_support_matrix(
+    specs: Sequence[str], open_store: Callable[[Context], JudgedStore], canns: Sequence[str], products: Sequence[str]
+) -> SupportMatrix:
+    """Check presets, all of the store if none is named, for every release with every product. Raises NpuprofError."""
+    from npuprof import checks
+
+    contexts = tuple(dict.fromkeys(_combine_contexts(canns, products)))
+    names = list(dict.fromkeys(specs)) or open_store(Context()).home.names()
+    cells: dict[str, list[Cell]] = {name: [] for name in names}
+    unresolved = 0
+    for context in contexts:
+        judged = open_store(context)
+        for name in names:
+            try:
+                cells[name].append(Cell(context, tuple(checks.check_config(judged.resolve_preset(name)))))
+            except NpuprofError as error:
+                unresolved += 1
+                cells[name].append(Cell(context, error.findings))
+    found = checks.fold_findings(finding for row in cells.values() for cell in row for finding in cell.findings)
+    return SupportMatrix(contexts, cells, found, unresolved)
+
+
+def _combine_contexts(canns: Sequence[str], products: Sequence[str]) -> list[Context]:
+    problems: list[Finding] = []
+    found: list[Context] = []
+    for cann in canns or (None,):
+        for product in products or (None,):
+            try:
+                found.append(spec.build_context(cann, product))
+            except NpuprofError as error:
+                problems += [finding for finding in error.findings if finding not in problems]
+    if problems:
+        raise NpuprofError(problems)
+    return found
+
+
+def _format_platform(context: Context) -> str:
+    return " ".join(filter(None, (context.cann, context.product)))
+
+
+def _build_cell_fields(cell: Cell) -> dict[str, Any]:
+    return {
+        "cann": cell.context.cann, "product": cell.context.product, "supported": not cell.errors,
+        "meant": cell.meant, "errors": len(cell.errors), "warnings": len(cell.warnings),
+        "codes": sorted({finding.code for finding in (*cell.errors, *cell.warnings)}),
+    }  # fmt: skip

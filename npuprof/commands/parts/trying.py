@@ -1,0 +1,115 @@
+"""What ``bisect`` and ``sweep`` have in common: presets as they are tried, the runs, the progress."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from npuprof import renderers
+from npuprof.commands.framework.verb import flag, number, option
+from npuprof.model import Finding, NpuprofError
+from npuprof.resolve.config import Config
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.store.spec import Workspace
+    from npuprof.trials.journal import Journal
+    from npuprof.trials.running import Setup
+
+JOBS = number("--jobs", "-j", metavar="N", text="Run so many at once.", least=1)
+DEVICES = option("--devices", metavar="LIST", text="One run at a time on each of these devices: 0-7, or 0,2,4.")
+TIMEOUT = option("--timeout", metavar="TIME", text="End a run, with all that it started, after so long: 90, 15m, 2h.")
+MAX_RUNS = number("--max-runs", metavar="N", text="Make no more runs than these; what is known is kept.", least=1)
+REPEAT = number(
+    "--repeat",
+    metavar="N",
+    text="For flaky commands: run each combination so often, and more where that leaves it in doubt.",
+    least=1,
+)
+FRESH = flag("--fresh", text="Forget what earlier runs of the same command gave.")
+
+
+def build_setup(asked: Any, metrics: dict[str, str], target: str) -> Setup:
+    """Return how runs are made. Raises NpuprofError for a value that cannot be understood, or no command."""
+    from npuprof.trials.running import CODE, Setup, parse_devices, parse_seconds
+
+    if not asked.command:
+        raise NpuprofError([Finding("NP914", "no command to run", "", f"write it after --: {asked.usage_hint.partition(': ')[2]}")])
+    devices = parse_devices(asked.devices) if asked.devices is not None else ()
+    jobs = asked.jobs or len(devices) or 1
+    if devices and jobs > len(devices):
+        what = f"-j {jobs} on {len(devices)} devices"
+        raise NpuprofError([Finding("NP902", what, "One run at a time is made on a device.", f"say -j {len(devices)}, or leave it out")])
+    if asked.to is not None and not any(CODE in word for word in asked.command):
+        what, why = f"--to {asked.to} without {CODE} in the command", f"{CODE} stands for the path of a file that is rendered for each run."
+        raise NpuprofError([Finding("NP914", what, why, f"write it as in -- python {CODE}, or leave --to out")])
+    timeout = parse_seconds(asked.timeout, "--timeout")
+    return Setup(tuple(asked.command), target, jobs, devices, timeout, asked.max_runs, metrics)
+
+
+def refuse_unfit_end(config: Config, setup: Setup, no_check: bool, trusting: bool, has_run: bool = False) -> tuple[str, ...]:
+    """Raise NpuprofError for a preset that ``run`` would not run, or that cannot be rendered; what has run is only remarked upon."""
+    from npuprof.checks import check_before_export
+
+    remarks: tuple[str, ...] = ()
+    if not no_check:
+        findings = [one for one in check_before_export(config) if one.code != "NP605"]
+        errors = [finding for finding in findings if finding.severity == "error"]
+        if errors and not has_run:
+            raise NpuprofError(findings)
+        remarks = tuple(f"{config.name}: {one.code} {one.message}; it has run so, and is tried so" for one in errors)
+    build_fit(setup, trusting)(config)
+    return remarks
+
+
+def build_fit(setup: Setup, trusting: bool = True) -> Callable[[Config], None]:
+    """Return what raises NpuprofError for a config that a run cannot be made with."""
+    from npuprof.renderers.environment import collect_env_variables
+    from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder
+
+    def fit(config: Config) -> None:
+        collect_env_variables(config, build_fact_finder(os.environ), sidecar_cache_folder(config), trusting)
+        if setup.needs_code:
+            renderers.load_target(setup.target).render(config)
+
+    return fit
+
+
+def resolve_end(workspace: Workspace, spec: str, mixins: Sequence[str], changes: Sequence[Any]) -> Config:
+    """Return what a spec names, resolved once: what is changed in its files later is no part of the runs. Raises NpuprofError."""
+    return workspace.resolve_spec(spec, mixins, changes)
+
+
+@contextmanager
+def tell_progress() -> Iterator[Callable[[str], None]]:
+    """Give a function that shows how far the runs are, on a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda text: None
+        return
+    from npuprof.report.terminal import progress_line
+
+    with progress_line() as tell:
+        yield tell
+
+
+def warn_of_newer_files(command: Sequence[str], journal: Journal) -> tuple[str, ...]:
+    """Return a remark for each file in a command that was another one when results were made that are kept."""
+    from npuprof.trials.running import identify_files
+
+    now = identify_files(command)
+    kept = [result.files for results in journal.results.values() for result in results]
+    told = []
+    for word, name in now.items():
+        other = sum(files.get(word, name) != name for files in kept)
+        if other:
+            told.append(f"{word} has changed since {other} of the {len(kept)} runs that are kept were made; --fresh forgets them")
+    return tuple(told)
+
+
+def format_command(command: Sequence[str]) -> str:
+    """Return a command in a line."""
+    return shlex.join(command)

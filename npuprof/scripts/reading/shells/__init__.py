@@ -1,0 +1,1 @@
+"""Text of shell scripts to commands and words, and which of them count."""

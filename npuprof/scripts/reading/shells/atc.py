@@ -1,0 +1,68 @@
+"""Flags of an ``atc`` command line: session options where they say what one can hold, flags of their own otherwise."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from npuprof import catalog
+from npuprof.catalog import Flag, Option
+from npuprof.document.keys import format_full_key
+from npuprof.scripts.reading.found import Branch, FoundSetting, take_here_out
+from npuprof.scripts.reading.shells.words import Word
+
+#: Stands for the value of an option that a text of a flag has no meaning for.
+_MISFIT = object()
+_TRUTHS = {"true": True, "false": False}
+
+
+def build_flag_setting(path: str, word: Word, name: str, value: Word | None, scope: str, branches: tuple[Branch, ...]) -> FoundSetting:
+    """Return one flag of a command line as a setting; ``written`` is its text."""
+    plain = name.removeprefix("--")
+    twin = catalog.options_by_spelling("atc").get(name)
+    flag = catalog.find_flag(plain)
+    option = catalog.find_option(twin) if twin and not (flag is not None and flag.required) else None  # else it belongs to the conversion
+    reason = "the flag has no value" if value is None else f"depends on {value.open_part}" if value.open_part else ""
+    text, relative = take_here_out(None if reason or value is None else value.text)
+    got = _read_as_option(option, flag, text) if option is not None and text is not None else None
+    if option is None or got is _MISFIT:
+        key, got = format_full_key("atc", plain), None if text is None else _read_as_flag(flag, text)
+    else:
+        key = option.name
+    kind = "" if reason else "str"
+    place = path, word.line, word.column
+    return FoundSetting(*place, "atc", key, name, None, got, reason, kind, branches, scope, written=text, relative=relative)
+
+
+def _read_as_option(option: Option, flag: Flag | None, text: str) -> Any:
+    """Return the value of an option that a flag's text stands for, ``_MISFIT`` where the option has none or the flag takes more."""
+    spelt = option.surface_values.get("atc")
+    if spelt is not None:
+        found = [value for value, written in spelt.items() if written == text]
+        if not found:
+            return _MISFIT
+        text = found[0]
+    if option.field == "b" or (option.field is None and option.kind == "bool"):
+        return _TRUTHS.get(text, _MISFIT)
+    if option.field == "i":
+        return _read_number(text, _MISFIT)
+    return _MISFIT if flag is not None and spelt is None and _takes_more(flag, option, text) else text
+
+
+def _takes_more(flag: Flag, option: Option, text: str) -> bool:
+    """Return whether a flag takes a text that its option does not."""
+    if option.choices:
+        known = text in option.choices or text in option.tolerated or text in option.choices_until
+    else:
+        known = not option.pattern or any(pattern and re.fullmatch(pattern, text) for pattern in (option.pattern, option.lax_pattern))
+    return not known and (text in flag.choices or bool(flag.pattern and re.fullmatch(flag.pattern, text)))
+
+
+def _read_as_flag(flag: Flag | None, text: str) -> Any:
+    if flag is not None and flag.kind == "bool":
+        return _TRUTHS.get(text, text)
+    return _read_number(text, text) if flag is not None and flag.kind == "int" else text
+
+
+def _read_number(text: str, otherwise: Any) -> Any:
+    return int(text) if re.fullmatch(r"[-+]?[0-9]{1,30}", text, re.ASCII) else otherwise

@@ -1,0 +1,176 @@
+"""Environment variables that a Python script sets for itself."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from npuprof import catalog
+from npuprof.document.keys import format_full_key
+from npuprof.scripts.reading.found import Branch
+from npuprof.scripts.reading.surfaces.inner_calls import iterate_inner_calls
+from npuprof.scripts.reading.surfaces.walk import Walk
+from npuprof.scripts.reading.values.literals import format_expression
+from npuprof.scripts.reading.values.loops import list_table_nodes
+from npuprof.scripts.reading.values.scopes import Scope
+
+HOT = ("environ", "putenv")
+
+#: Families of names that belong to Ascend, known to the catalogue or not.
+_ASCEND_NAMES = re.compile(r"^(?:ASCEND_|HCCL_|HCOMM_|ACLNN_|NPU_|GE_|TE_|CANN_|AOE_|SLOG_|RANK_)[A-Z0-9_]+$")
+_OURS = "NPUPROF_"
+#: Shorter names that are much alike may both be meant.
+_SHORTEST_WITH_SLIP = 11
+
+
+@cache
+def _variable_pattern() -> re.Pattern[bytes]:
+    return re.compile(
+        rb"\b(?:" + "|".join(map(re.escape, catalog_variables())).encode() + rb"|(?:ASCEND|HCCL|NPU|NPUPROF|GE|SLOG)_[A-Z0-9_]+)\b"
+    )
+
+
+@cache
+def catalog_variables() -> tuple[str, ...]:
+    """Return the variables the catalogue knows."""
+    return catalog.record_names("env")
+
+
+def mentions_variable(data: bytes) -> bool:
+    """Return whether a text names one of our variables."""
+    return _variable_pattern().search(data) is not None
+
+
+def is_ascend_variable(name: str) -> bool:
+    """Return whether a variable belongs to Ascend, or would but for a slip in its name."""
+    return catalog.find_variable(name) is not None or bool(_ASCEND_NAMES.match(name)) or has_slip(name)
+
+
+@cache
+def has_slip(name: str) -> bool:
+    """Return whether one letter makes a name out of that of a long variable; not its end, nor a number."""
+    if len(name) < _SHORTEST_WITH_SLIP or not name.isupper():
+        return False
+    slips = _list_slips()
+    near = {known for less in (name, *_iterate_shortened(name)) for known in slips.get(less, ())}
+    return any(not known.startswith(name) and (not name.startswith(known) or name[-1] == known[-1]) for known in near if known != name)
+
+
+@cache
+def _list_slips() -> dict[str, list[str]]:
+    """Return the names of long variables by what is left of them without one letter, and by themselves."""
+    known = (name for name in catalog_variables() if len(name) > _SHORTEST_WITH_SLIP)
+    found: dict[str, list[str]] = {}
+    for name in known:
+        if not name.startswith("TF_"):  # these have neighbours of their own
+            for less in (name, *_iterate_shortened(name)):
+                found.setdefault(less, []).append(name)
+    return found
+
+
+def _iterate_shortened(name: str) -> Iterator[str]:
+    """Yield a name without each of its letters."""
+    return (name[:at] + name[at + 1 :] for at, letter in enumerate(name) if letter.isalpha() or letter == "_")
+
+
+def find_variable_key(name: str) -> str | None:
+    """Return the key of what a variable sets, empty for one that says which preset an export is of, None for what is not Ascend's.
+
+    ``NPUPROF_<OPTION>`` is how an export carries a session option: it sets that option.
+    """
+    if (short := name.removeprefix(_OURS)) == name:
+        return format_full_key("env", name) if is_ascend_variable(name) else None
+    if short in catalog.OBEYED_VARIABLES:
+        return None
+    return "" if short in catalog.SAID_VARIABLES else _carried_options().get(short)
+
+
+@cache
+def _carried_options() -> dict[str, str]:
+    return {name.upper(): name for name in catalog.record_names()}
+
+
+def read_variable_text(key: str, text: str) -> tuple[Any, str]:
+    """Return what the text of a variable sets, and a reason where it sets nothing that could be told."""
+    option = catalog.find_option(key) if "." not in key else None
+    field = option.field if option else None
+    if field == "b":
+        known = {"1": True, "true": True, "0": False, "false": False}.get(text.lower())
+        return known, "" if known is not None else f"{text!r} is no switch: write 1 or 0"
+    if field == "i":
+        number = int(text) if re.fullmatch(r"[-+]?[0-9]{1,30}", text, re.ASCII) else None
+        return number, "" if number is not None else f"{text!r} is no whole number"
+    return text, ""
+
+
+def is_of_ascend_family(name: str) -> bool:
+    """Return whether the name of a variable by itself tells that it is Ascend's."""
+    return bool(_ASCEND_NAMES.match(name)) and not name.startswith("RANK_")
+
+
+def handle_statement(walk: Walk, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, branches: tuple[Branch, ...]) -> None:
+    """Read one statement."""
+    if isinstance(statement, ast.Assign):
+        for target in statement.targets:
+            for inner, value in _pair_targets(target, statement.value):
+                if isinstance(inner, ast.Subscript) and _is_environ(inner.value):
+                    _report_variable(walk, inner, inner.slice, value, scope, branches)
+    elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        _handle_call(walk, statement.value, scope, branches)
+    for inner_call in iterate_inner_calls(walk, statement, expressions, scope, branches):
+        _handle_call(walk, inner_call.call, inner_call.scope, inner_call.branches, inner_call.reason)
+
+
+def _pair_targets(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Yield the targets of an assignment with what each is given."""
+    if not isinstance(target, (ast.Tuple, ast.List)):
+        yield target, value
+    elif isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts):
+        yield from zip(target.elts, value.elts, strict=True)
+    else:
+        yield from ((inner, value) for inner in target.elts)
+
+
+def _handle_call(walk: Walk, call: ast.Call, scope: Scope, branches: tuple[Branch, ...], reason: str = "") -> None:
+    """Read a call that sets variables; for a ``reason`` it may set nothing."""
+    function = call.func
+    if not isinstance(function, ast.Attribute):
+        return
+    single = function.attr in ("setdefault", "__setitem__") and _is_environ(function.value)
+    if (single or function.attr == "putenv") and len(call.args) == 2:
+        _report_variable(walk, call, call.args[0], call.args[1], scope, branches, reason)
+    elif function.attr == "update" and _is_environ(function.value):
+        for keyword in call.keywords:
+            if keyword.arg:
+                _report_variable(walk, keyword.value, ast.Constant(keyword.arg), keyword.value, scope, branches, reason)
+        pairs, where = list_table_nodes(call.args[0], "items", scope) if call.args else ([], scope)
+        for pair in pairs:
+            if isinstance(pair, ast.Tuple):
+                _report_variable(walk, pair, pair.elts[0], pair.elts[1], where, branches, reason)
+
+
+def _is_environ(node: ast.expr) -> bool:
+    return format_expression(node) in ("os.environ", "environ")
+
+
+def _report_variable(
+    walk: Walk, node: ast.AST, name: ast.expr, value: ast.expr, scope: Scope, branches: tuple[Branch, ...], doubt: str = ""
+) -> None:
+    written, reason, _ = walk.evaluate_expression(name, scope)
+    key = find_variable_key(written) if not reason and isinstance(written, str) else None
+    if key is None:
+        return
+    got, reason, default = walk.evaluate_expression(value, scope)
+    reason = doubt or reason
+    kind = "" if reason else type(got).__name__
+    if not reason and not isinstance(got, str):
+        got, reason = None, f"os.environ takes text, not {format_expression(value)}"
+    if not reason:
+        got, reason = read_variable_text(key, got)
+    walk.add_setting(
+        node, "env", key, written, value=got if not reason else None, reason=reason, kind=kind,
+        branches=branches, scope="<process>:os.environ", default=read_variable_text(key, default)[0] if isinstance(default, str) else None,
+    )  # fmt: skip

@@ -1,0 +1,77 @@
+"""Which function of the tree a call enters: one of a module, the method of a class or of an object, or what makes an object of a class."""
+
+from __future__ import annotations
+
+import ast
+from typing import NamedTuple
+
+from npuprof.scripts.reading.modules import Module
+from npuprof.scripts.reading.values.lineages import find_class, find_class_of_method, find_made, get_first_parameter, list_class_line
+from npuprof.scripts.reading.values.scopes import Function, Scope
+from npuprof.scripts.reading.values.terms import name_callee
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.scripts.reading.values.arguments import Given
+
+
+class Entered(NamedTuple):
+    """A function that a call enters: the scope that it stands in, the call as its parameters see it, the object it is called of."""
+
+    function: Function
+    scope: Scope
+    call: ast.Call
+    owner: Given | None = None
+    module: Module | None = None
+
+
+def find_function(call: ast.Call, scope: Scope) -> Entered | None:
+    """Return the function of a module that a call enters, None for others."""
+    found = scope.resolve(call.func)
+    function = found[1][0].node if found and len(found[1]) == 1 else None
+    if found is None or not isinstance(function, Function) or not isinstance(found[0].node, ast.Module):
+        return None
+    return Entered(function, found[0], call)
+
+
+def find_method(call: ast.Call, statement: ast.stmt, scope: Scope) -> Entered | None:
+    """Return the function of a class that a call enters: ``__init__`` where it makes an object, else the method it names."""
+    if cls := find_class(call.func, scope):
+        making = ast.copy_location(ast.Attribute(call.func, "__init__", ast.Load()), call)
+        return _enter(list_class_line(cls), making, call, scope, _find_target(call, statement))
+    method = call.func
+    if not isinstance(method, ast.Attribute):
+        return None
+    of = method.value
+    if isinstance(of, ast.Call) and name_callee(of) == "super":
+        around = find_class_of_method(scope)
+        owner = ast.copy_location(ast.Name(get_first_parameter(scope.node), ast.Load()), of)  # type: ignore[arg-type]
+        return _enter(list_class_line(around)[1:], method, call, scope, owner) if around is not None else None
+    if cls := find_class(of, scope):
+        return _enter(list_class_line(cls), method, call, scope, None)
+    made = find_made(of, scope)
+    return _enter(list_class_line(made.cls), method, call, scope, of) if made is not None else None
+
+
+def _enter(line: list[Scope], method: ast.Attribute, call: ast.Call, where: Scope, owner: ast.expr | None) -> Entered | None:
+    """Return the first function of a line of classes that has the name of a method."""
+    for cls in line:
+        function = next((one for one in cls.node.body if isinstance(one, Function) and one.name == method.attr), None)
+        if function is None:
+            continue
+        marks = {one.id if isinstance(one, ast.Name) else "" for one in function.decorator_list}
+        if not marks <= {"staticmethod", "classmethod"}:
+            return None
+        given = call.args
+        if owner is None and not marks and given and not isinstance(given[0], ast.Starred):  # Base.method(self, ...)
+            owner, given = given[0], given[1:]
+        called = ast.copy_location(ast.Call(method, given, call.keywords), call)
+        return Entered(function, cls, called, (owner, where) if owner is not None and not marks else None)
+    return None
+
+
+def _find_target(call: ast.Call, statement: ast.stmt) -> ast.expr:
+    """Return what the object that a call makes is called from then on, the call itself where it gets no name."""
+    plain = isinstance(statement, ast.Assign) and statement.value is call and len(statement.targets) == 1
+    target = statement.targets[0] if plain and isinstance(statement, ast.Assign) else call
+    return target if isinstance(target, (ast.Name, ast.Attribute)) else call

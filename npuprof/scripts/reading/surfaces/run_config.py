@@ -1,0 +1,215 @@
+"""``NPURunConfig(...)`` and the configuration objects it takes."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from npuprof import catalog
+from npuprof.document.keys import format_full_key
+from npuprof.model import Record
+from npuprof.scripts.reading.found import UNSET, Branch
+from npuprof.scripts.reading.surfaces.made_classes import expand_partial, find_super_class
+from npuprof.scripts.reading.surfaces.nested import NestedConfig, note_named_config, note_taken_configs
+from npuprof.scripts.reading.surfaces.walk import Walk
+from npuprof.scripts.reading.values.classes import CLASSES, find_named_class, list_class_arguments, list_object_arguments
+from npuprof.scripts.reading.values.literals import format_expression
+from npuprof.scripts.reading.values.loops import list_written_pairs
+from npuprof.scripts.reading.values.plain_values import make_plain
+from npuprof.scripts.reading.values.scopes import Scope
+
+HOT = tuple(CLASSES)
+
+
+class GivenCall(Record):
+    """A call that makes an object of one of the classes: what it is given by name or position.
+
+    ``excess`` counts what has no place, ``twice`` names what is given both ways; ``open`` is a call whose arguments a star hides.
+    """
+
+    line: int
+    column: int
+    name: str
+    given: tuple[str, ...]
+    excess: int
+    twice: tuple[str, ...]
+    open: bool
+
+
+class GivenObject(Record):
+    """What an argument is given that takes an object: one of a class of ours (``made``), or something written out (``text``).
+
+    ``names`` are the keys of a table, ``owner`` is the class that is given it. Of what cannot be known only the place is kept.
+    """
+
+    line: int
+    column: int
+    argument: str
+    made: str
+    text: str
+    names: tuple[str, ...] = ()
+    owner: str = ""
+
+
+def handle_statement(walk: Walk, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, branches: tuple[Branch, ...]) -> None:
+    """Read the calls of one statement."""
+    if not walk.mentions("npu"):
+        return  # these are common names
+    for expression in expressions:
+        if not isinstance(expression, (ast.Constant, ast.Name)) and walk.is_hot(expression):
+            for node in ast.walk(expression):
+                if not isinstance(node, ast.Call):
+                    continue
+                if cls := _find_config_class(node, scope):
+                    _report_config_call(walk, statement, node, cls, scope, branches)
+                elif merged := expand_partial(walk, statement, node, scope):
+                    _report_config_call(walk, statement, merged, _find_config_class(merged, scope), scope, branches)
+
+
+def _find_config_class(call: ast.Call, scope: Scope) -> str:
+    """Return the name of the class a call makes an object of, where it is the adapter's own."""
+    return find_named_class(call.func, scope) or find_super_class(call, scope)
+
+
+def _report_config_call(walk: Walk, statement: ast.stmt, call: ast.Call, cls: str, scope: Scope, branches: tuple[Branch, ...]) -> None:
+    owner = f"{scope.name or '<module>'}:{cls}@{call.lineno}:{call.col_offset}"
+    if cls == "NPURunConfig":
+        walk.new_site(scope, f"NPURunConfig@{call.lineno}", "run_config", call, branches)
+        owner = f"{scope.name or '<module>'}:NPURunConfig@{call.lineno}@{call.lineno}"
+        note_taken_configs(walk, call, owner, scope)
+        note_named_config(walk, statement, call, owner, scope)
+    else:
+        walk.add_fact("nested", NestedConfig(owner, call.lineno, call.col_offset, cls, scope.file, scope.label))
+    order = CLASSES[cls].positional
+    _note_call(walk, call, cls)
+    given: list[tuple[str, ast.expr, ast.AST]] = []
+    for number, value in enumerate(call.args):
+        if isinstance(value, ast.Starred) or number >= len(order):
+            walk.add_setting(value, "run_config", "", "", reason="given by position", branches=branches, scope=owner)
+        else:
+            given.append((order[number], value, value))
+    for keyword in call.keywords:
+        if keyword.arg is not None:
+            given.append((keyword.arg, keyword.value, keyword))
+            continue
+        if _is_rendered_more(walk, keyword.value, scope):
+            continue
+        names, where = list_written_pairs(keyword.value, scope)
+        if names is None:
+            walk.note_dependence(keyword.value, scope)
+            reason = f"depends on **{format_expression(keyword.value)}"
+            walk.add_setting(keyword.value, "run_config", "", "", reason=reason, branches=branches, scope=owner)
+        for key, item in names or ():
+            text, reason, _ = walk.evaluate_expression(key, where)
+            if not reason:
+                place = item if where.file == scope.file else keyword.value  # the places of a walk are those of one file
+                _report_argument(walk, place, cls, str(text), item, where, branches, owner)
+    for name, value, at in given:
+        _report_argument(walk, at, cls, name, value, scope, branches, owner)
+
+
+def _is_rendered_more(walk: Walk, node: ast.expr, scope: Scope) -> bool:
+    """Return whether a node is the ``**more`` of a function that npuprof rendered, which sets nothing by itself."""
+    function = scope.node
+    named = isinstance(node, ast.Name) and node.id == "more" and isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
+    if not named or not walk.mentions("npuprof") or walk.find_calls(function.name):  # type: ignore[union-attr]
+        return False
+    kwarg = function.args.kwarg  # type: ignore[union-attr]
+    return kwarg is not None and kwarg.arg == "more"
+
+
+def _report_argument(
+    walk: Walk, place: ast.AST, cls: str, name: str, value: ast.expr, scope: Scope, branches: tuple[Branch, ...], owner: str
+) -> None:
+    if name in list_object_arguments():
+        taken = name in list_class_arguments(cls) or name in CLASSES[cls].formerly
+        _note_given_object(walk, place, cls, name, value, scope)
+        if not taken or not isinstance(value, (ast.Constant, ast.Dict, ast.List)) or name == "session_config":
+            return
+        if isinstance(value, ast.Constant) and value.value is None:
+            return
+    prefix = CLASSES[cls].argument
+    dotted = f"{prefix}.{name}" if prefix else name
+    option = catalog.options_by_spelling("run_config").get(dotted)
+    own = name in CLASSES[cls].formerly or (name in list_object_arguments() and not catalog.find_argument(name))
+    key = option or (dotted if prefix or own else format_full_key("estimator", name))
+    got, reason, default = walk.evaluate_expression(value, scope)
+    kind, written = ("", None) if reason else (type(got).__name__, got)
+    if not reason and got is None:
+        reason = UNSET
+    if not reason:
+        got, reason = _read_argument_value(CLASSES[cls], name, option, got)
+    if default is not None:
+        default = convert_option_value(option, default)[0]
+    walk.add_setting(
+        place, "run_config", key, name, value=got if not reason else None, reason=reason, kind=kind, written=written,
+        branches=branches, scope=owner, default=default, field=None, made=cls,
+    )  # fmt: skip
+
+
+def _note_call(walk: Walk, call: ast.Call, cls: str) -> None:
+    """Take note of what a call is given, for who looks whether it fits the class."""
+    if walk.dead:
+        return
+    order = CLASSES[cls].positional
+    placed = [arg for arg in call.args if not isinstance(arg, ast.Starred)]
+    stars = len(placed) < len(call.args) or any(keyword.arg is None for keyword in call.keywords)
+    by_name = [keyword.arg for keyword in call.keywords if keyword.arg]
+    by_place = order[: len(placed)] if len(placed) == len(call.args) else ()
+    column = walk.script.column(call.lineno, call.col_offset)
+    twice = tuple(name for name in by_name if name in by_place)
+    walk.add_fact(
+        "calls", GivenCall(call.lineno, column, cls, (*by_place, *by_name), max(0, len(placed) - len(order)), twice, stars)
+    )  # fmt: skip
+
+
+def _note_given_object(walk: Walk, place: ast.AST, cls: str, name: str, value: ast.expr, scope: Scope) -> None:
+    """Take note of what an argument is given that takes an object."""
+    made, text, names = _describe_given_object(walk, value, scope)
+    if not walk.dead:
+        line = place.lineno  # type: ignore[attr-defined]
+        column = walk.script.column(line, place.col_offset)  # type: ignore[attr-defined]
+        walk.add_fact("objects", GivenObject(line, column, name, made, text, names, cls))
+
+
+def _describe_given_object(walk: Walk, value: ast.expr, scope: Scope) -> tuple[str, str, tuple[str, ...]]:
+    """Return the class of an object, or the text of what is none, and the keys of a table; nothing where that is not certain."""
+    if isinstance(value, ast.Name) and (bound := scope.resolve_name(value.id)):
+        if len(bound[1]) != 1 or bound[1][0].kind != "assign" or bound[1][0].name in bound[0].rebound:
+            return "", "", ()
+        value, scope = bound[1][0].node, bound[0]  # type: ignore[assignment]
+    made = find_named_class(value.func, scope) if isinstance(value, ast.Call) else ""
+    text = ""
+    names: tuple[str, ...] = ()
+    got, reason, _ = walk.evaluate_expression(value, scope)
+    if not reason and isinstance(got, (str, bytes, bool, int, float)):
+        text = format_expression(value)
+    elif isinstance(value, (ast.Dict, ast.List, ast.Tuple, ast.Set)):
+        text = f"a {type(value).__name__.lower()}"
+        keys = value.keys if isinstance(value, ast.Dict) else ()
+        names = tuple(key.value for key in keys if isinstance(key, ast.Constant) and isinstance(key.value, str))
+    return made, text, names
+
+
+def _read_argument_value(made: catalog.ConfigClass, name: str, option: str | None, value: Any) -> tuple[Any, str]:
+    """Return what an argument holds in the end, where the class or RunConfig is not strict about numbers and texts."""
+    if name in made.as_text and isinstance(value, int):
+        return str(value), ""
+    argument = catalog.find_argument(name) if option is None and not made.argument else None
+    number = argument is not None and argument.kind == "int" and isinstance(value, (bool, float))
+    if number and (isinstance(value, bool) or (value.is_integer() and not argument.whole)):  # type: ignore[union-attr]
+        return int(value), ""
+    return convert_option_value(option, value)
+
+
+def convert_option_value(option: str | None, value: Any) -> tuple[Any, str]:
+    """Return a Python value as the option stores it, and the reason where it cannot."""
+    record = catalog.find_option(option) if option else None
+    value, reason = make_plain(value)
+    if reason or record is None:
+        return value, reason
+    if record.field == "i" and isinstance(value, bool):
+        return int(value), ""
+    if (record.field or record.kind) in ("b", "bool") and type(value) is int:
+        return bool(value), ""
+    return value, ""

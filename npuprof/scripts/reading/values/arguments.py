@@ -1,0 +1,75 @@
+"""What the parameters of a function stand for in one call of it."""
+
+from __future__ import annotations
+
+import ast
+
+from npuprof.scripts.reading.values.loops import list_written_pairs
+from npuprof.scripts.reading.values.scopes import Function, Scope
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    #: An expression, and the scope to read it in.
+    Given = tuple[ast.expr, Scope]
+
+
+def collect_parameter_defaults(function: Function) -> dict[str, ast.expr]:
+    """Return the defaults of parameters, by their names."""
+    given = function.args
+    positional = [*given.posonlyargs, *given.args]
+    found = {arg.arg: value for arg, value in zip(positional[len(positional) - len(given.defaults) :], given.defaults, strict=True)}
+    return found | {arg.arg: value for arg, value in zip(given.kwonlyargs, given.kw_defaults, strict=True) if value is not None}
+
+
+def bind_call_arguments(function: Function, inside: Scope, call: ast.Call, where: Scope) -> dict[str, Given] | None:
+    """Return what each parameter of a function is given by a call, with the scope to read it in; None where stars hide it.
+
+    What ``**more`` takes is a table, as if it were written out.
+    """
+    names = [arg.arg for arg in (*function.args.posonlyargs, *function.args.args)]
+    if names and names[0] in ("self", "cls") and isinstance(call.func, ast.Attribute):
+        names = names[1:]
+    named = _list_named(call, where)
+    if named is None or any(isinstance(arg, ast.Starred) for arg in call.args):
+        return None
+    outer = inside.outer or inside
+    bound: dict[str, Given] = {name: (value, outer) for name, value in collect_parameter_defaults(function).items()}
+    bound |= {name: (value, where) for name, value in zip(names, call.args, strict=False)}
+    bound |= named
+    if function.args.kwarg is not None:
+        table = _build_table(call, {name: given for name, given in named.items() if not _is_parameter(function, name)}, where)
+        if table is None:
+            return None
+        bound[function.args.kwarg.arg] = table
+    return {name: given for name, given in bound.items() if inside.list_binding_kinds(name) == {"parameter"}}
+
+
+def _list_named(call: ast.Call, where: Scope) -> dict[str, Given] | None:
+    """Return what a call gives by name, from tables behind two stars too; None where one of these is not written out."""
+    found: dict[str, Given] = {}
+    for keyword in call.keywords:
+        if keyword.arg is not None:
+            found[keyword.arg] = (keyword.value, where)
+            continue
+        pairs, home = list_written_pairs(keyword.value, where)
+        for name, value in pairs or ():
+            if not isinstance(name, ast.Constant) or not isinstance(name.value, str):
+                return None
+            found[name.value] = (value, home)
+        if pairs is None:
+            return None
+    return found
+
+
+def _is_parameter(function: Function, name: str) -> bool:
+    return any(arg.arg == name for arg in (*function.args.args, *function.args.kwonlyargs))
+
+
+def _build_table(call: ast.Call, given: dict[str, Given], where: Scope) -> Given | None:
+    """Return a table of what is given by name, None where its values are to be read in several scopes."""
+    homes = {id(home): home for _, home in given.values()}
+    if len(homes) > 1:
+        return None
+    keys: list[ast.expr | None] = [ast.copy_location(ast.Constant(name), value) for name, (value, _) in given.items()]
+    table = ast.copy_location(ast.Dict(keys, [value for value, _ in given.values()]), call)
+    return table, next(iter(homes.values()), where)

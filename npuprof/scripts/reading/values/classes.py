@@ -1,0 +1,80 @@
+"""The classes of the adapter whose objects hold settings: what each takes, and which of them a script means."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+
+from npuprof import catalog
+from npuprof.scripts.reading.values.scopes import MOST_BINDINGS, Scope
+from npuprof.scripts.reading.values.terms import write_source
+
+CLASSES = catalog.load_config_classes()
+_NAMES = tuple(CLASSES)
+_SECOND_NAME = re.compile(
+    rf"\b(?:{'|'.join(_NAMES)})\s+as\s+([A-Za-z_]\w*)|^[ \t]*([A-Za-z_]\w*)[ \t]*=[ \t]*(?:\w+\.)*(?:{'|'.join(_NAMES)})[ \t]*(?:#.*)?$"
+    rf"|^[ \t]*([A-Za-z_]\w*)[ \t]*=[ \t]*(?:\w+\.)*partial\(\s*(?:\w+\.)*(?:{'|'.join(_NAMES)})\b",
+    re.MULTILINE,
+)
+_HEIR = re.compile(rf"^[ \t]*class[ \t]+([A-Za-z_]\w*)\((?:\w+\.)*(?:{'|'.join(_NAMES)})\b", re.MULTILINE)
+
+
+@cache
+def list_object_arguments() -> frozenset[str]:
+    """Return the arguments that a preset cannot hold: they take an object that the script makes."""
+    made = {one.taken_as for one in CLASSES.values() if one.argument}
+    plain = {name for name in catalog.record_names("estimator") if (record := catalog.find_argument(name)) and record.kind == "object"}
+    return frozenset({*made, *plain, "train_distribute", "eval_distribute"})
+
+
+@cache
+def list_class_arguments(cls: str) -> tuple[str, ...]:
+    """Return the names of the arguments a class takes, in the order of its signature."""
+    made = CLASSES[cls]
+    spelled = catalog.options_by_spelling("run_config")
+    if not made.argument:
+        inner = [*(name for name in spelled if "." not in name), *catalog.record_names("estimator")]
+    elif made.until:
+        inner = []
+    else:
+        inner = [name.removeprefix(f"{made.argument}.") for name in spelled if name.startswith(f"{made.argument}.")]
+    return tuple(dict.fromkeys((*made.positional, *(name for name in inner if "." not in name))))
+
+
+def find_class_names(text: str) -> list[str]:
+    """Return the second names that a text gives to the classes."""
+    if "npu" not in text or not any(word in text for word in _NAMES):
+        return []
+    heirs = _HEIR.findall(text)
+    return sorted({*(name for names in _SECOND_NAME.findall(text) for name in names if name), *heirs, *(["super"] if heirs else [])})
+
+
+def is_plain_heir(node: ast.ClassDef) -> bool:
+    """Return whether objects of a class are made as those of its one base are."""
+    own = any(isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef)) and one.name in ("__init__", "__new__") for one in node.body)
+    return len(node.bases) == 1 and not own and not node.decorator_list and not node.keywords
+
+
+def find_named_class(function: ast.expr, scope: Scope, depth: int = 0) -> str:
+    """Return the class that an expression names, by its own name or another that it is given in the script."""
+    name = function.id if isinstance(function, ast.Name) else function.attr if isinstance(function, ast.Attribute) else ""
+    if name not in CLASSES:
+        found = scope.resolve_name(name) if isinstance(function, ast.Name) and depth < 3 else None
+        node = found[1][0].node if found and len(found[1]) == 1 else None
+        if isinstance(node, ast.ImportFrom):
+            name = found[1][0].name if found else name
+            known = [one.name for one in node.names if (one.asname or one.name) == name and one.name in CLASSES]
+            return known[0] if known and "npu" in write_source(node).lower() else ""
+        if isinstance(node, ast.ClassDef) and found and is_plain_heir(node):
+            return find_named_class(node.bases[0], found[0], depth + 1)
+        return find_named_class(node, found[0], depth + 1) if found and isinstance(node, (ast.Name, ast.Attribute)) else ""
+    owner: ast.expr = function
+    while isinstance(owner, ast.Attribute):
+        owner = owner.value
+    if isinstance(owner, ast.Name) and (found := scope.resolve_name(owner.id)):
+        for binding in found[1][:MOST_BINDINGS]:
+            node = binding.node
+            if not isinstance(node, (ast.Import, ast.ImportFrom)) or "npu" not in write_source(node).lower():
+                return ""
+    return name

@@ -1,0 +1,103 @@
+"""What the command line gives if nobody says otherwise: the defaults of the flags that a file declares."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from npuprof.scripts.reading.values.calls import find_all_calls
+from npuprof.scripts.reading.values.literals import Unknown, fold_expression
+from npuprof.scripts.reading.values.scopes import Scope
+from npuprof.scripts.reading.values.terms import name_callee
+
+#: How what a command line was parsed into is called, unless an assignment says so: whole names, and their ends.
+_PARSED = frozenset(("FLAGS", "flags", "opt", "opts", "parsed", "hparams"))
+_PARSED_ENDS = ("args", "arg", "flags", "params")
+
+
+def collect_flag_defaults(tree: ast.Module) -> dict[str, Any]:
+    """Return the defaults of the command-line flags that argparse and absl calls of this file declare, as the flags hold them."""
+    found: dict[str, Any] = {}
+    twice: set[str] = set()
+    later: dict[str, Any] = {}
+    for call, scope in find_all_calls(Scope(tree)):
+        name = name_callee(call)
+        if name == "set_defaults":  # takes the place of what add_argument says, wherever it stands
+            later |= {keyword.arg: _fold_or_none(keyword.value, scope) for keyword in call.keywords if keyword.arg}
+            continue
+        if name == "add_argument":
+            flag, default = _parse_add_argument(call)
+        elif name.startswith("DEFINE_"):
+            named = {keyword.arg: keyword.value for keyword in call.keywords}
+            first = call.args[0] if call.args else named.get("name") or named.get("flag_name")
+            flag = first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
+            default = call.args[1] if len(call.args) > 1 else named.get("default") or named.get("default_value")
+        else:
+            continue
+        if not flag or default is None:
+            continue
+        try:
+            value = fold_expression(default, scope)
+        except Unknown:
+            continue
+        value = _convert_default(call, name, value)
+        if flag in found and (found[flag] != value or type(found[flag]) is not type(value)):
+            twice.add(flag)
+        found[flag] = value
+    changed = _find_changed_flags(tree)
+    return {flag: value for flag, value in {**found, **later}.items() if flag not in twice and flag not in changed}
+
+
+def _find_changed_flags(tree: ast.Module) -> set[str]:
+    """Return the flags that the file gives other values after they were parsed: what they are then is not their default."""
+    parsed = {
+        target.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and "parse" in name_callee(node.value)
+        for target in (*node.targets, *(one for target in node.targets if isinstance(target, ast.Tuple) for one in target.elts))
+        if isinstance(target, ast.Name)
+    }
+
+    def is_parsed(node: ast.expr) -> bool:
+        name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+        return name in parsed or name in _PARSED or name.lower().endswith(_PARSED_ENDS)
+
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load) and is_parsed(node.value):
+            found.add(node.attr)
+        elif isinstance(node, ast.Call) and name_callee(node) in ("setattr", "set_default", "__setattr__"):
+            found |= {arg.value for arg in node.args[:2] if isinstance(arg, ast.Constant) and isinstance(arg.value, str)}
+    return found
+
+
+def _convert_default(call: ast.Call, name: str, value: Any) -> Any:
+    """Return a default that is text as the flag holds it: both argparse and absl read that as if it came from the command line."""
+    wanted = next((keyword.value for keyword in call.keywords if keyword.arg == "type"), None) if name == "add_argument" else None
+    kind = wanted.id if isinstance(wanted, ast.Name) else {"DEFINE_integer": "int", "DEFINE_float": "float"}.get(name, "")
+    if kind not in ("int", "float"):
+        return value if wanted is None or kind in ("str", "bool") or not isinstance(value, str) else None
+    try:
+        return (int if kind == "int" else float)(value) if isinstance(value, str) else value
+    except ValueError:
+        return None
+
+
+def _parse_add_argument(call: ast.Call) -> tuple[str, ast.expr | None]:
+    named = {keyword.arg: keyword.value for keyword in call.keywords}
+    words = [arg.value for arg in call.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]
+    long = next((word for word in words if word.startswith("--")), words[0] if words else "")
+    dest = named.get("dest")
+    flag = str(dest.value) if isinstance(dest, ast.Constant) else long.lstrip("-").replace("-", "_")
+    default = named.get("default")
+    action = named.get("action")
+    if default is None and isinstance(action, ast.Constant) and action.value in ("store_true", "store_false"):
+        default = ast.Constant(action.value == "store_false")
+    return flag, default
+
+
+def _fold_or_none(node: ast.expr, scope: Scope) -> Any:
+    try:
+        return fold_expression(node, scope)
+    except Unknown:
+        return None

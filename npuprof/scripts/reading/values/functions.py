@@ -1,0 +1,204 @@
+"""Calls to the values they always give: conversions, builtins, methods of texts, and a few functions of the library."""
+
+from __future__ import annotations
+
+import ast
+import posixpath
+from collections.abc import Callable
+from typing import Any
+
+from npuprof.scripts.reading.found import HERE
+from npuprof.scripts.reading.values.scopes import Scope
+from npuprof.scripts.reading.values.terms import Unknown, format_expression, name_callee, refuse_wide_format
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    Fold = Callable[[ast.expr], Any]
+
+TYPES: dict[str, type] = {"str": str, "int": int, "float": float, "bool": bool, "bytes": bytes, "list": list, "dict": dict, "tuple": tuple}
+METHODS = {"strip", "lstrip", "rstrip", "lower", "upper", "title", "replace", "join", "split", "format", "encode", "decode", "zfill"}
+_CONVERSIONS = {"as_bytes", "to_bytes", "as_str_any", "as_text", "as_str", "ensure_binary", "ensure_str"}
+
+
+def fold_known_call(node: ast.Call, scope: Scope, fold: Fold) -> Any:
+    """Return what a call always gives; ``fold`` folds an expression of the same scope. Raises Unknown."""
+    function = node.func
+    name = name_callee(node)
+    if any(isinstance(arg, ast.Starred) for arg in node.args):
+        raise Unknown(f"depends on {format_expression(node)}")
+    if name in ("getenv",) or (
+        name == "get" and isinstance(function, ast.Attribute) and format_expression(function.value).endswith("environ")
+    ):
+        raise Unknown(f"depends on the environment ({format_expression(node)})")
+    if isinstance(function, ast.Name) and scope.resolve_name(name) is None:
+        return _fold_builtin_call(name, node, scope, fold)
+    if len(node.args) == 1 and not node.keywords and _is_text_conversion(function, name, scope):
+        value = fold(node.args[0])
+        if not isinstance(value, (str, bytes)):
+            raise Unknown(f"{format_expression(node)} raises TypeError")
+        if "byte" in name or name in ("b", "ensure_binary"):
+            return value.encode() if isinstance(value, str) else value
+        return value.decode() if isinstance(value, bytes) else value
+    if (whole := _resolve_function_name(function, scope)) in _LIBRARY:
+        return _fold_library_call(whole, node, scope, fold)
+    if isinstance(function, ast.Attribute) and node.args and _is_own_type(function.value, scope):  # str.encode("a")
+        method = ast.copy_location(ast.Attribute(node.args[0], function.attr, ast.Load()), function)
+        return fold(ast.copy_location(ast.Call(method, node.args[1:], node.keywords), node))
+    if isinstance(function, ast.Attribute):
+        return _fold_method_call(function, node, scope, fold)
+    raise Unknown(f"depends on the result of {format_expression(node)}")
+
+
+def _is_own_type(node: ast.expr, scope: Scope) -> bool:
+    return isinstance(node, ast.Name) and node.id in ("str", "bytes") and scope.resolve_name(node.id) is None
+
+
+def _is_text_conversion(function: ast.expr, name: str, scope: Scope) -> bool:
+    """Return whether a call is one of the known conversions between texts and bytes, and not a function of the script."""
+    if isinstance(function, ast.Attribute):
+        return name in _CONVERSIONS or format_expression(function) == "six.b"
+    found = scope.resolve_name(name)
+    return name in _CONVERSIONS and bool(found) and all(binding.kind == "import" for binding in found[1])  # type: ignore[index]
+
+
+def _resolve_function_name(function: ast.expr, scope: Scope) -> str:
+    """Return the dotted name of a function of a module, whatever name the script imports it under; empty for others."""
+    parts: list[str] = []
+    while isinstance(function, ast.Attribute):
+        parts.append(function.attr)
+        function = function.value
+    if not isinstance(function, ast.Name):
+        return ""
+    found = scope.resolve_name(function.id)
+    if found is None:
+        return ".".join([function.id, *reversed(parts)])
+    first = ""
+    for binding in found[1]:
+        node = binding.node
+        if not isinstance(node, (ast.Import, ast.ImportFrom)):
+            return ""
+        module = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+        for alias in node.names:
+            if alias.asname == function.id or (not alias.asname and alias.name.partition(".")[0] == function.id):
+                first = f"{module}{alias.name}" if alias.asname or module else function.id
+    return ".".join([first, *reversed(parts)]).replace("posixpath.", "os.path.")
+
+
+def _fold_builtin_call(name: str, node: ast.Call, scope: Scope, fold: Fold) -> Any:
+    """Return what a call of a built-in function always gives. Raises Unknown."""
+    for fold_call in (_fold_inspection, _fold_calculation, _fold_bytes, _fold_conversion):
+        found = fold_call(name, node, fold)
+        if found is not _NOT_KNOWN:
+            return found
+    raise Unknown(f"depends on the result of {format_expression(node)}")
+
+
+#: What a function gives that knows nothing of a call; None is a value like any other.
+_NOT_KNOWN: Any = object()
+_CALCULATIONS: dict[str, Callable[..., Any]] = {
+    "len": len, "min": min, "max": max, "abs": abs, "round": round, "sum": sum, "repr": repr, "sorted": sorted,
+    "range": lambda *bounds: list(range(*bounds)),
+}  # fmt: skip
+_TYPE_CALLS = ("str", "unicode", "int", "float", "bool", "list", "tuple")
+
+
+def _fold_inspection(name: str, node: ast.Call, fold: Fold) -> Any:
+    given = node.args
+    if name == "dict" and not given:
+        return {keyword.arg: fold(keyword.value) for keyword in node.keywords if keyword.arg}
+    if name == "isinstance" and len(given) == 2:
+        kinds = given[1].elts if isinstance(given[1], ast.Tuple) else [given[1]]
+        types = tuple(TYPES[kind.id] for kind in kinds if isinstance(kind, ast.Name) and kind.id in TYPES)
+        if len(types) == len(kinds):
+            return isinstance(fold(given[0]), types)
+    if name == "type" and len(given) == 1:
+        return type(fold(given[0]))
+    if name == "getattr" and len(given) == 2 and isinstance(given[1], ast.Constant) and str(given[1].value).isidentifier():
+        return fold(ast.copy_location(ast.Attribute(given[0], str(given[1].value), ast.Load()), node))
+    return _NOT_KNOWN
+
+
+def _fold_calculation(name: str, node: ast.Call, fold: Fold) -> Any:
+    if name not in _CALCULATIONS or not node.args or node.keywords:
+        return _NOT_KNOWN
+    values = [fold(arg) for arg in node.args]
+    if name == "range" and any(abs(value) > 1000 for value in values):
+        raise Unknown("the value is too large")
+    return _CALCULATIONS[name](*values)
+
+
+def _fold_bytes(name: str, node: ast.Call, fold: Fold) -> Any:
+    if name not in ("bytes", "bytearray"):
+        return _NOT_KNOWN
+    values = [fold(arg) for arg in node.args] + [fold(keyword.value) for keyword in node.keywords]
+    if values and isinstance(values[0], str):
+        return values[0].encode(values[1] if len(values) > 1 else "utf-8")  # Python 2 needs no encoding
+    return values[0] if values and isinstance(values[0], bytes) else _NOT_KNOWN
+
+
+def _fold_conversion(name: str, node: ast.Call, fold: Fold) -> Any:
+    if name not in _TYPE_CALLS or len(node.args) > 1 or node.keywords:
+        return _NOT_KNOWN
+    if not node.args:
+        return TYPES[name]()
+    value = fold(node.args[0])
+    if isinstance(value, float) and name == "int" and value != value:
+        raise Unknown(f"{format_expression(node)} raises ValueError")
+    return str(value) if name == "unicode" else TYPES[name](value)
+
+
+def _fold_method_call(function: ast.Attribute, node: ast.Call, scope: Scope, fold: Fold) -> Any:
+    if function.attr == "get" and node.args and not node.keywords:
+        value = fold(function.value)
+        if isinstance(value, dict):
+            return value.get(*(fold(arg) for arg in node.args))
+    if function.attr in METHODS:
+        value = fold(function.value)
+        if isinstance(value, (str, bytes)) and hasattr(value, function.attr):
+            given = [fold(arg) for arg in node.args]
+            named = {keyword.arg: fold(keyword.value) for keyword in node.keywords if keyword.arg}
+            if function.attr == "format":
+                refuse_wide_format(value)
+            if function.attr == "zfill" and given[0] > 1000:
+                raise Unknown("the value is too large")
+            return getattr(value, function.attr)(*given, **named)
+    raise Unknown(f"depends on the result of {format_expression(node)}")
+
+
+def _fold_library_call(name: str, node: ast.Call, scope: Scope, fold: Fold) -> Any:
+    given = [fold(arg) for arg in node.args]
+    if name == "json.dumps":
+        import json
+
+        named = {keyword.arg: fold(keyword.value) for keyword in node.keywords if keyword.arg}
+        if isinstance(named.get("indent"), int) and named["indent"] > 16:
+            raise Unknown("the value is too large")
+        return json.dumps(*given, **named)
+    if name == "json.loads":
+        import json
+
+        if len(given) != 1 or node.keywords or not isinstance(given[0], (str, bytes)):
+            raise Unknown(f"depends on the result of {format_expression(node)}")
+        return json.loads(given[0])
+    return _LIBRARY[name](*given)
+
+
+def _normalise_path(path: str) -> str:
+    return HERE + posixpath.normpath(path.removeprefix(HERE)) if path.startswith(HERE) else posixpath.normpath(path)
+
+
+def _find_folder(path: str) -> str:
+    """Return the folder of a path; the one above that of a script is not nowhere."""
+    if not path.startswith(HERE):
+        return posixpath.dirname(path)
+    plain = posixpath.normpath(path.removeprefix(HERE))
+    above = posixpath.normpath(posixpath.join(plain, "..")) if posixpath.basename(plain) in (".", "..") else posixpath.dirname(plain) or "."
+    return HERE + above
+
+
+_LIBRARY: dict[str, Callable[..., Any]] = {
+    "json.dumps": str, "json.loads": str, "os.path.join": posixpath.join, "os.path.normpath": _normalise_path,
+    "os.path.dirname": _find_folder, "os.path.basename": posixpath.basename,
+    "os.path.abspath": lambda path: path, "os.path.realpath": lambda path: path, "os.fspath": lambda path: path,
+    "copy.copy": lambda value: value, "copy.deepcopy": lambda value: value,
+}  # fmt: skip

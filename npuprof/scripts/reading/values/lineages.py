@@ -1,0 +1,160 @@
+"""What a class is made of, in the order in which its attributes are looked for; through imports, where these are followed."""
+
+from __future__ import annotations
+
+import ast
+
+from npuprof.model import Record
+from npuprof.scripts.reading.values.arguments import bind_call_arguments
+from npuprof.scripts.reading.values.scopes import Binding, Function, Scope, iterate_statements
+from npuprof.scripts.reading.values.terms import format_expression, name_callee
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    #: A function, and the scope of what it does.
+    Inside = tuple[Function, Scope]
+
+#: What brings no attribute that a script sets: the root of all classes, and the mark of an abstract one.
+_PLAIN_BASES = frozenset(("object", "ABC", "abc.ABC"))
+_PLAIN_KEYWORDS = frozenset(("ABCMeta", "abc.ABCMeta"))
+_DEEPEST = 8
+
+
+def list_class_line(cls: Scope) -> list[Scope]:
+    """Return a class and all that it is made of, itself first; nothing where a part of that is out of sight or is more than a class."""
+    found: list[Scope] = []
+    return found if _follow_bases(cls, found, 0) else []
+
+
+def _follow_bases(cls: Scope, found: list[Scope], depth: int) -> bool:
+    node = cls.node
+    assert isinstance(node, ast.ClassDef)
+    plain = all(one.arg == "metaclass" and format_expression(one.value) in _PLAIN_KEYWORDS for one in node.keywords)
+    if node.decorator_list or not plain or depth > _DEEPEST or any(one.node is node for one in found):
+        return False  # who comes by two ways has a place of its own among the others
+    found.append(cls)
+    for base in node.bases:
+        if format_expression(base) not in _PLAIN_BASES:
+            inner = find_class(base, cls.outer or cls)
+            if inner is None or not _follow_bases(inner, found, depth + 1):
+                return False
+    return True
+
+
+def find_class(node: ast.expr, scope: Scope) -> Scope | None:
+    """Return the one class that an expression names, of this file or of one that it imports."""
+    found = scope.resolve(node)
+    only: list[Binding] = found[1] if found else []
+    inner = only[0].node if len(only) == 1 else None
+    return Scope(inner, found[0]) if found and isinstance(inner, ast.ClassDef) else None
+
+
+class MadeObject(Record):
+    """An object of a class of the script: its class, the call that makes it, and where that stands; no call is known of ``self``."""
+
+    cls: Scope
+    call: ast.Call | None = None
+    where: Scope | None = None
+
+
+def find_made(node: ast.expr, scope: Scope) -> MadeObject | None:
+    """Return the one object that an expression is: what a call makes, a name or an attribute that is given it, or ``self``."""
+    if isinstance(node, ast.Call):
+        cls = find_class(node.func, scope)
+        return MadeObject(cls, node, scope) if cls is not None else None
+    if isinstance(node, ast.Attribute):
+        return _find_made_attribute(node, scope)
+    if not isinstance(node, ast.Name):
+        return None
+    if node.id in scope.bound:
+        return find_made(*scope.bound[node.id])
+    if (around := find_class_of_method(scope)) is not None and get_first_parameter(scope.node) == node.id:  # type: ignore[arg-type]
+        return MadeObject(around)
+    given = find_given_call(node, scope)
+    return find_made(given[0], given[1]) if given is not None else None
+
+
+def find_given_call(name: ast.Name, scope: Scope) -> tuple[ast.Call, Scope, list[Binding]] | None:
+    """Return the call that alone gives a name its value, and where the name is bound; None where it has another name, too."""
+    found = scope.resolve_name(name.id)
+    call = found[1][0].node if found and len(found[1]) == 1 and found[1][0].kind == "assign" else None
+    if found is None or not isinstance(call, ast.Call) or found[0].is_aliased(name.id):
+        return None
+    return call, *found
+
+
+def _find_made_attribute(node: ast.Attribute, scope: Scope) -> MadeObject | None:
+    """Return the object that the methods of a class give an attribute of ``self``, in one place."""
+    cls = find_class_of_method(scope)
+    if cls is None or not isinstance(node.value, ast.Name) or node.value.id != get_first_parameter(scope.node):  # type: ignore[arg-type]
+        return None
+    given: list[tuple[ast.expr, Scope]] = []
+    for function in cls.node.body:
+        for one in iterate_statements(function.body) if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) else ():
+            targets = one.targets if isinstance(one, ast.Assign) else [getattr(one, "target", None)]
+            if any(isinstance(target, ast.Attribute) and target.attr == node.attr for target in targets):
+                given.append((getattr(one, "value", None) or node, Scope(function, cls)))  # type: ignore[arg-type]
+    return find_made(*given[0]) if len(given) == 1 and isinstance(given[0][0], ast.Call) else None
+
+
+def find_class_of_method(scope: Scope) -> Scope | None:
+    """Return the class that a function is a method of, by its object; None for others."""
+    cls = scope.outer
+    if not isinstance(scope.node, (ast.FunctionDef, ast.AsyncFunctionDef)) or cls is None or not isinstance(cls.node, ast.ClassDef):
+        return None
+    plain = all(not isinstance(one, ast.Name) or one.id not in ("staticmethod", "classmethod") for one in scope.node.decorator_list)
+    return cls if plain and scope.list_binding_kinds(get_first_parameter(scope.node)) == {"parameter"} else None
+
+
+def find_module(scope: Scope) -> Scope:
+    """Return the scope of the whole file that another one is in."""
+    while scope.outer is not None:
+        scope = scope.outer
+    return scope
+
+
+def find_init(cls: Scope) -> Function | None:
+    """Return the ``__init__`` that a class has itself."""
+    return next((one for one in cls.node.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"), None)
+
+
+def get_first_parameter(function: Function) -> str:
+    """Return what a function calls the object that it is a method of."""
+    return next((arg.arg for arg in (*function.args.posonlyargs, *function.args.args)), "")
+
+
+def find_init_call(init: Function, cls: Scope) -> ast.Call | None:
+    """Return the call of the ``__init__`` above that one makes in any case, without its own object; None where it makes none."""
+    for statement in init.body:
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "__init__":
+            owner = call.func.value
+            if isinstance(owner, ast.Call) and name_callee(owner) == "super":
+                return call
+            assert isinstance(cls.node, ast.ClassDef)
+            if len(cls.node.bases) == 1 and format_expression(owner) == format_expression(cls.node.bases[0]) and call.args:
+                return ast.copy_location(ast.Call(call.func, call.args[1:], call.keywords), call)
+        if any(isinstance(one, ast.Return) for one in ast.walk(statement)):
+            return None
+    return None
+
+
+def bind_inits(line: list[Scope], above: Scope, call: ast.Call, where: Scope) -> Scope | None:
+    """Return the ``__init__`` of a class as it runs when an object of the first of a line is made; None where a star hides something."""
+    for cls in line:
+        init = find_init(cls)
+        if init is None:
+            continue
+        inside = Scope(init, cls)
+        method = ast.copy_location(ast.Call(ast.Attribute(call.func, "__init__", ast.Load()), call.args, call.keywords), call)
+        bound = bind_call_arguments(init, inside, method, where)
+        if bound is None:
+            return None
+        inside = inside.with_bound(bound)
+        if cls is above:
+            return inside
+        handed_on = find_init_call(init, cls)
+        if handed_on is None:
+            return None
+        call, where = handed_on, inside
+    return None

@@ -1,0 +1,312 @@
+"""Expressions to the values they always have; what depends on the run comes back with the reason.
+
+Nothing is executed: constants, arithmetic on them, a few conversions and text functions are folded, names are
+followed where only one value is ever given to them.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import posixpath
+from collections.abc import Callable
+from typing import Any
+
+from npuprof.scripts.reading.found import COMMAND_LINE, take_here_out
+from npuprof.scripts.reading.values.functions import METHODS, fold_known_call
+from npuprof.scripts.reading.values.loops import MOST_TURNS, count_turns
+from npuprof.scripts.reading.values.objects import fold_object_attribute
+from npuprof.scripts.reading.values.order import is_read_too_early
+from npuprof.scripts.reading.values.records import find_record_value
+from npuprof.scripts.reading.values.returned import find_returned_value, select_last_given
+from npuprof.scripts.reading.values.scopes import MOST_BINDINGS, Binding, Scope
+from npuprof.scripts.reading.values.terms import LONGEST_VALUE, Unknown, format_expression, refuse_large_value, refuse_wide_format
+
+_DEEPEST = 60
+_CHAIN = 5_000
+_STEPS = 20_000
+_ARITHMETIC: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow, ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift, ast.BitOr: operator.or_, ast.BitAnd: operator.and_, ast.BitXor: operator.xor,
+}  # fmt: skip
+_UNARY: dict[type, Callable[[Any], Any]] = {
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Not: operator.not_,
+    ast.Invert: operator.inv,
+}
+_COMPARE: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
+    ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not,
+    ast.In: lambda a, b: a in b, ast.NotIn: lambda a, b: a not in b,
+}  # fmt: skip
+_RUN_NAMES = {"FLAGS", "args", "arg", "opt", "opts", "flags", "params", "hparams", "cfg", "config", "conf", "options", "parsed", "self"}
+
+
+_budget = [0]
+#: What gives a flag of the command line its default, while an expression is asked for what it has if nobody says otherwise.
+_defaults: list[Callable[[str], Any]] = []
+
+
+def fold_with_defaults(node: ast.expr, scope: Scope, find_default: Callable[[str], Any]) -> Any:
+    """Return the value that an expression has where every flag of the command line has its default. Raises Unknown."""
+    _defaults.append(find_default)
+    try:
+        return fold_expression(node, scope)
+    finally:
+        _defaults.pop()
+
+
+def fold_expression(node: ast.expr, scope: Scope, depth: int = 0) -> Any:
+    """Return the value an expression always has. Raises Unknown."""
+    if isinstance(node, ast.Constant):
+        return refuse_large_value(node.value)
+    if not depth:
+        _budget[0] = _STEPS
+    _budget[0] -= 1
+    if depth > _DEEPEST or _budget[0] < 0:
+        raise Unknown("the expression is too deep to follow")
+    folder = _FOLDERS.get(type(node))
+    if folder is None:
+        raise Unknown(f"depends on {format_expression(node)}")
+    try:
+        return refuse_large_value(folder(node, scope, depth + 1))
+    except Unknown:
+        raise
+    except RecursionError:
+        raise Unknown("the expression is too deep to follow") from None
+    except Exception as error:
+        raise Unknown(f"{format_expression(node)} raises {type(error).__name__}") from None
+
+
+def _fold_name(node: ast.Name, scope: Scope, depth: int) -> Any:
+    if node.id in ("True", "False", "None"):  # Python 2 trees
+        return {"True": True, "False": False, "None": None}[node.id]
+    found = scope.resolve_name(node.id)
+    if found is None:
+        raise Unknown(f"depends on the name {node.id}")
+    home, bindings = found
+    if not bindings:
+        expression, where = home.bound[node.id]
+        return fold_expression(expression, where, depth)
+    given = select_last_given(node, scope, home, bindings)
+    value = _refuse_foreign_place(_fold_bindings(bindings[0].name, home, given, depth), home, scope)
+    if is_read_too_early(node, scope, home, bindings):
+        raise Unknown(f"depends on the variable {node.id}, which is read before it has a value for certain")
+    return value
+
+
+def _refuse_foreign_place(value: Any, home: Scope, scope: Scope) -> Any:
+    """Return what another file says; a path that begins in its folder begins elsewhere for a script of another. Raises Unknown."""
+    if home.home is not scope.home and home.home is not None and scope.home is not None and take_here_out(value)[1]:
+        there, here = home.home.path, scope.home.path
+        if posixpath.dirname(there) != posixpath.dirname(here):
+            raise Unknown(f"depends on the folder of {posixpath.basename(there)}")
+    return value
+
+
+def _fold_bindings(name: str, home: Scope, bindings: list[Binding], depth: int) -> Any:
+    if name in home.rebound and not isinstance(home.node, ast.ClassDef):
+        raise Unknown(f"depends on the variable {name}, which other functions change")
+    kinds = home.list_binding_kinds(name)
+    if kinds != {"assign"}:
+        if "parameter" in kinds:
+            raise Unknown(f"depends on the parameter {name} of {home.name}()", flag="")
+        words = {"loop": "the loop variable", "import": "the import", "change": "the changing variable", "other": "the variable"}
+        word = next(words[kind] for kind in ("loop", "import", "change", "other") if kind in kinds)
+        if kinds == {"loop"} and (turns := max(count_turns(one.node, home) for one in bindings)) > MOST_TURNS:
+            raise Unknown(f"the loop over {name} has {turns} turns, more than are followed")
+        raise Unknown(f"depends on {word} {name}")
+    if len(bindings) > MOST_BINDINGS:
+        raise Unknown(f"depends on the variable {name}, which is set {len(bindings)} times, more than are followed")
+    values = []
+    for binding in bindings:
+        assert isinstance(binding.node, ast.expr)
+        values.append(fold_expression(binding.node, home, depth))
+    if any(type(value) is not type(values[0]) or value != values[0] for value in values):
+        raise Unknown(f"depends on the variable {name}, which is set {len(bindings)} times to different values")
+    if isinstance(values[0], (list, dict)) and home.is_aliased(name):
+        raise Unknown(f"depends on the variable {name}, which has a second name")
+    return values[0]
+
+
+def _fold_attribute(node: ast.Attribute, scope: Scope, depth: int) -> Any:
+    try:
+        return _follow_attribute(node, scope, depth)
+    except Unknown as unknown:
+        default = _defaults[-1](unknown.flag) if _defaults and unknown.flag == node.attr else None
+        if default is None:
+            raise
+        return default
+
+
+def _follow_attribute(node: ast.Attribute, scope: Scope, depth: int) -> Any:
+    text = format_expression(node)
+    root: ast.expr = node
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    if text.startswith(("os.environ", "environ.")):
+        raise Unknown(f"depends on the environment ({text})")
+    if isinstance(root, ast.Name):
+        if scope.home is not None and (given := scope.home.find_attribute(node, scope)) and given[1]:
+            return _refuse_foreign_place(_fold_bindings(given[1][0].name, *given, depth), given[0], scope)
+        if isinstance(node.value, ast.Name) and (inner := _find_class_value(node.value, node.attr, scope)) is not None:
+            return fold_expression(inner[0], inner[1], depth)
+        if (record := find_record_value(node, scope)) is not None:
+            return fold_expression(record[0], record[1], depth)
+        why, flag = "", node.attr
+        try:
+            return fold_object_attribute(
+                node, scope, lambda inner, where: _refuse_foreign_place(fold_expression(inner, where, depth), where, scope)
+            )
+        except Unknown as unknown:
+            why, flag = f": {unknown.reason}" if unknown.reason else "", unknown.flag or flag
+        if root.id == "self" or why:
+            raise Unknown(f"depends on the object ({text}){why}", flag)
+        if root.id in _RUN_NAMES or root.id.lower().endswith(("args", "flags", "params")) or _is_parsed_name(root.id, scope):
+            raise Unknown(f"{COMMAND_LINE} ({text})", node.attr)
+    raise Unknown(f"depends on {text}", node.attr)
+
+
+def _find_class_value(node: ast.Name, attribute: str, scope: Scope) -> tuple[ast.expr, Scope] | None:
+    """Return what a class of this module says of one of its names, where it says it once."""
+    name = node.id
+    found = scope.resolve_name(name)
+    if not found or len(found[1]) != 1 or not isinstance(found[1][0].node, ast.ClassDef):
+        return None
+    if not scope.rebound.isdisjoint((f"{name}.{attribute}", f"cls.{attribute}", f"{name}.*", "cls.*")):
+        return None
+    inside = Scope(found[1][0].node, found[0])
+    bindings = inside.list_bindings(attribute)
+    if len(bindings) == 1 and bindings[0].kind == "assign" and isinstance(bindings[0].node, ast.expr):
+        if is_read_too_early(node, scope, found[0], found[1]):
+            raise Unknown(f"depends on the class {name}, which is read before it is there")
+        return bindings[0].node, inside
+    return None
+
+
+def _is_parsed_name(name: str, scope: Scope) -> bool:
+    found = scope.resolve_name(name)
+    return bool(found) and any("parse" in format_expression(binding.node) for binding in found[1] if isinstance(binding.node, ast.Call))  # type: ignore[index]
+
+
+def _fold_binary(node: ast.BinOp, scope: Scope, depth: int) -> Any:
+    chain: list[tuple[type, ast.expr]] = []
+    left: ast.expr = node
+    while isinstance(left, ast.BinOp):  # "a" + "b" + ... is a long arm on the left
+        chain.append((type(left.op), left.right))
+        left = left.left
+        if len(chain) > _CHAIN:
+            raise Unknown("the expression is too long to follow")
+    value = fold_expression(left, scope, depth)
+    for op, right in reversed(chain):
+        value = refuse_large_value(_apply_operator(op, value, fold_expression(right, scope, depth)))
+    return value
+
+
+def _apply_operator(op: type, left: Any, right: Any) -> Any:
+    if op is ast.Pow and (not isinstance(right, (int, float)) or abs(right) > 4096 or abs(left) > 2**64):
+        raise Unknown("the value is too large")
+    if op is ast.LShift and right > 4096:
+        raise Unknown("the value is too large")
+    if op is ast.Mult:
+        for one, other in ((left, right), (right, left)):
+            if isinstance(one, (str, bytes, list, tuple)) and isinstance(other, int) and len(one) * other > LONGEST_VALUE:
+                raise Unknown("the value is too large")
+    if op is ast.Mod and isinstance(left, (str, bytes)):
+        refuse_wide_format(left)
+    return _ARITHMETIC[op](left, right)
+
+
+def _fold_conditional(node: ast.IfExp, scope: Scope, depth: int) -> Any:
+    try:
+        return fold_expression(node.body if fold_expression(node.test, scope, depth) else node.orelse, scope, depth)
+    except Unknown as unknown:
+        flag = unknown.flag
+    first, second = fold_expression(node.body, scope, depth), fold_expression(node.orelse, scope, depth)
+    if type(first) is type(second) and first == second:
+        return first
+    raise Unknown(f"depends on {format_expression(node.test)}", flag)
+
+
+def _fold_boolean(node: ast.BoolOp, scope: Scope, depth: int) -> Any:
+    value = None
+    for part in node.values:
+        value = fold_expression(part, scope, depth)
+        if bool(value) is isinstance(node.op, ast.Or):
+            break
+    return value
+
+
+def _fold_comparison(node: ast.Compare, scope: Scope, depth: int) -> Any:
+    left = fold_expression(node.left, scope, depth)
+    for op, node_right in zip(node.ops, node.comparators, strict=True):
+        right = fold_expression(node_right, scope, depth)
+        if not _COMPARE[type(op)](left, right):
+            return False
+        left = right
+    return True
+
+
+def _fold_sequence(node: ast.List | ast.Tuple | ast.Set, scope: Scope, depth: int) -> Any:
+    if any(isinstance(item, ast.Starred) for item in node.elts):
+        raise Unknown(f"depends on {format_expression(node)}")
+    items = [fold_expression(item, scope, depth) for item in node.elts]
+    return tuple(items) if isinstance(node, ast.Tuple) else items
+
+
+def _fold_dict(node: ast.Dict, scope: Scope, depth: int) -> Any:
+    found: dict[Any, Any] = {}
+    for name, value in zip(node.keys, node.values, strict=True):
+        if name is None:
+            found.update(fold_expression(value, scope, depth))
+        else:
+            found[fold_expression(name, scope, depth)] = fold_expression(value, scope, depth)
+    return found
+
+
+def _fold_subscript(node: ast.Subscript, scope: Scope, depth: int) -> Any:
+    if format_expression(node.value).endswith("environ"):
+        raise Unknown(f"depends on the environment ({format_expression(node)})")
+    value = fold_expression(node.value, scope, depth)
+    if isinstance(node.slice, ast.Slice):
+        parts = [
+            None if part is None else fold_expression(part, scope, depth) for part in (node.slice.lower, node.slice.upper, node.slice.step)
+        ]
+        return value[slice(*parts)]
+    return value[fold_expression(node.slice, scope, depth)]
+
+
+def _fold_fstring(node: ast.JoinedStr, scope: Scope, depth: int) -> Any:
+    parts = []
+    for part in node.values:
+        if isinstance(part, ast.FormattedValue):
+            value = fold_expression(part.value, scope, depth)
+            kinds: dict[int, Callable[[Any], str]] = {115: str, 114: repr, 97: ascii}
+            value = kinds[part.conversion](value) if part.conversion in kinds else value
+            form = fold_expression(part.format_spec, scope, depth) if part.format_spec else ""
+            parts.append(_format_folded_value(value, form))
+        else:
+            parts.append(str(fold_expression(part, scope, depth)))
+    return "".join(parts)
+
+
+def _format_folded_value(value: Any, form: str) -> str:
+    refuse_wide_format(form)
+    return format(value, form)
+
+
+def _fold_call(node: ast.Call, scope: Scope, depth: int) -> Any:
+    if (returned := find_returned_value(node, scope)) is not None:
+        return _refuse_foreign_place(fold_expression(*returned, depth), returned[1], scope)
+    return fold_known_call(node, scope, lambda inner: fold_expression(inner, scope, depth))
+
+
+__all__ = ["METHODS", "Unknown", "fold_expression", "fold_with_defaults", "format_expression"]
+_FOLDERS: dict[type, Callable[..., Any]] = {
+    ast.Name: _fold_name, ast.Attribute: _fold_attribute, ast.BinOp: _fold_binary, ast.IfExp: _fold_conditional, ast.BoolOp: _fold_boolean,
+    ast.Compare: _fold_comparison, ast.List: _fold_sequence, ast.Tuple: _fold_sequence, ast.Set: _fold_sequence, ast.Dict: _fold_dict,
+    ast.Subscript: _fold_subscript, ast.JoinedStr: _fold_fstring, ast.Call: _fold_call,
+    ast.UnaryOp: lambda node, scope, depth: _UNARY[type(node.op)](fold_expression(node.operand, scope, depth)),
+}  # fmt: skip

@@ -1,0 +1,39 @@
+"""Values of Python as a preset can hold them: texts, numbers, truth values, and lists and tables of these."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from npuprof.model import is_utf8
+from npuprof.scripts.reading.found import HALF_CHARACTER
+from npuprof.scripts.reading.values.terms import Unknown
+
+
+def make_plain(value: Any) -> tuple[Any, str]:
+    """Return a value as a preset holds it, and an empty reason; None and the reason where no preset can."""
+    try:
+        return _convert(value, ""), ""
+    except Unknown as unknown:
+        return None, unknown.reason
+
+
+def _convert(value: Any, around: str) -> Any:
+    """Return a value, or what stands in a list or table (``around``), as a preset holds it. Raises Unknown."""
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    if isinstance(value, str):
+        if not is_utf8(value):
+            raise Unknown(HALF_CHARACTER)
+        return value
+    if isinstance(value, (bool, int, float)):
+        return value
+    if isinstance(value, (list, tuple)):
+        return [_convert(item, "a list") for item in value]
+    if isinstance(value, dict):
+        for name in value:
+            if not isinstance(name, str):
+                raise Unknown(f"a table with the key {str(name)[:40]}, which is no text")
+        return {_convert(name, ""): _convert(item, "a table") for name, item in value.items()}
+    if around and value is None:
+        raise Unknown(f"{around} that holds None")
+    raise Unknown(f"{f'{around} that holds ' if around else ''}a {type(value).__name__}{'' if around else ' is no value of an option'}")
