@@ -102,3 +102,31 @@ def test_a_script_whose_settings_are_not_followed_is_named_with_the_reason(
     done = run("import", name)
     assert done.code == 2
     assert said == "no setting in it" or said[1:] in done.err
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "fill(op.parameter_map)\n",
+        "made.options = op.parameter_map\n",
+        "options, n = op.parameter_map, 3\n",
+        "for options in [op.parameter_map]:\n    pass\n",
+        "def give():\n    return op.parameter_map\n",
+    ],
+)
+def test_a_parameter_map_that_other_code_is_given_is_named(use: str) -> None:
+    (told,) = (one.reason for one in imported(HEAD + ENTRY + SET + use, "a.py").found if one.reason)
+    assert told == "op.parameter_map is given to other code, and what that sets is not followed"
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "print(op.parameter_map)\n",
+        'n = "x" in op.parameter_map\n',
+        "options = op.parameter_map\n",
+        "logging.info('%s', op.parameter_map)\n",
+    ],
+)
+def test_a_parameter_map_that_is_only_read_is_not(use: str) -> None:
+    assert not [one for one in imported(HEAD + ENTRY + SET + use, "a.py").found if one.reason]

@@ -127,6 +127,18 @@ REPLACED: dict[str, tuple[str, str]] = {
         f'{HEAD}{ENTRY}options = custom_op.parameter_map\noptions["use_off_line"].b = True\noptions["precision_mode"].s = b"force_fp16"\n{OFF}{RUN}',
         "options = custom_op.parameter_map",
     ),
+    "a second name for the map that is the field's": (
+        f'{HEAD}{ENTRY}parameter_map = custom_op.parameter_map\nparameter_map["use_off_line"].b = True\nparameter_map["hccl_timeout"].i = 9\n{OFF}{RUN}',
+        "parameter_map = custom_op.parameter_map",
+    ),
+    "a second name for the map, with a type": (
+        f'{HEAD}{ENTRY}options: object = custom_op.parameter_map\noptions["use_off_line"].b = True\n{OFF}{RUN}',
+        "options: object = custom_op.parameter_map",
+    ),
+    "a key that nothing reads stays": (
+        f'{HEAD}{ENTRY}{MIXED}custom_op.parameter_map["min_group_size"].b = 1\n{OFF}{RUN}',
+        "min_group_size",
+    ),
     "setattr and CopyFrom": (
         f'{HEAD}from tensorflow.core.framework.attr_value_pb2 import AttrValue\n{ENTRY}setattr(custom_op.parameter_map["use_off_line"], "b", True)\n'
         f'custom_op.parameter_map["precision_mode"].CopyFrom(AttrValue(s=b"force_fp16"))\n{OFF}{RUN}',
@@ -363,6 +375,10 @@ REFUSED: dict[str, tuple[str, str]] = {
     "lines of two functions that fill one entry": (
         f'{HEAD}def fill(op):\n    op.parameter_map["dump_path"].s = b"/d"\n{ENTRY}fill(custom_op)\n{MIXED}{OFF}{RUN}',
         "Lines 4, 9 fill one configuration, in functions of their own",
+    ),
+    "a map that a function is given": (
+        f'{HEAD}def fill(parameter_map):\n    parameter_map["use_off_line"].b = True\n{ENTRY}fill(custom_op.parameter_map)\n{OFF}{RUN}',
+        "has no name that a block could use",
     ),
     "a call in a lambda": (f'{HEAD}make = lambda: NPURunConfig(precision_mode="force_fp16")\n', "does not always run"),
 }

@@ -69,9 +69,9 @@ def find_obstacle(one: FoundSetting) -> tuple[str, str]:
         return one.reason, hint
     if one.surface == "session":
         option = catalog.find_option(one.name)
-        if option is None:
+        if option is None or option.field is None:
             return "no adapter reads the key", "see npuprof scan"
-        if option.field is not None and one.field != option.field:
+        if one.field != option.field:
             return f"stored in .{one.field}, the adapter reads .{option.field}", "see npuprof scan"
         return "", ""
     section, name = keys.split_section_and_name(one.key)

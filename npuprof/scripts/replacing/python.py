@@ -10,6 +10,7 @@ import tokenize
 from npuprof.scripts.draft import Draft
 from npuprof.scripts.reading.found import FoundSetting, Site
 from npuprof.scripts.reading.source import Script
+from npuprof.scripts.reading.surfaces.session import BARE_MAP
 from npuprof.scripts.reading.values.scopes import Scope, statement_blocks
 from npuprof.scripts.reading.values.terms import name_callee, write_source
 from npuprof.scripts.replacing.cuts import Edit, Lines, Stand, build_refusal
@@ -161,7 +162,7 @@ def plan_assignments(file: PythonFile, draft: Draft, site: Site, surface: str) -
     first, last = ordered[0][0], ordered[-1][0]
     _check_places(file, first, [row[0] for row in ordered], draft)
     onto = site.variable if surface == "session" else _find_options(file, first, ordered[0][1][0])
-    if " " in onto or not onto or "..." in onto:
+    if " " in onto or onto in ("", BARE_MAP) or "..." in onto:
         raise file.refuse(ordered[0][1][0], "What it is set on has no name that a block could use.")
     roots = {find_root(onto), *file.statements.list_entry_owners()} if surface == "session" else {"global_options"}
     cut = {id(inner) for row in ordered for inner in ast.walk(row[0].node)}

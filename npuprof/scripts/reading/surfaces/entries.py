@@ -13,7 +13,7 @@ from npuprof.scripts.reading.values.literals import format_expression
 from npuprof.scripts.reading.values.scopes import Scope
 
 _NAMED = (
-    ("parameter_map", re.compile(r"[ \t]*([A-Za-z_]\w*)\s*=\s*[\w.\[\]()'\"]*parameter_map$")),
+    ("parameter_map", re.compile(r"[ \t]*([A-Za-z_]\w*)\s*(?::[^=\n]*)?=\s*[\w.\[\]()'\"]*parameter_map$")),
     ("custom_optimizers.add(", re.compile(r"[ \t]*([A-Za-z_][\w.]*)\s*=.*custom_optimizers\.add\($")),
 )
 _GLOBAL, _RETURN = re.compile(r"\bglobal\b"), re.compile(r"\breturn\b")

@@ -11,6 +11,7 @@ from npuprof.document.keys import format_key_segment
 from npuprof.scripts.reading.found import TAKEN_BACK, Branch
 from npuprof.scripts.reading.surfaces.entries import LaidOn, is_entry_handed_on, is_optimizer_added, note_added_entry
 from npuprof.scripts.reading.surfaces.inner_calls import iterate_inner_calls
+from npuprof.scripts.reading.surfaces.map_uses import iterate_maps_out_of_sight
 from npuprof.scripts.reading.surfaces.view import MOST_CALLS, unite_runs
 from npuprof.scripts.reading.surfaces.walk import Walk
 from npuprof.scripts.reading.values.arguments import bind_call_arguments
@@ -21,6 +22,9 @@ from npuprof.scripts.reading.values.terms import name_callee
 
 #: Words in whose lines something of this surface can stand.
 HOT = ("parameter_map", "custom_optimizers", "NpuOptimizer", "remapping", "memory_optimization")
+
+#: The name that is taken for a map wherever it is from; nothing is known of the entry that it belongs to.
+BARE_MAP = "parameter_map"
 
 #: Helpers that add the entry where it is missing, and switch remapping off.
 HELPERS = ("npu_config_proto", "npu_run_config_init", "set_keras_session_npu_config", "init_resource", "npu_session_config_init")
@@ -48,6 +52,10 @@ def handle_statement(walk: Walk, statement: ast.stmt, expressions: list[ast.expr
                 _report_taken_back(walk, target, target, scope, branches)
     for inner in iterate_inner_calls(walk, statement, expressions, scope, branches):
         _handle_call(walk, inner.call, inner.scope, inner.branches, inner.reason)
+    for node in iterate_maps_out_of_sight(statement, expressions):
+        site = walk.resolve_site(scope, format_expression(node.value), "session", node)
+        why = f"{format_expression(node)} is given to other code, and what that sets is not followed"
+        walk.add_setting(node, "session", "", "", reason=why, branches=branches, scope=site)
 
 
 def _handle_assignment(walk: Walk, target: ast.expr, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
@@ -149,13 +157,12 @@ def _find_map_owner(walk: Walk, node: ast.expr, scope: Scope, depth: int = 0) ->
     if isinstance(node, ast.Attribute) and node.attr == "parameter_map":
         return format_expression(node.value)
     if isinstance(node, ast.Name) and depth < 5:
-        if node.id == "parameter_map":
-            return node.id
         known = walk.find_alias(node.id, scope)
         if known is not None:
             return _find_map_owner(walk, known, scope, depth + 1)
         if node.id in scope.bound:
             return _find_map_owner(walk, scope.bound[node.id][0], scope.bound[node.id][1], depth + 1)
+        return node.id if node.id == BARE_MAP else ""
     return ""
 
 
