@@ -323,6 +323,14 @@ _GLOBAL = re.compile(r"^\s*(?:global|nonlocal)[ \t]+([\w \t,]+)", re.MULTILINE)
 _WALRUS = re.compile(r"\b([A-Za-z_]\w*)\s*:=")
 _ATTRIBUTE = re.compile(r"^[ \t]*([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)\s*(?:[-+*/%|&^]|//|\*\*|<<|>>)?=(?!=)", re.MULTILINE)
 _SETATTR = re.compile(r"\bsetattr\(\s*([A-Za-z_]\w*)\s*,")
+#: What sets names of a module by texts: one that stands there, any otherwise.
+_BY_TEXT = re.compile(
+    r"""\b(?:globals|locals|vars)\(\)\s*(?:\[\s*(?:['"](\w+)['"])?[^\]\n]*\]\s*=(?!=)|\.\s*(?:update|setdefault|__setitem__)\()"""
+    r"""|\bsetattr\(\s*sys\.modules\b|^exec\s*\(""",
+    re.MULTILINE,
+)
+_SETTING_BY_TEXT = ("globals()", "locals()", "vars()", "sys.modules", "exec")
+_TOP_NAME = re.compile(r"^([A-Za-z_]\w*)\s*(?::[^=\n]*)?=(?!=)", re.MULTILINE)
 
 
 def find_rebound_names(text: str, with_modules: bool = False) -> frozenset[str]:
@@ -337,4 +345,7 @@ def find_rebound_names(text: str, with_modules: bool = False) -> frozenset[str]:
         found |= set(_WALRUS.findall(text))
     if with_modules or "class " in text:
         found |= set(_ATTRIBUTE.findall(text)) | {f"{name}.*" for name in _SETATTR.findall(text)}
+    if any(word in text for word in _SETTING_BY_TEXT):
+        by_text = set(_BY_TEXT.findall(text))
+        found |= set(_TOP_NAME.findall(text)) if "" in by_text else by_text
     return frozenset(found)
