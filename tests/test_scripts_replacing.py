@@ -483,6 +483,19 @@ SHELL_REPLACED: dict[str, tuple[str, str]] = {
         "#!/bin/sh\nexport HCCL_CONNECT_TIMEOUT=600\ncd /\nx=1\nif [ $x = 1 ]; then\n  echo yes\nfi\nexport ASCEND_GLOBAL_LOG_LEVEL=3\nrecord\n",
         "echo yes",
     ),
+    "commands that read no variable, in a substitution": (
+        '#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600\nexport PYTHONPATH=`pwd`:$PYTHONPATH\nhere=$(cd "$(dirname $0)"; pwd)\nrm -f $here/none\n'
+        "export ASCEND_GLOBAL_LOG_LEVEL=3\nrecord\n",
+        "here=",
+    ),
+    "exported between": (
+        "#!/bin/bash\nexport ASCEND_GLOBAL_LOG_LEVEL=3\nHCCL_CONNECT_TIMEOUT=600\nexport HCCL_CONNECT_TIMEOUT\nexport HCCL_EXEC_TIMEOUT=1800\nrecord\n",
+        "export HCCL_CONNECT_TIMEOUT\n",
+    ),
+    "quiet commands behind words": (
+        "#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600\nfor i in 1 2; do echo $i; done\nif [ -z $i ]; then mkdir x; fi\nexport ASCEND_GLOBAL_LOG_LEVEL=3\nrecord\n",
+        "then mkdir x",
+    ),
     "a constant of the script": ("#!/bin/bash\nT=600\nexport HCCL_CONNECT_TIMEOUT=$T\nrecord $T\n", "T=600"),
     "exported later": ("#!/bin/bash\nHCCL_CONNECT_TIMEOUT=600\nexport HCCL_CONNECT_TIMEOUT\nrecord\n", "export HCCL_CONNECT_TIMEOUT\n"),
     "in a function": (f"#!/bin/bash\nsetup() {{\n{indent(EXPORTS)}}}\nsetup\nrecord\n", "setup\nrecord"),
@@ -496,6 +509,26 @@ SHELL_REFUSED: dict[str, tuple[str, str]] = {
     "a substitution between": (
         "#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600\nx=$(record)\nexport ASCEND_GLOBAL_LOG_LEVEL=3\n",
         "it runs a command",
+    ),
+    "a program behind then": (
+        "#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600\nif true; then record; fi\nexport ASCEND_GLOBAL_LOG_LEVEL=3\n",
+        "it runs record",
+    ),
+    "a program behind do": (
+        "#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600\nfor i in 1 2; do record; done\nexport ASCEND_GLOBAL_LOG_LEVEL=3\n",
+        "it runs record",
+    ),
+    "a program that is asked": (
+        "#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600\nif record; then echo; fi\nexport ASCEND_GLOBAL_LOG_LEVEL=3\n",
+        "it runs record",
+    ),
+    "a list of all variables between": (
+        "#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600\nexport -p > x\nexport ASCEND_GLOBAL_LOG_LEVEL=3\n",
+        "it runs export",
+    ),
+    "a file that is taken in between": (
+        "#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600\n. ./more.sh\nexport ASCEND_GLOBAL_LOG_LEVEL=3\n",
+        "it runs .",
     ),
     "a reader between": (
         "#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600\necho $ASCEND_GLOBAL_LOG_LEVEL\nexport ASCEND_GLOBAL_LOG_LEVEL=3\n",
@@ -562,6 +595,7 @@ ATC_REPLACED = {
     "an end that is turned": f"#!/bin/bash\n! atc --model=$1 {FLAGS} || true\n",
     "and more where it ends well": f"#!/bin/bash\natc --model=$1 {FLAGS} && echo fine\n",
     "no first line, in the words of bash": f"[[ -n $1 ]] && echo more\natc --model=$1 {FLAGS}\n",
+    "exports before": "#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600\natc --model=a.pb --framework=3 --input_shape=x:1,2 --soc_version=Ascend310P3\n",
     "two command lines": "#!/bin/bash\natc --model=a.pb --framework=3 --output=./o --soc_version=Ascend310P3\natc --model=$1 --framework=3 --soc_version=Ascend310B1\n",
 }
 #: Scripts that a shell without arrays may run.

@@ -15,6 +15,9 @@ from npuprof.resolve.config import Config
 from npuprof.resolve.lineages import is_of_source, is_personal
 from npuprof.wording import say_switch
 
+#: What tells which preset the variables are of.
+MARKS = ("NPUPROF_PROFILE", "NPUPROF_DIGEST", "NPUPROF_PRESET_DIGEST", "NPUPROF_CONTEXT")
+
 
 class Power(Record):
     """A variable of ``[env]`` that decides what is executed: its value, who set it, in which store (an empty text: in none).
@@ -74,10 +77,8 @@ def collect_env_variables(
             else:
                 found[twin] = format_twin_text(twin, value, text)
         found[f"NPUPROF_{name.upper()}"] = text
-    found["NPUPROF_PROFILE"] = config.name
-    found["NPUPROF_DIGEST"] = config.digest
-    found["NPUPROF_PRESET_DIGEST"] = config.preset_digest
-    found["NPUPROF_CONTEXT"] = config.context.describe()
+    marks = (config.name, config.digest, config.preset_digest, config.context.describe())
+    found |= dict(zip(MARKS, marks, strict=True))
     _require_exportable(config, found | later)
     return found, notes
 

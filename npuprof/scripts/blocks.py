@@ -20,7 +20,7 @@ from npuprof.store import spec
 _BEGIN = re.compile(rb"([ \t]*)# >>> npuprof (\S+) >>>[ \t]*\r?\n?")
 _END = re.compile(rb"[ \t]*# <<< npuprof(?: (\S+))? <<<[ \t]*\r?\n?")
 #: What the header of a block tells beside its target.
-_FACTS = ("variable", "onto", "cann", "product", "shell")
+_FACTS = ("variable", "onto", "cann", "product", "shell", "sections")
 _FACT = re.compile(rf"# (target|{'|'.join(_FACTS)}): (\S+)")
 
 
@@ -131,7 +131,7 @@ class Injector:
             raise NpuprofError([Finding("NP902", f"unknown target {target!r}", "", f"known are {', '.join(renderers.MODULES)}")])
         config = self.resolve_config(name, facts.get("cann", ""), facts.get("product", ""), target)
         if target == "env":
-            made = self._render_exports(config, facts.get("shell", "bash"))
+            made = self._render_exports(config, facts.get("shell", "bash"), facts.get("sections") == "env")
         else:
             chosen = renderers.load_target(target)
             made = chosen.render_onto(config, facts["onto"]) if "onto" in facts else chosen.render(config, True)
@@ -145,17 +145,19 @@ class Injector:
         more = "".join(f"# {fact}: {facts[fact]}\n" for fact in _FACTS if fact in facts)
         return made._replace(text=stamp_text(head + more, body))
 
-    def _render_exports(self, config: Config, shell: str) -> Rendered:
+    def _render_exports(self, config: Config, shell: str, without_options: bool = False) -> Rendered:
         from npuprof.renderers import shell as shells
         from npuprof.renderers.common import add_render_header, collect_sidecars
-        from npuprof.renderers.environment import collect_env_variables
+        from npuprof.renderers.environment import MARKS, collect_env_variables
         from npuprof.renderers.sections import find_left_out_sections
 
-        if collect_sidecars(config):
+        if collect_sidecars(config) and not without_options:
             files = ", ".join(name for name, _ in collect_sidecars(config).values())
             why = "A script that is passed on cannot name files that only npuprof on this machine has written."
             raise NpuprofError([Finding("NP904", f"the preset needs {files}", why, 'use eval "$(npuprof env ...)" instead')])
         found, _ = collect_env_variables(config, None, "", self._trusting)
+        if without_options:
+            found = {name: value for name, value in found.items() if name in config.env or name in MARKS}
         text = add_render_header(config, "env", shells.format_export_lines(shells.SHELLS[shell], found))
         return Rendered(text, left_out=find_left_out_sections(config, ("env",)))
 

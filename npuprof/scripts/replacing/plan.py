@@ -220,8 +220,11 @@ def _plan_shell(path: str, data: bytes, imported: ImportedFile, equal: list[_Can
     shell = blocks.detect_shell(path, data)
     if not shell:
         raise build_refusal(path, "no shell is known that reads the file", "Its ending and its first line name none.")
+    has_flags = any(one.surface == "atc" for one in equal)
     return [
-        plan_exports(path, data, one.draft, shell) if one.surface == "env" else plan_flags(path, data, one.draft, sites[one.scope], shell)
+        plan_exports(path, data, one.draft, shell, has_flags)
+        if one.surface == "env"
+        else plan_flags(path, data, one.draft, sites[one.scope], shell)
         for one in equal
     ]
 

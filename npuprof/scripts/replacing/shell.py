@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from npuprof.scripts.draft import Draft
-from npuprof.scripts.reading.shells.words import Command, parse_shell_commands
+from npuprof.scripts.reading.shells.spans import STARTING_NOTHING
+from npuprof.scripts.reading.shells.words import Command, Word, parse_shell_commands
 from npuprof.scripts.replacing.cuts import Edit, Lines, Stand, build_refusal
 from npuprof.scripts.replacing.python import list_left
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=")
 _SUBSHELL = re.compile(rb"^[ \t]*\((?!\()", re.MULTILINE)
 _OPENING, _CLOSING = ("if", "for", "while", "until", "case", "select", "{"), ("fi", "done", "esac", "}")
-#: Commands that neither start a program nor read what a script has exported.
-_QUIET = frozenset(
-    {
-        "export", "readonly", "local", "echo", "printf", "cd", "pwd", "mkdir", "ulimit", "set", "shift", "true", ":", "test", "[", "[[",
-        "if", "then", "elif", "else", "fi", "for", "while", "until", "do", "done", "case", "esac", "{", "}", "!", "shopt", "umask", "unset",
-    }
-)  # fmt: skip
+#: Commands that neither start a program nor read what a script has exported, nor end anything.
+_QUIET = (STARTING_NOTHING | {"test", "true", "!"}) - {
+    "", ".", "alias", "break", "builtin", "continue", "exit", "find", "function", "kill", "return", "trap", "wait",
+}  # fmt: skip
+#: Commands that list what is set where they are given no name.
+_LISTING = frozenset({"declare", "export", "readonly", "set", "typeset"})
+#: What may stand before a command.
+_LEADING = frozenset({"if", "elif", "while", "until", "then", "do", "else", "!", "{"})
+_SUBSTITUTION = re.compile(r"\$\((?!\()(.*)\)|`(.*)`", re.DOTALL)
 
 
 class _Placed:
@@ -33,8 +37,11 @@ class _Placed:
         self.is_plain = len(self.names) == len(words) and bool(words) and not command.join
 
 
-def plan_exports(path: str, data: bytes, draft: Draft, shell: str) -> Stand:
-    """Return the block for the exports of a script. Raises NpuprofError (NP830) where that cannot be proven right."""
+def plan_exports(path: str, data: bytes, draft: Draft, shell: str, has_flags: bool = False) -> Stand:
+    """Return the block for the exports of a script, which are no more than [env] where the preset also ``has_flags`` for ATC.
+
+    Raises NpuprofError (NP830) where that cannot be proven right.
+    """
     lines = Lines(data)
     if _SUBSHELL.search(data):
         raise build_refusal(path, "the script has subshells", "What is exported in one ends with it, and that is not followed.")
@@ -56,7 +63,7 @@ def plan_exports(path: str, data: bytes, draft: Draft, shell: str) -> Stand:
             why = f"Line {between.line} stands between them: {why}."
             raise build_refusal(path, "the exports cannot become one block", why, between.line)
     edits: list[Edit] = [lines.build_cut(unit.line, unit.line, _find_comment(lines.lines[unit.line - 1])) for unit in units]
-    facts = {"target": "env", "shell": shell}
+    facts = {"target": "env", "shell": shell, **({"sections": "env"} if has_flags else {})}
     return Stand(lines.starts[first.line - 1], lines.find_indent(first.line), facts, tuple(edits), list_left(draft))
 
 
@@ -90,14 +97,47 @@ def _find_unit(path: str, lines: Lines, placed: list[_Placed], line: int, names:
 
 def _find_noise(one: _Placed, mention: re.Pattern[str]) -> str:
     """Return why exports cannot move over a command, empty where they can."""
-    first = one.command[0]
-    if any(mention.search(word.text) for word in one.command):
+    if any(mention.search(word.text) for word in one.command) and not _only_marks(one.command):
         return "it reads or sets one of the variables"
-    if not one.is_plain and (first.quoted or first.text not in _QUIET):
-        return f"it runs {first.text}"
-    if any("$(" in part or "`" in part for word in one.command for (part,) in (part for part in word.parts if not isinstance(part, str))):
+    if not one.is_plain and (loud := _find_loud_word(one.command)):
+        return f"it runs {loud}"
+    if not all(_is_quiet_part(part) for word in one.command for part in word.parts if not isinstance(part, str)):
         return "it runs a command"
     return ""
+
+
+def _find_loud_word(command: Sequence[Word]) -> str:
+    """Return the first word of a command that may start a program, or read what is exported; empty for others."""
+    words = list(command)
+    while words and words[0].text in _LEADING and not words[0].quoted:
+        del words[0]
+    while words and _match_assignment(words[0].parts):
+        del words[0]
+    if not words:
+        return ""
+    name, given = words[0].text, [word.text for word in words[1:]]
+    lists = name in _LISTING and (not given or "-p" in given or given[0][:1] in (">", "<"))
+    return name if words[0].quoted or name not in _QUIET or lists else ""
+
+
+def _only_marks(command: Command) -> bool:
+    """Return whether a command does no more than mark variables for export: the block has done that for those it sets."""
+    return command[0].text == "export" and all(word.text.isidentifier() for word in command[1:])
+
+
+def _is_quiet_part(part: tuple[str]) -> bool:
+    """Return whether what a shell puts in starts nothing that could read what is exported."""
+    (text,) = part
+    if "$(" not in text and "`" not in text:
+        return True
+    inner = _SUBSTITUTION.fullmatch(text)
+    if inner is None:
+        return False
+    commands = list(parse_shell_commands(f"{inner[1] or inner[2]}\n"))
+    return all(
+        not _find_loud_word(command) and all(_is_quiet_part(one) for word in command for one in word.parts if not isinstance(one, str))
+        for command in commands
+    )
 
 
 def _match_assignment(parts: tuple[str | tuple[str], ...]) -> re.Match[str] | None:

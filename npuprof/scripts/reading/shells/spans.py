@@ -15,7 +15,7 @@ _CLOSING = {"if": "fi", "case": "esac", "{": "}", "for": "done", "while": "done"
 _LOOPS = ("for", "while", "until", "select")
 _LIST = re.compile(r"\{[^{}]*(?:\.\.|,)[^{}]*\}")
 #: Commands that start nothing which could read a variable of Ascend.
-_STARTING_NOTHING = frozenset(
+STARTING_NOTHING = frozenset(
     (
         "", ":", ".", "[", "[[", "]]", "alias", "awk", "basename", "break", "builtin", "cat", "cd", "chmod", "chown", "continue",
         "cp", "cut", "date", "declare", "dirname", "done", "echo", "elif", "esac", "exit", "export", "false", "fi", "find", "for",
@@ -37,7 +37,7 @@ def starts_something(words: Sequence[Word]) -> bool:
     at = 0
     while at < len(words) and (words[at].text in _BEFORE or _ASSIGNMENT.match(words[at].text)):
         at += 1
-    return at < len(words) and words[at].text not in _STARTING_NOTHING and not words[at].text.isdigit()  # exec 2>/dev/null
+    return at < len(words) and words[at].text not in STARTING_NOTHING and not words[at].text.isdigit()  # exec 2>/dev/null
 
 
 class Spans:
