@@ -306,6 +306,42 @@ def test_lines_of_a_helper_are_no_other_scripts_to_replace(
     assert "if every script that calls it shall have these settings: npuprof inject src/npu_utils.py m-train --replace" in said
 
 
+@pytest.mark.parametrize("name", ["src/npu_utils.py", "src/lib/npu_utils.py"])
+def test_a_block_stands_in_the_helper_that_has_the_lines(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    helper = HELPER.replace("    return", '    custom_op.parameter_map["use_off_line"].b = True\n    return')
+    calls = CALLS if "lib" not in name else CALLS.replace("from npu_utils", "from lib.npu_utils")
+    write(tmp_path, {"src/m/train.py": calls, "src/m/eval.py": calls.replace("'force_fp32'", ""), name: helper})
+    (tmp_path / "profiles").mkdir()
+    assert run("adopt", "src") == 0
+    assert "1 of 1 script takes its settings from blocks" in capsys.readouterr().err
+    (text,) = (path.read_text() for path in (tmp_path / "profiles").rglob("*.toml"))
+    assert "use_off_line = true" in text
+    block = (tmp_path / name).read_text()
+    assert ">>> npuprof npu_utils >>>" in block
+    assert "tf.compat.as_bytes(precision)" in block
+    assert (tmp_path / "src/m/train.py").read_text() == calls
+    before = read_tree(tmp_path)
+    assert run("adopt", "src") == 0
+    assert read_tree(tmp_path) == before
+
+
+def test_a_helper_keeps_lines_whose_values_another_script_sets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    helper = "MODE = 'force_fp16'\n" + HELPER.replace("as_bytes(precision)", "as_bytes(MODE)")
+    calls = "import npu_utils\nnpu_utils.MODE = 'force_fp32'\nsess = tf.Session(config=npu_utils.get_config())\n"
+    write(tmp_path, {"src/train.py": calls, "src/eval.py": CALLS, "src/npu_utils.py": helper})
+    (tmp_path / "profiles").mkdir()
+    assert run("adopt", "src") == 0
+    said = " ".join(capsys.readouterr().err.split())
+    assert "src/npu_utils.py keeps its lines: a block in it would change what another script sets. src/train.py uses it" in said
+    assert (tmp_path / "src/npu_utils.py").read_text() == helper
+
+
 def test_import_tells_of_a_helper_who_calls_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
     write(tmp_path, {"src/m/train.py": CALLS, "src/m/eval.py": CALLS.replace("force_fp32", "force_fp16"), "src/npu_utils.py": HELPER})

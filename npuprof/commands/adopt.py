@@ -120,13 +120,12 @@ class Adopt(Verb):
         Files that the scripts name stay where they are.
         """
         from npuprof.scripts import blocks
-        from npuprof.scripts.adopting import select_unmarked
+        from npuprof.scripts.adopting import list_drafts, select_unmarked
         from npuprof.scripts.following import set_callers_apart
         from npuprof.scripts.named_releases import mark_named_releases
-        from npuprof.scripts.preset import build_drafts
 
         take_out, _ = set_callers_apart(script.imported for script in scripts.values())
-        drafts = [draft for script in scripts.values() for draft in build_drafts(take_out(script.imported), None, None)]
+        drafts = list_drafts(scripts, take_out)
         mark_named_releases(drafts)
         marked = {path: blocks.find_blocks(path, script.data) for path, script in scripts.items()}
         return select_unmarked(drafts, lambda path: marked.get(path, []), workspace)

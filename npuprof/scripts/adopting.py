@@ -6,17 +6,21 @@ together or not at all.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from npuprof.model import Finding, NpuprofError, Record
+from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.scripts import blocks
 from npuprof.scripts.blocks import Injector
 from npuprof.scripts.draft import Draft
 from npuprof.scripts.family import Family, build_family
+from npuprof.scripts.preset import build_drafts
+from npuprof.scripts.reading import import_script
 from npuprof.scripts.reading.found import ImportedFile
 from npuprof.scripts.reading.modules import Modules
 from npuprof.scripts.replacing.plan import plan_replacement
+from npuprof.scripts.replacing.proof import find_differences
 from npuprof.scripts.sharing import Pair, list_pairs
 from npuprof.store import spec
 
@@ -55,6 +59,31 @@ class Begun(NamedTuple):
     family: Family
     standing: dict[str, list[str]]
     there: frozenset[str]
+
+
+def list_drafts(scripts: Mapping[str, Script], take_out: Callable[[ImportedFile], ImportedFile]) -> list[Draft]:
+    """Return what scripts set: each by itself, without what ``take_out`` finds to belong to those that call its functions.
+
+    What a script has only by calling functions of another of the scripts is of that one: a block can stand there, and nowhere else.
+    """
+    holders: dict[str, str] = {}
+    for path, script in scripts.items():
+        if take_out(script.imported) is not script.imported and any(draft.settings for draft in build_drafts(script.imported, None, None)):
+            holders[os.path.normpath(path)] = path
+    helpers: set[str] = set()
+    while True:
+        found: list[Draft] = []
+        called: set[str] = set()
+        for path, script in scripts.items():
+            for draft in build_drafts(script.imported if path in helpers else take_out(script.imported), None, None):
+                places = {os.path.normpath(one.file) if one.call else "" for one in draft.origins.values()}
+                if places and places <= holders.keys():
+                    called |= {holders[place] for place in places}
+                else:
+                    found.append(draft)
+        if called <= helpers:
+            return found
+        helpers |= called
 
 
 def select_unmarked(
@@ -173,6 +202,31 @@ def plan_adoption(
             adopted.append(_adopt_script(scripts[path], names, injector, folders, modules))
         except NpuprofError as error:
             kept[path] = list(error.findings)
+    return _settle_callers(Adoption(adopted, kept), scripts, modules)
+
+
+def _settle_callers(adoption: Adoption, scripts: Mapping[str, Script], modules: Modules | None) -> Adoption:
+    """Return an adoption in which no script that calls functions of another sets anything else for the blocks in that one."""
+    adopted, kept = list(adoption.adopted), dict(adoption.kept)
+    while modules is not None:
+        texts = {one.path: one.data for one in adopted}
+        files = {os.path.normpath(path): path for path in texts}
+        shown = modules.lay_over(texts)
+        spoilt: dict[str, list[Finding]] = {}
+        for script in scripts.values():
+            called = {files[name] for one in script.imported.followed if (name := os.path.normpath(one.file)) in files}
+            if not called:
+                continue
+            now = import_script(script.path, texts.get(script.path, script.data), modules=shown)
+            for difference in list(find_differences(script.imported, now))[:1]:
+                why = f"{script.path} uses it, where {difference}."
+                for path in called:
+                    what = "a block in it would change what another script sets"
+                    spoilt[path] = [Finding("NP830", what, why, "write the value where it is used", where=Place(path))]
+        if not spoilt:
+            break
+        adopted = [one for one in adopted if one.path not in spoilt]
+        kept |= spoilt
     return Adoption(adopted, kept)
 
 

@@ -9,7 +9,7 @@ import ast
 import copy
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from npuprof.scripts.reading.found import HERE
@@ -83,6 +83,10 @@ class Modules:
         self._supplies: dict[str, bool] = {}
         self.asked: set[tuple[str, str]] = set()
         self.rebound: set[tuple[str, str]] = set()
+
+    def lay_over(self, texts: Mapping[str, bytes]) -> Modules:
+        """Return the same files where some of them hold other bytes."""
+        return Modules(self._locate, lambda path: texts.get(path) or self._read(path), self._list_files, self.locate_file)
 
     def open_home(self, path: str) -> Home:
         """Return where the imports of a file begin."""
