@@ -66,16 +66,15 @@ def list_drafts(scripts: Mapping[str, Script], take_out: Callable[[ImportedFile]
 
     What a script has only by calling functions of another of the scripts is of that one: a block can stand there, and nowhere else.
     """
-    holders: dict[str, str] = {}
-    for path, script in scripts.items():
-        if take_out(script.imported) is not script.imported and any(draft.settings for draft in build_drafts(script.imported, None, None)):
-            holders[os.path.normpath(path)] = path
+    whole = {path: build_drafts(one.imported, None, None) for path, one in scripts.items() if take_out(one.imported) is not one.imported}
+    own = {path: build_drafts(take_out(script.imported), None, None) for path, script in scripts.items()}
+    holders = {os.path.normpath(path): path for path, drafts in whole.items() if any(draft.settings for draft in drafts)}
     helpers: set[str] = set()
     while True:
         found: list[Draft] = []
         called: set[str] = set()
-        for path, script in scripts.items():
-            for draft in build_drafts(script.imported if path in helpers else take_out(script.imported), None, None):
+        for path in scripts:
+            for draft in whole[path] if path in helpers else own[path]:
                 places = {os.path.normpath(one.file) if one.call else "" for one in draft.origins.values()}
                 if places and places <= holders.keys():
                     called |= {holders[place] for place in places}
