@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from importing import imported
 
-from npuprof.scripts.preset import build_drafts
+from npuprof.scripts.family import build_family
+from npuprof.scripts.preset import build_drafts, format_draft
 
 HEAD = "import sys\nimport tensorflow as tf\nfrom npu_bridge.npu_init import *\nA = '-a' in sys.argv\n"
 MAKE = "config = tf.ConfigProto()\nop = config.graph_options.rewrite_options.custom_optimizers.add()\nop.name = 'NpuOptimizer'\nop.parameter_map['use_off_line'].b = True\n"
@@ -89,3 +90,15 @@ def indent(text: str) -> str:
 )  # fmt: skip
 def test_what_runs_perhaps_or_never_is_not_in_force(text: str, settings: dict[str, Any], why: list[str]) -> None:
     assert read(text) == ([settings], why)
+
+
+def test_a_configuration_that_is_made_under_a_test_only_says_so() -> None:
+    made = f"config = tf.ConfigProto()\nif A:\n{indent(MAKE.partition(chr(10))[2])}{RUN}"
+    (draft,) = build_drafts(imported(HEAD + made, "x.py"))
+    assert draft.settings == OFF
+    assert 'description = "imported from x.py, made only if A"' in format_draft(draft)
+    (text,) = build_family([draft]).files.values()
+    assert "# Made only under a test:\n# x.py:7: if A\n" in text
+    always = build_drafts(imported(HEAD + MAKE + RUN, "x.py"))
+    assert "made only" not in format_draft(always[0]).lower()
+    assert "Made only" not in "".join(build_family(always).files.values())

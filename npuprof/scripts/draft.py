@@ -84,7 +84,8 @@ def describe_sources(draft: Draft, most: int = 6) -> str:
     """Return the script of a draft, with the configurations in it where that has several, no more than so many."""
     file = cite_script(draft.file)
     if not draft.is_one_of_several and len(draft.sources) < 2:
-        return file
+        condition = draft.sources[0].condition if draft.sources else ""
+        return f"{file}, made only if {condition}" if condition else file
     told = list(dict.fromkeys(_describe_source(source) for source in draft.sources))
     more = f" and {len(told) - most} more" if len(told) > most else ""
     return f"{file}: {', '.join(told[:most])}{more}"
