@@ -425,6 +425,38 @@ def test_a_range_that_a_new_tag_moves_is_looked_at_again(repo: Repo, run: Any) -
     assert [one["name"] for one in found(run, old)] == ["bert"]
 
 
+def test_a_pinned_parent_builds_on_what_its_own_parents_were_then(repo: Repo, run: Any) -> None:
+    repo.commit({"base": BASE.format(600), "mid": HEIR})
+    repo.release("mid", "1.0.0")
+    repo.commit({"base": None, "mid": None, "root": BASE.format(700), "bert": HEIR.replace('"base"', '"mid@1.0.0"')})
+    digest, preset = digests_of(run, "bert")
+    repo.commit({"bert": "[options]\nhccl_timeout = 1\n"})
+    assert [one["name"] for one in found(run, digest)] == ["bert", "mid"]
+    assert [one["name"] for one in found(run, preset)] == ["bert"]
+
+
+def test_a_version_that_is_tagged_or_fetched_later_makes_older_commits_known(repo: Repo, run: Any) -> None:
+    first = repo.commit({"base": BASE.format(600)})
+    repo.commit({"base": BASE.format(700), "bert": HEIR.replace('"base"', '"base@1.0.0"'), "mine": HEIR.replace('"base"', '"bert"')})
+    repo.commit({"bert": None, "mine": None})
+    assert not found(run, "f" * 64)
+    repo.release("base", "1.0.0", first)
+    for name in ("bert", "mine"):
+        digest, _ = digests_of(run, f"{name}@HEAD~1")
+        assert name in [one["name"] for one in found(run, digest)]
+
+
+def test_a_range_counts_for_commits_whose_presets_nobody_has_any_more(repo: Repo, run: Any) -> None:
+    first = repo.commit({"base": BASE.format(600)})
+    repo.release("base", "1.0.0", first)
+    second = repo.commit({"base": BASE.format(700), "bert": HEIR.replace('"base"', '"base@1"')})
+    repo.commit({"bert": None})
+    assert not found(run, "f" * 64)
+    repo.release("base", "1.1.0", second)
+    digest, _ = digests_of(run, f"bert@{second}")
+    assert [one["name"] for one in found(run, digest)] == ["bert"]
+
+
 def history(commits: int) -> list[Mapping[str, str]]:
     trees: list[Mapping[str, str]] = []
     presets = {"base": BASE.format(600), **{f"p{number}": HEIR for number in range(10)}}

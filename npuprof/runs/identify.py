@@ -17,7 +17,7 @@ from npuprof.runs.records import list_asked, list_texts
 from npuprof.store import Folder
 from npuprof.store.commits import Commit, load_commit_headers
 from npuprof.store.one_time import parse_assignments
-from npuprof.store.parents import find_extended_profile
+from npuprof.store.parents import find_parent
 from npuprof.store.renames import find_former_names, find_uncommitted_names
 from npuprof.store.repository import Repository
 from npuprof.store.revisions import find_repository, load_repository_revision
@@ -183,9 +183,7 @@ class Identifier:
 
     def _load_past(self, repository: Repository, name: str, commit: str) -> Config:
         """Return a preset as it was at a commit. Raises NpuprofError."""
-        store = load_repository_revision(repository, commit)
-        resolver = Resolver(lambda reference, referrer, place: find_extended_profile(store, reference, referrer, place))
-        return resolver.resolve_profile(store.profile(name), f"{name}@{commit[:7]}")
+        return Resolver(find_parent).resolve_profile(load_repository_revision(repository, commit).profile(name), f"{name}@{commit[:7]}")
 
     def _search_composed(self, name: str, wanted: str) -> list[Match]:
         """Return presets laid over one another by their name, ``A+B``, with the commits at which they had a digest."""

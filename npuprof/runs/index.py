@@ -20,7 +20,7 @@ from npuprof.runs import index_file
 from npuprof.runs.indexed import Digests, Index, State
 from npuprof.store.commits import find_former_folder
 from npuprof.store.layout import read_globs
-from npuprof.store.parents import find_extended_profile, is_source_reference
+from npuprof.store.parents import find_parent, is_source_reference
 from npuprof.store.repository import Repository, TreeFile
 from npuprof.store.revision import Revision
 from npuprof.store.revisions import find_pin
@@ -80,15 +80,15 @@ class _Builder:
             self._restore()
         for commit, place in self._locate(commits):
             key = place.key
-            if key in states and not (self._index.moving or self._moving):
+            if key in states and not self._index.moving:
                 states[key].commits.append(commit)
                 continue
             if key in states:
                 key = f"{key} {commit}"
             state = State(key, [commit], self._compare(commit, place))
+            self._index.moving = self._index.moving or bool(self._moving)  # also where no later commit has such a preset
             self._index.states.append(state)
             states[key] = state
-        self._index.moving = self._index.moving or bool(self._moving)
 
     def _restore(self) -> None:
         """Take up where the last state of the index is."""
@@ -167,7 +167,7 @@ class _Builder:
         ahead = {name for one in wanted for name in (one, *(self._members.get(one) or ()))}
         with suppress(NpuprofError):
             store.load_texts(name for name in sorted(ahead) if name in files)
-        resolver = Resolver(lambda reference, referrer, place: find_extended_profile(store, reference, referrer, place))
+        resolver = Resolver(find_parent)
         for name in wanted:
             digests = self._resolve(store, resolver, name)
             if digests != self._digests.get(name):
@@ -183,19 +183,32 @@ class _Builder:
 
     def _resolve(self, store: Revision, resolver: Resolver, name: str) -> Digests | None:
         self._moving.discard(name)
+        self._members[name] = None
         try:
             config = resolver.resolve_profile(store.profile(name))
         except NpuprofError as error:
-            self._members[name] = None
             self._index.untold = self._index.untold or any(finding.code in UNTOLD for finding in error.findings)
+            if any("@" in reference or is_source_reference(reference) for reference in _list_references(store, name)):
+                self._moving.add(name)  # a tag that comes later may mend it, also a version that is named in full
             return None
         except RecursionError:
-            self._members[name] = None
             return None
         self._members[name] = frozenset(member.name for member in config.lineage)
         if any(_is_moving(reference) for member in config.lineage for reference in member.extends):
             self._moving.add(name)
         return Digests(config.preset_digest, tuple(dict.fromkeys(one.digest for one in list_configs(config))))
+
+
+def _list_references(store: Revision, name: str) -> Iterator[str]:
+    """Yield what a preset extends, and what those do that the same store has, as far as they can be read."""
+    waiting, seen = [name], {name}
+    while waiting:
+        with suppress(NpuprofError):
+            for reference in store.profile(waiting.pop()).extends:
+                yield reference
+                if reference not in seen:
+                    seen.add(reference)
+                    waiting.append(reference)
 
 
 def _is_moving(reference: str) -> bool:

@@ -17,7 +17,7 @@ from npuprof.store.bare import is_own_folder
 from npuprof.store.repository import Repository
 from npuprof.store.sources.mirror import find_cache_folder
 
-_SCHEMA = "npuprof.index/1"
+_SCHEMA = "npuprof.index/2"  # 1 resolved what a pinned parent extends at the wrong commit
 _SEAL = b"# npuprof sha256:"
 #: No index is longer, in bytes.
 _LARGEST = 512 * 1024 * 1024

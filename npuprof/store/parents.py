@@ -210,10 +210,11 @@ def is_changed_release(home: Revision, version: Version) -> bool:
 
 def digest_pinned_profile(profile: Profile) -> str:
     """Return the preset digest of a profile that was read at a revision, or as it was kept. Raises NpuprofError."""
-    return compute_preset_digest(Lineages(_find_parent).find_lineage(profile))
+    return compute_preset_digest(Lineages(find_parent).find_lineage(profile))
 
 
-def _find_parent(reference: str, referrer: Profile | None, index: int) -> Profile:
+def find_parent(reference: str, referrer: Profile | None, index: int) -> Profile:
+    """Return the profile that a reference of another names, seen from the store, or the revision, that has that. Raises NpuprofError."""
     assert referrer is not None, "a parent is what a profile extends"
     assert referrer.home is not None, "it was read from a store"
     return find_extended_profile(referrer.home, reference, referrer, index)
