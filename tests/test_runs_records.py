@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from jsonschema import Draft202012Validator
 from repositories import Repo
 
 from npuprof.runs import kinds, records
+from npuprof.runs.hiding import hide_arguments
 from npuprof.runs.schema import build_record_schema
 
 NPUPROF = [sys.executable, "-m", "npuprof"]
@@ -122,6 +123,30 @@ def test_what_logs_somebody_in_is_not_recorded(record: Record, tmp_path: Path) -
     assert found["command"] == ["true", "--token", "***", "--password=***", "https://***@host/x", "--epochs=3"]
 
 
+@pytest.mark.parametrize(
+    ("words", "kept"),
+    [
+        (["--api-key", "k3y"], ["--api-key", "***"]),
+        (["sh", "-c", "export HF_TOKEN=k3y; train"], ["sh", "-c", "export HF_TOKEN=***; train"]),
+        (["sh", "-c", "mysql --password k3y db --port 3"], ["sh", "-c", "mysql --password *** db --port 3"]),
+        (["Authorization: Bearer k3y", "X-Api-Key: k3y"], ["Authorization: ***", "X-Api-Key: ***"]),
+        (['{"password": "k3y", "user": "me"}'], ['{"password": "***", "user": "me"}']),
+        (["DB_PWD=k3y", "--pwd-file=k3y"], ["DB_PWD=***", "--pwd-file=***"]),
+        (["hf ghp_0123456789abcdef"], ["hf ***"]),
+        # what only sounds like one
+        (words := ["--tokenizer", "bert", "--max-tokens", "512", "--num_tokens=512", "--author=Ada"], words),
+        (words := ["the author said: x", "token k3y stays", 'cd "$PWD"; PASSWORD=$1 train'], words),
+    ],
+)
+def test_of_a_command_line_what_logs_in_is_hidden_and_the_rest_kept(words: list[str], kept: list[str]) -> None:
+    assert hide_arguments(words) == kept
+
+
+def test_a_folder_that_is_taken_away_meanwhile_is_told_as_that(record: Record) -> None:
+    done = record({"bert": BASE}, "sh", "-c", "rm -r out; exit 3")
+    assert (done.returncode, b"no record is left, somebody has taken out/bert.0.run.json away" in done.stderr) == (3, True)
+
+
 def test_a_record_says_of_which_commit_each_file_was_and_whether_it_was_changed(repo: Repo) -> None:
     repo.commit({"base/training": BASE, "bert": HEIR})
     repo.write({"bert": f"{HEIR}\n# changed\n"})
@@ -206,15 +231,20 @@ def test_a_preset_of_that_name_wins_and_a_dot_forces_the_file(record: Record, ru
     assert "hccl_timeout = 600\n" in run("show", "./out/bert.0.run.json").out
 
 
-def test_a_folder_with_one_record_is_a_spec_and_of_several_one_is_to_be_named(record: Record, tmp_path: Path, run: Any) -> None:
+def test_a_folder_whose_records_say_the_same_is_a_spec_and_of_others_one_is_to_be_named(record: Record, tmp_path: Path, run: Any) -> None:
     record({"bert": BASE}, "true", flags=("--set", "hccl_timeout=700"))
     assert "hccl_timeout = 700\n" in run("show", "out").out
     assert run("diff", "out", "./out/bert.0.run.json", "--exit-code").code == 0
+    (tmp_path / "out").rename(tmp_path / "good")
     write_records(tmp_path, record, {}, 3)
+    assert "hccl_timeout = 600\n" in run("show", "out").out
+    done = run("diff", "good", "out", "--exit-code")
+    assert (done.code, done.out.partition("  ")[0]) == (1, "~ hccl_timeout 700 → 600 s")
+    write_records(tmp_path, record, {2: {"hccl_timeout": 700}}, 3)
     done = run("show", "out")
     assert (done.code, done.out) == (2, "")
     assert "NP960: out holds the records of 4 processes" in done.err
-    assert "name one, such as out/bert.0-2.run.json; npuprof diff out compares them" in done.err
+    assert "name one, such as out/bert.0.run.json; npuprof diff out compares them" in done.err
 
 
 def test_a_record_needs_no_store_and_can_be_composed(record: Record, tmp_path: Path, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -317,8 +347,93 @@ def test_the_rank_that_differs_is_told_with_what_differs(record: Record, tmp_pat
     fields = json.loads(run("diff", "out", "--format", "json").out)["presets"][0]
     assert [group["ranks"] for group in fields["groups"]] == [[0, 1, 2, 4, 5, 7], [3], [6]]
     assert "hccl_timeout" in run("diff", "out", "--format", "markdown").out
-    two = run("diff", "out/bert.0.run.json", "out/bert.6.run.json")
-    assert "the environments differ: + ASCEND_GLOBAL_LOG_LEVEL" in two.err
+    two = run("diff", "out/bert.0.run.json", "out/bert.6.run.json", "--exit-code")
+    assert (two.code, two.out) == (1, "+ ASCEND_GLOBAL_LOG_LEVEL '1'  (environment)\n")
+    two = run("diff", "out/bert.3.run.json", "out/bert.6.run.json", "--format", "json")
+    assert json.loads(two.out)["environment"] == [{"name": "ASCEND_GLOBAL_LOG_LEVEL", "before": None, "after": "1"}]
+    assert json.loads(two.out)["ended"] == ["died of SIGKILL", "exit 0"]
+
+
+#: How a test says who takes part in a launch: rank, when it starts and ends, and fields of its record.
+Part = tuple[int, int, int | None, Mapping[str, Any]]
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        # each launch has four ranks where no other number is said
+        ([(0, 1, 9, {}), (1, 1, 9, {}), (2, 1, 9, {})], ["3 records of bert: all were given the same", "no record: rank 3 of 4"]),
+        ([(0, 1, 9, {}), (3, 1, 9, {})], ["2 records of bert: all were given the same", "no record: rank 1-2 of 4"]),
+        ([(rank, 1, 9, {"size": None}) for rank in (0, 2)], ["2 records of bert: all were given the same"]),
+        # a smaller launch came later; a rank of the later one never started; one was started again; two at the same time
+        (
+            [*((rank, 1, 5, {"value": 5}) for rank in range(4)), *((rank, 6, 9, {"size": 2}) for rank in range(2))],
+            ["2 records of bert: all were given the same"],
+        ),
+        (
+            [*((rank, 1, 5, {"value": 5}) for rank in range(4)), *((rank, 6, 9, {}) for rank in (0, 1, 3))],
+            ["3 records of bert: all were given the same", "no record: rank 2 of 4"],
+        ),
+        (
+            [*((rank, 1, 9, {}) for rank in range(4)), (2, 7, 9, {"value": 5})],
+            ["4 records of bert: ranks 0-1, 3 alike; rank 2 differs"],
+        ),
+        (
+            [*((rank, 1, None, {}) for rank in range(4)), (2, 7, None, {"value": 5})],
+            ["4 records of bert: ranks 0-1, 3 alike; rank 2 differs"],
+        ),
+        ([(rank, 1 + run, 9, {}) for run in range(2) for rank in range(4)], ["4 records of bert: all were given the same"]),
+        # a rank that was given another preset, or was started by another npuprof
+        (
+            [*((rank, 1, 9, {}) for rank in range(3)), (3, 1, 9, {"name": "large"})],
+            ["4 records of bert: ranks 0-2 alike; rank 3 differs", "  ~ preset 'bert' → 'large'  (record)"],
+        ),
+        (
+            [*((rank, 1, 9, {"size": None}) for rank in range(3)), (3, 2, 9, {"size": None, "name": "large"})],
+            ["4 records of bert: ranks 0-2 alike; rank 3 differs", "  ~ preset 'bert' → 'large'  (record)"],
+        ),
+        (
+            [*((rank, 1, 5, {"size": None}) for rank in range(3)), (3, 6, 9, {"size": None, "name": "large"})],
+            ["3 records of bert: all were given the same", "1 record of large: all were given the same"],
+        ),
+        (
+            [*((rank, 1, 9, {}) for rank in range(4)), *((rank, 1, 9, {"name": "large"}) for rank in range(4))],
+            ["4 records of bert: all were given the same", "4 records of large: all were given the same"],
+        ),
+        (
+            [*((rank, 1, 9, {}) for rank in range(3)), (3, 1, 9, {"npuprof": "0.0.9"})],
+            ["4 records of bert: ranks 0-2 alike; rank 3 differs", "  ~ npuprof '0.1.0' → '0.0.9'  (record)"],
+        ),
+    ],
+)
+def test_the_records_of_one_launch_are_compared_whatever_else_a_folder_holds(
+    parts: Sequence[Part], said: list[str], record: Record, tmp_path: Path, run: Any
+) -> None:
+    record({"bert": BASE}, "true")
+    out = tmp_path / "out"
+    made = json.loads((out / "bert.0.run.json").read_text())
+    made["npuprof"] = "0.1.0"
+    (out / "bert.0.run.json").unlink()
+    for number, (rank, start, end, more) in enumerate(parts):
+        fields = json.loads(json.dumps(made))
+        fields["process"] |= {"rank": rank, "world_size": more.get("size", 4)}
+        fields |= {"start": f"2026-01-01T00:00:0{start}.000Z", "end": end and f"2026-01-01T00:00:0{end}.000Z"}
+        fields |= {"npuprof": more.get("npuprof", "0.1.0")}
+        fields["preset"]["name"] = more.get("name", "bert")
+        fields["settings"][0]["value"] = more.get("value", fields["settings"][0]["value"])
+        (out / f"{number:02}.run.json").write_text(json.dumps(fields))
+    lines = run("diff", "out").out.splitlines()
+    assert [line for line in lines if "records of" in line or "record of" in line or "no record" in line or "(record)" in line] == said
+    missing = [one["missing"] for one in json.loads(run("diff", "out", "--format", "json").out)["presets"]]
+    assert any(missing) is any(line.startswith("no record") for line in said)
+
+
+def test_of_two_runs_it_is_told_that_their_commands_differ(record: Record, tmp_path: Path, run: Any) -> None:
+    record({"bert": BASE}, "true")
+    record({"bert": BASE}, "sh", "-c", "true")
+    done = run("diff", "out/bert.0.run.json", "out/bert.0-2.run.json", "--exit-code")
+    assert (done.code, done.out) == (0, "")
+    assert "the commands differ: true; sh -c true" in done.err
 
 
 def test_of_several_runs_in_one_folder_the_last_of_each_rank_counts(record: Record, tmp_path: Path, run: Any) -> None:
@@ -412,6 +527,28 @@ def test_the_function_in_the_script_says_what_it_set_where_it_is_asked_to(loader
     }  # fmt: skip
     done = run("diff", "out/bert.3.run.json", "out/bert.3.loader.run.json", "--exit-code")
     assert [line for line in done.out.splitlines() if not line.startswith(("~ profile", "- profile", "- scenario"))] == [], done.out
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [
+        {"RANK_ID": "3", "RANK": "5", "LOCAL_RANK": "1", "WORLD_SIZE": "8"},
+        {"RANK": "5", "LOCAL_RANK": "1", "WORLD_SIZE": "8", "SLURM_PROCID": "2"},
+        {"RANK": "5", "SLURM_PROCID": "2"},  # what no launcher has said
+        {"OMPI_COMM_WORLD_RANK": "4", "SLURM_PROCID": "0", "PMIX_RANK": "4"},
+        {"PMI_RANK": "4", "SLURM_PROCID": "0"},
+        {"RANK_ID": "\u00b2", "RANK": "6"},
+        {"RANK_ID": ""},
+    ],
+)
+def test_the_function_in_the_script_and_the_run_call_a_rank_the_same(
+    environ: Mapping[str, str], loader: Path, tmp_path: Path, run: Any
+) -> None:
+    words = [*NPUPROF, "run", "bert", "--record", "out", "--", sys.executable, str(loader)]
+    subprocess.run(words, cwd=tmp_path, env={**os.environ, "NPUPROF_RECORD": "out", **environ}, capture_output=True, check=True)
+    first, second = (read(path)["process"]["rank"] for path in (tmp_path / "out").iterdir())
+    assert first == second
+    assert len({name.split(".")[1] for name in os.listdir(tmp_path / "out")}) == 1
 
 
 def test_a_script_that_is_not_asked_writes_nothing_and_one_that_cannot_write_goes_on(loader: Path, tmp_path: Path) -> None:

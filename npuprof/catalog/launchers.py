@@ -53,10 +53,10 @@ def find_launcher_fact(name: str, environ: Mapping[str, str], table: str = "") -
     return told if told is not None or not table else _find_rank_table_fact(name, environ, table)
 
 
-def list_rank_variables() -> tuple[str, ...]:
-    """Return the variables that tell the rank, those of the innermost launchers first."""
-    inner = [name for _, told in _LAUNCHERS for name in told.get("rank", ())]
-    return tuple(dict.fromkeys((*inner, *FACTS["rank"])))
+def list_rank_variables() -> tuple[tuple[str, ...], ...]:
+    """Return the variables that tell the rank, those of the innermost launchers first; each with those that have to be there beside it."""
+    inner = [tuple(dict.fromkeys((name, *known))) for known, told in _LAUNCHERS for name in told.get("rank", ())]
+    return tuple(dict.fromkeys((*inner, *((name,) for name in FACTS["rank"]))))
 
 
 def tell_single_process(device: str) -> dict[str, str]:

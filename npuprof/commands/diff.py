@@ -6,7 +6,7 @@ import re
 
 from npuprof.commands.framework.parameters import CANN, COLOR, OUTPUT, PRODUCT, STORE, formats
 from npuprof.commands.framework.verb import Verb, arguments, flag, option
-from npuprof.commands.parts.comparing import answer_ranks, find_processes, tell_environments
+from npuprof.commands.parts.comparing import Around, answer_ranks, compare_around, find_processes
 from npuprof.commands.parts.reading import open_workspace
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
@@ -46,7 +46,7 @@ class Diff(Verb):
     color: str = COLOR
 
     _owned: Revision | None = None
-    _beside: tuple[str, ...] = ()
+    _around: Around = Around()
 
     def run(self) -> Answer:
         """Return what differs. Exit 1 with ``exit_code`` where anything does, else 0. Raises NpuprofError.
@@ -78,7 +78,8 @@ class Diff(Verb):
         from npuprof.compare import data, html, markdown
 
         unread = [pair.name for pair in found.pairs if pair.unread]
-        code = 2 if unread else 1 if self.exit_code and found.different_pairs else 0
+        around = self._around
+        code = 2 if unread else 1 if self.exit_code and (found.different_pairs or around.lines) else 0
         known = [pair.name for pair in found.pairs if pair.unread and not pair.untold]
         untold = [f"cannot tell what differs in {', '.join(known)}: cannot be read or resolved now"] if known else []
         reasons: dict[str, list[str]] = {}
@@ -89,16 +90,18 @@ class Diff(Verb):
         if self.name_only:
             return Answer("".join(f"{pair.name}\n" for pair in found.different_pairs), tuple(untold), code)
         forms: Forms = {
-            "text": lambda: self._format_text(found, single),
+            "text": lambda: self._format_text(found, single) + "".join(f"{line}\n" for line in around.lines),
             "markdown": lambda: markdown.format_survey_markdown(found, page=self.build_page(found)),
             "html": lambda: html.format_survey_html(found),
-            "json": lambda: data.format_survey_json(found, self.everything, single),
+            "json": lambda: data.format_survey_json(found, self.everything, single, around.fields),
         }
         untold += [
             f"{path} has the filter {name!r}, a program, which is not run here: cannot tell whether it differs"
             for path, name in found.untold.items()
         ]
-        return Answer(forms, (*untold, *self._beside), code)
+        if self.format in ("markdown", "html"):
+            untold += [f"the runs differ: {line}" for line in around.lines]
+        return Answer(forms, (*untold, *around.remarks), code)
 
     def build_page(self, found: Survey) -> Page:
         """Return what a page says beside the changes: links to lines, the owners of what is reached, the command that shows it all."""
@@ -151,7 +154,7 @@ class Diff(Verb):
             changes = tuple(compare_documents(before.document, after.document))
             return survey.Survey(left, right, (pairs.Pair(after.name, "changed" if changes else "unchanged", changes),))
         old, new = workspace.resolve_spec(left), workspace.resolve_spec(right)
-        self._beside = tell_environments(old, new)
+        self._around = compare_around(old, new)
         return survey.Survey(old.name, new.name, (pairs.build_preset_pair(old, new),))
 
     def _compare_revisions(self, workspace: spec.Workspace, rev: str) -> Survey:

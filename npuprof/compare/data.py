@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from npuprof.compare.changes import Change
@@ -16,8 +18,10 @@ if TYPE_CHECKING:
     from npuprof.compare.survey import Survey
 
 
-def format_survey_json(survey: Survey, everything: bool = False, single: bool = False) -> str:
-    """Return a survey as JSON: every preset with its changes, and the same changes folded with their reach."""
+def format_survey_json(
+    survey: Survey, everything: bool = False, single: bool = False, more: Mapping[str, Any] = MappingProxyType({})
+) -> str:
+    """Return a survey as JSON: every preset with its changes, and the same changes folded with their reach; ``more`` is said beside."""
     touched = list(survey.pairs) if everything else survey.touched_pairs
     found: dict[str, Any] = {"schema": "npuprof.diff/1", "before": survey.before, "after": survey.after}
     if single:
@@ -28,7 +32,7 @@ def format_survey_json(survey: Survey, everything: bool = False, single: bool = 
         found["presets"] = [build_pair_dict(pair) for pair in touched]
         found["changes"] = [{**build_change_dict(fold.change), "presets": list(fold.presets)} for fold in fold_changes(touched)]
         found["untouched"] = len(survey.pairs) - len(survey.different_pairs) - len(survey.unknown_pairs)
-    return format_json_answer(found)
+    return format_json_answer({**found, **more})
 
 
 def build_pair_dict(pair: Pair) -> dict[str, Any]:

@@ -10,7 +10,8 @@ _FILES_WITH_ADDRESSES = ("npuprof.toml", "npuprof.lock")
 KNOWN_USERS = frozenset(("git", "oauth2", "x-access-token", "x-token-auth", "gitlab-ci-token"))
 #: A user that is none, but what a host gives out in place of a password.
 TOKEN = re.compile(r"gh[a-z]_\w{8}|github_pat_|glpat-|[A-Za-z0-9_]{36}", re.ASCII)
-_TOKEN_ANYWHERE = re.compile(r"(?<![A-Za-z0-9])(?:gh[a-z]_\w{8}|github_pat_|glpat-)[\w-]*", re.ASCII)
+#: The same anywhere in a text, whole.
+TOKEN_ANYWHERE = re.compile(r"(?<![A-Za-z0-9])(?:gh[a-z]_\w{8}|github_pat_|glpat-)[\w-]*", re.ASCII)
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _USERINFO = re.compile(r"(?<=://)[^/\s'\"]*@")
 _QUERY = re.compile(r"(https?://[^\s'\"?]*)\?[^\s'\"]*")
@@ -36,7 +37,7 @@ def hide_secrets(file: str, text: str) -> str:
     if not file.endswith(_FILES_WITH_ADDRESSES):
         return text
     text = _QUERY.sub(r"\1?...", _ANY_USERINFO.sub(_hide_any_user, text))
-    return _NAMED_SECRET.sub(r'\1"***"', _TOKEN_ANYWHERE.sub("***", _ANY_SCP_USERINFO.sub(r"\1:***@", text)))
+    return _NAMED_SECRET.sub(r'\1"***"', TOKEN_ANYWHERE.sub("***", _ANY_SCP_USERINFO.sub(r"\1:***@", text)))
 
 
 def unquote_url(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 
 from npuprof import catalog
@@ -22,7 +23,8 @@ FIELDS = {{
 KNOWN = {{"NPUPROF_" + key.upper(): key for key in FIELDS}}
 OWN = {own}
 SWITCHES = {{"1": True, "true": True, "0": False, "false": False}}
-# The variables of launchers that tell the rank of a process, the innermost first.
+# The variables of launchers that tell the rank of a process, the innermost first: each
+# with those that have to be there as well.
 RANKS = {ranks}
 
 
@@ -70,10 +72,15 @@ def keep_record(folder, environ, found):
     """Write down what was set, for npuprof diff; where that cannot be, warn."""
     preset = {{"name": environ.get("NPUPROF_PROFILE", "unknown")}}
     for key in ("digest", "preset_digest"):
-        if len(environ.get("NPUPROF_" + key.upper(), "")) == 64:
-            preset[key] = environ["NPUPROF_" + key.upper()]
-    told = [environ[name] for name in RANKS if environ.get(name, "").isdigit()]
-    rank = int(told[0]) if told else None
+        digest = environ.get("NPUPROF_" + key.upper(), "")
+        if re.fullmatch("[0-9a-f]{{64}}", digest):
+            preset[key] = digest
+    told = [
+        names[0]
+        for names in RANKS
+        if all(re.fullmatch("[0-9]+", environ.get(name, "")) for name in names)
+    ]
+    rank = int(environ[told[0]]) if told else None
     now = datetime.datetime.now(datetime.timezone.utc)
     said = [{{"key": key, "value": found[key]}} for key in FIELDS if key in found]
     own = {{name: environ[name] for name in environ if name.startswith("NPUPROF_")}}
@@ -89,6 +96,7 @@ def keep_record(folder, environ, found):
         "process": {{"pid": os.getpid(), "host": os.uname()[1], "rank": rank}},
         "start": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
     }}
+    text = json.dumps(record, indent=2) + "\\n"
     plain = re.sub("[^A-Za-z0-9._-]+", "-", preset["name"]).strip(".-")[:120]
     stem = os.path.join(folder, (plain or "preset") + "." + str(rank or 0) + ".loader")
     try:
@@ -97,12 +105,16 @@ def keep_record(folder, environ, found):
         while True:
             path = stem + ("-" + str(number) if number > 1 else "") + ".run.json"
             try:
-                with open(path, "x", encoding="utf-8") as file:
-                    json.dump(record, file, indent=2)
-                    file.write("\\n")
+                file = open(path, "x", encoding="utf-8")
                 break
             except FileExistsError:
                 number += 1
+        try:
+            with file:
+                file.write(text)
+        except OSError:
+            os.unlink(path)
+            raise
     except OSError as error:
         warnings.warn("no record is kept: " + str(error), stacklevel=3)
 '''
@@ -120,9 +132,13 @@ def _build_loader_body() -> str:
         own=own,
         find=FIND_OPTIMIZER,
         off=SWITCH_REWRITES_OFF,
-        ranks="(\n" + "".join(f"    {format_literal(name)},\n" for name in list_rank_variables()) + ")",
+        ranks="(\n" + "".join(f"    {_format_tuple(names)},\n" for names in list_rank_variables()) + ")",
         version=format_literal(__version__),
     )
+
+
+def _format_tuple(names: Sequence[str]) -> str:
+    return f"({', '.join(map(format_literal, names))}{',' if len(names) == 1 else ''})"
 
 
 def render_loader(config: Config, inline: bool) -> Rendered:

@@ -55,11 +55,20 @@ def _is_record_folder(path: str, head: bytes | None) -> bool:
 
 
 def _read_record_folder(path: str) -> Profile:
-    names = records.list_record_names(path)
-    if len(names) == 1:
-        return _read_record(os.path.join(path, names[0]))
-    what, why = f"{path} holds the records of {len(names)} processes", "Each may say something else, so that one is to be named."
-    hint = f"name one, such as {os.path.join(path, names[0])}; npuprof diff {path} compares them"
+    """Return what all processes of a folder were given. Raises NpuprofError (NP960) where they were not given the same."""
+    paths = [os.path.join(path, name) for name in records.list_record_names(path)]
+    if len(paths) == 1:
+        return _read_record(paths[0])
+    from npuprof.runs import launches, ranks
+
+    read = {one: records.read_record(one) for one in paths}
+    started = {one: fields for one, fields in read.items() if fields.get("by") != "env-loader"}
+    found = launches.find_launches(started or read)
+    newest = list(found[0].paths.values())
+    if len(found) == 1 and len({ranks.identify_record(read[one]) for one in newest}) == 1:
+        return _read_record(newest[0])
+    what, why = f"{path} holds the records of {len(paths)} processes", "They were not given the same, so that one is to be named."
+    hint = f"name one, such as {newest[0]}; npuprof diff {path} compares them"
     raise NpuprofError([Finding("NP960", what, why, hint, where=Place(path))])
 
 

@@ -16,20 +16,19 @@ from npuprof.model import Finding, NpuprofError, Record
 from npuprof.report.output import read_file_content
 from npuprof.report.text import format_count
 from npuprof.resolve.config import Config
+from npuprof.runs.launches import RUN, Launch, find_launches, sort_label
 from npuprof.runs.records import list_record_names, parse_record
 from npuprof.store.spec import Workspace
 
 #: Variables of npuprof's own say again what the settings say, but for these.
 _OWN = "NPUPROF_"
-#: What stands before the number of a process that has no rank.
-_RUN = "run "
 
 
 class Ranks(Record):
     """Processes that were given the same: their records by path, the labels of their ranks, and what one of them resolves to.
 
     ``pair`` is what differs from most of the processes, None for those themselves; ``environment`` has the variables that do,
-    with both values (None: not set).
+    with both values (None: not set), ``told`` what else differs: the preset, the npuprof that started it.
     """
 
     paths: tuple[str, ...]
@@ -37,6 +36,7 @@ class Ranks(Record):
     config: Config
     pair: Pair | None
     environment: dict[str, tuple[str | None, str | None]]
+    told: dict[str, tuple[str | None, str | None]]
     endings: tuple[str, ...]
 
     @property
@@ -46,11 +46,13 @@ class Ranks(Record):
 
 
 class Processes(Record):
-    """All processes that one preset was given to, most of them first; how many older records of the same ranks were left out."""
+    """All processes of one launch, most of them first; how many older records were left out, and the ranks that have none."""
 
     name: str
     groups: tuple[Ranks, ...]
     older: int
+    missing: tuple[str, ...]
+    size: int | None
 
     @property
     def count(self) -> int:
@@ -75,24 +77,15 @@ def load_processes(folder: str, workspace: Workspace) -> list[Processes]:
             problems += error.findings
     if problems:
         raise NpuprofError(problems)
-    by_preset: dict[str, dict[str, dict[str, Any]]] = {}
-    for path, fields in read.items():
-        by = "" if fields.get("by") != "env-loader" else " (env-loader)"
-        by_preset.setdefault(f"{fields['preset']['name']}{by}", {})[path] = fields
-    return [_compare_processes(name, found, workspace) for name, found in by_preset.items()]
+    return [_compare_processes(launch, read, workspace) for launch in find_launches(read)]
 
 
-def _compare_processes(name: str, found: dict[str, dict[str, Any]], workspace: Workspace) -> Processes:
-    newest: dict[str, str] = {}
-    runs = _number_runs(found)
-    for path, fields in found.items():
-        rank = runs.get(path) or _label_rank(fields)
-        if rank not in newest or str(found[newest[rank]].get("start")) <= str(fields.get("start")):
-            newest[rank] = path
+def _compare_processes(launch: Launch, found: dict[str, dict[str, Any]], workspace: Workspace) -> Processes:
+    newest = launch.paths
     alike: dict[str, list[str]] = {}
-    for rank in sorted(newest, key=_sort_label):
-        alike.setdefault(_identify(found[newest[rank]]), []).append(rank)
-    groups = sorted(alike.values(), key=lambda ranks: (-len(ranks), _sort_label(ranks[0])))
+    for rank in newest:
+        alike.setdefault(identify_record(found[newest[rank]]), []).append(rank)
+    groups = sorted(alike.values(), key=lambda ranks: (-len(ranks), sort_label(ranks[0])))
     made: list[Ranks] = []
     for ranks in groups:
         first = newest[ranks[0]]
@@ -100,43 +93,15 @@ def _compare_processes(name: str, found: dict[str, dict[str, Any]], workspace: W
         base = made[0] if made else None
         pair = build_preset_pair(base.config, config, name_ranks(ranks, one="rank")) if base else None
         environment = compare_environments(found[base.paths[0]], found[first]) if base else {}
+        told = compare_origins(found[base.paths[0]], found[first]) if base else {}
         paths = tuple(newest[rank] for rank in ranks)
-        made.append(Ranks(paths, tuple(ranks), config, pair, environment, tuple(describe_ending(found[path]) for path in paths)))
-    return Processes(name, tuple(made), len(found) - len(newest))
-
-
-def _number_runs(found: dict[str, dict[str, Any]]) -> dict[str, str]:
-    """Return labels of the processes that no launcher gave a rank, in the order in which they began: each is a run of its own.
-
-    One that is alone is rank 0, as in the name of its record.
-    """
-    if len(found) < 2:
-        return {}
-    alone = [path for path, fields in found.items() if _find_rank(fields) is None]
-    alone.sort(key=lambda path: str(found[path].get("start")))
-    return {path: f"{_RUN}{number}" for number, path in enumerate(alone, 1)}
-
-
-def _find_rank(fields: dict[str, Any]) -> Any:
-    process = fields.get("process")
-    return process.get("rank") if isinstance(process, dict) else None
-
-
-def _label_rank(fields: dict[str, Any]) -> str:
-    """Return the rank of a process; where no launcher told it, 0, as in the name of its record."""
-    rank = _find_rank(fields)
-    return str(rank) if rank is not None else "0"
-
-
-def _sort_label(label: str) -> tuple[int, str]:
-    if label.startswith(_RUN):
-        return (1 << 61) + int(label.removeprefix(_RUN)), ""
-    return (int(label), "") if label.isdecimal() else (1 << 62, label)
+        made.append(Ranks(paths, tuple(ranks), config, pair, environment, told, tuple(describe_ending(found[path]) for path in paths)))
+    return Processes(launch.name, tuple(made), launch.older, launch.missing, launch.size)
 
 
 def name_ranks(labels: Sequence[str], one: str = "") -> str:
     """Return who processes are: ``ranks 0-2, 4``, or ``run 2`` where they have no rank; ``one`` is the word however many there are."""
-    if all(label.startswith(_RUN) for label in labels):
+    if all(label.startswith(RUN) for label in labels):
         return ", ".join(labels)
     return f"{one or ('ranks' if len(labels) > 1 else 'rank')} {join_ranks(labels)}"
 
@@ -152,10 +117,21 @@ def join_ranks(labels: Sequence[str]) -> str:
     return ", ".join("-".join(span) for span in spans)
 
 
-def _identify(fields: dict[str, Any]) -> str:
+def identify_record(fields: dict[str, Any]) -> str:
     """Return what records of processes have in common that were given the same."""
     settings = {one["key"]: one["value"] for one in fields["settings"]}
-    return json.dumps([settings, fields.get("context"), _select_shared(fields)], sort_keys=True)
+    return json.dumps([settings, fields.get("context"), _select_shared(fields), _select_origins(fields)], sort_keys=True)
+
+
+def _select_origins(fields: dict[str, Any]) -> dict[str, str]:
+    """Return who gave a process its settings: the preset, and the npuprof that read it."""
+    return {"preset": fields["preset"]["name"], "npuprof": str(fields.get("npuprof"))}
+
+
+def compare_origins(before: dict[str, Any], after: dict[str, Any]) -> dict[str, tuple[str | None, str | None]]:
+    """Return where presets and versions of npuprof differ between two records, with both."""
+    old, new = _select_origins(before), _select_origins(after)
+    return {name: (old[name], new[name]) for name in old if old[name] != new[name]}
 
 
 def _select_shared(fields: dict[str, Any]) -> dict[str, str]:
@@ -200,18 +176,18 @@ def list_endings(groups: Iterable[Ranks]) -> list[str]:
     if len(by_ending) < 2:
         return []
     order = Counter({ending: len(labels) for ending, labels in by_ending.items()}).most_common()
-    return [f"{ending or 'unknown'}: {name_ranks(sorted(by_ending[ending], key=_sort_label), one='rank')}" for ending, _ in order]
+    return [f"{ending or 'unknown'}: {name_ranks(sorted(by_ending[ending], key=sort_label), one='rank')}" for ending, _ in order]
 
 
-def format_environment(changed: dict[str, tuple[str | None, str | None]]) -> list[str]:
-    """Return variables that differ as lines: ``~ NAME a → b  (environment)``."""
+def format_differences(changed: dict[str, tuple[str | None, str | None]], kind: str) -> list[str]:
+    """Return what differs as lines that end in a word for it: ``~ NAME a → b  (environment)``."""
     from npuprof.report.text import escape_controls
 
     lines = []
     for name, (old, new) in changed.items():
         sign = "+" if old is None else "-" if new is None else "~"
         values = " → ".join(repr(text) for text in (old, new) if text is not None)
-        lines.append(f"{sign} {escape_controls(f'{name} {values}')}  (environment)")
+        lines.append(f"{sign} {escape_controls(f'{name} {values}')}  ({kind})")
     return lines
 
 

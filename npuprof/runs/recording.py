@@ -18,18 +18,15 @@ from npuprof.catalog import record_names
 from npuprof.catalog.launchers import FACTS, find_launcher_fact
 from npuprof.document import keys
 from npuprof.document.profile import INHERITED_KEYS
-from npuprof.document.secrets import hide_credentials
 from npuprof.model import Context, Finding, NpuprofError, Place, __version__
 from npuprof.report import output
 from npuprof.resolve import origins
 from npuprof.resolve.config import Config
 from npuprof.resolve.digests import FORM
 from npuprof.resolve.lineages import is_of_source, is_personal
+from npuprof.runs.hiding import hide_address, hide_arguments, is_secret_name
 from npuprof.runs.records import HIDDEN, SCHEMA, SUFFIX, encode_value
 
-#: What stands in the name of a variable, or of an argument, that logs somebody in.
-_SECRET = re.compile(r"token|passw|secret|credential|api_?key|access_?key|private_?key|auth", re.IGNORECASE)
-_SECRET_ARGUMENT = re.compile(rf"(--?[\w-]*(?:{_SECRET.pattern})[\w-]*|[\w.]*(?:{_SECRET.pattern})[\w.]*)=(.+)", re.IGNORECASE | re.DOTALL)
 #: What the system says of a disk without room: the command runs all the same.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ESTALE)
 #: How many runs of one preset and rank one folder keeps.
@@ -71,7 +68,11 @@ class Recorder:
             self._replace()
         except OSError as error:
             said = output.describe_os_error(error, self.path)
-            output.tell_remark(f"{self.path} says how the run began, and not how it ended: {said}")
+            if os.path.exists(self.path):
+                output.tell_remark(f"{self.path} says how the run began, and not how it ended: {said}")
+            else:
+                output.tell_remark(f"no record is left, somebody has taken {self.path} away: {said}")
+                self.path = ""
 
     def _claim_name(self) -> str:
         """Return the path of a file that nobody else has, with the record in it. Raises OSError."""
@@ -206,31 +207,22 @@ def _select_variables(given: Mapping[str, str], environment: Mapping[str, str], 
     found: dict[str, str] = {}
     for name in sorted(named & environment.keys()):
         text = environment[name]
-        if _SECRET.search(name):
+        if is_secret_name(name):
             hidden.append(f"env.{name}")
             found[name] = HIDDEN
         else:
-            found[name] = _hide_address(text)
+            found[name] = hide_address(text)
     return found
 
 
 def _hide_setting(key: str, value: Any, hidden: list[str]) -> Any:
-    if keys.split_section_and_name(key)[0] == "env" and _SECRET.search(key):
+    if keys.split_section_and_name(key)[0] == "env" and is_secret_name(key):
         hidden.append(key)
         return HIDDEN
-    if isinstance(value, str) and (told := _hide_address(value)) != value:
+    if isinstance(value, str) and (told := hide_address(value)) != value:
         hidden.append(key)
         return told
     return encode_value(value)
-
-
-def _hide_address(text: str) -> str:
-    return hide_credentials(text) if "://" in text else text
-
-
-def hide_arguments(words: Sequence[str]) -> list[str]:
-    """Return words of a command line without what logs anybody in."""
-    return [_hide_argument(word, before) for before, word in zip(["", *words], words, strict=False)]
 
 
 def name_signal(number: int) -> str | None:
@@ -241,13 +233,6 @@ def name_signal(number: int) -> str | None:
         return signal.Signals(number).name if number else None
     except ValueError:
         return f"SIGRTMIN+{number - signal.SIGRTMIN}"
-
-
-def _hide_argument(word: str, before: str) -> str:
-    if re.fullmatch(rf"--?[\w-]*(?:{_SECRET.pattern})[\w-]*", before, re.IGNORECASE) and not word.startswith("-"):
-        return HIDDEN
-    word = _SECRET_ARGUMENT.sub(rf"\1={HIDDEN}", word) if _SECRET_ARGUMENT.fullmatch(word) else word
-    return _hide_address(word)
 
 
 def refuse_folder(path: str) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import shlex
 from typing import Any
 
-from npuprof.model import NpuprofError
+from npuprof.model import NpuprofError, Record
 from npuprof.report.answer import Answer
 from npuprof.report.text import format_count
 from npuprof.resolve.config import Config
@@ -84,14 +85,19 @@ def _format_processes(asked: Asked, found: Processes) -> str:
             assert group.pair is not None, "it is compared with the first"
             lines += ["", f"{group.title}:"]
             lines += [f"  {line}" for line in format_pair_text(group.pair, asked.everything, asked.coloured).splitlines()]
-            lines += [f"  {line}" for line in ranks.format_environment(group.environment)]
+            lines += [f"  {line}" for line in ranks.format_differences(group.told, "record")]
+            lines += [f"  {line}" for line in ranks.format_differences(group.environment, "environment")]
+    lines += ["", f"no record: {ranks.name_ranks(found.missing, one='rank')} of {found.size}"] if found.missing else []
     endings = ranks.list_endings(found.groups)
     lines += ["", "how they ended:", *(f"  {line}" for line in endings)] if endings else []
     return "".join(f"{line}\n" for line in lines)
 
 
 def _build_fields(found: Processes) -> dict[str, Any]:
-    return {"preset": found.name, "records": found.count, "groups": [_build_group_fields(group) for group in found.groups]}
+    return {
+        "preset": found.name, "records": found.count, "size": found.size, "missing": [int(label) for label in found.missing],
+        "groups": [_build_group_fields(group) for group in found.groups],
+    }  # fmt: skip
 
 
 def _build_group_fields(group: Ranks) -> dict[str, Any]:
@@ -102,28 +108,48 @@ def _build_group_fields(group: Ranks) -> dict[str, Any]:
         "paths": list(group.paths),
         "digest": group.config.digest,
         "changes": [build_change_dict(change) for change in group.pair.changes] if group.pair is not None else [],
-        "environment": [{"name": name, "before": old, "after": new} for name, (old, new) in group.environment.items()],
+        "environment": _list_differences(group.environment),
+        "record": _list_differences(group.told),
         "ended": list(group.endings),
     }
 
 
-def tell_environments(before: Config, after: Config) -> tuple[str, ...]:
-    """Return what else differs between two records: variables that no preset set, and how the runs ended. Raises NpuprofError."""
+def _list_differences(found: dict[str, tuple[str | None, str | None]]) -> list[dict[str, str | None]]:
+    return [{"name": name, "before": old, "after": new} for name, (old, new) in found.items()]
+
+
+class Around(Record):
+    """What two records say beside the settings: lines of what differs, the same as fields, and what there is to remark."""
+
+    lines: tuple[str, ...] = ()
+    fields: dict[str, Any] = {}
+    remarks: tuple[str, ...] = ()
+
+
+def compare_around(before: Config, after: Config) -> Around:
+    """Return what else differs between two records: variables that no preset set, who started them. Raises NpuprofError."""
     keys = [config.lineage[-1].key if config.lineage else "" for config in (before, after)]
     if not any(key.startswith(_RECORD) for key in keys):
-        return ()
+        return Around()
     from npuprof.runs import ranks, records
 
     found = [records.find_fields(config.lineage[-1]) if config.lineage else None for config in (before, after)]
     read = [fields for fields in found if fields is not None]
     if len(read) == 1:
-        return _tell_context(read[0], before if found[1] is not None else after)
+        return Around(remarks=_tell_context(read[0], before if found[1] is not None else after))
     if not read:
-        return ()
+        return Around()
     left, right = read
-    told = [f"the environments differ: {line}" for line in ranks.format_environment(ranks.compare_environments(left, right))]
-    endings = [ranks.describe_ending(fields) for fields in (left, right)]
-    return (*told, *([f"they ended differently: {endings[0]}; {endings[1]}"] if endings[0] != endings[1] and all(endings) else []))
+    endings = [ranks.describe_ending(fields) for fields in read]
+    commands = [shlex.join(records.list_texts(fields.get("command"))) for fields in read]
+    remarks = [f"they ended differently: {endings[0]}; {endings[1]}"] if endings[0] != endings[1] and all(endings) else []
+    remarks += [f"the commands differ: {commands[0]}; {commands[1]}"] if commands[0] != commands[1] and all(commands) else []
+    if len({fields.get("by") for fields in read}) > 1:
+        return Around(remarks=tuple(remarks))  # the function in the script does not know the environment of the run
+    told, environment = ranks.compare_origins(left, right), ranks.compare_environments(left, right)
+    lines = (*ranks.format_differences(told, "record"), *ranks.format_differences(environment, "environment"))
+    fields = {"environment": _list_differences(environment), "record": _list_differences(told), "ended": endings}
+    return Around(lines, fields, tuple(remarks))
 
 
 def _tell_context(fields: dict[str, Any], other: Config) -> tuple[str, ...]:
