@@ -7,6 +7,7 @@ import os
 import random
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -28,6 +29,11 @@ levels = os.environ.get("ASCEND_MODULE_LOG_LEVEL", "").split(":")
 if "FMK=1" in levels and "GE=1" in levels:
     shutil.copytree(sys.argv[1], os.environ["ASCEND_PROCESS_LOG_PATH"], dirs_exist_ok=True, copy_function=shutil.copyfile)
 sys.exit(int(sys.argv[2]))
+"""
+BEHIND = """
+for where, _, names in os.walk(os.environ["ASCEND_PROCESS_LOG_PATH"]):
+    for name in names:
+        os.utime(os.path.join(where, name), (1, 1))
 """
 Prove = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -91,14 +97,23 @@ def test_the_log_lies_beside_the_record_which_says_what_was_proven(prove: Prove,
     assert list(Path(found["proof"]["log"]).rglob("*.log"))
 
 
-def test_a_folder_that_the_user_named_is_kept_and_what_is_older_there_does_not_count(prove: Prove, tmp_path: Path) -> None:
+@pytest.mark.parametrize("ahead", [-1_000_000, 0, 3600])
+def test_a_folder_that_the_user_named_is_kept_and_what_was_there_does_not_count_whatever_its_clock_says(
+    ahead: int, prove: Prove, tmp_path: Path
+) -> None:
     logs = tmp_path / "mine"
     assert prove({**GOOD, "precision_mode": "force_fp16"}, environ={"ASCEND_PROCESS_LOG_PATH": str(logs)}).returncode == 1
     for number, path in enumerate(path for path in list(logs.rglob("*")) if path.is_file()):
-        os.utime(path, (1_000_000_000, 1_000_000_000))
+        os.utime(path, (time.time() + ahead, time.time() + ahead))
         path.rename(path.with_name(f"plog-41_{number}.log"))
     done = prove(GOOD, environ={"ASCEND_PROCESS_LOG_PATH": str(logs)})
     assert (done.returncode, f"the log goes to {logs}" in done.stderr) == (0, True), done.stderr
+
+
+def test_a_log_is_found_though_the_clock_of_its_disk_is_behind(prove: Prove, tmp_path: Path) -> None:
+    (tmp_path / "adapter.py").write_text(ADAPTER.replace("sys.exit", BEHIND + "sys.exit"))
+    done = prove(GOOD, environ={"ASCEND_PROCESS_LOG_PATH": str(tmp_path / "mine")})
+    assert (done.returncode, "2 in force" in done.stderr) == (0, True), done.stderr
 
 
 @pytest.mark.parametrize(

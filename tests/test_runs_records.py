@@ -375,6 +375,10 @@ Part = tuple[int, int, int | None, Mapping[str, Any]]
             ["3 records of bert: all were given the same", "no record: rank 2 of 4"],
         ),
         (
+            [(0, 1, 2, {"size": 1}), (1, 3, 4, {"size": 2}), (0, 5, 6, {"size": 2})],
+            ["2 records of bert: all were given the same"],
+        ),
+        (
             [*((rank, 1, 9, {}) for rank in range(4)), (2, 7, 9, {"value": 5})],
             ["4 records of bert: ranks 0-1, 3 alike; rank 2 differs"],
         ),

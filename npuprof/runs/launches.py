@@ -57,9 +57,10 @@ def _select_newest(name: str, found: dict[str, dict[str, Any]]) -> Launch:
     ranked = {label: path for label, path in newest.items() if not label.startswith(RUN)}
     if ranked:
         last = max(ranked.values(), key=lambda path: _tell_start(found[path]))
-        most = max(len(by_label[label]) for label in ranked)
-        again = [path for label, path in ranked.items() if len(by_label[label]) == most]
-        same = [path for path in ranked.values() if _identify_launch(found[path]) == _identify_launch(found[last])]
+        of_last = {path for path in found if _identify_launch(found[path]) == _identify_launch(found[last])}
+        counts = {label: len(of_last.intersection(by_label[label])) for label in ranked}
+        same = [path for path in ranked.values() if path in of_last]
+        again = [path for label, path in ranked.items() if counts[label] == max(counts.values())]
         for label, path in ranked.items():
             others = same if path not in same else again if path not in again else []
             ended = _tell_end(found[path])  # of what was killed nobody knows: it may run still, beside a rank that was started again

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 
 from npuprof.model import Record
 
@@ -60,16 +61,14 @@ def _plan_levels(said: str | None, notes: list[str]) -> str | None:
     return ":".join([said, *missing]) if missing else None
 
 
-def find_logs(folder: str, since: float) -> list[str]:
-    """Return the files below a folder that were written from a time on, in seconds, sorted."""
-    found = []
+def list_log_states(folder: str) -> dict[str, tuple[int, int]]:
+    """Return the files below a folder, sorted, each with what changes when it is written: no clock of this or another machine counts."""
+    found = {}
     for where, folders, files in os.walk(folder):
         folders.sort()
         for name in sorted(files):
             path = os.path.join(where, name)
-            try:
-                if os.stat(path).st_mtime >= since - 1:  # some file systems count in seconds
-                    found.append(path)
-            except OSError:
-                continue
+            with suppress(OSError):
+                known = os.stat(path)
+                found[path] = (known.st_size, known.st_mtime_ns)
     return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from npuprof.report import output
 from npuprof.report.answer import Answer
 from npuprof.resolve.config import Config
 from npuprof.runs import parenting, recording
+from npuprof.runs.loglevels import list_log_states, plan_log
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ class Watched:
         Ends with the code of the command where that is not 0, else with that of the proof. Raises NpuprofError where nothing was started.
         """
         plan = self._plan_log(folder) if proving else None
+        before = list_log_states(plan.folder) if plan is not None else {}
         recorder = self._start_record(folder) if folder is not None else None
-        begun = time.time()
         ending = parenting.run_command(self._command, self._environment, recorder.tell_started if recorder else _ignore)
         now = {"end": recording.tell_time()}
         if ending.error is not None:
@@ -49,7 +49,7 @@ class Watched:
         if recorder:
             recorder.finish(state="ended", exit={"code": None if name else ending.code, "signal": name}, **now)
         ending.release()
-        proof = self._prove(plan, begun) if plan is not None else 0
+        proof = self._prove(plan, before) if plan is not None else 0
         if recorder and plan is not None:
             recorder.finish(proof={"code": proof, "log": plan.folder})
         if ending.signal:
@@ -66,8 +66,6 @@ class Watched:
 
     def _plan_log(self, folder: str | None) -> LogPlan:
         """Switch the log on; where it goes is told, and what is in the way of it."""
-        from npuprof.runs.loglevels import plan_log
-
         top = os.path.join(folder, "logs") if folder is not None else os.path.join(_find_state(), "logs")
         name = recording.name_file(self._config.name)
         plan = plan_log(self._environment, os.path.join(top, f"{name}.{os.uname().nodename}.{os.getpid()}"))
@@ -79,12 +77,11 @@ class Watched:
         output.tell_remark(f"the log of this run goes to {plan.folder}")
         return plan
 
-    def _prove(self, plan: LogPlan, begun: float) -> int:
+    def _prove(self, plan: LogPlan, before: Mapping[str, tuple[int, int]]) -> int:
         """Tell on standard error what the log proves of the preset; return the exit code that verify has for it."""
         from npuprof.commands.parts.proving import answer_proof
-        from npuprof.runs.loglevels import find_logs
 
-        logs = find_logs(plan.folder, begun)
+        logs = [path for path, state in list_log_states(plan.folder).items() if before.get(path) != state]
         try:
             if not logs:
                 what, why = f"the run has left no log in {plan.folder}", "Nothing is proven of it, neither for the preset nor against it."
