@@ -16,7 +16,7 @@ import pytest
 
 from npuprof import catalog
 from npuprof.catalog import releases, surfaces
-from npuprof.runs import adapter
+from npuprof.runs import adapter, adapter_files
 
 PRESET = '[profile]\nscenario = "training"\n[options]\nprecision_mode_v2 = "mixed_float16"\nhccl_timeout = 600\noo_level = "O3"\n'
 
@@ -103,6 +103,14 @@ def test_an_adapter_looks_like_the_release_that_it_is_of(make: Callable[[Path, s
     assert release in found["releases"]
     assert found["different"] == []
     assert found["compared"] > 30
+
+
+@pytest.mark.parametrize("lost", ["const_input", "job", "variable_use_1g_huge_page"])
+@pytest.mark.parametrize("release", ["7.0.0", "9.0.0", "9.1.0"])
+def test_an_adapter_that_lacks_one_name_looks_like_its_release_beside_those_of_which_less_is_known(release: str, lost: str) -> None:
+    likeness = adapter.find_likeness(adapter.Adapter(keys=frozenset(list_keys(release)) - {lost}))
+    assert likeness is not None
+    assert release in likeness.releases
 
 
 def test_what_a_preset_sets_and_the_adapter_does_not_read_is_told(tmp_path: Path, store: Any, run: Any) -> None:
@@ -199,6 +207,24 @@ def test_what_would_never_end_is_not_opened(tmp_path: Path, run: Any) -> None:
     said = run("doctor", "--adapter", str(tmp_path))
     assert said.code in (0, 1)
     assert "pipe.so" in said.out + said.out
+
+
+def test_what_a_wheel_unpacks_to_is_bounded(tmp_path: Path, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adapter_files, "_LARGEST", 1 << 20)
+    with zipfile.ZipFile(tmp_path / "tf.whl", "w", zipfile.ZIP_DEFLATED) as wheel:
+        wheel.writestr("npu_bridge/__init__.py", "")
+        wheel.writestr("npu_bridge/_tf_adapter.so", b"\0" * (1 << 21))
+    assert "_tf_adapter.so: it is longer than 1 MiB" in run("doctor", "--adapter", str(tmp_path / "tf.whl")).out
+
+
+def test_a_package_that_is_linked_into_the_folder_is_read_and_links_below_it_lead_nowhere(tmp_path: Path, run: Any) -> None:
+    package = write_bridge(tmp_path / "built", "9.0.0") / "npu_bridge"
+    (package / "again").symlink_to(package)
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "npu_bridge").symlink_to(package)
+    found = diagnose(run, "--adapter", str(tmp_path / "site"))
+    assert "9.0.0" in found["releases"]
+    assert found["adapter"]["libraries"] == [str(tmp_path / "site" / "npu_bridge" / "_tf_adapter.so")]
 
 
 def test_names_are_found_across_the_pieces_that_a_file_is_read_in() -> None:

@@ -21,6 +21,8 @@ _PIECE = 1 << 20
 _SHORT = 15
 #: The least share of what every adapter reads that has to be in a library for it to be one.
 _LEAST_SHARE = 0.6
+#: In how many more names a release is to be compared that may disagree in one more.
+_NAMES_PER_DOUBT = 10
 #: How many classes of settings hold one another.
 _DEEPEST = 4
 
@@ -253,20 +255,24 @@ def _list_attributes(start: ast.FunctionDef) -> Iterator[tuple[str, str]]:
 
 
 def find_likeness(adapter: Adapter) -> Likeness | None:
-    """Return the releases that an adapter looks like; None where nothing of it can be compared."""
-    best: tuple[int, list[str], int, tuple[str, ...]] | None = None
+    """Return the releases that an adapter looks like; None where nothing of it can be compared.
+
+    Of some releases it is not known whether they have a name. One that is compared in many more names may disagree in one more.
+    """
+    found: dict[str, tuple[int, list[str]]] = {}
     for release in releases.load_releases():
-        compared, different = 0, []
-        for label, expected, there in _list_traits(adapter, release):
-            if expected in ("Y", "."):
-                compared += 1
-                if (expected == "Y") is not there:
-                    different.append(label)
-        if compared and (best is None or len(different) < best[0]):
-            best = (len(different), [release], compared, tuple(different))
-        elif best is not None and compared and len(different) == best[0]:
-            best[1].append(release)
-    return Likeness(tuple(best[1]), best[2], best[3]) if best is not None else None
+        known = [(label, expected == "Y", there) for label, expected, there in _list_traits(adapter, release) if expected in ("Y", ".")]
+        if known:
+            found[release] = len(known), [label for label, expected, there in known if expected is not there]
+    if not found:
+        return None
+    compared, different = min(found.values(), key=lambda pair: len(pair[1]))
+    alike = [
+        release
+        for release, (count, others) in found.items()
+        if len(others) - len(different) <= max(0, count - compared) // _NAMES_PER_DOUBT
+    ]
+    return Likeness(tuple(alike), compared, tuple(different))
 
 
 def _list_traits(adapter: Adapter, release: str) -> Iterator[tuple[str, str, bool]]:

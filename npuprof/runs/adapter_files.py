@@ -53,7 +53,7 @@ def open_source(path: str) -> Source:
         _refuse_unfit(path)
         if zipfile.is_zipfile(path):
             archive = zipfile.ZipFile(path)
-            return Source(path, tuple(archive.namelist()), archive.open)
+            return Source(path, tuple(archive.namelist()), lambda name: _open_member(archive, name))
         with _open_file(path):
             pass
     except (OSError, ValueError, zipfile.BadZipFile) as error:
@@ -65,7 +65,7 @@ def open_source(path: str) -> Source:
 
 def _list_folder(folder: str, only_packages: bool) -> Source:
     names: list[str] = []
-    tops = [folder]
+    tops = [folder, *(link for name in PACKAGES if os.path.islink(link := os.path.join(folder, name)))]  # no link below is followed
     if only_packages:
         tops = [os.path.join(folder, name) for name in PACKAGES]
         names += [f"{entry}/METADATA" for entry in os.listdir(folder) if entry.endswith(".dist-info") and entry.startswith(PACKAGES)]
@@ -75,6 +75,12 @@ def _list_folder(folder: str, only_packages: bool) -> Source:
             folders[:] = sorted(name for name in folders if not name.startswith(".") and name != "__pycache__")
             names += [os.path.relpath(os.path.join(where, name), folder) for name in sorted(files)]
     return Source(folder, tuple(names), lambda name: _open_file(os.path.join(folder, name)))
+
+
+def _open_member(archive: zipfile.ZipFile, name: str) -> IO[bytes]:
+    if archive.getinfo(name).file_size > _LARGEST:
+        raise UnfitFileError(0, f"it is longer than {_LARGEST >> 20} MiB")
+    return archive.open(name)
 
 
 def _open_file(path: str) -> IO[bytes]:
