@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from logged import INIT, write_block, write_engine_line, write_line
+from logged import INIT, SESSION, write_block, write_engine_line, write_line
 from logged import write_run as write_least
 
 from npuprof.runs.evidence.reading import read_evidence
@@ -91,6 +91,7 @@ def test_which_of_two_precisions_wins_is_known_where_the_adapter_is(tmp_path: Pa
 
 EARLY = write_block("init option:", {"ge.deterministic": "1", "ge.graphRunMode": "1"}, file="npu_sys_ctl_ops.cc")
 STARTED = write_line("[GePlugin] graph run mode : 1", "ge_plugin.cc")
+BEGUN = write_line("[GEOP] Begin GeOp initialize.", "geop_npu.cc")
 ALREADY = write_line("[GePlugin] Ge has already initialized", "ge_plugin.cc")
 
 
@@ -108,7 +109,12 @@ def write_operator(started: str, deterministic: str) -> str:
         (EARLY + STARTED + write_operator(ALREADY, "0"), 1, "in force"),
         (EARLY + STARTED + write_operator(ALREADY, "0"), 0, "too late"),
         (EARLY + STARTED, 1, "cannot tell"),  # the block of its operator may follow
-        (EARLY + write_operator(STARTED, "0") + write_operator(ALREADY, "1"), 1, "too late"),
+        (EARLY + write_operator(STARTED, "0") + write_operator(ALREADY, "1"), 1, "cannot tell"),
+        (EARLY + BEGUN + write_operator(STARTED, "0") + write_operator(ALREADY, "1"), 1, "too late"),
+        (STARTED + EARLY + write_operator("", "0"), 1, "cannot tell"),
+        (EARLY + STARTED + BEGUN + write_operator("", "0"), 1, "cannot tell"),
+        (STARTED + BEGUN + write_operator("", "0"), 0, "cannot tell"),  # somebody started it before this operator
+        (BEGUN + write_operator(STARTED, "0"), 0, "default or set"),
         (EARLY + write_operator(ALREADY, "0"), 1, "cannot tell"),
         (EARLY, 1, "cannot tell"),
     ],
@@ -158,3 +164,35 @@ def test_warnings_alone_are_told_as_what_came(tmp_path: Path) -> None:
     assert {name: state for name, (state, _) in found.items()} == {"op_debug_level": "cannot tell", "hccl_timeout": "cannot tell"}
     assert "the key came" in found["op_debug_level"][1]
     assert "the key came" not in found["hccl_timeout"][1]
+
+
+@pytest.mark.parametrize(
+    ("after", "state"),
+    [
+        ("", "changed"),
+        (write_line("[GePlugin] Ge has already initialized", "ge_plugin.cc"), "changed"),  # another graph of the same session
+        (ALREADY + write_block("Session options: ", SESSION, file="session_manager.cc"), "too late"),
+        (write_line("[GEOP] GePlugin global, skip GePlugin init", "geop_npu.cc"), "too late"),
+    ],
+)
+def test_a_value_is_too_late_where_a_session_came_that_did_not_start_the_engine(tmp_path: Path, after: str, state: str) -> None:
+    (tmp_path / "plog-100_1.log").write_text(write_least({"ge.deterministic": "0"}) + after)
+    (process,) = read_evidence([str(tmp_path)]).processes
+    assert judge_process({"deterministic": 1}, process)[0].state == state
+
+
+def test_what_the_engine_and_sessions_get_is_not_proven_by_the_engine_alone(tmp_path: Path) -> None:
+    texts = {"ge.exec.hcclExecuteTimeOut": "700"}
+    start = write_block("Init options: ", {**INIT, **texts})
+    for text, state in ((start, "cannot tell"), (start + write_block("Session options: ", {**SESSION, **texts}), "in force")):
+        (tmp_path / "plog-100_1.log").write_text(text)
+        (process,) = read_evidence([str(tmp_path)]).processes
+        assert judge_process({"hccl_timeout": 700}, process)[0].state == state
+
+
+def test_what_init_resource_was_not_given_is_no_other_value_than_the_default(tmp_path: Path) -> None:
+    start = write_block("Init options: ", {"ge.deterministic": "None", "ge.exec.dumpData": "None"})
+    (tmp_path / "plog-100_1.log").write_text(start + write_line("[GEOP] GePlugin global, skip GePlugin init", "geop_npu.cc"))
+    (process,) = read_evidence([str(tmp_path)]).processes
+    found = judge_process({"deterministic": 0, "dump_data": "stats"}, process)
+    assert [one.state for one in found] == ["cannot tell", "too late"]

@@ -52,9 +52,9 @@ def test_a_text_that_ends_where_lines_are_cut_is_no_other_text(tmp_path: Path, h
     assert judge(tmp_path, text, stream_max_parallel_num="other", deterministic=0) == ["changed", "changed"]
 
 
-@pytest.mark.parametrize(("end", "state"), [(len(LONG), "in force"), (len("/data/model_zoo"), "changed")])
-def test_a_text_on_the_longest_line_alone_is_whole(tmp_path: Path, end: int, state: str) -> None:
-    """Nothing speaks for a cut where one line is the longest, unless its text begins as the wanted one does."""
+@pytest.mark.parametrize(("end", "state"), [(len(LONG), "in force"), (len("/data/model_zoo"), "cannot tell")])
+def test_a_text_on_the_longest_line_of_its_block_is_whole_unless_it_begins_as_wanted(tmp_path: Path, end: int, state: str) -> None:
+    """Longer lines of other blocks say nothing: a log may be cut from some place on."""
     text = write_run({}, {"ge.streamMaxParallelNum": LONG[:end]})
     assert judge(tmp_path, text, stream_max_parallel_num=LONG[:end]) == ["in force"]
     assert judge(tmp_path, text, stream_max_parallel_num=LONG) == ["in force" if end == len(LONG) else "cannot tell"]
@@ -69,6 +69,7 @@ SPOILT = [
     (lambda raw: raw.replace(b"/bert/", b"/be\rEpoch 1\rrt/"), "cannot tell"),
     (lambda raw: raw.replace(b"/bert/", "/be\ufffdt/".encode()), "cannot tell"),
     (lambda raw: raw.replace(b"/bert/", b"/gpt\0/"), "changed"),
+    (lambda raw: raw.replace(b"/bert/", b"/gp\0F,\xc8t\x03"), "cannot tell"),  # so much of it is spoilt that the rest may be, too
     (lambda raw: raw.replace(b"/bert/", b"/gpt/"), "changed"),
 ]
 
@@ -124,7 +125,8 @@ def test_what_a_log_is_dressed_in_is_left_out(tmp_path: Path, change: Callable[[
 
 
 def test_where_lines_are_cut_anywhere_one_line_alone_changes_nothing(tmp_path: Path) -> None:
-    short = RUN.replace(f"ge.streamMaxParallelNum: {LONG}", "ge.streamMaxParallelNum: /data/model")
+    longer = {"ge.bufferOptimize": LONG * 2, "ge.streamMaxParallelNum": "/data/model", "ge.variableMemoryMaxSize": LONG * 2}
+    short = write_run({"ge.exec.opDebugConfig": LONG, "op_debug_config": LONG, "ge.deterministic": "1"}, longer)
     assert judge(tmp_path, short, stream_max_parallel_num=LONG) == ["changed"]
     head = write_line("ge.exec.enableDump: 0")
     for rest in (head[:40], head[60:-1], head[:-1] + head[:-1], head.replace("enableDump: 0\n", "ena")):
@@ -218,3 +220,38 @@ def test_a_spoilt_log_of_tf2_does_not_say_what_is_not_in_it(tmp_path: Path, chan
     spoilt = "".join(f"{change(line)}\n" for line in TF2.splitlines())
     assert judge(tmp_path, TF2, op_debug_config="/a", deterministic=1) == ["absent", "changed"]
     assert judge(tmp_path, spoilt, op_debug_config="/a")[0] == "cannot tell"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        ("{\n  'a': 1\n}", "{"),  # its other lines have no heads: whoever sorts or searches a log leaves them out
+        ("a b  c", "a b c"),
+    ],
+)
+def test_a_text_that_has_lost_lines_or_blanks_is_no_other_text(tmp_path: Path, wanted: str, found: str) -> None:
+    texts = {"ge.exec.opDebugConfig": found, "op_debug_config": found}
+    assert judge(tmp_path, write_run(texts), op_debug_config=wanted) == ["cannot tell"]
+    assert judge(tmp_path, write_run(texts), op_debug_config=f"x{wanted}") == ["changed"]
+
+
+def test_an_empty_text_beside_a_line_that_is_lost_may_be_cut_itself(tmp_path: Path) -> None:
+    text = write_run({}, {"external_weight": "", "ge.externalWeight": ""})
+    assert judge(tmp_path, text, external_weight=True) == ["absent"]
+    lost = "".join(line for line in text.splitlines(keepends=True) if " ge.externalWeight" not in line)
+    assert judge(tmp_path, lost, external_weight=True) == ["changed"]
+
+
+@pytest.mark.parametrize(
+    ("line", "shape"),
+    [
+        ("input_shape: x:1, dynamic_dims:", "in force"),
+        ("input_shape: x:1, dynamic_di", "cannot tell"),
+        ("input_shape: y:1, dyn", "changed"),
+    ],
+)
+def test_a_line_that_ends_within_a_field_says_what_stands_before_it(tmp_path: Path, line: str, shape: str) -> None:
+    text = write_line(
+        f"OMPartition subgraph_0 begin. mix_compile_mode is True, iterations_per_loop is 10, {line}", "om_partition_subgraphs_pass.cc"
+    )
+    assert judge(tmp_path, text, input_shape="x:1", mix_compile_mode=True, iterations_per_loop=10) == [shape, "in force", "in force"]

@@ -228,11 +228,35 @@ def test_a_block_that_every_operator_writes_counts_where_it_started_the_engine(t
     assert judge_one(tmp_path, text, "deterministic", value) == state
 
 
-@pytest.mark.parametrize(("title", "state"), [("init options: ", "default or set"), ("Init options: ", "in force")])
-def test_a_default_of_another_age_is_no_proof_of_a_setting(tmp_path: Path, title: str, state: str) -> None:
-    text = write_line("[GePlugin] Initialize ge success.", "ge_plugin.cc") + write_block(title, INIT)
+@pytest.mark.parametrize(
+    ("title", "old", "keys", "state"),
+    [
+        ("init options: ", True, {}, "default or set"),
+        ("init options: ", True, {"ge.exec.atomicCleanPolicy": "0"}, "in force"),  # which came when its default had changed
+        ("init options: ", False, {}, "in force"),  # as had the lines that name their thread
+        ("Init options: ", False, {}, "in force"),
+    ],
+)
+def test_a_default_of_another_age_is_no_proof_of_a_setting(tmp_path: Path, title: str, old: bool, keys: dict[str, str], state: str) -> None:
+    init = {key: text for key, text in INIT.items() if not old or key == "ge.graphRunMode"}
+    text = write_line("[GePlugin] Initialize ge success.", "ge_plugin.cc", old=old) + write_block(title, init, old=old)
     small = "session options: " if title[0] == "i" else "Session options: "
-    assert judge_one(tmp_path, text + write_block(small, {**SESSION, "ge.hcomParallel": "0"}), "hcom_parallel", False) == state
+    session = {key: text for key, text in {**SESSION, "ge.hcomParallel": "0"}.items() if not old or key == "ge.hcomParallel"}
+    assert judge_one(tmp_path, text + write_block(small, {**session, **keys}, old=old), "hcom_parallel", False) == state
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "texts"),
+    [
+        ("precision_mode", "allow_fp32_to_fp16", {"ge.exec.precision_mode": "allow_fp32_to_fp16"}),
+        ("op_debug_level", 0, {"ge.opDebugLevel": "0"}),
+        ("enable_exception_dump", 0, {"ge.exec.enable_exception_dump": "0"}),
+    ],
+)
+def test_what_an_early_adapter_sent_by_itself_may_be_its_own(tmp_path: Path, setting: str, value: Any, texts: dict[str, str]) -> None:
+    start = write_line("[GePlugin] Initialize ge success.", "ge_plugin.cc", old=True)
+    assert judge_one(tmp_path, start + write_block("init options:", texts, old=True), setting, value) == "default or set"
+    assert judge_one(tmp_path, write_run({**texts, **dict.fromkeys([setting], *texts.values())}), setting, value) == "in force"
 
 
 def test_single_lines_of_2021_prove_their_values(tmp_path: Path) -> None:

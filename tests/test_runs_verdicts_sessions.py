@@ -45,7 +45,7 @@ def test_a_line_that_is_lost_in_one_session_leaves_open_what_that_one_got(tmp_pa
     text = write_old({"ge.hcomParallel": "0"}, {"ge.hcomParallel": "0"})
     lines = text.splitlines(keepends=True)
     last = max(number for number, line in enumerate(lines) if "ge.hcomParallel" in line)
-    assert judge(tmp_path, text, "hcom_parallel", False) == ["default or set"]
+    assert judge(tmp_path, text, "hcom_parallel", False) == ["in force"]
     assert judge(tmp_path, "".join(lines[:last] + lines[last + 1 :]), "hcom_parallel", False) == ["cannot tell"]
 
 

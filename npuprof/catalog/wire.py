@@ -24,6 +24,7 @@ class Generation(Record):
     session: str = ""
     graph: str = ""
     per: str = "start"
+    threads_since: str = ""
     single: bool = False
     tf2: bool = False
     maps: int = 2

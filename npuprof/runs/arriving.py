@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from npuprof.catalog.wire import Wire, load_generations
+from npuprof.catalog.wire import NO_KEY, Wire, load_generations
 from npuprof.runs.evidence import Epoch, Process
 from npuprof.runs.evidence.adapter_log import GLOBAL
 from npuprof.runs.found import ABSENT, CANNOT_TELL, CHANGED, Verdict
@@ -37,7 +37,7 @@ def never_came(wire: Wire, process: Process) -> bool:
         process.pid is None or process.generation != load_generations()[0].name or process.torn or process.crowded
     ):  # what comes later may have it
         return False
-    if any(_is_shortened(wire, one) for one in process.epochs):
+    if any(_is_shortened(wire, one) or _lacks_line(wire, one) for one in process.epochs):
         return False
     if any(one.crowded or one.doubtful or _is_in_single_line(wire, one) for one in process.epochs):
         return False
@@ -48,6 +48,16 @@ def _is_shortened(wire: Wire, epoch: Epoch) -> bool:
     """Return whether an empty text of an option may be a rest: its line lacks even the blank that the adapter writes."""
     maps = [(stage, one.values) for stage in ("init", "session", "graph") for one in epoch.maps.get(stage, ())]
     return any(key in values and values[key].bare for stage, values in maps for key in wire.keys(stage))
+
+
+def _lacks_line(wire: Wire, epoch: Epoch) -> bool:
+    """Return whether one of the lines is lost that the adapter always writes of an option: what is left may be a rest, too."""
+    for stage in ("init", "session"):
+        always = {key for key, text in wire.keys(stage).items() if text != NO_KEY}
+        maps = [one.values.keys() for one in epoch.maps.get(stage, ()) if not one.engine or len(always) > 1]
+        if always and (not maps or not all(always <= keys for keys in maps)):
+            return True
+    return False
 
 
 def _is_in_single_line(wire: Wire, epoch: Epoch) -> bool:

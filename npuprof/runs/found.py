@@ -27,7 +27,8 @@ class Verdict(NamedTuple):
 class Outcome(NamedTuple):
     """What one place says of a wanted text: ``unset`` where that is what stands there where nobody set it.
 
-    One that says another text is ``weak`` where that may be what spoilt lines have left of the wanted one, and no other line says it too.
+    One that says another text is ``weak`` where that may be what spoilt lines have left of the wanted one, and no other line says it too,
+    and ``begun`` where it is the beginning of the wanted one, and no line of another key says it too: its line may be cut.
     """
 
     says: str
@@ -36,6 +37,7 @@ class Outcome(NamedTuple):
     unset: bool = False
     engine: bool = False
     weak: bool = False
+    begun: bool = False
 
 
 def are_weak(found: list[Outcome]) -> bool:
@@ -56,4 +58,5 @@ def merge(found: list[Outcome], of: Map) -> Outcome | None:
         said, note, texts = SAME, "", ()
     else:
         said = UNSURE
-    return Outcome(said, texts, note, all(one.unset for one in found), of.engine, are_weak(found))
+    begun = all(one.begun for one in found) and len({one.texts for one in found}) == len(found)
+    return Outcome(said, texts, note, all(one.unset for one in found), of.engine, are_weak(found), begun)

@@ -8,6 +8,8 @@ from npuprof.runs.evidence import Text
 
 #: What stands where something was left out or could not be read.
 _HOLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ufffd\udc80-\udcff]|\.\.\.|\.\.$|…|\W*truncated\W*$")
+#: What no value has that somebody wrote, and how often one is spoilt at most of which the rest can be trusted.
+_SPOILT, _MOST_SPOILT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\udc80-\udcff]"), 2
 #: What a program shows at the end of a line that it has shortened.
 _MARKS = ">$~+\\|"
 #: What a program writes that cannot write a character.
@@ -33,6 +35,10 @@ def may_be_cut(wanted: str, text: str) -> bool:
 def may_be_left(wanted: str, found: Text) -> bool:
     """Return whether a text that is not the wanted one may be what somebody has made of it."""
     text = found.text
+    if len(_SPOILT.findall(text)) > _MOST_SPOILT:
+        return True
+    if wanted.startswith(f"{text}\n") or _BLANKS.sub(" ", wanted) == _BLANKS.sub(" ", text):
+        return True  # its other lines are lost, which have no heads; or blanks of it
     if holes := list(_HOLE.finditer(text)):
         if _frames(wanted, text[: holes[0].start()], text[holes[-1].end() :]):
             return True

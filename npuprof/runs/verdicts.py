@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from npuprof.catalog.wire import NO_KEY, Generation, Wire, find_wire, list_standing_keys, load_generations, load_known_keys
-from npuprof.runs import arriving, dumps, explaining, tf2verdicts
+from npuprof.catalog.wire import NO_KEY, Wire, find_wire, list_standing_keys, load_generations, load_known_keys
+from npuprof.runs import adapters, arriving, dumps, explaining, tf2verdicts
 from npuprof.runs.evidence import Epoch, Map, Process, Text
+from npuprof.runs.evidence.widths import count_ending_there
 from npuprof.runs.found import (
     ABSENT,
     CANNOT_TELL,
@@ -27,6 +28,9 @@ from npuprof.runs.found import (
     merge,
 )
 from npuprof.runs.wiretexts import OTHER, SAME, UNSURE, Wanted, find_texts, split_ranges
+
+#: How many lines of a block end in one place, and none behind it, where they may be cut there: that empty ones do is often chance.
+_ENOUGH, _ENOUGH_EMPTY = 1, 3
 
 __all__ = ["ABSENT", "CANNOT_TELL", "CHANGED", "DEFAULT_OR_SET", "IN_FORCE", "NOT_IN_FORCE", "TOO_LATE", "Verdict", "judge_process"]
 
@@ -45,10 +49,9 @@ def _judge_setting(name: str, value: Any, process: Process) -> Verdict:
         return tf2verdicts.judge(wanted, process)
     if wanted.plain is None:
         return Verdict(name, CANNOT_TELL, _show_texts(wire, process), wanted.why)
-    generation = next((one for one in load_generations() if one.name == process.generation), None)
     if wire.proves == "nothing" and not wire.init:
         return Verdict(name, CANNOT_TELL, (), "nothing of it is written down anywhere")
-    verdicts = [_judge_epoch(wanted, epoch, process, generation) for epoch in process.epochs if _touches(wire, epoch)]
+    verdicts = [_judge_epoch(wanted, epoch, process) for epoch in process.epochs if _touches(wire, epoch)]
     found = _join_epochs(name, verdicts) if verdicts else Verdict(name, CANNOT_TELL, (), "", explaining.find_teller(wire, process))
     found = _doubt(arriving.tell_trace(found, process), wanted, process)
     if process.crowded and found.state in (IN_FORCE, DEFAULT_OR_SET):
@@ -73,8 +76,9 @@ def _touches(wire: Wire, epoch: Epoch) -> bool:
     return epoch.has("session", "graph", "add graph", "single session", "partition", "operator")
 
 
-def _judge_epoch(wanted: Wanted, epoch: Epoch, process: Process, generation: Generation | None) -> Verdict:
+def _judge_epoch(wanted: Wanted, epoch: Epoch, process: Process) -> Verdict:
     wire = wanted.wire
+    generation = next((one for one in load_generations() if one.name == process.generation), None)
     apart = process.pid is not None and (generation is None or generation.per == "start")
     init = _judge_init(wanted, epoch)
     session = _judge_sessions(wanted, epoch, apart)
@@ -96,6 +100,8 @@ def _judge_epoch(wanted: Wanted, epoch: Epoch, process: Process, generation: Gen
         if process.spoilt and are_weak(stages):
             note = "that may be what is left of its value: lines of this log are cut, or run into each other"
             return Verdict(name, CANNOT_TELL, others, note, explaining.find_teller(wire, process))
+        if all(one.begun for one in stages):
+            return Verdict(name, CANNOT_TELL, others, "it begins as set, and no other line says that it ends there", explaining.DUMPS)
         if init is not None and session is None and not wire.session and epoch.late and _was_asked(wanted, epoch):
             return Verdict(name, TOO_LATE, others, epoch.late)
         if init is None and session is None and wire.init and not (wire.session or wire.graph or wire.lines):
@@ -112,14 +118,15 @@ def _judge_epoch(wanted: Wanted, epoch: Epoch, process: Process, generation: Gen
     teller = explaining.find_teller(wire, process)
     if wire.init and init is None and (process.generation or not epoch.has("single init")):
         return Verdict(name, CANNOT_TELL, others, "the sessions have it; with what the engine was started is not there", teller)
-    if wire.init and wire.session and session is None and epoch.has("add graph", "graph"):
+    if wire.init and wire.session and session is None and (epoch.joined or not epoch.has("single session")):
         return Verdict(name, CANNOT_TELL, others, "the engine was started with it; what its sessions got is not there", teller)
     if any(stage in epoch.crowded for stage in ("session", "graph", *wire.lines)):
         return Verdict(name, CANNOT_TELL, others, "there are more kinds of sessions or graphs than npuprof keeps apart")
-    names = (generation.name, *generation.also) if generation is not None and generation.per == "operator" else ()
-    if not names and epoch.has("single init", "single session") and not epoch.has("init", "session"):
-        names = tuple(one.name for one in load_generations() if one.single)
-    state = DEFAULT_OR_SET if wanted.is_default(names) or _is_forced(wanted, epoch) or _is_tf2_default(wanted, process) else IN_FORCE
+    state = (
+        DEFAULT_OR_SET
+        if wanted.is_default(adapters.find_names(process, epoch)) or _is_forced(wanted, epoch) or _is_tf2_default(wanted, process)
+        else IN_FORCE
+    )
     return Verdict(name, state, others, note)
 
 
@@ -215,6 +222,8 @@ def _judge_lacking(wanted: Wanted, epoch: Epoch) -> list[Outcome]:
 def _judge_graphs(wanted: Wanted, epoch: Epoch) -> Outcome | None:
     wire = wanted.wire
     found = [merge(_judge_map(wanted, "graph", one), one) for one in epoch.maps.get("graph", ())]
+    if wire.graph and not wire.init and not wire.session:  # early adapters gave it to the session
+        found += [merge(_judge_map(wanted, "graph", one), one) for one in epoch.maps.get("session", ())]
     for stage, name in wire.lines.items():
         found += [
             _judge_ranges(wanted, one) if wire.form == "split" else _judge_field(wanted, name, one) for one in epoch.maps.get(stage, ())
@@ -232,7 +241,7 @@ def _judge_field(wanted: Wanted, name: str, found: Map) -> Outcome | None:
     text = found.values[name]
     if wanted.wire.needs and text.text == "":
         return None  # the line has it only where what it needs is on
-    return _judge_text(wanted, wanted.wire.name, text)
+    return _judge_text(wanted, wanted.wire.name, text)._replace(begun=False)
 
 
 def _judge_ranges(wanted: Wanted, found: Map) -> Outcome | None:
@@ -252,7 +261,15 @@ def _judge_ranges(wanted: Wanted, found: Map) -> Outcome | None:
 
 
 def _judge_map(wanted: Wanted, stage: str, found: Map) -> list[Outcome]:
-    return [_judge_text(wanted, key, text) for key, text in find_texts(wanted.wire, stage, found.values).items()]
+    known = find_texts(wanted.wire, stage, found.values)
+    return [_doubt_end(_judge_text(wanted, key, text), found, key) for key, text in known.items()]
+
+
+def _doubt_end(said: Outcome, found: Map, key: str) -> Outcome:
+    """Return an outcome as unsure where the line of it may be cut: others of its block end there, too."""
+    if said.says != OTHER or (not said.begun and found.values[key].text):
+        return said
+    return said._replace(begun=count_ending_there(found.values, key) >= (_ENOUGH if said.begun else _ENOUGH_EMPTY))
 
 
 def _judge_text(wanted: Wanted, key: str, text: Text) -> Outcome:
@@ -262,15 +279,19 @@ def _judge_text(wanted: Wanted, key: str, text: Text) -> Outcome:
         note = "it begins as set, and its line is cut" if text.cut else "other lines follow that may be part of it" if text.more else ""
         note = note or ("the log has the real path" if wanted.wire.form == "folder" else "")
     named = f"{key} = " if key in wanted.wire.key_forms else ""
-    shown = () if says == SAME else (f"{named}{text.text}{text.more.rstrip()}",)
-    return Outcome(says, shown, note, wanted.is_unset(key, text.text), weak=says == OTHER and wanted.resembles(key, text))
+    if says == UNSURE and text.text == "None":
+        note = "init_resource was not given it, so that the engine has a default of its own"
+    shown = () if says == SAME else (f"{named}{wanted.show(text)}",)
+    weak, begun = says == OTHER and wanted.resembles(key, text), says == OTHER and wanted.begins(key, text)
+    return Outcome(says, shown, note, wanted.is_unset(key, text.text), weak=weak, begun=begun)
 
 
 def _join(known: list[Outcome]) -> Outcome:
     says = {one.says for one in known}
     texts = tuple(dict.fromkeys(text for one in known for text in one.texts))
     note = next((one.note for one in known if one.note), "")
-    return Outcome(says.pop() if len(says) == 1 else UNSURE, texts, note, all(one.unset for one in known), weak=are_weak(known))
+    unset, begun = (all(getattr(one, name) for one in known) for name in ("unset", "begun"))
+    return Outcome(says.pop() if len(says) == 1 else UNSURE, texts, note, unset, weak=are_weak(known), begun=begun)
 
 
 def _join_epochs(name: str, verdicts: list[Verdict]) -> Verdict:
@@ -290,9 +311,9 @@ def _join_epochs(name: str, verdicts: list[Verdict]) -> Verdict:
 
 
 def _was_asked(wanted: Wanted, epoch: Epoch) -> bool:
-    """Return whether the setting came, when it was too late; adapters that do not write that down are believed."""
+    """Return whether the setting came, when it was too late; of adapters that do not write that down any session that came is believed."""
     if not epoch.asked:
-        return True
+        return epoch.joined
     texts = [item for one in epoch.asked for item in find_texts(wanted.wire, "init", one.values).items()]
     return any(_judge_text(wanted, key, text).says == SAME for key, text in texts)
 

@@ -75,7 +75,18 @@ class Wanted:
             return UNSURE if any(may_be_cut(one, found.text) for one in spelled) or self._may_lead_there(form, text) else OTHER
         if self._is_same(text, wanted, form):
             return SAME
+        if text != found.text and not text and self.is_default(()):
+            return UNSURE  # nobody gave it, which is no other value than the default
         return UNSURE if self._may_lead_there(form, text) or any(may_be_left(one, found) for one in spelled) else OTHER
+
+    def show(self, found: Text) -> str:
+        """Return a text as it is shown: what cannot go on with another line is shown without that."""
+        return found.text if self.wire.form in _ONE_WORD else f"{found.text}{found.more.rstrip()}"
+
+    def begins(self, key: str, found: Text) -> bool:
+        """Return whether the text of a key, which is not the wanted one, is the beginning of that."""
+        form = self.wire.key_forms.get(key, self.wire.form)
+        return bool(found.text) and any(begins(one, found.text) for one in self._spell(form))
 
     def resembles(self, key: str, found: Text) -> bool:
         """Return whether the text of a key, which is not the wanted one, is like that but for a piece."""

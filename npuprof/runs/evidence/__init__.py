@@ -47,15 +47,17 @@ class Epoch:
 
     ``maps`` are by stage: ``init``, ``session``, ``graph``, and ``single``, ``partition``, ``operator``, ``add graph`` for lines of these
     kinds. ``asked`` are init options that came when the engine was running already. It is ``late`` where somebody tried that,
-    ``doubtful`` where a block of init options may be such a one, and nothing says so. ``crowded`` are stages of which not all was kept.
+    ``joined`` where a session was made after that, ``doubtful`` where a block of init options may be such a one, and nothing says so.
+    ``crowded`` are stages of which not all was kept.
     """
 
-    __slots__ = ("asked", "crowded", "doubtful", "late", "maps")
+    __slots__ = ("asked", "crowded", "doubtful", "joined", "late", "maps")
 
     def __init__(self) -> None:
         self.maps: dict[str, list[Map]] = {}
         self.asked: list[Map] = []
         self.late = ""
+        self.joined = False
         self.doubtful = False
         self.crowded: set[str] = set()
 
@@ -77,7 +79,8 @@ class Epoch:
 class Process:
     """One process: where it was found, its number (None where its lines do not say), and what it did.
 
-    ``tf2`` tells the adapter for TensorFlow 2 apart, ``generation`` is the row of ``catalog.wire`` that its lines fit. ``warned`` are texts
+    ``tf2`` tells the adapter for TensorFlow 2 apart, ``generation`` is the row of ``catalog.wire`` that its lines fit, ``threaded`` says
+    that they name threads. ``warned`` are texts
     by attribute from the warnings of TF 2, ``dumps`` maps of attributes of graph dumps by kind (``node``, ``operator``). ``torn`` says that
     a file of it ends within a line or a block: more was or will be written. It is ``spoilt`` where lines of a file of it are cut or run
     into each other; ``strays`` are texts by key of blocks that have lost their titles. ``traced`` are options that somebody set, for the
@@ -93,6 +96,7 @@ class Process:
         self.generation = ""
         self.number = 1
         self.informed = False
+        self.threaded = False
         self.epochs: list[Epoch] = []
         self.pending: list[tuple[str, Map]] = []
         self.dumps: list[tuple[str, Map]] = []
@@ -138,7 +142,7 @@ class Process:
         if last is None:
             return head
         kept = {stage: len(maps) for stage, maps in last.maps.items()}  # they only grow
-        return head, last.late, last.doubtful, tuple(last.asked), kept, frozenset(last.crowded)
+        return head, last.late, last.joined, last.doubtful, tuple(last.asked), kept, frozenset(last.crowded)
 
     def stray(self, key: str, text: Text) -> None:
         """Keep the text of a line that no known block has."""

@@ -26,12 +26,14 @@ _SINGLE = re.compile(r"\[(?:(GePlugin)|GEOP)\] ([A-Za-z][\w ]{0,60}?) ?:(?(1)[ ]
 _PARTITION = re.compile(r"OMPartition subgraph_\d+ begin\. ", re.ASCII)
 _ADD_GRAPH = re.compile(r"\[GEOP\] call ge session add graph (\w+): (\w+), graph_id: \d+", re.ASCII)
 _OPERATOR = re.compile(r"\[GEOP\] (?=dynamic_input: )", re.ASCII)
-#: How a field of a line begins; its text goes on to the next one.
-_FIELD = re.compile(r"(?:^|, )(\w+)(?::| is) ", re.ASCII)
+#: How a field of a line begins; its text goes on to the next one. The line may end before the rest of one, or before a blank.
+_FIELD = re.compile(r"(?:^|, )(\w+)(?::| is)(?: |$)", re.ASCII)
+_BROKEN_FIELD = re.compile(r", \w*(?: is?)?$", re.ASCII)
 #: The warning of an option that is deprecated, as it is and as it was until 2022.
 _DEPRECATED = re.compile(r"(?:\[warning\]\[tf_adapter\] ?)?(?:Option '(\w+)' is deprecated|The (\w+) option IS DEPRECATED)", re.ASCII)
 #: What is said of a start besides; what only begins as that the engine was running already may be the rest of that.
 _STARTED = "[GePlugin] Initialize"
+_BEGINS = re.compile(r"\[GEOP\] Begin (?:to )?GeOp initialize", re.ASCII)
 _RUNNING = "[GePlugin] Ge has already"
 _DEVICE = re.compile(r"\[GePlugin\] device id : (\d+)")
 #: Why a later try to start the engine was dropped.
@@ -100,6 +102,8 @@ class AdapterLog:
             block = Block(stage, generation.name, list_standing_keys(generation.name, stage))
             if stage != "init":
                 block.epoch = self._find_epoch(process, generation.per == "start")
+                if block.epoch is not None and stage == "session" and generation.per == "start":
+                    block.epoch.joined = block.epoch.joined or bool(block.epoch.late)
             self._blocks.set(process, line.thread, block)
             self.opened = Opened((title,), process, line.thread, block.values)
         elif title == _EARLY_TITLE:
@@ -149,13 +153,17 @@ class AdapterLog:
         self._early.clear()
 
     def _take_marked(self, process: Process, text: str, line: Line, ended: bool) -> None:
-        if "already initialized" in text or text.startswith(_RUNNING):
+        if _BEGINS.match(text):
+            self._believe_early(process)  # what was seen of a start was none of this operator
+            self._started.pop(process, line.thread)
+        elif "already initialized" in text or text.startswith(_RUNNING):
             self._believe_early(process)
             self._started.set(process, line.thread, ALREADY)
             process.settle().late = ALREADY
         elif "skip GePlugin init" in text:
             self._started.set(process, line.thread, GLOBAL)
-            process.settle().late = GLOBAL
+            epoch = process.settle()
+            epoch.late, epoch.joined = GLOBAL, True
         elif match := _OPERATOR.match(text):
             self._note(process, "operator", Map(self._parse_fields("operator", text[match.end() :], line.size, ended)), line, whole=True)
             process.informed = True
@@ -192,6 +200,7 @@ class AdapterLog:
         if known and stage == "single init" and not (last is not None and last.has("init")):
             process.start_epoch(anew=True)
         epoch = process.epoch
+        epoch.joined = epoch.joined or (stage == "single session" and bool(epoch.late))
         epoch.add(stage, found)
         self._tail.set(found.values, option, line.size, lambda: epoch.add(stage, found))
 
@@ -213,7 +222,8 @@ class AdapterLog:
             if any(name == field or name.endswith(f"_{field}") for field in self._fields[stage]):
                 last = following is None
                 end = len(text) if following is None else following.start()
-                found[name] = make_text(text[place.end() : end], size if last else 0, ended or not last)
+                value, broken = _BROKEN_FIELD.subn("", text[place.end() : end]) if last else (text[place.end() : end], 0)
+                found[name] = make_text(value, size if last else 0, (ended and not broken) or not last)
         if len(self._parsed) >= _MOST_PARSED:
             self._parsed.clear()
         self._parsed[known] = found
@@ -235,8 +245,9 @@ class AdapterLog:
             else:
                 self._close_operator_block(process, found, started)
             return
-        self._early.pop(process, thread)
+        early = self._early.pop(process, thread)
         generation = next(one for one in load_generations() if one.name == block.title)
+        process.threaded = process.threaded or bool(thread)
         process.generation = process.generation or generation.name
         if block.stage != "init":
             process.settle()
@@ -246,7 +257,10 @@ class AdapterLog:
             process.start_epoch().add("init", found)
             self._started.pop(process, thread)
             return
-        self._close_operator_block(process, found, self._started.pop(process, thread))
+        started = self._started.pop(process, thread)
+        if early is not None and started == "" and early.values != found.values:
+            started = None  # the start may be that of the other block
+        self._close_operator_block(process, found, started)
 
     def _find_epoch(self, process: Process, started: bool) -> Epoch | None:
         """Return the epoch that a session or a graph belongs to, also where its block ends when the next one runs; None where none runs.

@@ -56,6 +56,8 @@ class EngineLog:
         if series is None or series.stage != stage or key <= series.last:
             self._close(process, line.thread)
             series = _Series(stage, None if stage == "init" else self._find_epoch(process))
+            if stage == "session" and series.epoch is not None:
+                series.epoch.joined = series.epoch.joined or bool(series.epoch.late)
             self._series.set(process, line.thread, series)
             self.opened = Opened((stage, key), process, line.thread, series.values)
         series.last = key

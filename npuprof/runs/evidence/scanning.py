@@ -16,6 +16,7 @@ _LONGEST = 1 << 18
 _WORDS = (b"option", b"GEInit")
 _ADAPTER_WORDS = (
     b"GePlugin",
+    b"GeOp initialize",
     b"session_manager.cc",
     b"OMPartition",
     b"jit_compile: ",

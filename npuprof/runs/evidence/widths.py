@@ -1,6 +1,7 @@
 """Where lines end that were cut at one width: by a terminal, by ``cut -c``, by what ships logs. Nothing in such a line says so.
 
-The longest lines of a file end at that width then. Of a text that ends there nobody knows whether it would go on.
+The longest lines of a file end at that width then, and where it was cut from some place on, those of each block behind that. Of a text
+that ends there nobody knows whether it would go on.
 """
 
 from __future__ import annotations
@@ -84,6 +85,26 @@ class Widths:
                         values[key] = _mark(found, cut)
             for leaf, texts in process.warned.items():
                 texts[:] = [_mark(one, pairs[leaf, one.text]) if (leaf, one.text) in pairs else one for one in texts]
+
+
+def count_ending_there(values: Values, key: str) -> int:
+    """Return how many lines of a block end where that of a key does, none where longer ones stand both before and behind it.
+
+    All of them have the same head, so that key and text are what differs.
+    """
+    keys = list(values)
+    place = keys.index(key)
+    most = 0
+    for measure in (_count_bytes, len):
+        sizes = [measure(one) + measure(values[one].text) for one in keys]
+        for side in (sizes[: place + 1], sizes[place:]):
+            if max(side) == sizes[place]:
+                most = max(most, side.count(sizes[place]))
+    return most
+
+
+def _count_bytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogateescape"))
 
 
 def _mark(found: Text, cut: bool) -> Text:
