@@ -63,6 +63,8 @@ class Wanted:
         if not wanted:
             return UNSURE
         text = _read_text(form, found.text, wanted)
+        if found.text and not text and self.is_default(()):
+            return UNSURE  # nobody gave it, which is no other value than the default
         if found.more and form not in _ONE_WORD:
             whole = f"{found.text}{found.more}"
             if self._is_same(whole, wanted, form):
@@ -75,8 +77,6 @@ class Wanted:
             return UNSURE if any(may_be_cut(one, found.text) for one in spelled) or self._may_lead_there(form, text) else OTHER
         if self._is_same(text, wanted, form):
             return SAME
-        if text != found.text and not text and self.is_default(()):
-            return UNSURE  # nobody gave it, which is no other value than the default
         return UNSURE if self._may_lead_there(form, text) or any(may_be_left(one, found) for one in spelled) else OTHER
 
     def show(self, found: Text) -> str:

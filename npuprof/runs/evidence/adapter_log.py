@@ -11,6 +11,7 @@ from npuprof.catalog.wire import (
     load_known_keys,
     load_line_fields,
     load_single_names,
+    load_wires,
 )
 from npuprof.runs.evidence import Epoch, Map, Process, Values
 from npuprof.runs.evidence.blocks import Block, ByThread, Tail, make_text
@@ -46,6 +47,20 @@ _MOST_PARSED = 64
 _EARLY_TITLE, _EARLY = "init option:", "early init"
 
 
+def _contradicts(process: Process, found: Map) -> bool:
+    """Return whether single lines that were written as the engine started say something else than a block."""
+    singles = [one for stage, one in process.pending if stage == "single init"]
+    if process.epochs and not process.epochs[-1].has("init"):
+        singles += process.epochs[-1].maps.get("single init", ())
+    return any(
+        text.text != found.values[key].text
+        for one in singles
+        for option, text in one.values.items()
+        for key in load_wires()[option].init
+        if key in found.values and not (text.cut or found.values[key].cut)
+    )
+
+
 def _index_titles() -> dict[str, tuple[Generation, str]]:
     found: dict[str, tuple[Generation, str]] = {}
     for generation in load_generations():
@@ -61,6 +76,7 @@ class AdapterLog:
 
     def __init__(self, tail: Tail) -> None:
         self._titles = _index_titles()
+        self._repeated = next(one for one in load_generations() if one.per == "operator")
         self._singles = load_single_names()
         self._fields = {stage: load_line_fields(stage) for stage in ("partition", "operator")}
         self._blocks: ByThread[Block] = ByThread()
@@ -107,7 +123,7 @@ class AdapterLog:
             self._blocks.set(process, line.thread, block)
             self.opened = Opened((title,), process, line.thread, block.values)
         elif title == _EARLY_TITLE:
-            self._blocks.set(process, line.thread, Block(_EARLY, ""))
+            self._blocks.set(process, line.thread, Block(_EARLY, "", list_standing_keys(self._repeated.name, "init")))
         elif text.startswith("["):
             self._take_marked(process, text, line, ended)
         elif match := _PARTITION.match(text):
@@ -233,7 +249,8 @@ class AdapterLog:
         block = self._blocks.pop(process, thread)
         if block is None or not block.values:
             return
-        for key, text in block.give_up(self._foreign.get(block.stage, frozenset())).items():
+        repeated = block.stage == _EARLY or (block.stage == "init" and block.title == self._repeated.name)
+        for key, text in block.give_up(self._foreign.get(block.stage, frozenset()), repeated).items():
             process.stray(key, text)
         if not block.values:
             return
@@ -260,6 +277,8 @@ class AdapterLog:
         started = self._started.pop(process, thread)
         if early is not None and started == "" and early.values != found.values:
             started = None  # the start may be that of the other block
+        if started == "" and _contradicts(process, found):
+            started = None  # its beginning is that of another one
         self._close_operator_block(process, found, started)
 
     def _find_epoch(self, process: Process, started: bool) -> Epoch | None:

@@ -14,6 +14,8 @@ Kept = TypeVar("Kept")
 
 #: How many lines without a head belong to one text at most: what goes on longer is the talk of another program.
 _MOST_LINES = 64
+#: How many of the keys that are always there a block has at least that nobody has made shorter.
+_FEW = 4
 
 
 class Block:
@@ -67,12 +69,14 @@ class Block:
         lost = self.lost or self.standing[-1:] > (self._last,)
         return Map(dict(self.values), whole=whole and not self.mixed and not lost)
 
-    def give_up(self, others: frozenset[str]) -> Values:
+    def give_up(self, others: frozenset[str], repeated: bool) -> Values:
         """Take out what it has of others, and return that: where it has any, the end of it is lost, and the beginning of another block.
 
-        So what stands behind the first lost lines may all be of the other.
+        So what stands behind the first lost lines may all be of the other. It may be where blocks like it come ``repeated``, too, unless
+        the block is one of which most was left out.
         """
-        if others.isdisjoint(self.values):
+        is_torn = repeated and self.gap and sum(key in self.values for key in self.standing) >= _FEW
+        if others.isdisjoint(self.values) and not is_torn:
             return {}
         gone = {key: text for key, text in self.values.items() if key in others or (self.gap and key >= self.gap)}
         for key in gone:
