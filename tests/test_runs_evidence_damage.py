@@ -255,3 +255,23 @@ def test_a_line_that_ends_within_a_field_says_what_stands_before_it(tmp_path: Pa
         f"OMPartition subgraph_0 begin. mix_compile_mode is True, iterations_per_loop is 10, {line}", "om_partition_subgraphs_pass.cc"
     )
     assert judge(tmp_path, text, input_shape="x:1", mix_compile_mode=True, iterations_per_loop=10) == [shape, "in force", "in force"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda line: f"{line[:32]}?{line[33:]}" if "ge.graphRunMode" in line else line,  # the name of the file in its head is spoilt
+        lambda line: "2026" if "ge.graphRunMode" in line else line,
+        lambda line: line.replace("wrapper.cpp:195]   ge.graphRunMode", "wr\0\0\0"),
+    ],
+)
+def test_a_line_of_tf2_that_nobody_can_read_is_a_line_that_is_lost(tmp_path: Path, change: Callable[[str], str]) -> None:
+    spoilt = "".join(f"{change(line)}\n" for line in TF2.splitlines())
+    assert judge(tmp_path, spoilt, op_debug_config="/a") == ["cannot tell"]
+
+
+def test_a_line_before_its_block_is_of_a_log_that_is_out_of_order(tmp_path: Path) -> None:
+    lines = TF2.splitlines(keepends=True)
+    moved = next(line for line in lines if "ge.graphRunMode" in line)
+    text = "".join([moved, "Epoch 1\n", *(line for line in lines if line != moved), moved])
+    assert judge(tmp_path, text, op_debug_config="/a") == ["cannot tell"]

@@ -122,6 +122,14 @@ def test_a_warning_shows_that_a_line_of_the_block_is_lost(tmp_path: Path) -> Non
     warned = write_tf2_line("Unrecognized graph engine option op_debug_level:1", "W")
     assert judge_states(tmp_path, write_tf2_block(block), op_debug_level=1) == [["absent"]]
     assert judge_states(tmp_path, write_tf2_block(block) + warned, op_debug_level=1) == [["cannot tell"]]
+    others = write_tf2_line("Unrecognized graph engine option deterministic:0", "W")  # as when a session is made: not all are there
+    assert judge_states(tmp_path, write_tf2_block(block) + others, op_debug_level=1) == [["cannot tell"]]
+
+
+def test_a_text_of_tensorflow_2_that_begins_as_wanted_may_be_cut(tmp_path: Path) -> None:
+    block = fill_block({"ge.exec.precision_mode_v2": "mixed_fl"}, "TF 2 2026-07")
+    assert judge_states(tmp_path, write_tf2_block(block), precision_mode_v2="mixed_float16") == [["cannot tell"]]
+    assert judge_states(tmp_path, write_tf2_block(block), precision_mode_v2="fp16") == [["changed"]]
 
 
 def test_what_comes_after_the_start_of_the_engine_is_too_late(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def _judge_alone(wanted: Wanted, process: Process) -> Verdict:
     if "global" in wire.tf2:
         if warned and block is not None and process.generation:
             return Verdict(name, CANNOT_TELL, tuple(text.text for text in warned), "a warning has it, its line of the block is lost")
-        if block is not None and block.whole and "unset" not in wire.tf2:
+        if block is not None and block.whole and "unset" not in wire.tf2 and ("session" in wire.tf2 or not _lacks_warnings(process)):
             return Verdict(name, ABSENT, (), "the block of options has no line of it")
         return Verdict(name, CANNOT_TELL, (), "" if block is None else "the block has no line of it", SHOWN)
     if "session" not in wire.tf2:
@@ -97,10 +97,18 @@ def _conclude(wanted: Wanted, key: str, found: Map, single: bool) -> Verdict:
         same = wanted.plain == wanted.wire.tf2.get("unset") or wanted.is_default(())
         same = same or any(wanted.plain == wanted.wire.unset_in[one] for one in old)
         return Verdict(name, DEFAULT_OR_SET if same else IN_FORCE)
+    if says == OTHER and wanted.begins(key, text):
+        return Verdict(name, CANNOT_TELL, (text.text,), "it begins as set, and no other line says that it ends there")
     if says == OTHER:
         return Verdict(name, CHANGED, (text.text + text.more,))
     note = "other lines follow that may be part of it" if text.more else "its line is cut"
     return Verdict(name, CANNOT_TELL, (text.text + text.more,), note)
+
+
+def _lacks_warnings(process: Process) -> bool:
+    """Return whether some of what sessions do not have is warned of, as when one is made, and not all that always is: lines are lost."""
+    always = [wire.tf2["leaf"] for wire in load_wires().values() if "session" not in wire.tf2 and {"global", "unset"} <= wire.tf2.keys()]
+    return 0 < sum(leaf in process.warned for leaf in always) < len(always)
 
 
 def _are_warnings_whole(process: Process) -> bool:

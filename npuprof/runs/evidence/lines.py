@@ -39,7 +39,9 @@ _TERMINAL = re.compile(rb"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07\x1b]*\x07|[()][A-Z0
 _WRAPPED = re.compile(rb'\{"log": ?"')
 #: What stands in the heads of lines only.
 _REMNANT = re.compile(
-    rb"\[TF_ADAPTER\]|\b(?:FMK|GE)\(\d|\(\d+,[\w.]+\):\d{4}-|wrapper\.cpp:\d|^\d{4}-[\d-]+ [\d:.]+(?:: [IWEF](?: [\w./]*)?)?$", re.ASCII
+    rb"\[TF_ADAPTER\]|\b(?:FMK|GE)\(\d|\(\d+,[\w.]+\):\d{4}-|wrapper\.cpp:\d|\]   [\w.]+:|graph engine opt"
+    rb"|^\d{1,4}(?:-[\d-]*(?: [\d:.]+(?:: [IWEF](?: [\w./]*)?)?)?)?$",
+    re.ASCII,
 )
 _ANY_HEAD = re.compile(rb"\[\w+\] ?\w+\(\d+,|.{0,60}\d{4}-\d\d-\d\d[ T-]\d\d:\d\d:\d\d\.\d", re.ASCII)
 

@@ -99,7 +99,7 @@ class _LogReader:
             return
         if line is not None:
             self._widths.see(line, plain)
-        self._spoilt = self._spoilt or (line.glued or b"\0" in plain if line is not None else is_remnant(plain))
+        self._spoilt = self._spoilt or b"\0" in plain or (line.glued if line is not None else is_remnant(plain))
         headless = line is None and not has_head(plain)
         self._last = (self._last if headless else raw) if ended else b""
         self.recalling = False

@@ -26,6 +26,8 @@ _ADAPTER_WORDS = (
     b"npu_attrs.cc",
 )
 _ADAPTER_SIGNS = (b"TF_ADAPTER", b"tf_adapter")
+#: The file of all lines of TensorFlow 2: one that stands in no block shows that lines are lost.
+_TF2_WORD = b"npu_wrapper.cpp"
 
 
 class Reader(Protocol):
@@ -85,6 +87,8 @@ def _scan_lines(data: bytes, reader: Reader) -> None:
     words: tuple[bytes, ...] = _WORDS
     if any(sign in data for sign in _ADAPTER_SIGNS):
         words += _ADAPTER_WORDS
+    if _TF2_WORD in data:
+        words += (_TF2_WORD,)
     ahead = Ahead(data, words)
     size, place = len(data), 0
     while place < size:

@@ -12,7 +12,8 @@ from npuprof.runs.evidence.lines import Line
 _PAIR = re.compile(r"  ([\w.]+):(.*)", re.ASCII | re.DOTALL)
 _KEY = re.compile(r"  [\w.]*", re.ASCII)
 _GRAPH = re.compile(r"Add ge graph \S+ with options:")
-_WARNED = re.compile(r"Unrecognized graph engine option ([\w.]+):(.*)", re.ASCII | re.DOTALL)
+_WARNING = "Unrecognized graph engine option "
+_WARNED = re.compile(rf"{_WARNING}([\w.]+):(.*)", re.ASCII | re.DOTALL)
 #: What ends a block.
 _SUCCEED = "Start graph engine succeed"
 #: How many different texts of one attribute are kept: more than one cannot be told apart.
@@ -83,6 +84,8 @@ class Tf2Log:
             self._block = Block("graph", "")
         elif match := _WARNED.fullmatch(line.text):
             self._warn(place, match[1], make_text(match[2], 0, ended and not line.glued))
+        elif line.level == "W":
+            self.spoilt = self.spoilt or line.text.startswith(_WARNING[: len(line.text)])  # it ends before its text
 
     def _warn(self, place: str, leaf: str, text: Text) -> None:
         """Keep a warning: of what only sessions have it comes before the block of its process, of what they do not have after it."""
