@@ -14,6 +14,7 @@ from logged import write_dump
 from npuprof.catalog.wire import load_attribute_names
 from npuprof.runs.evidence import graph_dump, scanning
 from npuprof.runs.evidence.reading import read_evidence
+from npuprof.runs.verdicts import judge_process
 
 #: What most nodes of a graph are like: some text in them looks like the end of a node, or like an option.
 PLAIN = """node {
@@ -102,3 +103,37 @@ def test_a_node_without_options_costs_next_to_nothing(tmp_path: Path) -> None:
         return lambda: read_evidence([str(path)])
 
     assert (count_calls(build_reading(5_000)) - count_calls(build_reading(1_000))) / 4_000 < 0.5
+
+
+NAMES = ["_graph_run_mode", *sorted(load_attribute_names())[:29]]
+
+
+@pytest.mark.parametrize(
+    "lost", ["  attr {\n", f'    key: "{NAMES[9]}"\n', "    value {\n", '      s: "text9"\n', f'    key: "{NAMES[9]}"\n    value {{\n']
+)
+def test_a_node_that_has_lost_a_line_says_nothing_of_what_it_does_not_have(tmp_path: Path, lost: str) -> None:
+    text = write_dump({name: f"text{number}" for number, name in enumerate(NAMES)})
+    (tmp_path / "BeforeSubGraph_1.pbtxt").write_text(text)
+    assert judge_process({"no_such_key": 1}, read_evidence([str(tmp_path)]).processes[0])[0].state == "absent"
+    first, rest = text[: text.index(NAMES[9]) - 20], text[text.index(NAMES[9]) - 20 :]
+    (tmp_path / "BeforeSubGraph_1.pbtxt").write_text(first + rest.replace(lost, "", 1))
+    for process in read_evidence([str(tmp_path)]).processes:
+        assert judge_process({"no_such_key": 1}, process)[0].state == "cannot tell"
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "texts", "state"),
+    [
+        ("dynamic_inputs_shape_range", "data:[1,2]", {"_data_inputs_shape_range": "[1,2]"}, "in force"),
+        ("dynamic_inputs_shape_range", "data:[1,2];getnext:[5]", {"_data_inputs_shape_range": "[1,2]"}, "cannot tell"),
+        ("dynamic_inputs_shape_range", "data:[1,3]", {"_data_inputs_shape_range": "[1,2]"}, "changed"),
+        ("variable_placement", "Device", {"_variable_location": ""}, "changed"),  # it came in another field of the map
+        ("local_device_list", "", {"_local_device_list": ""}, "default or set"),
+    ],
+)
+def test_attributes_are_what_the_adapter_made_of_a_value(
+    tmp_path: Path, setting: str, value: str, texts: dict[str, str], state: str
+) -> None:
+    (tmp_path / "AfterSubGraph_1.pbtxt").write_text(write_dump({**dict.fromkeys(NAMES, "x"), **texts}, "GeOp"))
+    (process,) = read_evidence([str(tmp_path)]).processes
+    assert judge_process({setting: value}, process)[0].state == state

@@ -5,7 +5,7 @@ from __future__ import annotations
 from npuprof.catalog.wire import NO_KEY, STAGES
 from npuprof.runs.evidence import Process, Text
 from npuprof.runs.found import ABSENT, CANNOT_TELL, CHANGED, DEFAULT_OR_SET, IN_FORCE, TOO_LATE, Outcome, Verdict, merge
-from npuprof.runs.wiretexts import OTHER, SAME, UNSURE, Wanted
+from npuprof.runs.wiretexts import OTHER, SAME, UNSURE, Wanted, split_ranges
 
 #: What shows with what the engine was started: a dump has only what this session asked for.
 _BLOCKS = "ASCEND_MODULE_LOG_LEVEL=FMK=1"
@@ -34,6 +34,8 @@ def complete(found: Verdict, wanted: Wanted, process: Process) -> Verdict:
         if kinds and (wire.node or wire.operator):
             if wire.init and not wire.session:  # another session, or init_resource, may have started the engine with it
                 return found._replace(note=_NOT_ASKED, tell=_BLOCKS)
+            if wanted.is_default(()):
+                return Verdict(found.setting, DEFAULT_OR_SET, (), "the graph dump has no attribute of it, as where nobody set it")
             if any(NO_KEY in wire.keys(stage).values() for stage in STAGES):  # as well where it is in another field of the map
                 return Verdict(found.setting, CHANGED, (), "the graph dump has no attribute of it, as where nobody set it")
             return Verdict(found.setting, ABSENT, (), "the graph dump has no attribute of it")
@@ -43,7 +45,9 @@ def complete(found: Verdict, wanted: Wanted, process: Process) -> Verdict:
     if said.says == OTHER:
         if wire.init and not wire.session:
             return found._replace(note=_NOT_ASKED, tell=_BLOCKS)
-        if said.texts == ("",) and wanted.is_default(()):  # nobody set it, and what then holds is the wanted value
+        if (
+            said.texts == ("",) and wanted.is_default(()) and not _is_given_badly(wanted)
+        ):  # nobody set it, and what then holds is the wanted value
             return Verdict(found.setting, DEFAULT_OR_SET, (), "by the graph dump")
         return Verdict(found.setting, CHANGED, said.texts, "by the graph dump")
     if wire.init:
@@ -69,8 +73,18 @@ def _judge_dumps(wanted: Wanted, process: Process) -> Outcome | None:
     return Outcome(says.pop() if len(says) == 1 else UNSURE, texts)
 
 
+def _is_given_badly(wanted: Wanted) -> bool:
+    """Return whether an empty text is one that came in another field of the map: where nobody set it, another stands there."""
+    wire = wanted.wire
+    return wire.form == "text" and not wire.needs and bool(wanted.unset) and "" not in wanted.unset
+
+
 def _judge(wanted: Wanted, name: str, text: Text) -> str:
     """Judge an attribute: under its short name it may be as the user wrote it."""
+    if wanted.wire.form == "split" and name != f"_{wanted.wire.name}":  # the part of one kind of input
+        parts = split_ranges(wanted.plain or "")
+        if parts is None or parts.get("data", "").replace(" ", "") == text.text.replace(" ", ""):
+            return SAME if parts is not None and parts == {"data": text.text} else UNSURE
     says = wanted.judge(name.removeprefix("_"), text)
     if says == OTHER and isinstance(wanted.value, str) and text.text == wanted.value:
         return SAME

@@ -13,6 +13,7 @@ from npuprof.runs.evidence.places import Readable
 from npuprof.runs.evidence.scanning import Ahead, read_pieces
 
 _KEY = re.compile(rb'\s*key: "(_[\w.]+)"', re.ASCII)
+_NAME = re.compile(rb'key: "[\w.:/+-]+"$', re.ASCII)
 _STRING = re.compile(rb'\s*s: "((?:[^"\\]|\\.)*)"')
 _ESCAPE = re.compile(rb"\\([0-7]{1,3}|x[0-9a-fA-F]{1,2}|.)", re.DOTALL)
 _PLAIN = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"f": b"\f", b"v": b"\v"}
@@ -20,6 +21,8 @@ _PLAIN = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"f":
 LEAST_ATTRIBUTES = 20
 
 
+#: How deep the lines of an attribute are.
+_IN_ATTRIBUTE = 2
 #: One of these is among the attributes of every node that carries all options; most nodes of a graph have none of them.
 _SIGNS = (b'"_graph_run_mode"', b'"_hcom_parallel"', b'"_iterations_per_loop"', b'"_enable_dump"', b'"_job"')
 #: How the blocks of a dump begin and end where it is written as usual; a longer one is no node of options.
@@ -36,8 +39,8 @@ def scan_dump(stream: Readable, process: Process, tell: Callable[[int], None], m
         total = len(first) + _scan_blocks(first, pieces, reader, tell)
     else:
         total = len(first) + _read_all(first, pieces, reader, tell)
-    for kind, values in reader.found:
-        process.dumps.append((kind, Map(values, whole=reader.whole)))
+    for kind, values, intact in reader.found:
+        process.dumps.append((kind, Map(values, whole=reader.whole and intact)))
     return total
 
 
@@ -63,7 +66,7 @@ def _scan_blocks(rest: bytes, pieces: Iterator[bytes], reader: _DumpReader, tell
     if not inside and rest.endswith(_END[:-1]):  # the newline behind the last one is not always there
         _read_signed(rest + b"\n", reader)
         rest = b""
-    reader.whole = not rest.strip() and not inside
+    reader.whole = not rest.strip() and not inside and reader.depth == 0
     return total
 
 
@@ -91,7 +94,10 @@ def _read_all(rest: bytes, pieces: Iterator[bytes], reader: _DumpReader, tell: C
 
 
 class _DumpReader:
-    """Who takes the lines of a dump: ``found`` are the texts of nodes that carry all options, by kind, ``whole`` whether it has its end."""
+    """Who takes the lines of a dump: ``found`` are the texts of nodes that carry all options, by kind, ``whole`` whether it has its end.
+
+    A node is no longer ``intact`` where a line of its attributes is lost or spoilt: what it does not have says nothing then.
+    """
 
     def __init__(self) -> None:
         self._known = load_attribute_names()
@@ -99,29 +105,43 @@ class _DumpReader:
         self._values: Values = {}
         self.started = False
         self.depth = 0
-        self.found: list[tuple[str, Values]] = []
+        self.found: list[tuple[str, Values, bool]] = []
         self.whole = False
+        self._intact = True
+        self._named = False  # whether the attribute has its name
 
     def take(self, line: bytes) -> None:
         """Take a line. Nodes stand one after the other, whatever else is between them."""
-        head = line.lstrip()[:5]
-        if self.depth == 0 and head.startswith(b"node "):
-            self._key, self._kind, self._values, self.started = "", "node", {}, True
+        plain = line.lstrip()
+        head = plain[:5]
+        if self.depth == 0 and head == b"node ":
+            self._key, self._kind, self._values, self.started, self._intact = "", "node", {}, True, True
         if head == b'op: "':
             self._kind = (
                 "operator" if line.strip() == b'op: "GeOp"' else self._kind if self._kind == "operator" and self.depth > 1 else "node"
             )
-        elif match := _KEY.match(line):
-            self._key = match[1].decode()
+        elif head == b"attr ":
+            if self.depth == 0 and self.found:  # the node before did not end where it seemed to
+                self.found[-1] = (*self.found[-1][:2], False)
+            self._intact = self._intact and self.depth == 1
+            self._named = False
+        elif head == b"key: " and self.depth == _IN_ATTRIBUTE:
+            self._intact = self._intact and self._key not in self._known and _NAME.match(plain.rstrip()) is not None
+            self._named = True
+            self._key = match[1].decode() if (match := _KEY.match(line)) is not None else ""
         elif self._key and (match := _STRING.match(line)):
             if self._key in self._known:
                 self._values[self._key] = Text(_unescape(match[1]))
             self._key = ""
         if b'"' not in line:  # a text may hold any number of braces
+            before = self.depth
             self.depth += line.count(b"{") - line.count(b"}")
+            if before == _IN_ATTRIBUTE and self.depth < before:
+                self._intact = self._intact and self._named and self._key not in self._known
         if self.depth == 0 and len(self._values) >= LEAST_ATTRIBUTES:
-            if (self._kind, self._values) not in self.found and len(self.found) < 64:
-                self.found.append((self._kind, self._values))
+            made = (self._kind, self._values, self._intact)
+            if made not in self.found and len(self.found) < 64:
+                self.found.append(made)
             self._values = {}
 
 
