@@ -65,15 +65,23 @@ def test_a_family_has_a_base_mixins_and_leaves(grown: Family) -> None:
     assert table(grown, "model3-train")["options"] == {"hccl_timeout": 603}
 
 
-def test_a_leaf_overrules_its_base_and_takes_nothing_back(grown: Family) -> None:
-    assert table(grown, "model5-train")["options"] == {"precision_mode": "force_fp16", "hccl_timeout": 605}
+def test_a_leaf_that_shares_one_line_with_a_base_says_that_itself(grown: Family) -> None:
+    assert table(grown, "model5-train")["options"] == {"precision_mode": "force_fp16", "use_off_line": True, "hccl_timeout": 605}
+    assert "extends" not in table(grown, "model5-train")["profile"]
     assert "extends" not in table(grown, "model7-train")["profile"]
+
+
+def test_a_leaf_overrules_its_base_and_takes_nothing_back() -> None:
+    found = {f"m{number}/a.py": {**MIXED, "deterministic": 1, "hccl_timeout": number} for number in range(6)}
+    grown = build({**found, "m6/a.py": {**found["m0/a.py"], "precision_mode": "force_fp16", "hccl_timeout": 6}})
+    assert table(grown, "m6-a")["profile"]["extends"] == ["base"]
+    assert table(grown, "m6-a")["options"] == {"precision_mode": "force_fp16", "hccl_timeout": 6}
     assert not any("unset" in text for text in grown.files.values())
 
 
 def test_the_lengths_are_those_of_the_measure(grown: Family) -> None:
     assert grown.length_alone == 12 * 4 + 11 * 3 + 4 * 3 + 1
-    assert grown.length == 14 * 4 + 2 + 3 + (11 + 4) + (11 + 1) + 1
+    assert grown.length == 14 * 4 + 2 + 3 + (10 + 4) + (10 + 3) + 1
 
 
 SHARED: dict[str, tuple[dict[str, dict[str, Any]], dict[str, list[str]]]] = {
@@ -85,12 +93,12 @@ SHARED: dict[str, tuple[dict[str, dict[str, Any]], dict[str, list[str]]]] = {
         {"vgg/train.py": MIXED, "bert/train.py": MIXED, "gpt/train.py": OVERFLOW},
         {"mixed-precision-on-device": ["bert/train.py", "vgg/train.py"], "gpt-train": ["gpt/train.py"]},
     ),
-    "the first of them": (
+    "what they do besides": (
         {
             "a/train.py": MIXED, "b/train.py": MIXED, "c/train.py": {**MIXED, "precision_mode": "allow_mix_precision_fp16"},
             "d/train.py": {**MIXED, "precision_mode": "allow_mix_precision_fp16"},
         },
-        {"mixed-precision-on-device": ["a/train.py", "b/train.py"], "c-train": ["c/train.py", "d/train.py"]},
+        {"mixed-precision-on-device": ["a/train.py", "b/train.py"], "mixed-precision-on-device-fp16": ["c/train.py", "d/train.py"]},
     ),
     "a scenario": (
         {"a/train.py": {"graph_run_mode": 1}, "b/train.py": {"graph_run_mode": 1}, "b/test.py": {"graph_run_mode": 0}},
@@ -98,7 +106,18 @@ SHARED: dict[str, tuple[dict[str, dict[str, Any]], dict[str, list[str]]]] = {
     ),
     "the base alone": (
         {f"m{number}/a.py": {**MIXED, "deterministic": 1, **({"hccl_timeout": number} if number > 1 else {})} for number in range(7)},
-        {"standard": ["m0/a.py", "m1/a.py"], **{f"m{number}-a": [f"m{number}/a.py"] for number in range(2, 7)}},
+        {"mixed-precision-on-device": ["m0/a.py", "m1/a.py"], **{f"m{number}-a": [f"m{number}/a.py"] for number in range(2, 7)}},
+    ),
+    "less than others": (
+        {
+            **{f"m{number}/a.py": {**MIXED, "hccl_timeout": number} for number in range(7)},
+            **{f"{name}/a.py": {**MIXED, "dynamic_input": True} for name in "bc"},
+            **{f"{name}/a.py": {"dynamic_input": True} for name in "de"},
+        },
+        {
+            **{f"m{number}-a": [f"m{number}/a.py"] for number in range(7)},
+            "dynamic-shape": ["b/a.py", "c/a.py"], "dynamic-shape-only": ["d/a.py", "e/a.py"],
+        },
     ),
     "a reserved name": ({"base.py": MIXED, "mixins.py": OVERFLOW}, {"base-2": ["base.py"], "mixins-2": ["mixins.py"]}),
 }  # fmt: skip
@@ -132,9 +151,9 @@ def test_a_leaf_lists_its_scripts_and_what_is_left_out_of_them_once() -> None:
 
     drafts = [draft(f"m{number:02}/a.py", MIXED, note(f"m{number:02}/a.py", number + 1)) for number in range(25)]
     (text,) = build_family(drafts).files.values()
-    assert 'description = "imported from m00/a.py and 24 more"' in text
+    assert 'description = "mixed precision and on device, as 25 scripts have it"' in text
     assert "\n# Imported from 25 scripts:\n# m00/a.py\n" in text
-    assert "\n# m19/a.py\n# and 5 more, which npuprof import --base auto --format json lists\n" in text
+    assert text.count("/a.py\n") == 25
     assert text.endswith("# Not carried over:\n# m00/a.py:1 and 24 more: hccl_timeout: depends on FLAGS.t\n")
 
 
@@ -142,6 +161,8 @@ NEEDED: list[tuple[dict[str, Any], str]] = [
     ({"precision_mode": "allow_mix_precision"}, ""),  # every release has it
     ({"precision_mode": "allow_mix_precision_fp16"}, ">=6.3.RC1"),  # a value that came later
     ({"deterministic": 1}, ">=6.3.RC1"),
+    ({"auto_tune_mode": "RL,GA"}, ""),  # the earliest releases have it, one later does not
+    ({"auto_tune_mode": "RL,GA", "dynamic_input": True}, ">=5.0.1"),
     ({"jit_compile": "auto"}, ">=6.3.RC2"),  # one release in between did not read it
     ({"deterministic": 1, "hccl_timeout": 600}, ">=6.3.RC1"),
     ({"precision_mode_v2": "fp16"}, ""),  # nobody knows of some releases whether they had it
@@ -176,6 +197,26 @@ def test_a_surface_that_got_an_option_later_needs_later_releases() -> None:
         (
             [{"enable_dump": True, "dump_mode": mode, "dump_step": step} for mode, step in (("all", "0"), ("output", "0"), ("all", "0|5"))],
             ["dump", "dump-output", "dump-step-0-5"],
+        ),
+        (
+            [
+                {"enable_dump": True, "dump_path": path, "dump_step": step}
+                for path, step in (
+                    ("/tmp/dump", "0"),
+                    ("/home/user/dump", "0|5"),
+                    ("/tmp/dump", "0|5"),
+                    ("./dump", "0|5"),
+                )
+            ],
+            ["dump", "dump-home-user", "dump-step-0-5", "dump-relative"],
+        ),
+        (
+            [{"profiling_mode": True, "profiling_options": {"output": "/o", **more}} for more in ({}, {"aicpu": "on"}, {"l2": "on"})],
+            ["profiling", "profiling-aicpu", "profiling-l2"],
+        ),
+        (
+            [{"dynamic_input": True, "dynamic_graph_execute_mode": "lazy_recompile"}, {"dynamic_input": True}],
+            ["dynamic-shape", "dynamic-shape-only"],
         ),
         ([{"env.HCCL_CONNECT_TIMEOUT": "600", "env.HCCL_EXEC_TIMEOUT": "600"}], ["timeouts"]),
     ],

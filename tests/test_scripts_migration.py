@@ -253,6 +253,15 @@ def test_a_change_that_does_not_give_what_was_planned_is_not_made(wrong: str, mo
         (session('custom_op.parameter_map["hccl_timeout"].i = 600\n'), "8.0.0", set()),
         (session('custom_op.parameter_map["use_off_line"].b = True\n'), "", set()),
         ("import os\nos.environ['HCCL_CONNECT_TIMEOUT'] = '600'\n", "8.0.0", set()),
+        # of NPURunConfig alone, and of TensorFlow 2 alone
+        (session('custom_op.parameter_map["use_off_line"].b = True\n'), "7.0.0", {"hccl_timeout"}),
+        (session('custom_op.parameter_map["use_off_line"].b = True\n'), "6.3.RC2", {"enable_exception_dump", "hccl_timeout"}),
+        (f"{TF2}npu.global_options().hccl_timeout = 600\nnpu.open()\n", "6.3.RC2", {"enable_exception_dump", "op_compiler_cache_mode"}),
+        (
+            "from npu_bridge.npu_init import *\nNPURunConfig(hccl_timeout=6, jit_compile='auto', precision_mode_v2='fp16')\n",
+            "6.0.1",
+            {"enable_exception_dump", "variable_format_optimize"},
+        ),
     ],
 )
 def test_defaults_that_changed_on_the_way_are_told_once_a_script(text: str, since: str, told: set[str]) -> None:

@@ -30,6 +30,14 @@ FILES: dict[str, dict[str, str]] = {
     "one name in folders of one name": {"x/a/yolo.py": "x-yolo", "y/a/yolo.py": "y-yolo"},
     "one name above the other": {"a/yolo.py": "a-yolo", "a/b/yolo.py": "b-yolo"},
     "beside each other": {"a/yolo.py": "yolo-py", "a/yolo.sh": "yolo-sh"},
+    "entries beside each other": {"bert/main.py": "bert-main", "bert/run.sh": "bert-run", "bert/start.sh": "bert-start"},
+    "a model beside an entry": {
+        "DIEN_ID1_for_TensorFlow/dien.py": "dien_id1", "DIEN_ID1_for_TensorFlow/run_1p.sh": "dien_id1-run_1p",
+        "DIEN_ID2/dien.py": "dien_id2",
+    },
+    "one name in a folder that says nothing": {
+        "zoo/bert/train.py": "bert-train", "zoo/bert/src/train.py": "bert-train-src", "zoo/bert/src/tools/train.py": "bert-train-src-tools",
+    },
     "names that differ in case": {"a/Yolo.py": "a-yolo", "b/yolo.py": "b-yolo"},
     "names that no preset may have": {"a b/é.py": "imported", "x/-n.py": "n", "y/.hidden.py": "hidden"},
 }  # fmt: skip

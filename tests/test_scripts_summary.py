@@ -211,6 +211,7 @@ def test_reasons_are_counted_without_the_setting_they_are_about(why: str, reason
         (("static_memory_policy", "1"), ["--cann", "9.0.0"], None),  # as text it is refused, and no step is about that
         (("dump_path", '"a"'), ["--cann", "9.0.0", "--from", "8.0.0"], ("hccl_timeout", "default")),
         (("dump_path", '"a"'), ["--cann", "8.0.0", "--from", "8.0.0"], None),
+        (("dump_path", '"a"'), ["--cann", "7.0.RC1", "--from", "6.3.RC2"], None),  # a default of TensorFlow 2 alone changed
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("verb", [["import", "--summary"], ["scan", "--statistics"]])

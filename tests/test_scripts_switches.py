@@ -11,6 +11,7 @@ import npuprof
 from npuprof import __main__
 from npuprof.scripts.family import Family, build_family
 from npuprof.scripts.preset import build_drafts
+from npuprof.scripts.switches import format_condition
 
 USED = 'custom_op.parameter_map["use_off_line"].b = True\n'
 DUMP = 'custom_op.parameter_map["enable_dump"].b = True\n    custom_op.parameter_map["dump_path"].s = b"/d"\n'
@@ -44,9 +45,9 @@ def made_of(scripts: dict[str, str]) -> Family:
 )
 def test_what_a_condition_switches_on_is_a_mixin(text: str, mixins: dict[str, str]) -> None:
     family = made_of({"train.py": text})
-    assert {name: switch.condition for name, switch in family.switches.items()} == mixins
+    assert {name: switch.notes[0].condition for name, switch in family.switches.items()} == mixins
     for name, condition in mixins.items():
-        assert f"if {condition} in train.py:" in family.files[name]
+        assert f" if {condition}: laid over a preset with --with" in family.files[name]
         assert "abstract = true" in family.files[name]
         if "train" in family.files:
             assert f"if {condition}: --with {name}" in family.files["train"]
@@ -71,7 +72,25 @@ def test_equal_settings_of_several_scripts_are_one_mixin() -> None:
     family = made_of({f"{name}.py": f"{USED}if FLAGS.{name}_dump:\n    {DUMP}" for name in "abc"})
     assert list(family.switches) == ["mixins/dump"]
     assert [note.condition for note in family.switches["mixins/dump"].notes] == ["FLAGS.a_dump", "FLAGS.b_dump", "FLAGS.c_dump"]
-    assert "if FLAGS.a_dump in a.py:8 and 2 more" in family.files["mixins/dump"]
+    told = "dump if FLAGS.a_dump (1 script), if FLAGS.b_dump (1 script) and 1 more: laid over a preset with --with"
+    assert f'description = "{told}"' in family.files["mixins/dump"]
+
+
+@pytest.mark.parametrize(
+    ("test", "plain"),
+    [
+        ("not (FLAGS.train)", "not FLAGS.train"),
+        ("not (not args.eval)", "args.eval"),
+        ("not (args.mode == 'train')", "args.mode != 'train'"),
+        ("not (mode is not None)", "mode is None"),
+        ("(a) and (not (b))", "(a) and (not b)"),
+        ("not (a or b)", "not (a or b)"),
+        ("not (not a and b)", "not (not a and b)"),
+        ("not (a.b(c))", "not (a.b(c))"),
+    ],
+)
+def test_a_test_is_told_as_one_would_write_it(test: str, plain: str) -> None:
+    assert format_condition(test) == plain
 
 
 def test_a_mixin_laid_over_the_leaf_is_what_the_script_sets_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

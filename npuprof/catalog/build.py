@@ -298,7 +298,7 @@ def _build_migrations(history: dict[str, Any]) -> dict[str, Any]:
     ]  # fmt: skip
     steps.sort(key=lambda step: int(step[0].removeprefix("M")))
     defaults = tuple(
-        (row["option"], row.get("unless", ""), release["name"], row["before"], row["after"])
+        (row["option"], row.get("unless", ""), release["name"], row["before"], row["after"], row.get("surface", ""))
         for release in history["release"]
         for row in release.get("default", ())
     )

@@ -6,7 +6,7 @@ inherited, or needs a decision, comes back as a finding.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Any
 
 from npuprof import edit
@@ -199,13 +199,17 @@ def _check_unset_and_locked(profile: Profile, made: list[MadeStep], carried: set
 
 
 class ChangedDefault(Record):
-    """A default that is another one since a release; ``unless`` is an option beside which it does not count."""
+    """A default that is another one since a release; ``unless`` is an option beside which it does not count.
+
+    ``surface`` is the one that it is of, empty where it is the same on all of them.
+    """
 
     option: str
     unless: str
     since: str
     before: str
     after: str
+    surface: str = ""
 
     def build_finding(self) -> Finding:
         """Return what there is to say where nobody sets the option."""
@@ -215,10 +219,14 @@ class ChangedDefault(Record):
         )
 
 
-def list_changed_defaults(before: str, release: str) -> list[ChangedDefault]:
-    """Return the defaults that changed on the way from one release to another, in the order of the catalogue."""
+def list_changed_defaults(before: str, release: str, surfaces: Container[str] | None = None) -> list[ChangedDefault]:
+    """Return the defaults that changed on the way from one release to another, in the order of the catalogue.
+
+    ``surfaces`` are those that are used, None where nobody knows.
+    """
     first, now = releases.release_index(before), releases.release_index(release)
     rows = [ChangedDefault(*row) for row in load_built_part("migrations")["defaults"]]
+    rows = [row for row in rows if surfaces is None or not row.surface or row.surface in surfaces]
     return [row for row in rows if first < releases.release_index(row.since) <= now]
 
 

@@ -27,10 +27,9 @@ from npuprof.scripts.needed_releases import find_needed_releases
 from npuprof.scripts.preset_text import describe_assumed, describe_notes, escape_file_name, format_preset
 from npuprof.scripts.sharing import Pair, choose_base, choose_mixins, list_pairs, measure_alone, measure_family
 from npuprof.scripts.switches import Switch, collect_switches, describe_switch, describe_switched
-from npuprof.scripts.topics import find_topic
+from npuprof.scripts.topics import describe_topics, find_topic
 
 _SCENARIO = "profile.scenario"
-_MOST_LISTED = 20  #: scripts in the comment of a leaf
 _MOST_NOTES = 30
 
 
@@ -189,10 +188,9 @@ def _build_citation(leaves: list[Leaf]) -> Any:
 def _format_leaf(leaf: Leaf, folder: str, cite: Any, switched: dict[int, str]) -> str:
     """Return a leaf as TOML: the scripts that are this configuration, and what they set that is not carried over."""
     told = list_scripts(leaf, cite)
-    description = f"imported from {told[0]}{f' and {len(told) - 1} more' if len(told) > 1 else ''}"
-    listed = ["", f"Imported from {len(told)} scripts:", *told[:_MOST_LISTED]] if len(told) > 1 else []
-    if len(told) > _MOST_LISTED:
-        listed.append(f"and {len(told) - _MOST_LISTED} more, which npuprof import --base auto --format json lists")
+    shared = len(told) > 1
+    description = f"{describe_topics(leaf.facts.items())}, as {len(told)} scripts have it" if shared else f"imported from {told[0]}"
+    listed = ["", f"Imported from {len(told)} scripts:", *told] if shared else []
     notes = [note for draft in leaf.drafts for note in draft.notes]
     left = [note for note in notes if not note.condition]
     assumed = [note for draft in leaf.drafts for note in draft.assumed]
@@ -214,7 +212,7 @@ def _format_leaf(leaf: Leaf, folder: str, cite: Any, switched: dict[int, str]) -
             *told_releases,
             *describe_switched(notes, switched, cite),
             *describe_assumed(assumed, cite),
-            *describe_notes(left, _MOST_NOTES if len(told) > 1 else None, cite),
+            *describe_notes(left, _MOST_NOTES if shared else None, cite),
         ],
     )
 
@@ -238,11 +236,9 @@ def list_scripts(leaf: Leaf, cite: Any = cite_script) -> list[str]:
 
 
 def _format_shared(shared: Shared) -> str:
-    if shared.is_base:
-        description = f"what {shared.heirs} of the imported presets have in common"
-    else:
-        topics = dict.fromkeys(find_topic(key, value).replace("-", " ") for key, value in shared.facts.items())
-        description = f"{' and '.join(topics)}, as {shared.heirs} of the imported presets have it"
+    heirs = f"{shared.heirs} of the imported presets"
+    what = f"what {heirs} have in common" if shared.is_base else f"as {heirs} have it"
+    description = f"{describe_topics(shared.facts.items())}, {what}"
     return _format_facts({"description": description}, shared.facts, {"abstract": True})
 
 

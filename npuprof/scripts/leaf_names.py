@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from npuprof.scripts.distinctions import name_apart
 from npuprof.scripts.draft import Draft, Source
-from npuprof.scripts.naming import clean_label, find_covering_folder, join_names, name_drafts, name_files, number_names
+from npuprof.scripts.naming import find_covering_folder, name_drafts, name_files, number_names
 from npuprof.scripts.sharing import MOST_TOPICS, Pair
-from npuprof.scripts.topics import find_page, find_topic, is_deed, name_topics
+from npuprof.scripts.topics import drop_said_topics, find_page, find_topic, is_deed, name_topics
 
 #: The name of a base, by what its heirs are for.
 BASES = {"session": "base", "environment": "base-environment", "conversion": "base-conversion"}
 _MIXINS = "mixins"
-_WORD, _SHORT = re.compile(r"[A-Za-z][A-Za-z_-]{1,20}"), re.compile(r"[\w|,]{1,8}")
 
 
 class NamedLeaf(Protocol):
@@ -25,6 +24,7 @@ class NamedLeaf(Protocol):
     drafts: list[Draft]
     facts: dict[str, Any]
     own: frozenset[Pair]
+    extends: list[str]
 
     @property
     def sources(self) -> list[Source]:
@@ -35,17 +35,25 @@ def name_leaves(leaves: Sequence[NamedLeaf]) -> None:
     """Name the leaves of a family, those of most scripts first; what they say for themselves has to be settled.
 
     A leaf of one script has the name of that. One of several is called by the folder that holds just these, else by what it does,
-    if no other leaf does the same, else as the first of its scripts.
+    and if others do the same by what it has besides, else as the first of its scripts.
     """
     members = [list(dict.fromkeys(draft.file for draft in leaf.drafts)) for leaf in leaves]
     holders = Counter(file for files in members for file in files)
     everything = sorted(holders)
     wanted = [""] * len(leaves)
+    doing: dict[str, list[int]] = {}
     for at, leaf in enumerate(leaves):
         if len(members[at]) > 1:
             alone = all(holders[file] == 1 for file in members[at])
             folder = find_covering_folder(members[at], everything) if alone else ""
-            wanted[at] = next((name for name in (folder, _name_deed(leaf)) if name and name not in wanted), "")
+            if folder and folder not in wanted:
+                wanted[at] = folder
+            else:
+                doing.setdefault(_name_deed(leaf), []).append(at)
+    for deed, places in doing.items():
+        places.sort(key=lambda at: not leaves[at].extends)  # who goes on from a base has the plain name
+        for at, name in zip(places, name_apart(deed, [leaves[at].facts for at in places], (*doing, *wanted)), strict=True):
+            wanted[at] = name if name not in wanted else ""
     stems = name_files(sorted({files[0] for at, files in enumerate(members) if not wanted[at]}))
     by_file: dict[str, list[int]] = {}
     for at, files in enumerate(members):
@@ -63,29 +71,26 @@ def name_leaves(leaves: Sequence[NamedLeaf]) -> None:
 
 
 def _name_deed(leaf: NamedLeaf) -> str:
-    """Return what a leaf does that its base does not: ``mixed-precision``, ``profiling-training``; ``standard`` where that is nothing."""
-    own = [(key, leaf.facts[key]) for key, _ in sorted(leaf.own)]
+    """Return what a leaf does that its base does not: ``mixed-precision``, ``profiling-training``; what its base does where that is all."""
+    own = [(key, leaf.facts[key]) for key in sorted({key for key, _ in leaf.own} or leaf.facts)]
     claims = {find_topic(key, value) for key, value in own if key.startswith("profile.")}
     plain = [(key, value) for key, value in own if find_topic(key, value) not in claims]
-    return "-".join([*name_topics(plain, 2), *sorted(claims)]) or "standard"
+    return "-".join(drop_said_topics([*name_topics(plain, 2), *sorted(claims)]))
 
 
 def name_mixins(parts: Sequence[dict[str, Any]]) -> list[str]:
     """Return a name for each mix-in: what it switches on and is about, where it is about much what most of it is about.
 
-    Then comes what it has and none before it has. Who lays a mix-in over a preset reads its name only: it hides nothing that is shared.
+    Where several are, what tells them apart comes behind it. Who lays a mix-in over a preset reads its name only: it hides nothing
+    that is shared.
     """
-    names: list[str] = []
-    before: dict[str, set[tuple[str, str]]] = {}
-    for facts in parts:
-        topics = _list_shared_topics(facts)
-        name = f"{_MIXINS}/{'-'.join(topics)}"
-        known = before.get(name, set())
-        new = [(key, value) for key, value in facts.items() if (key, str(value)) not in known]
-        before.setdefault(name, set()).update((key, str(value)) for key, value in facts.items())
-        if known:
-            name = next((longer for word in _list_words(new, topics[0]) if (longer := join_names(name, word)) not in names), name)
-        names.append(name)
+    alike: dict[str, list[int]] = {}
+    for at, facts in enumerate(parts):
+        alike.setdefault(f"{_MIXINS}/{'-'.join(_list_shared_topics(facts))}", []).append(at)
+    names = [""] * len(parts)
+    for name, places in alike.items():
+        for at, apart in zip(places, name_apart(name, [parts[at] for at in places], (*alike, *names)), strict=True):
+            names[at] = apart
     return number_names(names)
 
 
@@ -98,11 +103,3 @@ def _list_shared_topics(facts: dict[str, Any]) -> list[str]:
     if len(switched) + len(others) <= MOST_TOPICS:
         return [*switched, *others]
     return list(switched) or name_topics(facts.items(), 1)
-
-
-def _list_words(pairs: Sequence[tuple[str, Any]], topic: str) -> list[str]:
-    """Return words for settings: values that are words, else the names of the keys, with the value where that is short."""
-    words = [clean_label(value) for _, value in pairs if isinstance(value, str) and _WORD.fullmatch(value)]
-    plain = [(clean_label(key.rpartition(".")[2]).removeprefix(f"{topic}-"), value) for key, value in pairs]
-    valued = [f"{key}-{clean_label(str(value))}" for key, value in plain if _SHORT.fullmatch(str(value))]
-    return [*words, *valued, *(key for key, _ in plain)]

@@ -134,10 +134,35 @@ def name_files(files: Sequence[str]) -> dict[str, str]:
             if len(set(more)) > 1:
                 for at, (folder, short) in zip(group, more, strict=True):
                     names[at] = _prefix_name(folder, short, names[at])
-    for group in _find_clashes(names):  # beside each other, such as a.py and a.sh
-        for at in group:
-            names[at] = join_names(names[at], clean_label(os.path.splitext(found[at])[1].lstrip(".")))
+    for label in (_label_folders, _label_stem, _label_kind):
+        for group in _find_clashes(names):
+            labels = label([found[at] for at in group])
+            if len(set(labels)) > 1:
+                for at, text in zip(group, labels, strict=True):
+                    names[at] = join_names(names[at], text)
     return dict(zip(found, number_names(names), strict=True))
+
+
+def _label_folders(files: Sequence[str]) -> list[str]:
+    """Return the folders that say nothing and that not all of the files have: ``src`` for the second of train.py, src/train.py."""
+    folders = [[name for name in reversed(_list_folders(file)) if _shorten_folder(name) in _PLAIN_FOLDERS] for file in files]
+    common = 0
+    while len({tuple(own[: common + 1]) for own in folders}) == 1 and common < len(folders[0]):
+        common += 1
+    return ["-".join(own[common:]) for own in folders]
+
+
+def _label_stem(files: Sequence[str]) -> list[str]:
+    """Return the names of files beside each other that say nothing, but for those that the folder is called by, too."""
+    stems = [preset_name(file).lower() for file in files]
+    return [
+        "" if stem == _name_file(file) or _name_file(file).endswith(f"-{stem}") else stem for stem, file in zip(stems, files, strict=True)
+    ]
+
+
+def _label_kind(files: Sequence[str]) -> list[str]:
+    """Return the suffixes of files, which tell a.py from a.sh."""
+    return [clean_label(os.path.splitext(file)[1].lstrip(".")) for file in files]
 
 
 def _name_file(file: str) -> str:
@@ -155,11 +180,11 @@ def _shorten_folder(name: str) -> str:
 
 
 def _list_ways(file: str) -> list[tuple[str, str]]:
-    """Return what may be put before the name of a file, and its short form: folders that say something first, the nearest first."""
+    """Return what may be put before the name of a file, and its short form: folders that say something, the nearest first."""
     folders = _list_folders(file)
     telling = [name for name in folders if _shorten_folder(name) not in _PLAIN_FOLDERS]
     forms = [(form, _shorten_folder(name)) for name in telling for form in (_shorten_folder(name), _PURPOSE.sub("", name) or name, name)]
-    return [*dict.fromkeys(forms), *((name, name) for name in folders if name not in telling)]
+    return list(dict.fromkeys(forms))
 
 
 def _prefix_name(folder: str, short: str, name: str) -> str:

@@ -17,6 +17,7 @@ def find_needed_releases(settings: dict[str, Any], surfaces: Iterable[str] = ())
     """Return the range from which on every setting is read (``>=6.3.RC2``); empty where that is every release, or not certain.
 
     Where a setting has gone again nothing is said: a range that ends before today would only hide from a check what is to be mended.
+    Nor does an option bound anything that the earliest release read: where it was gone for a while, the script may be from before that.
     """
     known = releases.load_releases()
     whole = "Y" * len(known)
@@ -25,7 +26,7 @@ def find_needed_releases(settings: dict[str, Any], surfaces: Iterable[str] = ())
         if option is None:
             continue
         for states in {option.surface_states.get(surface, option.states) for surface in surfaces} or {option.states}:
-            if "Y" in states:
+            if "Y" in states and not states.startswith("Y"):
                 whole = _combine(whole, states)
         whole = _combine(whole, _list_value_states(option, value, known))
     start = len(whole.rstrip("Y"))

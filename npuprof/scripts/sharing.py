@@ -5,14 +5,15 @@ wherever it stands, a line for each entry of an ``extends``, and ``FILE_LINES`` 
 its description and for having to open it. What makes the whole shorter is shared, and nothing else; the greatest gain comes first.
 
 Nobody inherits what it has to take back. A mix-in is extended where all of it holds. A base may be overruled, which costs the line
-that would stand there anyway, but only by who sets the same key; so no ``unset`` is ever needed.
+that would stand there anyway, but only by who sets the same key; so no ``unset`` is ever needed. Who shares a single line with a base
+says that line itself: an ``extends`` would be no shorter, and what is overruled has to be read as well.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
-from operator import and_, or_
+from operator import and_
 from typing import Any
 
 from npuprof.catalog import values
@@ -72,9 +73,9 @@ def measure_family(shared: Iterable[Iterable[object]], own: Iterable[tuple[int, 
 def choose_base(leaves: Sequence[frozenset[Pair]], may_overrule: Callable[[str], bool]) -> tuple[frozenset[Pair], set[int]]:
     """Return the pairs of a base, and the leaves that extend it; nothing where it would not be shorter.
 
-    It is one for most of the leaves, or if there is none for a third of them; what fewer have in common is for mix-ins.
+    It is one for most of the leaves, or if there is none for a quarter of them; what fewer have in common is for mix-ins.
     """
-    for fewest in (len(leaves) // 2 + 1, -(-len(leaves) // 3)):
+    for fewest in (len(leaves) // 2 + 1, -(-len(leaves) // 4)):
         pairs, heirs = _find_base(leaves, may_overrule, fewest)
         if pairs:
             return pairs, heirs
@@ -86,15 +87,18 @@ def _find_base(leaves: Sequence[frozenset[Pair]], may_overrule: Callable[[str], 
     common = index.list_common_pairs(_MOST_PAIRS)
 
     def find_heirs(pairs: Iterable[Pair]) -> tuple[int, int]:
-        """Return the leaves that may extend a base of these pairs and share something with it, and how many lines it saves them."""
+        """Return the leaves that may extend a base of these pairs and share two of them at least, and how many lines it saves them."""
         allowed = reduce(and_, (index.keys[key] if may_overrule(key) else index.pairs[key, text] for key, text in pairs))
         having = [allowed & index.pairs[pair] for pair in pairs]
-        heirs = reduce(or_, having)
-        return heirs, sum(bits.bit_count() for bits in having) - heirs.bit_count()
+        once = heirs = 0
+        for bits in having:
+            once, heirs = once | bits, heirs | once & bits
+        return heirs, sum((bits & heirs).bit_count() for bits in having) - heirs.bit_count()
 
     def weigh(pairs: frozenset[Pair]) -> int:
         heirs, saved = find_heirs(pairs)
-        return saved - len(pairs) - FILE_LINES if heirs.bit_count() >= fewest else -len(leaves)
+        lacking = fewest - heirs.bit_count()  # of sets that are no base the one that comes nearest is looked at further
+        return saved - len(pairs) - FILE_LINES if lacking <= 0 else -len(index.pairs) - FILE_LINES - lacking
 
     best, gain = frozenset[Pair](), 0
     for seed in common[:_MOST_BASE_SEEDS]:
@@ -117,24 +121,30 @@ def _find_base(leaves: Sequence[frozenset[Pair]], may_overrule: Callable[[str], 
 def choose_mixins(leaves: Sequence[frozenset[Pair]], find_topic: Callable[[Pair], str]) -> list[tuple[frozenset[Pair], set[int]]]:
     """Return the pairs of mix-ins and the leaves that extend each, the most saving first.
 
-    A mix-in is about one thing or two: what has nothing to do with each other is not put together, or nobody could name it.
+    A mix-in is about one thing or two: what has nothing to do with each other is not put together, or nobody could name it. So there
+    is one about the same two things.
     """
     rest = [set(pairs) for pairs in leaves]
     found: list[tuple[frozenset[Pair], set[int]]] = []
+    taken: set[frozenset[str]] = set()
     while len(found) < _MOST_MIXINS:
         index = Index(rest)
         best, gain, heirs = frozenset[Pair](), 0, 0
         for pairs in _find_closed_sets(index, find_topic):
+            if frozenset(map(find_topic, pairs)) in taken:
+                continue
             users = reduce(and_, (index.pairs[pair] for pair in pairs))
             saved = users.bit_count() * (len(pairs) - 1) - len(pairs) - FILE_LINES
             if saved > gain or (saved == gain and best and _order_back(pairs) > _order_back(best)):
                 best, gain, heirs = pairs, saved, users
         if not best:
-            return found
+            break
         taking = set(_list_bits(heirs))
         for at in taking:
             rest[at] -= best
         found.append((best, taking))
+        if len(topics := frozenset(map(find_topic, best))) > 1:
+            taken.add(topics)
     return found
 
 

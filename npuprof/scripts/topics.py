@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from npuprof import catalog
@@ -10,6 +10,8 @@ from npuprof.document import keys
 
 #: Pages of the catalogue that say how well an option is known, and not what it is for.
 _VAGUE = frozenset(("deprecated", "undocumented", "removed", "basic"))
+
+_MOST_TOLD = 5  #: in a description
 
 
 def find_topic(key: str, value: Any) -> str:
@@ -50,3 +52,16 @@ def name_topics(settings: Iterable[tuple[str, Any]], most: int) -> list[str]:
         switched[topic] = switched.get(topic, False) or is_deed(key, value)
     order = sorted(count, key=lambda topic: (not switched[topic], -count[topic], topic))
     return order[:most]
+
+
+def drop_said_topics(topics: Sequence[str]) -> list[str]:
+    """Return topics without those that another one says as well: ``device`` beside ``on-device``."""
+    return [topic for topic in topics if not any(other.endswith(f"-{topic}") for other in topics)]
+
+
+def describe_topics(settings: Iterable[tuple[str, Any]]) -> str:
+    """Return in words what settings are about: ``mixed precision, on device and training``."""
+    known = list(settings)
+    every = [topic.replace("-", " ") for topic in drop_said_topics(name_topics(known, len(known)))]
+    told = every if len(every) <= _MOST_TOLD else [*every[: _MOST_TOLD - 1], "more"]
+    return f"{', '.join(told[:-1])} and {told[-1]}" if len(told) > 1 else told[0]

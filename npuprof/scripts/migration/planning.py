@@ -262,5 +262,6 @@ def check_changed_defaults(imported: ImportedFile, since: str, release: str) -> 
         return []
     held = {one.key for one in imported.found if not one.commented and not one.dead}
     place = Place(imported.file, *min(places))
-    rows = [row for row in list_changed_defaults(since, release) if row.option not in held and row.unless not in held]
+    surfaces = {site.surface for site in imported.sites} | {one.surface for one in imported.found if not one.commented}
+    rows = [row for row in list_changed_defaults(since, release, surfaces) if row.option not in held and row.unless not in held]
     return [row.build_finding()._replace(where=place) for row in rows]

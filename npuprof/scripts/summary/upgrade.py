@@ -49,7 +49,7 @@ def list_touched(draft: Draft, release: str, since: str = "") -> Iterator[Touche
             if fault.code in _KINDS:
                 yield Touched(_KINDS[fault.code], key, fault.message, fault.hint)
     if since and draft.surfaces - {"env", "atc"}:
-        for row in list_changed_defaults(since, release):
+        for row in list_changed_defaults(since, release, draft.surfaces):
             if row.option not in settings and row.unless not in settings:
                 told = row.build_finding()
                 yield Touched("default", row.option, told.message, told.hint)
