@@ -15,6 +15,10 @@ FILES: dict[str, dict[str, str]] = {
     "names that say enough": {"a/yolo.py": "yolo", "b/Widedeep.py": "widedeep", "launch/8p.d/hello.sh": "hello"},
     "names that say nothing": {"alexnet/train.py": "alexnet-train", "vgg/train.py": "vgg-train", "vgg/eval.py": "vgg-eval"},
     "entries": {"alexnet/main.py": "alexnet", "vgg/run.py": "vgg", "bert/__init__.py": "bert", "gpt2/src/start_npu.py": "gpt2"},
+    "folders that say what, and not of which model": {
+        "ads/eval/main.py": "ads-eval", "ads/train/main.py": "ads", "ranking/serve/app.py": "ranking-serve", "eval/main.py": "eval",
+        "speech/train_debug.py": "speech-train_debug", "asr/inference/export.py": "asr-export",
+    },
     "words that say nothing together": {"bert/run_pretraining.py": "bert-run_pretraining", "bert/train_full_1p.sh": "bert-train_full_1p"},
     "folders that say nothing": {"alexnet/src/train.py": "alexnet-train", "vgg/scripts/test/train.py": "vgg-train"},
     "no folder": {"train.py": "train", "main.py": "main"},

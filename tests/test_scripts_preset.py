@@ -13,6 +13,7 @@ from npuprof.resolve import Resolver
 from npuprof.resolve.digests import compute_digest
 from npuprof.scripts.family import build_family
 from npuprof.scripts.preset import build_drafts, format_draft
+from npuprof.scripts.preset_text import format_preset
 
 ENTRY = "config.graph_options.rewrite_options.custom_optimizers.add()"
 
@@ -248,3 +249,19 @@ def test_half_a_character_in_a_file_of_data_is_left_out_with_the_reason() -> Non
     assert resolves_as_before(pod, "pod.json")
     (draft,) = build_drafts(imported(pod, "pod.json"))
     assert [note.why for note in draft.notes][:1] == ["the text holds half a character, which UTF-8 has no bytes for"]
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        ('{"output":"/tmp"}', """'{"output":"/tmp"}'"""),
+        ("plain", '"plain"'),
+        ('it\'s "so"!', '"it\'s \\"so\\"!"'),
+        ('a "b"\nc', r'"a \"b\"\nc"'),
+        ("C:\\tmp", r'"C:\\tmp"'),
+    ],
+)
+def test_a_text_is_written_as_one_would_write_it(value: str, written: str) -> None:
+    text = format_preset({"description": "x"}, {"dump_path": value})
+    assert f"\ndump_path = {written}\n" in text
+    assert document.parse_document("x", "x.toml", text).data["options"]["dump_path"] == value

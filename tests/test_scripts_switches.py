@@ -72,8 +72,16 @@ def test_equal_settings_of_several_scripts_are_one_mixin() -> None:
     family = made_of({f"{name}.py": f"{USED}if FLAGS.{name}_dump:\n    {DUMP}" for name in "abc"})
     assert list(family.switches) == ["mixins/dump"]
     assert [note.condition for note in family.switches["mixins/dump"].notes] == ["FLAGS.a_dump", "FLAGS.b_dump", "FLAGS.c_dump"]
+    assert all(f"# {name}.py:8: if FLAGS.{name}_dump\n" in family.files["mixins/dump"] for name in "abc")
     told = "dump if FLAGS.a_dump (1 script), if FLAGS.b_dump (1 script) and 1 more: laid over a preset with --with"
     assert f'description = "{told}"' in family.files["mixins/dump"]
+
+
+def test_a_leaf_tells_a_condition_of_many_scripts_once_and_the_mixin_all_of_them() -> None:
+    family = made_of({f"m{number:02}.py": f"{USED}if FLAGS.dump:\n    {DUMP}" for number in range(25)})
+    [(leaf, text)] = [(name, text) for name, text in family.files.items() if not name.startswith("mixins/")]
+    assert text.endswith("# Under a condition:\n# m00.py:8 and 24 more: if FLAGS.dump: --with mixins/dump\n"), leaf
+    assert family.files["mixins/dump"].count(": if FLAGS.dump\n") == 25
 
 
 @pytest.mark.parametrize(

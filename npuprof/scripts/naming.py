@@ -13,11 +13,11 @@ from npuprof.scripts.draft import Draft
 #: Words of file names that say what a script does, and not of which model.
 _KINDS = frozenset(
     (
-        "args", "atc", "benchmark", "build", "classifier", "common", "config", "configs", "convert", "demo", "distributed", "env",
-        "estimator", "eval", "evaluate", "evaluation", "experiment", "export", "finetune", "finetuning", "freeze", "full", "helper",
-        "helpers", "infer", "inference", "launch", "model", "models", "multi", "net", "network", "offline", "online", "options",
-        "performance", "pipeline", "predict", "prediction", "pretrain", "pretraining", "session", "settings", "setup", "single", "solver",
-        "test", "train", "trainer", "training", "util", "utils",
+        "args", "atc", "bench", "benchmark", "build", "classifier", "common", "config", "configs", "convert", "debug", "demo",
+        "distributed", "dump", "env", "estimator", "eval", "evaluate", "evaluation", "experiment", "export", "finetune", "finetuning",
+        "freeze", "full", "helper", "helpers", "infer", "inference", "launch", "model", "models", "multi", "net", "network", "offline",
+        "online", "options", "performance", "pipeline", "predict", "prediction", "pretrain", "pretraining", "profile", "profiling", "serve",
+        "server", "serving", "session", "settings", "setup", "single", "solver", "test", "train", "trainer", "training", "util", "utils",
     )
 )  # fmt: skip
 #: Words of file names that say nothing at all; the folder stands for them.
@@ -171,8 +171,12 @@ def _name_file(file: str) -> str:
     words = [word for word in _WORD_BREAK.split(stem) if word and word not in _ENTRIES and not _SCALE.fullmatch(word)]
     if not _KINDS.issuperset(words):
         return stem
-    folder = next((short for name in _list_folders(file) if (short := _shorten_folder(name)) not in _PLAIN_FOLDERS), "")
-    return folder if folder and not words else _prefix_name(folder, folder, stem)
+    folders = [short for name in _list_folders(file) if (short := _shorten_folder(name)) not in _PLAIN_FOLDERS]
+    folder = next((name for name in folders if name not in _KINDS), "")
+    if words or not folders:
+        return _prefix_name(folder, folder, stem)
+    kind = folders[0] if folders[0] in _KINDS else ""  # ads/eval/main.py
+    return _prefix_name(folder, folder, kind) if kind else folder
 
 
 def _shorten_folder(name: str) -> str:

@@ -19,13 +19,13 @@ def format_preset(head: dict[str, Any], settings: dict[str, Any], comments: Iter
         found = select_section(settings, section)
         plain = {name: value for name, value in found.items() if not isinstance(value, dict) or section != "options"}
         if plain:
-            lines += ["", f"[{section}]", *(f"{format_key_segment(name)} = {format_toml_value(value)}" for name, value in plain.items())]
+            lines += ["", f"[{section}]", *(f"{format_key_segment(name)} = {_format_written(value)}" for name, value in plain.items())]
         for name, value in found.items():
             if name not in plain:
                 lines += [
                     "",
                     f"[{section}.{format_key_segment(name)}]",
-                    *(f"{format_key_segment(part)} = {format_toml_value(item)}" for part, item in value.items()),
+                    *(f"{format_key_segment(part)} = {_format_written(item)}" for part, item in value.items()),
                 ]
     return "\n".join([*lines, *map(_format_comment, comments), ""])
 
@@ -74,6 +74,13 @@ def describe_assumed(notes: Sequence[Note], cite: Callable[[str], str] = cite_sc
 def escape_file_name(file: str) -> str:
     """Return the name of a file as text, which it need not be."""
     return file.encode(errors="backslashreplace").decode()
+
+
+def _format_written(value: object) -> str:
+    """Return a value as TOML, a text with quotation marks as one would write it: ``'{"output":"/tmp"}'``."""
+    if isinstance(value, str) and '"' in value and "'" not in value and value.isprintable():
+        return f"'{value}'"
+    return format_toml_value(value)
 
 
 def _format_comment(text: str) -> str:

@@ -13,7 +13,7 @@ from npuprof.scripts.preset_text import describe_notes
 from npuprof.scripts.sharing import Pair, list_pairs
 from npuprof.scripts.topics import describe_topics
 
-_MOST_LISTED = 20
+_MOST_LISTED = 20  #: of what depends on the run
 _MOST_CONDITIONS = 2  #: in a description
 #: What a test is the negation of: a test that is negated itself, a name or a call of one, a comparison.
 _NEGATED = re.compile(
@@ -73,9 +73,7 @@ def group_switched(notes: Sequence[Note]) -> dict[tuple[str, str, str], list[Not
 def describe_switch(switch: Switch, cite: Callable[[str], str]) -> tuple[str, list[str]]:
     """Return what switches a mix-in on, as its description, and where, as comments."""
     places = [f"{cite(note.found.file)}:{note.found.line}" for note in switch.notes]
-    listed = [f"{place}: if {format_condition(note.condition)}" for place, note in zip(places, switch.notes, strict=True)][:_MOST_LISTED]
-    if len(places) > _MOST_LISTED:
-        listed.append(f"and {len(places) - _MOST_LISTED} more")
+    listed = [f"{place}: if {format_condition(note.condition)}" for place, note in zip(places, switch.notes, strict=True)]
     left = describe_notes(switch.left, _MOST_LISTED, cite)
     description = f"{describe_topics(switch.facts.items())} {_describe_conditions(switch)}: laid over a preset with --with"
     return description, ["", "Switched on in:", *listed, *left]
@@ -106,12 +104,13 @@ def format_condition(text: str) -> str:
 
 
 def describe_switched(notes: Sequence[Note], names: dict[int, str], cite: Callable[[str], str]) -> list[str]:
-    """Return which mix-ins stand for what a script sets under conditions, as comments; ``names`` by a group's first note."""
-    lines = [
-        f"{cite(group[0].found.file)}:{group[0].found.line}: if {format_condition(group[0].condition)}: --with {names[id(group[0])]}"
-        for group in group_switched(notes).values()
-    ]
-    if not lines:
-        return []
-    rest = [f"and {len(lines) - _MOST_LISTED} more"] if len(lines) > _MOST_LISTED else []
-    return ["", "Under a condition:", *lines[:_MOST_LISTED], *rest]
+    """Return which mix-ins stand for what scripts set under conditions, as comments; ``names`` by a group's first note.
+
+    What is the same in several places is told once: the mix-in lists them all.
+    """
+    found: dict[str, list[str]] = {}
+    for first, *_ in group_switched(notes).values():
+        told = f"if {format_condition(first.condition)}: --with {names[id(first)]}"
+        found.setdefault(told, []).append(f"{cite(first.found.file)}:{first.found.line}")
+    lines = [f"{places[0]}{f' and {len(places) - 1} more' if len(places) > 1 else ''}: {told}" for told, places in found.items()]
+    return ["", "Under a condition:", *lines] if lines else []
