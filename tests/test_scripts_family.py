@@ -89,6 +89,16 @@ SHARED: dict[str, tuple[dict[str, dict[str, Any]], dict[str, list[str]]]] = {
         {"vgg/train.py": MIXED, "vgg/eval.py": MIXED, "bert/train.py": OVERFLOW},
         {"vgg": ["vgg/eval.py", "vgg/train.py"], "bert-train": ["bert/train.py"]},
     ),
+    "a model twice": (
+        {
+            "VGG16_ID1_for_TensorFlow/train.py": MIXED, "VGG16_ID1_for_TensorFlow/eval.py": MIXED,
+            "VGG16_ID2_for_TensorFlow/main.py": OVERFLOW, "a.py": {"deterministic": 1},
+        },
+        {
+            "vgg16_id1": ["VGG16_ID1_for_TensorFlow/eval.py", "VGG16_ID1_for_TensorFlow/train.py"],
+            "vgg16_id2": ["VGG16_ID2_for_TensorFlow/main.py"], "a": ["a.py"],
+        },
+    ),
     "what they do": (
         {"vgg/train.py": MIXED, "bert/train.py": MIXED, "gpt/train.py": OVERFLOW},
         {"mixed-precision-on-device": ["bert/train.py", "vgg/train.py"], "gpt-train": ["gpt/train.py"]},
@@ -217,6 +227,15 @@ def test_a_surface_that_got_an_option_later_needs_later_releases() -> None:
         (
             [{"dynamic_input": True, "dynamic_graph_execute_mode": "lazy_recompile"}, {"dynamic_input": True}],
             ["dynamic-shape", "dynamic-shape-only"],
+        ),
+        (
+            [
+                {"env.ASCEND_GLOBAL_LOG_LEVEL": "3"},
+                {"env.ASCEND_GLOBAL_LOG_LEVEL": "3", "env.TF_CPP_MIN_LOG_LEVEL": "2"},
+                {"env.TF_CPP_MIN_LOG_LEVEL": "2"},
+                {"env.ASCEND_GLOBAL_LOG_LEVEL": "1"},
+            ],
+            ["logging", "logging-tf-cpp-min-log-level", "logging-tf-cpp-min-log-level-only", "logging-ascend-global-log-level-1"],
         ),
         ([{"env.HCCL_CONNECT_TIMEOUT": "600", "env.HCCL_EXEC_TIMEOUT": "600"}], ["timeouts"]),
     ],

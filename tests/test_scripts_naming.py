@@ -60,10 +60,10 @@ def test_files_are_named_as_a_person_would(name: str) -> None:
     [
         (["vgg/train.py", "vgg/eval.py"], ["bert/train.py"], "vgg"),
         (["vgg/train.py", "vgg/eval.py"], ["vgg/test.py"], ""),  # not all of the folder
-        (["cv/VGG16_ID0068_for_TensorFlow/a.py", "cv/VGG16_ID0068_for_TensorFlow/x/b.py"], ["cv/b.py"], "vgg16"),
+        (["cv/VGG16_ID0068_for_TensorFlow/a.py", "cv/VGG16_ID0068_for_TensorFlow/x/b.py"], ["cv/b.py"], "cv/VGG16_ID0068_for_TensorFlow"),
         (["vgg/a.py", "bert/b.py"], [], ""),
         (["src/a.py", "src/b.py"], [], ""),
-        (["/zoo/vgg/a.py", "/zoo/vgg/b.py"], ["/zoo/vgg2/a.py"], "vgg"),
+        (["/zoo/vgg/a.py", "/zoo/vgg/b.py"], ["/zoo/vgg2/a.py"], "/zoo/vgg"),
         (["/zoo/vgg/a.py", "vgg/b.py"], [], ""),
     ],
 )

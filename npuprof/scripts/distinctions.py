@@ -31,10 +31,12 @@ def name_apart(name: str, parts: Sequence[Mapping[str, Any]], taken: Sequence[st
         unique = [entry for entry in own if entry not in others]
         differing = [entry for entry in own if entry not in entries[0]]
         usual = {(key, part): str(value) for key, part, value in entries[0]}
-        words = [word for entry in (*unique, *differing) for word in _list_words(entry, name, usual.get(entry[:2]))]
-        if not differing:
-            words.append("only")  # it has less than the first one
-        names.append(next((longer for word in words if (longer := join_names(name, word)) not in (*names, *taken)), name))
+        more = [
+            [join_names(name, word) for entry in these for word in _list_words(entry, name, usual.get(entry[:2]))]
+            for these in (unique, differing)
+        ]
+        less = [f"{other}-only" for other, known in zip(names, entries, strict=False) if all(entry in known for entry in own)]
+        names.append(next((longer for longer in (*more[0], *less, *more[1]) if longer not in (*names, *taken)), name))
     return names
 
 
@@ -66,6 +68,8 @@ def _list_words(entry: _Entry, name: str, usual: str | None) -> list[str]:
         every = [word for word in _BREAK.split(text.lower()) if word]
         telling = [word for word in every if word not in known] or (["relative"] if text.startswith("./") else every)
         words.append("-".join(telling[-_MOST_WORDS:]))
-    elif _SHORT.fullmatch(text):
+    elif usual is not None and _SHORT.fullmatch(text):
         words.append(f"{plain}-{clean_label(text)}".strip("-"))
+    else:
+        words += [plain, *([f"{plain}-{clean_label(text)}"] if _SHORT.fullmatch(text) else [])]
     return [word for word in (*words, plain) if word]

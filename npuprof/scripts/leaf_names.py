@@ -27,6 +27,10 @@ class NamedLeaf(Protocol):
     extends: list[str]
 
     @property
+    def kind(self) -> str:
+        """What the settings are for: a conversion, the environment, or a session."""
+
+    @property
     def sources(self) -> list[Source]:
         """The configurations that it stands for."""
 
@@ -40,31 +44,33 @@ def name_leaves(leaves: Sequence[NamedLeaf]) -> None:
     members = [list(dict.fromkeys(draft.file for draft in leaf.drafts)) for leaf in leaves]
     holders = Counter(file for files in members for file in files)
     everything = sorted(holders)
+    files = [these[0] for these in members]  #: what a leaf is called by if it is not called by what it does
     wanted = [""] * len(leaves)
+    based = {leaf.kind for leaf in leaves if leaf.extends}
     doing: dict[str, list[int]] = {}
     for at, leaf in enumerate(leaves):
         if len(members[at]) > 1:
             alone = all(holders[file] == 1 for file in members[at])
             folder = find_covering_folder(members[at], everything) if alone else ""
-            if folder and folder not in wanted:
-                wanted[at] = folder
+            if folder:
+                files[at] = f"{folder}/main.py"
             else:
                 doing.setdefault(_name_deed(leaf), []).append(at)
     for deed, places in doing.items():
-        places.sort(key=lambda at: not leaves[at].extends)  # who goes on from a base has the plain name
+        places.sort(key=lambda at: leaves[at].kind in based and not leaves[at].extends)  # who goes on from a base has the plain name
         for at, name in zip(places, name_apart(deed, [leaves[at].facts for at in places], (*doing, *wanted)), strict=True):
             wanted[at] = name if name not in wanted else ""
-    stems = name_files(sorted({files[0] for at, files in enumerate(members) if not wanted[at]}))
     by_file: dict[str, list[int]] = {}
-    for at, files in enumerate(members):
+    for at, file in enumerate(files):
         if not wanted[at]:
-            by_file.setdefault(files[0], []).append(at)
+            by_file.setdefault(file, []).append(at)
+    stems = name_files(sorted(by_file))
     for file, places in by_file.items():
         drafts = [leaves[at].drafts[0] for at in places]
         name_drafts(stems[file], drafts)
         for at, draft in zip(places, drafts, strict=True):
             wanted[at] = draft.name
-    singles = [at for at, files in enumerate(members) if len(files) == 1]  # the names of scripts go before what they do
+    singles = [at for at, these in enumerate(members) if len(these) == 1]  # the names of scripts go before what they do
     order = [*singles, *(at for at in range(len(leaves)) if at not in set(singles))]
     for at, name in zip(order, number_names([wanted[at] for at in order], (*BASES.values(), _MIXINS)), strict=True):
         leaves[at].name = name

@@ -207,7 +207,7 @@ def _list_folders(file: str) -> list[str]:
 
 
 def find_covering_folder(files: Sequence[str], everything: Sequence[str]) -> str:
-    """Return the folder that holds these files and no other one, shortened; empty where there is none that says something.
+    """Return the folder that holds these files and no other one; empty where there is none that says something.
 
     ``everything`` is sorted.
     """
@@ -220,4 +220,4 @@ def find_covering_folder(files: Sequence[str], everything: Sequence[str]) -> str
         return ""
     inside = f"{top}{os.sep}"
     start, end = bisect_left(everything, inside), bisect_left(everything, f"{top}{chr(ord(os.sep) + 1)}")
-    return name if end - start == len(files) else ""
+    return top if end - start == len(files) else ""
