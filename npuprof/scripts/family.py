@@ -220,8 +220,7 @@ def _format_leaf(leaf: Leaf, folder: str, cite: Any, switched: dict[int, str]) -
 def _describe_tests(leaf: Leaf, cite: Any) -> list[str]:
     """Return under which tests of the scripts the configuration is made at all."""
     told = list(dict.fromkeys(f"{cite(one.file)}:{one.line}: if {one.condition}" for one in leaf.sources if one.condition))
-    more = [f"and {len(told) - _MOST_LISTED} more"] if len(told) > _MOST_LISTED else []
-    return ["", "Made only under a test:", *told[:_MOST_LISTED], *more] if told else []
+    return ["", "Made only under a test:", *told] if told else []
 
 
 def list_scripts(leaf: Leaf, cite: Any = cite_script) -> list[str]:
