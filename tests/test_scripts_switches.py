@@ -66,6 +66,8 @@ def test_a_mixin_says_what_else_its_condition_switches_on_that_depends_on_the_ru
     told = "a.py:9 and 1 more: dump_path: depends on the command line or its parameters (FLAGS.dump_path)"
     assert f"\n# Not carried over:\n# {told}\n" in family.files["mixins/dump"]
     assert "Not carried over" not in family.files["mixins/profiling"]
+    [leaf] = [text for name, text in family.files.items() if not name.startswith("mixins/")]
+    assert "# d.py:7: dump_path: depends on" in leaf, "what a mix-in tells, the preset does not tell again"
 
 
 def test_equal_settings_of_several_scripts_are_one_mixin() -> None:

@@ -26,7 +26,7 @@ from npuprof.scripts.named_releases import guess_releases
 from npuprof.scripts.needed_releases import find_needed_releases
 from npuprof.scripts.preset_text import describe_assumed, describe_notes, escape_file_name, format_preset
 from npuprof.scripts.sharing import Pair, choose_base, choose_mixins, list_pairs, measure_alone, measure_family
-from npuprof.scripts.switches import Switch, collect_switches, describe_switch, describe_switched
+from npuprof.scripts.switches import Switch, collect_switches, describe_switch, describe_switched, select_untold
 from npuprof.scripts.topics import describe_topics, find_topic
 
 _SCENARIO = "profile.scenario"
@@ -192,7 +192,7 @@ def _format_leaf(leaf: Leaf, folder: str, cite: Any, switched: dict[int, str]) -
     description = f"{describe_topics(leaf.facts.items())}, as {len(told)} scripts have it" if shared else f"imported from {told[0]}"
     listed = ["", f"Imported from {len(told)} scripts:", *told] if shared else []
     notes = [note for draft in leaf.drafts for note in draft.notes]
-    left = [note for note in notes if not note.condition]
+    left = [note for draft in leaf.drafts for note in select_untold(draft.notes)]
     assumed = [note for draft in leaf.drafts for note in draft.assumed]
     head = {
         "description": escape_file_name(description),

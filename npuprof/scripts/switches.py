@@ -57,6 +57,12 @@ def _list_left(notes: Sequence[Note], group: Sequence[Note]) -> list[Note]:
     ]  # fmt: skip
 
 
+def select_untold(notes: Sequence[Note]) -> list[Note]:
+    """Return the notes of a preset that no mix-in for a condition tells."""
+    told = {id(note) for group in group_switched(notes).values() for note in (*group, *_list_left(notes, group))}
+    return [note for note in notes if id(note) not in told]
+
+
 def _sort_notes(notes: Iterable[Note]) -> tuple[Note, ...]:
     return tuple(sorted(notes, key=lambda note: (note.found.file, note.found.line)))
 
