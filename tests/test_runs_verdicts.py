@@ -74,6 +74,9 @@ V2 = {"ge.exec.precision_mode_v2": "fp16", "precision_mode_v2": "fp16"}
         (write_run({}, {"ge.jit_compile": "1", "jit_compile": "1"}), "jit_compile", "true", "in force"),
         (write_run({}, {"ge.jit_compile": "1", "jit_compile": "1"}), "jit_compile", "auto", "changed"),
         (write_run(), "jit_compile", "auto", "default or set"),
+        # a text that opens a bracket went on in lines that are lost, also where a preset has no more than is left
+        (write_run({"ge.exec.profilingOptions": '{"output":"/p"}'}), "profiling_options", '{"output":"/p"}', "in force"),
+        (write_run({"ge.exec.profilingOptions": '{"output":"/p",'}), "profiling_options", '{"output":"/p",', "cannot tell"),
         # in a place that GE gets twice both have to say so
         (write_run({"ge.exec.hcclExecuteTimeOut": "7"}, {"ge.exec.hcclExecuteTimeOut": "7"}), "hccl_timeout", 7, "in force"),
         (write_run({"ge.exec.hcclExecuteTimeOut": "7"}), "hccl_timeout", 7, "cannot tell"),

@@ -49,6 +49,11 @@ def may_be_left(wanted: str, found: Text) -> bool:
     return bool(found.more) and _is_broken_up(wanted, text + found.more)
 
 
+def may_go_on(text: str) -> bool:
+    """Return whether a text opens a bracket that it does not close: its other lines, which have no heads, may be lost."""
+    return any(text.count(opening) > text.count(closing) for opening, closing in ("{}", "[]"))
+
+
 def resembles(wanted: str, text: str) -> bool:
     """Return whether a text is a wanted one without a piece, or with something else in it."""
     first, last = _count_shared(wanted, text), _count_shared(wanted[::-1], text[::-1])

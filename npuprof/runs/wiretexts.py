@@ -9,7 +9,7 @@ from npuprof.catalog import values
 from npuprof.catalog.wire import NO_KEY, STAGES, Wire
 from npuprof.renderers.common import encode_field_value
 from npuprof.runs.evidence import Text, Values
-from npuprof.runs.remnants import begins, may_be_cut, may_be_left, resembles
+from npuprof.runs.remnants import begins, may_be_cut, may_be_left, may_go_on, resembles
 
 #: What a text says of a wanted one.
 SAME, OTHER, UNSURE = "same", "other", "unsure"
@@ -68,7 +68,7 @@ class Wanted:
         if found.more and form not in _ONE_WORD:
             whole = f"{found.text}{found.more}"
             if self._is_same(whole, wanted, form):
-                return UNSURE if found.cut else SAME
+                return UNSURE if found.cut or may_go_on(whole) else SAME
             return (
                 UNSURE if any(begins(one, text) or may_be_left(one, found) for one in wanted) or self._may_lead_there(form, text) else OTHER
             )
@@ -76,7 +76,7 @@ class Wanted:
         if found.cut:
             return UNSURE if any(may_be_cut(one, found.text) for one in spelled) or self._may_lead_there(form, text) else OTHER
         if self._is_same(text, wanted, form):
-            return SAME
+            return UNSURE if may_go_on(text) else SAME
         return UNSURE if self._may_lead_there(form, text) or any(may_be_left(one, found) for one in spelled) else OTHER
 
     def show(self, found: Text) -> str:
