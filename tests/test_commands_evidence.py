@@ -268,10 +268,18 @@ def test_evidence_is_a_spec_for_verbs_that_read(logs: Path, run: Any) -> None:
     assert "Traceback" not in refused.err
 
 
-@pytest.mark.parametrize(("more", "kept"), [("", True), ("\nprecision_mode: force_fp16", False), ("\n[INFO] of another program", False)])
-def test_an_import_takes_no_line_of_a_stranger_for_the_rest_of_a_text(logs: Path, run: Any, more: str, kept: bool) -> None:
-    text = {"dump_layer": f"a{more}", "ge.exec.dumpLayer": f"a{more}"}
-    (logs / "one.log").write_text(write_run({}, text, pid=7))
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("a", True),
+        ("a\nprecision_mode: force_fp16", False),
+        ("a\n[INFO] of another program", False),
+        ('\n{"of": "another program"}', False),
+        ("a\x00b", False),
+    ],
+)
+def test_an_import_takes_no_line_of_a_stranger_for_the_rest_of_a_text(logs: Path, run: Any, text: str, kept: bool) -> None:
+    (logs / "one.log").write_text(write_run({}, {"dump_layer": text, "ge.exec.dumpLayer": text}, pid=7))
     shown = run("import", "one.log").out
     assert ("dump_layer = " in shown) is kept
 

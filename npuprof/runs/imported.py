@@ -13,6 +13,7 @@ from npuprof.document import build_command_line_document, keys
 from npuprof.document.profile import Profile
 from npuprof.runs.evidence import Evidence, Process, Text
 from npuprof.runs.found import ABSENT, CANNOT_TELL, DEFAULT_OR_SET, IN_FORCE
+from npuprof.runs.remnants import is_spoilt
 from npuprof.runs.verdicts import judge_process
 
 _FLAGS = {"1": True, "0": False, "true": True, "false": False, "True": True, "False": False}
@@ -101,14 +102,14 @@ def _join_ranges(found: dict[str, Text]) -> Iterable[tuple[str, Text]]:
 
 def _read_value(wire: Wire, key: str, text: Text) -> Any:
     """Return the value that a text stands for, None where that is none, or cannot be told."""
-    if text.cut:
+    if text.cut or is_spoilt(text.text):
         return None
     form = wire.key_forms.get(key, wire.form)
     option = catalog.find_option(wire.name)
     said = text.text
     if text.more and form in ("text", "folder", "closed", "split"):
         said += text.more
-        if not _closes(said):  # the talk of another program looks no different from the rest of a text
+        if not text.text or not _closes(said):  # the talk of another program looks no different from the rest of a text
             return None
     if said in ("", "None"):
         return None

@@ -49,6 +49,11 @@ def may_be_left(wanted: str, found: Text) -> bool:
     return bool(found.more) and _is_broken_up(wanted, text + found.more)
 
 
+def is_spoilt(text: str) -> bool:
+    """Return whether a text has what no value has that somebody wrote."""
+    return _SPOILT.search(text) is not None
+
+
 def may_go_on(text: str) -> bool:
     """Return whether a text opens a bracket that it does not close: its other lines, which have no heads, may be lost."""
     return any(text.count(opening) > text.count(closing) for opening, closing in ("{}", "[]"))
