@@ -81,6 +81,10 @@ LATER = {
     "after the device was opened": (f"{NPU}npu.open().as_default()\n{LATE}", "stands after npu.open() (line 6)"),
     "after the device was opened by a function": (f"{NPU}def begin():\n    npu.open().as_default()\nbegin()\n{LATE}", "stands after npu.open() (line 7)"),
     "in a function that nothing calls": (f"{MADE}{FILL}{ONE}{RUN}", "fill() is used nowhere, so this never runs"),
+    "in a function that nothing calls, beside words and methods that are called as what calls by name": (
+        f"{MADE}{FILL}{ONE}MODE = 'eval'\n{RUN}accuracy.eval(session=sess)\n",
+        "fill() is used nowhere",
+    ),
     "in a function that only such a function calls": (f"{MADE}{FILL}def more():\n    fill(custom_op)\n{ONE}{RUN}", "fill() is used nowhere"),
     "in a class that nothing makes": (f"{MADE}class Net:\n{indent(FILL)}{ONE}{RUN}", "the class Net is used nowhere"),
     "in a generator that nothing goes through": (f"{MADE}{FILL}    yield op\n{ONE}fill(custom_op)\n{RUN}", "fill() runs only when something goes through"),

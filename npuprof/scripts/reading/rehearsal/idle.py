@@ -21,6 +21,8 @@ from npuprof.scripts.reading.values.terms import name_callee, write_source
 
 #: What finds functions by names that the run makes.
 OPEN = frozenset(("globals", "locals", "vars", "eval", "exec", "Fire", "__dict__", "__import__", "modules", "import_module"))
+#: Those of them that are of another module, or of any object; a method such as ``tensor.eval()`` is not what it is called.
+_OPEN_OF_OTHERS = frozenset(("Fire", "__dict__", "modules", "import_module"))
 _PLAIN = frozenset(("staticmethod", "classmethod", "property"))
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)*")
 _ACTING = ("Session", "Estimator", "RunConfig", "app.run", "npu.open")
@@ -36,13 +38,17 @@ class Idle(Record):
 
 
 class _Unit:
-    """What runs together: a function, or all of a module that is in none; ``mentions`` are the names in it."""
+    """What runs together: a function, or all of a module that is in none; ``mentions`` are the names in it.
+
+    It ``is_open`` where it uses what finds functions by names that the run makes.
+    """
 
     def __init__(self, name: str, node: ast.AST, around: _Unit | None) -> None:
         self.name = name
         self.node = node
         self.around = around
         self.mentions: set[str] = set()
+        self.is_open = False
         self.is_kept = False  #: whether it runs whenever what is around does
 
     def is_within(self, others: set[int]) -> bool:
@@ -58,7 +64,7 @@ def find_idle_functions(tree: ast.Module, text: str, named_elsewhere: Callable[[
     """Return the outermost functions and classes of a script that never run; none where the file is no script, or may call any by name."""
     units = _collect_units(tree, "yield" in text or "async" in text)
     named = {unit.name for unit in units[1:]}
-    if any(not OPEN.isdisjoint(unit.mentions) for unit in units) or not _is_script(tree, named):
+    if any(unit.is_open for unit in units) or not _is_script(tree, named):
         return []
     by_name: dict[str, list[_Unit]] = {}
     inside: dict[int, list[_Unit]] = {}
@@ -204,14 +210,19 @@ def _collect_units(tree: ast.Module, may_be_lazy: bool) -> list[_Unit]:
 def _note_mentions(node: ast.AST, unit: _Unit) -> None:
     if isinstance(node, ast.Name):
         unit.mentions.add(node.id)
+        unit.is_open = unit.is_open or node.id in OPEN
     elif isinstance(node, ast.Attribute):
         unit.mentions.add(node.attr)
+        of_builtins = isinstance(node.value, ast.Name) and node.value.id in ("builtins", "__builtin__", "__builtins__")
+        unit.is_open = unit.is_open or node.attr in (OPEN if of_builtins else _OPEN_OF_OTHERS)
     elif isinstance(node, ast.Constant) and isinstance(node.value, str) and _DOTTED.fullmatch(node.value):
         unit.mentions.update(re.split(r"[.:]", node.value))
     elif isinstance(node, ast.Call) and name_callee(node) == "run" and isinstance(node.func, ast.Attribute):
         unit.mentions.add("main")
     elif isinstance(node, (ast.Import, ast.ImportFrom)):
-        unit.mentions.update((alias.name.rpartition(".")[2]) for alias in node.names)
+        names = {alias.name.rpartition(".")[2] for alias in node.names}
+        unit.mentions |= names
+        unit.is_open = unit.is_open or not OPEN.isdisjoint(names)
 
 
 def _is_kept(node: Function | ast.ClassDef, unit: _Unit) -> bool:
