@@ -36,6 +36,10 @@ SCRIPTS: dict[str, tuple[str, dict[str, str]]] = {
     "a function that is not left": ("f() {\n  export HCCL_ALGO=b\n  return\n}\nf\n", {"HCCL_ALGO": "b"}),
     "a function before what follows it": ("f() {\n  export HCCL_ALGO=b\n}\nf\nexport HCCL_ALGO=a\n", {"HCCL_ALGO": "a"}),
     "a function behind what follows it": ("f() {\n  export HCCL_ALGO=b\n}\nexport HCCL_ALGO=a\nf\n", {}),
+    "what ends with a function": (
+        "export HCCL_ALGO=a\nf() {\n  declare -x HCCL_ALGO=b\n  local -x HCCL_BUFFSIZE=1\n  declare -gx HCCL_INTRA_ROCE_ENABLE=1\n}\nf\n",
+        {"HCCL_ALGO": "a", "HCCL_INTRA_ROCE_ENABLE": "1"},
+    ),
     "a function that nobody calls": ("export HCCL_ALGO=a\nf() {\n  unset HCCL_ALGO\n  set -a\n}\nHCCL_BUFFSIZE=1\n", {"HCCL_ALGO": "a"}),
 }
 

@@ -221,8 +221,11 @@ class _Reading:
                     self._add_variable(word.text, word, word._replace(parts=((name,),)), exported=True)
         elif name == "export" and len(words) > 1 and words[1].text == "-n":
             self._take_back([word.cut_prefix(0)._replace(parts=(word.text.partition("=")[0],)) for word in words[2:]])
-        elif name in ("export", "declare", "typeset"):
-            self._process_export(words[1:], name == "export" or any(word.text.startswith("-") and "x" in word.text for word in words[1:]))
+        elif name in ("export", "declare", "typeset", "local"):
+            flags = "".join(word.text for word in words[1:] if word.text.startswith("-"))
+            if name != "local" or "x" in flags:
+                local = name != "export" and "g" not in flags and self.flow.function
+                self._process_export(words[1:], name == "export" or "x" in flags, f"it ends with {local}()" if local else "")
         elif name == "unset":
             self._take_back(words[1:])
         elif name == "set":
@@ -289,13 +292,13 @@ class _Reading:
             self.branches.pop()
         return words
 
-    def _process_export(self, words: list[Word], exported: bool) -> None:
+    def _process_export(self, words: list[Word], exported: bool, unused: str) -> None:
         for place, word in enumerate(words):
             match = ASSIGNMENT.match(word.parts[0]) if isinstance(word.parts[0], str) else None
-            if exported and not (self.flow.idle or self._current_branches()):
+            if exported and not (unused or self.flow.idle or self._current_branches()):
                 self.exported.add(match[1] if match else word.text)
             if match:
-                self._add_variable(match[1], word, word.cut_prefix(match.end()), exported)
+                self._add_variable(match[1], word, word.cut_prefix(match.end()), exported, unused)
             elif (
                 env.is_ascend_variable(word.text)
                 and place + 1 < len(words)
@@ -327,7 +330,7 @@ class _Reading:
             if word.text[:1] in ("-", "+") and ("a" in word.text[1:] or option == "allexport"):
                 self.exports_all = word.text[0] == "-"
 
-    def _add_variable(self, name: str, word: Word, value: Word, exported: bool) -> None:
+    def _add_variable(self, name: str, word: Word, value: Word, exported: bool, unused: str = "") -> None:
         filled = value.fill_variables(self._list_known(), but=name)
         around, places = self._current_branches(), self.places.setdefault(name, [])
         last = self.found[places[-1]] if places else None
@@ -337,7 +340,7 @@ class _Reading:
         found = build_variable_setting(self.path, (word.line, word.column), name, filled.parts, around, reason)
         if found is None:
             return
-        found = found._replace(unused=self.flow.idle)
+        found = found._replace(unused=self.flow.idle or unused)
         if not exported:
             self.pending.setdefault(name, []).append(found)
             return
