@@ -10,13 +10,13 @@ from npuprof.runs.records import HIDDEN
 
 #: What stands in the name of a variable, or of an argument, that logs somebody in; tokenizers and authors do not.
 _MARK = r"token(?!i)|passw|passphrase|secret|credential|(?:api|access|private|signing)[-_]?key|auth(?!or(?!iz))|(?<=[-_])pwd|pwd(?=[-_])"
-_NAME = rf"[\w.-]*(?:{_MARK})[\w.-]*"
+_NAME = rf"(?=[\w.-]*?(?:{_MARK}))[\w.-]++"  # looked through once: words of a command line may be long
 _SECRET = re.compile(_MARK, re.IGNORECASE)
 _FLAG = re.compile(rf"--?{_NAME}", re.IGNORECASE)
 _ASSIGNED = re.compile(rf"({_NAME})=(.+)", re.IGNORECASE | re.DOTALL)
 #: The same within a longer text: a script for a shell, a header, JSON.
 _VALUE = r"(?:bearer|basic|token)\s+[^\s\"']+|\"[^\"]*\"?|'[^']*'?|[^\s\"';&|,})\]]+"
-_INSIDE = re.compile(rf"({_NAME})([\"']?\s*[=:]\s*|(?<=\w)\s+(?!-))({_VALUE})", re.IGNORECASE)
+_INSIDE = re.compile(rf"(?<![\w.-])({_NAME})([\"']?\s*[=:]\s*|(?<=\w)\s+(?!-))({_VALUE})", re.IGNORECASE)
 #: How many tokens a model reads is no secret.
 _COUNT = re.compile(r"[\d.,_]{1,9}")
 
