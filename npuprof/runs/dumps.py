@@ -45,9 +45,8 @@ def complete(found: Verdict, wanted: Wanted, process: Process) -> Verdict:
     if said.says == OTHER:
         if wire.init and not wire.session:
             return found._replace(note=_NOT_ASKED, tell=_BLOCKS)
-        if (
-            said.texts == ("",) and wanted.is_default(()) and not _is_given_badly(wanted)
-        ):  # nobody set it, and what then holds is the wanted value
+        # nobody set it, and what then holds is the wanted value
+        if said.texts == ("",) and wanted.is_default(()) and not _is_given_badly(wanted):
             return Verdict(found.setting, DEFAULT_OR_SET, (), "by the graph dump")
         return Verdict(found.setting, CHANGED, said.texts, "by the graph dump")
     if wire.init:

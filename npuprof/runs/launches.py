@@ -126,14 +126,18 @@ def _label_rank(fields: Mapping[str, Any]) -> str:
 
 def _find_number(fields: Mapping[str, Any], name: str) -> int | None:
     """Return a number that the launcher told of a process, None where a record has none."""
-    process = fields.get("process")
-    value = process.get(name) if isinstance(process, dict) else None
+    value = _find_fact(fields, name)
     return value if type(value) is int and value >= 0 else None
 
 
-def _identify_launch(fields: Mapping[str, Any]) -> tuple[Any, Any]:
+def _find_fact(fields: Mapping[str, Any], name: str) -> Any:
+    """Return what a record says of its process, None where it does not."""
     process = fields.get("process")
-    job = process.get("job") if isinstance(process, dict) else None
+    return process.get(name) if isinstance(process, dict) else None
+
+
+def _identify_launch(fields: Mapping[str, Any]) -> tuple[Any, Any]:
+    job = _find_fact(fields, "job")
     return (job if isinstance(job, str) else None), _find_number(fields, "world_size")
 
 
