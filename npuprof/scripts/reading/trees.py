@@ -136,7 +136,10 @@ def parse_yaml(path: str, text: str, problems: list[Finding]) -> list[Node] | No
         mark = getattr(error, "problem_mark", None)
         place = Place(path, mark.line + 1, mark.column + 1) if mark else Place(path)
         said = str(getattr(error, "problem", "") or getattr(error, "reason", "") or "it cannot be read")
-        if "{{" in text:
+        # LibYAML has a bound of its own from 0.2.6 on, which a text may come to before ours.
+        if "nesting depth" in said:
+            problems.append(Finding("NP801", _TOO_DEEP, "Nothing in it was read.", "flatten it", where=place))
+        elif "{{" in text:
             what, why = "the file is a template, and no YAML before it is filled in", "Nothing in it was read."
             problems.append(Finding("NP801", what, why, "name what it becomes", where=place, severity="info"))
         else:
