@@ -164,7 +164,7 @@ def test_what_is_rendered_or_exported_says_what_it_was_made_of(words: str, repo:
     done = run(*words.split())
     assert done.code == 0, done.err
     made = next(path for path in Path().rglob("*") if path.is_file() and path.parts[0] in ("out", "x", "x.py", "x.toml", "x.json", "x.sh"))
-    clues = read_clues(str(made))
+    clues = read_clues(str(made), [])
     if "--inline" in words and "NPUPROF" not in made.read_text() and not clues:
         pytest.skip("bare lines say nothing")
     assert {match["name"] for match in found(run, str(made))} == {"bert"}

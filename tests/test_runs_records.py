@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -476,11 +477,56 @@ def test_the_folder_of_its_log_is_no_difference_of_a_rank(record: Record, tmp_pa
     assert run("diff", "out").out == "2 records of bert: all were given the same\n"
 
 
-def test_a_damaged_record_in_a_folder_is_told(record: Record, tmp_path: Path, run: Any) -> None:
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("diff out", "~ hccl_timeout 600 → 700 s"),
+        ("diff out", "cannot be read, and not compared: out/bert.3.run.json"),
+        ("diff out --name-only", "out/bert.2.run.json"),
+        ("diff out --format json --exit-code", '"unread": [\n    "out/bert.3.run.json"\n  ]'),
+        ("whatran out", "(bert)\n  bert\n"),
+        ("diff alike out/bert.2.run.json", "~ hccl_timeout 600 → 700 s"),
+        ("diff out/bert.2.run.json alike --format json", '"key": "hccl_timeout"'),
+        ("diff alike alike out/bert.2.run.json", "hccl_timeout"),
+    ],
+)
+def test_a_damaged_record_in_a_folder_is_told_and_the_others_are_compared(
+    words: str, told: str, record: Record, tmp_path: Path, run: Any
+) -> None:
+    write_records(tmp_path, record, {2: {"hccl_timeout": 700}})
+    (tmp_path / "out" / "bert.3.run.json").write_text("{")
+    shutil.copytree(tmp_path / "out", tmp_path / "alike")
+    (tmp_path / "alike" / "bert.2.run.json").unlink()
+    done = run(*words.split())
+    assert (done.code, told in done.out, "bert.3.run.json:1:2: error NP960" in done.err) == (2, True, True), (done.out, done.err)
+
+
+@pytest.mark.parametrize("words", ["diff out", "whatran out", "diff out out", "show out"])
+def test_of_a_folder_in_which_every_record_is_damaged_nothing_is_said(words: str, tmp_path: Path, run: Any) -> None:
+    (tmp_path / "out").mkdir()
+    for rank in "01":
+        (tmp_path / "out" / f"bert.{rank}.run.json").write_bytes(b"\0\xff")
+    done = run(*words.split())
+    assert (done.code, done.out, all(f"bert.{rank}.run.json" in done.err for rank in "01")) == (2, "", True)
+
+
+def test_a_folder_with_a_damaged_record_stands_for_no_preset(record: Record, tmp_path: Path, run: Any) -> None:
     write_records(tmp_path, record, {})
     (tmp_path / "out" / "bert.3.run.json").write_text("{")
-    done = run("diff", "out")
-    assert (done.code, "bert.3.run.json" in done.err) == (2, True)
+    done = run("show", "out")
+    assert (done.code, done.out, "bert.3.run.json" in done.err) == (2, "", True)
+
+
+@pytest.mark.parametrize("field", ["by", "profiles", "process", "start", "end", "exit", "npuprof", "asked", "job", "commit"])
+def test_a_record_with_a_field_of_another_kind_is_read_as_far_as_it_goes(field: str, record: Record, tmp_path: Path, run: Any) -> None:
+    write_records(tmp_path, record, {})
+    path = tmp_path / "out" / "bert.1.run.json"
+    fields = read(path)
+    inner = {"job": fields["process"], "commit": (fields["profiles"] or [{}])[0]}.get(field, fields)
+    inner[field] = {"a": [1]}
+    path.write_text(json.dumps(fields))
+    for words in ("diff out", "whatran out", "diff out/bert.0.run.json out/bert.1.run.json"):
+        assert run(*words.split()).code in (0, 1, 2)
 
 
 # -- what the function in the script says ------------------------------------------------------------------------------

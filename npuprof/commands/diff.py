@@ -47,17 +47,19 @@ class Diff(Verb):
 
     _owned: Revision | None = None
     _around: Around = Around()
+    _unread: list[Finding] = []
 
     def run(self) -> Answer:
         """Return what differs. Exit 1 with ``exit_code`` where anything does, else 0. Raises NpuprofError.
 
-        Exit 2 where a preset cannot be read or resolved now, while of all others it is told what differs.
+        Exit 2 where a preset, or a record in a folder, cannot be read or resolved now, while of all others it is told what differs.
         Without ``rev``: one preset against its last commit, two with each other, more as a matrix, none for the whole
         store against the last commit.
         """
         from npuprof.compare.spans import is_address
 
-        workspace = open_workspace(self.store, spec.build_context(self.cann, self.product))
+        self._unread = []
+        workspace = open_workspace(self.store, spec.build_context(self.cann, self.product), unread=self._unread)
         if self.rev is not None or not self.specs:
             if self.link is not None and not is_address(self.link):
                 hint = "write it as a browser shows it: https://github.com/team/presets"
@@ -66,7 +68,7 @@ class Diff(Verb):
         if len(self.specs) > 2:
             return self._answer_matrix(workspace)
         if len(self.specs) == 1 and (processes := find_processes(self.specs[0], workspace)) is not None:
-            return answer_ranks(self, processes)
+            return answer_ranks(self, *processes)
         return self.answer_survey(self._compare_two(workspace), single=True)
 
     def compare_revisions(self) -> Survey:
@@ -79,7 +81,7 @@ class Diff(Verb):
 
         unread = [pair.name for pair in found.pairs if pair.unread]
         around = self._around
-        code = 2 if unread else 1 if self.exit_code and (found.different_pairs or around.lines) else 0
+        code = 2 if unread or self._unread else 1 if self.exit_code and (found.different_pairs or around.lines) else 0
         known = [pair.name for pair in found.pairs if pair.unread and not pair.untold]
         untold = [f"cannot tell what differs in {', '.join(known)}: cannot be read or resolved now"] if known else []
         reasons: dict[str, list[str]] = {}
@@ -88,7 +90,7 @@ class Diff(Verb):
                 reasons.setdefault(f"{finding.message}; {finding.hint}", []).append(pair.name)
         untold += [f"cannot tell what differs in {', '.join(names)}: {why}" for why, names in reasons.items()]
         if self.name_only:
-            return Answer("".join(f"{pair.name}\n" for pair in found.different_pairs), tuple(untold), code)
+            return Answer("".join(f"{pair.name}\n" for pair in found.different_pairs), tuple(untold), code, problems=self._unread)
         forms: Forms = {
             "text": lambda: self._format_text(found, single) + "".join(f"{line}\n" for line in around.lines),
             "markdown": lambda: markdown.format_survey_markdown(found, page=self.build_page(found)),
@@ -101,7 +103,7 @@ class Diff(Verb):
         ]
         if self.format in ("markdown", "html"):
             untold += [f"the runs differ: {line}" for line in around.lines]
-        return Answer(forms, (*untold, *around.remarks), code)
+        return Answer(forms, (*untold, *around.remarks), code, problems=self._unread)
 
     def build_page(self, found: Survey) -> Page:
         """Return what a page says beside the changes: links to lines, the owners of what is reached, the command that shows it all."""
@@ -133,16 +135,16 @@ class Diff(Verb):
 
         configs = [workspace.resolve_spec(one) for one in self.specs]
         rows = matrix.collect_matrix_rows(configs, self.everything)
-        code = 1 if self.exit_code and any(not same for _, _, same in rows) else 0
+        code = 2 if self._unread else 1 if self.exit_code and any(not same for _, _, same in rows) else 0
         if self.name_only:
-            return Answer("".join(f"{key}\n" for key, _, _ in rows), code=code)
+            return Answer("".join(f"{key}\n" for key, _, _ in rows), code=code, problems=self._unread)
         forms: Forms = {
             "text": lambda: matrix.build_matrix_table(configs, rows) if rows else "",
             "markdown": lambda: matrix.format_matrix_markdown(configs, rows),
             "html": lambda: matrix.format_matrix_html(configs, rows),
             "json": lambda: matrix.format_matrix_json(configs, rows),
         }
-        return Answer(forms, code=code)
+        return Answer(forms, code=code, problems=self._unread)
 
     def _compare_two(self, workspace: spec.Workspace) -> Survey:
         from npuprof.compare import pairs, survey

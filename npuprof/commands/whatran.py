@@ -42,14 +42,18 @@ class WhatRan(Verb):
     color: str = COLOR
 
     def run(self) -> Answer:
-        """Return the presets that had the digests. Exit 1 where there is one that no preset had. Raises NpuprofError."""
+        """Return the presets that had the digests. Exit 1 where there is one that no preset had. Raises NpuprofError.
+
+        Exit 2 where a record in a folder cannot be read, while of all others it is told.
+        """
         from npuprof.runs import clues
         from npuprof.runs.identify import Identifier
 
         if (self.what is None) is (self.pid is None):
             what = "whatran takes one thing to look at" if self.what is not None else "whatran has nothing to look at"
             raise NpuprofError([Finding("NP902", what, "", "npuprof whatran out/bert.0.run.json, or npuprof whatran --pid 4711")])
-        read = clues.read_process(self.pid) if self.pid is not None else clues.read_clues(self.what or "")
+        unread: list[Finding] = []
+        read = clues.read_process(self.pid) if self.pid is not None else clues.read_clues(self.what or "", unread)
         identifier = Identifier(spec.Workspace(self.store))
         found = [identifier.identify(clue) for clue in read]
         notes = tuple(dict.fromkeys(note for one in found for note in one.notes))
@@ -57,7 +61,8 @@ class WhatRan(Verb):
             "text": lambda: "\n".join(self._format_identified(one) for one in found),
             "json": lambda: {"schema": "npuprof.whatran/1", "found": [_build_fields(one) for one in found]},
         }
-        return Answer(forms, notes, 0 if all(one.matches for one in found) else 1)
+        code = 2 if unread else 0 if all(one.matches for one in found) else 1
+        return Answer(forms, notes, code, problems=unread)
 
     def _format_identified(self, found: Identified) -> str:
         clue = found.clue

@@ -13,7 +13,7 @@ from npuprof.renderers.stamp import judge_found_text
 from npuprof.report.output import describe_os_error, is_handed_over, read_file_content, read_plain_file, read_standard_input
 from npuprof.resolve.digests import compute_digest
 from npuprof.runs.kinds import EVIDENCE, find_kind
-from npuprof.runs.records import SCHEMA, SUFFIX, decode_value, list_record_names, parse_record
+from npuprof.runs.records import SCHEMA, SUFFIX, decode_value, parse_record, read_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,15 +72,18 @@ class Clue(Record):
         return tuple(digest for digest in (self.digest, self.preset_digest) if digest)
 
 
-def read_clues(given: str) -> list[Clue]:
-    """Return what a user's word leads to: a file, a folder of records, or a digest. Raises NpuprofError where it is none of them."""
+def read_clues(given: str, unread: list[Finding]) -> list[Clue]:
+    """Return what a user's word leads to: a file, a folder of records, or a digest. Raises NpuprofError where it is none of them.
+
+    What cannot be read of a folder, while the rest can, goes to ``unread``.
+    """
     path = os.path.expanduser(given) if given.startswith("~/") else given
     if given == "-":
         if _is_evidence(given):
             return [_read_evidence(given)]
         return _read_text("standard input", _read_standard_input())
     if os.path.isdir(path):
-        return _read_folder(path)
+        return _read_folder(path, unread)
     if os.path.isfile(path) and not is_handed_over(path) and _is_evidence(path):
         return [_read_evidence(path)]
     if os.path.exists(path):
@@ -128,11 +131,12 @@ def _read_variables(found: str, raw: bytes) -> list[Clue]:
     return [Clue(found, **fields)]
 
 
-def _read_folder(path: str) -> list[Clue]:
-    names = list_record_names(path)
-    if not names and _is_evidence(path):
+def _read_folder(path: str, unread: list[Finding]) -> list[Clue]:
+    read, damaged = read_folder(path)
+    if not read and _is_evidence(path):
         return [_read_evidence(path)]
-    clues = [clue for name in names for clue in _read_text(os.path.join(path, name), read_file_content(os.path.join(path, name)))]
+    unread += damaged
+    clues = [_read_fields(record, fields) for record, fields in read.items()]
     if not clues:
         raise NpuprofError([Finding("NP962", f"{path} holds no record of a run", "", "name a file", where=Place(path))])
     known: dict[tuple[str, ...], Clue] = {}
@@ -155,11 +159,7 @@ def _read_evidence(path: str) -> Clue:
 def _read_text(path: str, raw: bytes) -> list[Clue]:
     """Return what a file says, each preset once. Raises NpuprofError where it says nothing."""
     if path.endswith(SUFFIX) or (raw[:1] == b"{" and SCHEMA.encode() in raw[:200]):
-        fields = parse_record(path, raw)
-        preset = fields["preset"]
-        digests: dict[str, Any] = {name: str(preset.get(name) or "") for name in ("digest", "preset_digest")}
-        edited = "its settings do not give its digest: somebody edited it" if _is_record_edited(fields) else ""
-        return [Clue(path, **digests, name=preset["name"], context=_describe_context(fields), record=fields, edited=edited)]
+        return [_read_fields(path, parse_record(path, raw))]
     if b"\0" in raw and b"NPUPROF_" in raw:
         return _read_variables(path, raw)
     text = _join_notebook(raw.decode(errors="replace").replace("\r\n", "\n"))
@@ -171,6 +171,14 @@ def _read_text(path: str, raw: bytes) -> list[Clue]:
     if judge_found_text(text).edited:
         clues = [clue._replace(edited="somebody edited it since it was rendered") for clue in clues]
     return clues
+
+
+def _read_fields(path: str, fields: dict[str, Any]) -> Clue:
+    """Return what the fields of a record say."""
+    preset = fields["preset"]
+    digests: dict[str, Any] = {name: str(preset.get(name) or "") for name in ("digest", "preset_digest")}
+    edited = "its settings do not give its digest: somebody edited it" if _is_record_edited(fields) else ""
+    return Clue(path, **digests, name=preset["name"], context=_describe_context(fields), record=fields, edited=edited)
 
 
 def _is_record_edited(fields: dict[str, Any]) -> bool:

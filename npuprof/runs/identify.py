@@ -231,10 +231,10 @@ class Identifier:
         """Return what a record asked for, asked for again at the commit that it names; None where that gives something else."""
         asked, files = clue.record.get("asked") or {}, clue.record.get("profiles") or []
         own = [one for one in files if isinstance(one, dict) and one.get("layer") == "preset"]
-        commits = {one.get("commit") for one in own}
+        commits = {str(one.get("commit")) for one in own}
         if len(own) < len(files) or len(commits) != 1 or any(one.get("dirty") for one in own) or self._repository is None:
             return None
-        commit = str(commits.pop())
+        commit = commits.pop()
         if commit not in self._order and self._repository.git.read_objects([commit])[0] is None:
             return None
         try:

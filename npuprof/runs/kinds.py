@@ -33,12 +33,14 @@ _HEAD, _HEAD_OF_PIPE = 4096, 1 << 16
 class Kind(NamedTuple):
     """One kind: what it is called, how it is recognised, and how it is read as a profile (which may raise NpuprofError).
 
+    What cannot be read of it goes to the list that ``read`` is given, and is raised where there is none.
+
     A path that ends in one of ``suffixes`` was meant for one, whether or not something is there.
     """
 
     noun: str
     recognize: Callable[[str, bytes | None], bool]
-    read: Callable[[str], Profile]
+    read: Callable[[str, list[Finding] | None], Profile]
     suffixes: tuple[str, ...]
 
 
@@ -46,7 +48,7 @@ def _is_record(path: str, head: bytes | None) -> bool:
     return head is not None and path.endswith(records.SUFFIX)
 
 
-def _read_record(path: str) -> Profile:
+def _read_record(path: str, unread: list[Finding] | None) -> Profile:
     return records.build_profile(path, records.read_record(path))
 
 
@@ -54,25 +56,25 @@ def _is_record_folder(path: str, head: bytes | None) -> bool:
     return head is None and bool(records.list_record_names(path))
 
 
-def _read_record_folder(path: str) -> Profile:
+def _read_record_folder(path: str, unread: list[Finding] | None) -> Profile:
     """Return what all processes of a folder were given. Raises NpuprofError (NP960) where they were not given the same."""
-    paths = [os.path.join(path, name) for name in records.list_record_names(path)]
-    if len(paths) == 1:
-        return _read_record(paths[0])
     from npuprof.runs import launches, ranks
 
-    read = {one: records.read_record(one) for one in paths}
+    read, damaged = records.read_folder(path)
+    if damaged and unread is None:
+        raise NpuprofError(damaged)
+    (unread if unread is not None else []).extend(damaged)
     started = {one: fields for one, fields in read.items() if fields.get("by") != "env-loader"}
     found = launches.find_launches(started or read)
     newest = list(found[0].paths.values())
     if len(found) == 1 and len({ranks.identify_record(read[one]) for one in newest}) == 1:
-        return _read_record(newest[0])
-    what, why = f"{path} holds the records of {len(paths)} processes", "They were not given the same, so that one is to be named."
+        return records.build_profile(newest[0], read[newest[0]])
+    what, why = f"{path} holds the records of {len(read)} processes", "They were not given the same, so that one is to be named."
     hint = f"name one, such as {newest[0]}; npuprof diff {path} compares them"
-    raise NpuprofError([Finding("NP960", what, why, hint, where=Place(path))])
+    raise NpuprofError([Finding("NP960", what, why, hint, where=Place(path)), *damaged])
 
 
-def _read_evidence(path: str) -> Profile:
+def _read_evidence(path: str, unread: list[Finding] | None) -> Profile:
     from npuprof.runs import imported
     from npuprof.runs.evidence.telling import read_told_evidence
 
@@ -124,10 +126,13 @@ def _find_kind_of_pipe(path: str) -> Kind | None:
     return _EVIDENCE_KIND if path != "-" or is_log(head) else None
 
 
-def read_as_profile(path: str) -> Profile | None:
-    """Return what is at a path as a profile, None where it is of no kind. Raises NpuprofError."""
+def read_as_profile(path: str, unread: list[Finding] | None = None) -> Profile | None:
+    """Return what is at a path as a profile, None where it is of no kind; what cannot be read of it goes to ``unread``.
+
+    Raises NpuprofError, also for that where there is no list for it.
+    """
     kind = find_kind(path)
-    return kind.read(path) if kind is not None else None
+    return kind.read(path, unread) if kind is not None else None
 
 
 def refuse_as_profile(path: str) -> Profile | None:

@@ -91,7 +91,10 @@ def _are_of_one_launch(one: Launch, other: Launch, read: Mapping[str, dict[str, 
     if not one.paths.keys().isdisjoint(other.paths) or any(label.startswith(RUN) for label in (*one.paths, *other.paths)):
         return False
     first, second = ([read[path] for path in launch.paths.values()] for launch in (one, other))
-    if len({fields.get("by") for fields in (*first, *second)}) > 1 or len({_identify_launch(fields) for fields in (*first, *second)}) > 1:
+    if (
+        len({str(fields.get("by")) for fields in (*first, *second)}) > 1
+        or len({_identify_launch(fields) for fields in (*first, *second)}) > 1
+    ):
         return False
     if _find_number(first[0], "world_size") is not None:
         return True

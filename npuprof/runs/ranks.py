@@ -12,12 +12,11 @@ from npuprof.catalog import find_variable, load_env_twins
 from npuprof.catalog.launchers import FACTS
 from npuprof.compare.pairs import Pair, build_preset_pair
 from npuprof.document import keys
-from npuprof.model import Finding, NpuprofError, Record
-from npuprof.report.output import read_file_content
+from npuprof.model import Finding, Record
 from npuprof.report.text import format_count
 from npuprof.resolve.config import Config
 from npuprof.runs.launches import RUN, Launch, find_launches, sort_label
-from npuprof.runs.records import list_record_names, parse_record
+from npuprof.runs.records import list_record_names, read_folder
 from npuprof.store.spec import Workspace
 
 #: Variables of npuprof's own say again what the settings say, but for these.
@@ -65,19 +64,13 @@ def holds_records(folder: str) -> bool:
     return bool(list_record_names(folder))
 
 
-def load_processes(folder: str, workspace: Workspace) -> list[Processes]:
-    """Return the processes whose records a folder holds, by preset and by who wrote the records. Raises NpuprofError."""
-    read: dict[str, dict[str, Any]] = {}
-    problems: list[Finding] = []
-    for name in list_record_names(folder):
-        path = os.path.join(folder, name)
-        try:
-            read[path] = parse_record(path, read_file_content(path))
-        except NpuprofError as error:
-            problems += error.findings
-    if problems:
-        raise NpuprofError(problems)
-    return [_compare_processes(launch, read, workspace) for launch in find_launches(read)]
+def load_processes(folder: str, workspace: Workspace) -> tuple[list[Processes], list[Finding]]:
+    """Return the processes whose records a folder holds, by preset and by who wrote the records, and what cannot be read of it.
+
+    Raises NpuprofError.
+    """
+    read, unread = read_folder(folder)
+    return [_compare_processes(launch, read, workspace) for launch in find_launches(read)], unread
 
 
 def _compare_processes(launch: Launch, found: dict[str, dict[str, Any]], workspace: Workspace) -> Processes:

@@ -115,6 +115,24 @@ def read_record(path: str) -> dict[str, Any]:
         raise NpuprofError([Finding("NP003", f"cannot read standard input: {describe_os_error(error)}")]) from None
 
 
+def read_folder(folder: str) -> tuple[dict[str, dict[str, Any]], list[Finding]]:
+    """Return the fields of the records in a folder that can be read, by path, and what is wrong with the others. Raises NpuprofError.
+
+    It is raised where there is none that can be read.
+    """
+    read: dict[str, dict[str, Any]] = {}
+    unread: list[Finding] = []
+    for name in list_record_names(folder):
+        path = os.path.join(folder, name)
+        try:
+            read[path] = read_record(path)
+        except NpuprofError as error:
+            unread += error.findings
+    if unread and not read:
+        raise NpuprofError(unread)
+    return read, unread
+
+
 def parse_record(path: str, raw: bytes) -> dict[str, Any]:
     """Return the fields of a record. Raises NpuprofError (NP960) with the place where it is none, or none that can be read."""
     try:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Iterable
 from typing import Any
 
-from npuprof.model import NpuprofError, Record
+from npuprof.model import Finding, NpuprofError, Record
 from npuprof.report.answer import Answer
 from npuprof.report.text import format_count
 from npuprof.resolve.config import Config
@@ -35,8 +36,11 @@ if TYPE_CHECKING:
 _RECORD = "record:"
 
 
-def find_processes(given: str, workspace: Workspace) -> list[Processes] | None:
-    """Return the processes whose records a folder holds; None for what is no such folder, or a preset. Raises NpuprofError."""
+def find_processes(given: str, workspace: Workspace) -> tuple[list[Processes], list[Finding]] | None:
+    """Return the processes whose records a folder holds, and what cannot be read of it; None for no such folder, or a preset.
+
+    Raises NpuprofError.
+    """
     folder = os.path.expanduser(given) if given.startswith("~/") else given
     if not os.path.isdir(folder):
         return None
@@ -54,27 +58,37 @@ def _is_preset(name: str, workspace: Workspace) -> bool:
         return False
 
 
-def answer_ranks(asked: Asked, found: list[Processes]) -> Answer:
-    """Return which ranks differ from the most, and in what. Exit 1 with ``exit_code`` where any does."""
+def answer_ranks(asked: Asked, found: list[Processes], unread: list[Finding]) -> Answer:
+    """Return which ranks differ from the most, and in what. Exit 1 with ``exit_code`` where any does, 2 where a record is ``unread``."""
     from npuprof.compare import matrix
 
     different = [group for processes in found for group in processes.groups[1:]]
-    code = 1 if asked.exit_code and different else 0
+    code = 2 if unread else 1 if asked.exit_code and different else 0
     older = sum(processes.older for processes in found)
     remarks = (f"{format_count(older, 'older record')} of the same ranks left out; name the files to compare them",) if older else ()
     if asked.name_only:
-        return Answer("".join(f"{path}\n" for group in different for path in group.paths), remarks, code)
+        return Answer("".join(f"{path}\n" for group in different for path in group.paths), remarks, code, problems=unread)
     configs = [group.config for processes in found for group in processes.groups]
     forms: Forms = {
-        "text": lambda: "".join(_format_processes(asked, processes) for processes in found),
+        "text": lambda: "".join(_format_processes(asked, processes, bool(unread)) for processes in found) + _format_unread(unread),
         "markdown": lambda: matrix.format_matrix_markdown(configs, matrix.collect_matrix_rows(configs, asked.everything)),
         "html": lambda: matrix.format_matrix_html(configs, matrix.collect_matrix_rows(configs, asked.everything)),
-        "json": lambda: {"schema": "npuprof.ranks/1", "presets": [_build_fields(processes) for processes in found]},
+        "json": lambda: {
+            "schema": "npuprof.ranks/1",
+            "presets": [_build_fields(processes) for processes in found],
+            "unread": list_places(unread),
+        },
     }
-    return Answer(forms, remarks, code)
+    return Answer(forms, remarks, code, problems=unread)
 
 
-def _format_processes(asked: Asked, found: Processes) -> str:
+def _format_unread(unread: list[Finding]) -> str:
+    from npuprof.report.text import escape_controls
+
+    return "".join(f"\ncannot be read, and not compared: {escape_controls(path)}\n" for path in list_places(unread))
+
+
+def _format_processes(asked: Asked, found: Processes, is_damaged: bool) -> str:
     from npuprof.compare.plain import format_pair_text
     from npuprof.report.text import escape_controls
     from npuprof.runs import ranks
@@ -87,7 +101,8 @@ def _format_processes(asked: Asked, found: Processes) -> str:
             lines += [f"  {line}" for line in format_pair_text(group.pair, asked.everything, asked.coloured).splitlines()]
             lines += [f"  {line}" for line in ranks.format_differences(group.told, "record")]
             lines += [f"  {line}" for line in ranks.format_differences(group.environment, "environment")]
-    lines += ["", f"no record: {ranks.name_ranks(found.missing, one='rank')} of {found.size}"] if found.missing else []
+    none = "no record that can be read" if is_damaged else "no record"
+    lines += ["", f"{none}: {ranks.name_ranks(found.missing, one='rank')} of {found.size}"] if found.missing else []
     endings = ranks.list_endings(found.groups)
     lines += ["", "how they ended:", *(f"  {line}" for line in endings)] if endings else []
     return "".join(f"{line}\n" for line in lines)
@@ -118,6 +133,11 @@ def _list_differences(found: dict[str, tuple[str | None, str | None]]) -> list[d
     return [{"name": name, "before": old, "after": new} for name, (old, new) in found.items()]
 
 
+def list_places(unread: Iterable[Finding]) -> list[str]:
+    """Return the paths of what cannot be read."""
+    return list(dict.fromkeys(finding.where.file for finding in unread if finding.where is not None))
+
+
 class Around(Record):
     """What two records say beside the settings: lines of what differs, the same as fields, and what there is to remark."""
 
@@ -144,7 +164,7 @@ def compare_around(before: Config, after: Config) -> Around:
     commands = [shlex.join(records.list_texts(fields.get("command"))) for fields in read]
     remarks = [f"they ended differently: {endings[0]}; {endings[1]}"] if endings[0] != endings[1] and all(endings) else []
     remarks += [f"the commands differ: {commands[0]}; {commands[1]}"] if commands[0] != commands[1] and all(commands) else []
-    if len({fields.get("by") for fields in read}) > 1:
+    if len({str(fields.get("by")) for fields in read}) > 1:
         return Around(remarks=tuple(remarks))  # the function in the script does not know the environment of the run
     told, environment = ranks.compare_origins(left, right), ranks.compare_environments(left, right)
     lines = (*ranks.format_differences(told, "record"), *ranks.format_differences(environment, "environment"))
