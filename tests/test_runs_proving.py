@@ -22,12 +22,21 @@ from npuprof.runs.loglevels import plan_log
 
 NPUPROF = [sys.executable, "-m", "npuprof"]
 PRESET = '[options]\nhccl_timeout = 1800\nprecision_mode = "force_fp32"\n'
-#: Stands for the adapter: writes the log that it was given where the environment says, if the level is what the lines need.
+#: Stands for the adapter: writes the log that it was given where the environment says, if the level is what the lines need. Other
+#: processes write there that are said to, one that is no number of a process here, and with another value.
 ADAPTER = """
 import os, shutil, sys
+def copy(given, made, pid=os.getpid()):
+    text = open(given).read().replace("(42,", f"({pid},")
+    text = text.replace("force_fp32", "force_fp16") if pid == STRANGER else text
+    open(made.replace("-42_", f"-{pid}_"), "w").write(text)
+def copy_all(pid):
+    shutil.copytree(sys.argv[1], os.environ["ASCEND_PROCESS_LOG_PATH"], dirs_exist_ok=True, copy_function=lambda *paths: copy(*paths, pid))
+STRANGER = 5_000_042
 levels = os.environ.get("ASCEND_MODULE_LOG_LEVEL", "").split(":")
 if "FMK=1" in levels and "GE=1" in levels:
-    shutil.copytree(sys.argv[1], os.environ["ASCEND_PROCESS_LOG_PATH"], dirs_exist_ok=True, copy_function=shutil.copyfile)
+    for pid in [os.getpid(), STRANGER][{"": slice(1), "both": slice(2), "stranger": slice(1, 2)}[os.environ.get("WRITES", "")]]:
+        copy_all(pid)
 sys.exit(int(sys.argv[2]))
 """
 BEHIND = """
@@ -108,6 +117,38 @@ def test_a_folder_that_the_user_named_is_kept_and_what_was_there_does_not_count_
         path.rename(path.with_name(f"plog-41_{number}.log"))
     done = prove(GOOD, environ={"ASCEND_PROCESS_LOG_PATH": str(logs)})
     assert (done.returncode, f"the log goes to {logs}" in done.stderr) == (0, True), done.stderr
+
+
+def test_of_a_folder_that_ranks_share_each_is_judged_by_its_own_processes(prove: Prove, tmp_path: Path) -> None:
+    done = prove(GOOD, environ={"ASCEND_PROCESS_LOG_PATH": str(tmp_path / "mine"), "WRITES": "both"})
+    assert (done.returncode, "1 process of" in done.stderr, "2 in force" in done.stderr) == (0, True, True), done.stderr
+    assert "left out, as not seen among the processes of this run: pid 5000042" in done.stderr
+
+
+def test_where_no_log_is_known_to_be_of_the_run_nothing_is_told_of_it(prove: Prove, tmp_path: Path) -> None:
+    done = prove(GOOD, environ={"ASCEND_PROCESS_LOG_PATH": str(tmp_path / "mine"), "WRITES": "stranger"})
+    assert (done.returncode, "cannot tell which log is of this run" in done.stderr, "in force" in done.stderr) == (2, True, False)
+
+
+def test_in_a_folder_of_its_own_every_log_is_of_the_run(prove: Prove) -> None:
+    done = prove(GOOD, environ={"WRITES": "stranger"})
+    assert (done.returncode, "force_fp16, not" in done.stderr) == (1, True), done.stderr
+
+
+def test_what_the_command_starts_is_of_the_run_also_where_what_started_it_has_ended(prove: Prove, tmp_path: Path) -> None:
+    starts = """
+import subprocess, time
+if len(sys.argv) > 3:
+    time.sleep(1)  # a training lives long enough to be seen
+else:
+    command = ["sh", "-c", '"$@" & sleep 0.5', "sh", sys.executable, *sys.argv, "child"]
+    subprocess.run(command)
+    time.sleep(2)
+    sys.exit(0)
+"""
+    (tmp_path / "adapter.py").write_text(ADAPTER.replace("STRANGER = 5_000_042\n", "STRANGER = 5_000_042\n" + starts))
+    done = prove({**GOOD, "precision_mode": "force_fp16"}, environ={"ASCEND_PROCESS_LOG_PATH": str(tmp_path / "mine"), "WRITES": "both"})
+    assert (done.returncode, "1 process of" in done.stderr) == (1, True), done.stderr
 
 
 def test_a_log_is_found_though_the_clock_of_its_disk_is_behind(prove: Prove, tmp_path: Path) -> None:

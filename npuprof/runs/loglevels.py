@@ -38,7 +38,9 @@ def plan_log(environment: Mapping[str, str], folder: str) -> LogPlan:
     if own:
         variables[_FOLDER] = os.path.abspath(folder)
     else:
-        notes.append(f"{_FOLDER} is set: the log goes to {environment[_FOLDER]}, of which what is written from now on is looked at")
+        notes.append(
+            f"{_FOLDER} is set: the log goes to {environment[_FOLDER]}, of which what the processes of this run write is looked at"
+        )
     screens = [name for name in _SCREENS if environment.get(name) == "1"]
     notes += [f"{name}=1 prints the log and saves none: nothing will be proven; unset it" for name in screens]
     return LogPlan(variables, variables.get(_FOLDER, environment.get(_FOLDER, "")), own, tuple(notes))

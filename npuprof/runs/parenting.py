@@ -52,8 +52,13 @@ class Ending(Record):
         signal.pthread_sigmask(signal.SIG_SETMASK, self.mask)
 
 
-def run_command(command: Sequence[str], environment: Mapping[str, str], started: Callable[[int], None]) -> Ending:
-    """Run a command as a child until it ends; ``started`` is called with its process id."""
+def run_command(
+    command: Sequence[str], environment: Mapping[str, str], started: Callable[[int], None], look: Callable[[int], float] | None = None
+) -> Ending:
+    """Run a command as a child until it ends; ``started`` is called with its process id.
+
+    ``look`` is called with it again and again meanwhile, and returns how many seconds the next time can wait.
+    """
     sys.stdout.flush()
     sys.stderr.flush()
     watched: set[int] = {number for number in signal.valid_signals() if number not in _OURS}
@@ -76,7 +81,7 @@ def run_command(command: Sequence[str], environment: Mapping[str, str], started:
         return Ending(error=OSError(number, os.strerror(number)), mask=frozenset(before))
     _leave_streams()
     started(child)
-    status = _wait(child, watched, witness)
+    status = _wait(child, watched, witness, look)
     witness.close()
     if os.WIFSIGNALED(status):
         return Ending(signal=os.WTERMSIG(status), mask=frozenset(before))
@@ -137,11 +142,13 @@ def _leave_streams() -> None:
                     os.close(number)
 
 
-def _wait(child: int, watched: set[int], witness: _Witness) -> int:
+def _wait(child: int, watched: set[int], witness: _Witness, look: Callable[[int], float] | None) -> int:
     """Return the status that a child ends with; signals to us reach it meanwhile."""
     suspended = False
     while True:
-        info = signal.sigwaitinfo(watched)
+        info = signal.sigwaitinfo(watched) if look is None else signal.sigtimedwait(watched, look(child))
+        if info is None:
+            continue
         number = info.si_signo
         if number == signal.SIGCHLD:
             status = _collect_states(child)

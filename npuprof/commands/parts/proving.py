@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any
 
 from npuprof.document import keys
@@ -29,8 +29,10 @@ _HINTS = {
 }
 
 
-def answer_proof(config: Config, paths: Sequence[str]) -> Answer:
+def answer_proof(config: Config, paths: Sequence[str], pids: Set[int] | None = None) -> Answer:
     """Return what evidence proves of a preset. Exit 1 where something was not in force, 2 where nothing could be told, else 0.
+
+    Where ``pids`` are given, only these processes count: others have written into the same folder.
 
     Raises NpuprofError where evidence cannot be read, or nothing in it is of an adapter.
     """
@@ -39,6 +41,8 @@ def answer_proof(config: Config, paths: Sequence[str]) -> Answer:
         why = "Only session options leave something in the log of a run."
         raise NpuprofError([Finding("NP970", f"{config.name} sets no session option", why, "name a preset that has [options]")])
     evidence = read_told_evidence(paths)
+    if pids is not None:
+        evidence = _select_processes(evidence, pids)
     runs = [JudgedRun(process, judge_process(options, process)) for process in evidence.processes]
     states = [verdict.state for run in runs for verdict in run.verdicts]
     code = 1 if any(state in NOT_IN_FORCE for state in states) else 2 if all(state == CANNOT_TELL for state in states) else 0
@@ -48,6 +52,21 @@ def answer_proof(config: Config, paths: Sequence[str]) -> Answer:
         "github": lambda: _format_github(config, runs),
     }
     return Answer(forms, tuple(_tell_summary(config, evidence, runs)), code)
+
+
+def _select_processes(evidence: Evidence, pids: Set[int]) -> Evidence:
+    """Return what evidence says of some processes, and remarks whom it leaves out. Raises NpuprofError where it says nothing of them."""
+    own = [process for process in evidence.processes if process.pid in pids]
+    others = [process for process in evidence.processes if process.pid not in pids]
+    if not own:
+        what = f"cannot tell which log is of this run: its folder has that of {_name_processes(others)}, not seen among its processes"
+        why = "Others write into the same folder, or the command ran in a container, on another host, or for a moment only."
+        hint = "unset ASCEND_PROCESS_LOG_PATH, so that the run gets a folder of its own; npuprof verify judges a log that you name"
+        raise NpuprofError([Finding("NP970", what, why, hint)])
+    if not others:
+        return evidence
+    left = f"left out, as not seen among the processes of this run: {_name_processes(others)}"
+    return evidence._replace(processes=own, remarks=(*evidence.remarks, left))
 
 
 def name_process(process: Process) -> str:

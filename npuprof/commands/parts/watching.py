@@ -11,6 +11,7 @@ from npuprof.report import output
 from npuprof.report.answer import Answer
 from npuprof.resolve.config import Config
 from npuprof.runs import parenting, recording
+from npuprof.runs.family import Family
 from npuprof.runs.loglevels import list_log_states, plan_log
 
 TYPE_CHECKING = False
@@ -38,7 +39,9 @@ class Watched:
         plan = self._plan_log(folder) if proving else None
         before = list_log_states(plan.folder) if plan is not None else {}
         recorder = self._start_record(folder) if folder is not None else None
-        ending = parenting.run_command(self._command, self._environment, recorder.tell_started if recorder else _ignore)
+        family = Family() if plan is not None and not plan.own else None  # others may write where the user lets logs go
+        look = family.look if family is not None else None
+        ending = parenting.run_command(self._command, self._environment, recorder.tell_started if recorder else _ignore, look)
         now = {"end": recording.tell_time()}
         if ending.error is not None:
             answer = explain(self._command[0], ending.error)
@@ -49,7 +52,7 @@ class Watched:
         if recorder:
             recorder.finish(state="ended", exit={"code": None if name else ending.code, "signal": name}, **now)
         ending.release()
-        proof = self._prove(plan, before) if plan is not None else 0
+        proof = self._prove(plan, before, family) if plan is not None else 0
         if recorder and plan is not None:
             recorder.finish(proof={"code": proof, "log": plan.folder})
         if ending.signal:
@@ -77,7 +80,7 @@ class Watched:
         output.tell_remark(f"the log of this run goes to {plan.folder}")
         return plan
 
-    def _prove(self, plan: LogPlan, before: Mapping[str, tuple[int, int]]) -> int:
+    def _prove(self, plan: LogPlan, before: Mapping[str, tuple[int, int]], family: Family | None) -> int:
         """Tell on standard error what the log proves of the preset; return the exit code that verify has for it."""
         from npuprof.commands.parts.proving import answer_proof
 
@@ -87,7 +90,7 @@ class Watched:
                 what, why = f"the run has left no log in {plan.folder}", "Nothing is proven of it, neither for the preset nor against it."
                 hint = "look whether it made a session on a device, and what was told above of its log"
                 raise NpuprofError([Finding("NP970", what, why, hint)])
-            answer = answer_proof(self._config, [plan.folder] if plan.own else logs)
+            answer = answer_proof(self._config, [plan.folder] if plan.own else logs, family.pids if family is not None else None)
             text = answer.write_form("text")
         except NpuprofError as error:
             from npuprof.report.findings import format_findings
