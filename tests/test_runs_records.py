@@ -115,13 +115,13 @@ def test_names_that_are_taken_get_numbers_and_many_ranks_can_start_at_once(recor
 
 def test_what_logs_somebody_in_is_not_recorded(record: Record, tmp_path: Path) -> None:
     text = f'{BASE}[env]\nWANDB_API_KEY = "k3y"\nHTTPS_PROXY = "http://me:pa55@proxy:80"\n'
-    words = ("true", "--token", "t0ken", "--password=pa55", "https://me:pa55@host/x", "--epochs=3")
+    words = ("true", "--user=me:pa55", "--token", "t0ken", "--password=pa55", "https://me:pa55@host/x", "--epochs=3")
     assert record({"bert": text}, *words, flags=("--no-check", "--set", "env.MY_SECRET=s3cret")).returncode == 0
     raw = (tmp_path / "out" / "bert.0.run.json").read_text()
     assert not any(secret in raw for secret in ("k3y", "t0ken", "s3cret", "pa55"))
     found = read(tmp_path / "out" / "bert.0.run.json")
     assert set(found["hidden"]) == {"env.WANDB_API_KEY", "env.MY_SECRET", "env.HTTPS_PROXY"}
-    assert found["command"] == ["true", "--token", "***", "--password=***", "https://***@host/x", "--epochs=3"]
+    assert found["command"] == ["true", "--user=me:***", "--token", "***", "--password=***", "https://***@host/x", "--epochs=3"]
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,26 @@ def test_what_logs_somebody_in_is_not_recorded(record: Record, tmp_path: Path) -
         (['{"password": "k3y", "user": "me"}'], ['{"password": "***", "user": "me"}']),
         (["DB_PWD=k3y", "--pwd-file=k3y"], ["DB_PWD=***", "--pwd-file=***"]),
         (["hf ghp_0123456789abcdef"], ["hf ***"]),
+        (["mysql", "-u", "me", "-pk3y", "-P", "33"], ["mysql", "-u", "me", "-p***", "-P", "33"]),
+        (["sh", "-c", "mysqldump -pk3y db | ssh -p22 h"], ["sh", "-c", "mysqldump -p*** db | ssh -p22 h"]),
+        (["sshpass", "-p", "k3y", "ssh", "-p", "22"], ["sshpass", "-p", "***", "ssh", "-p", "22"]),
+        (["docker", "login", "-u", "me", "-p", "k3y"], ["docker", "login", "-u", "me", "-p", "***"]),
+        (["redis-cli", "-a", "k3y"], ["redis-cli", "-a", "***"]),
+        (["curl", "-u", "me:k3y", "-ume:k3y", "--user=me:k3y"], ["curl", "-u", "me:***", "-ume:***", "--user=me:***"]),
+        (["curl", "--proxy-user", "me:k3y"], ["curl", "--proxy-user", "me:***"]),
+        (["sh", "-c", "curl -u 'me:k3y' x"], ["sh", "-c", "curl -u 'me:***' x"]),
+        (["smbclient", "-U", "me%k3y"], ["smbclient", "-U", "me%***"]),
+        (["-H", 'Authorization: Digest a="b", c="k3y"'], ["-H", "Authorization: ***"]),
+        (["-HAuthorization: k3y k3y", "--header=Cookie: a=k3y; b=k3y"], ["-HAuthorization: ***", "--header=Cookie: ***"]),
+        (["sh", "-c", "curl -H 'Authorization: ApiKey k3y' x"], ["sh", "-c", "curl -H 'Authorization: ***' x"]),
+        (
+            ["--pass", "k3y", "DB_PASS=k3y", "-passin", "pass:k3y", "pw=k3y"],
+            ["--pass", "***", "DB_PASS=***", "-passin", "pass:***", "pw=***"],
+        ),
         # what only sounds like one
+        (words := ["docker", "run", "-p", "8080:80", "-u", "1000:1000", "-p8080:80"], words),
+        (words := ["mkdir", "-p", "out", "ssh", "-p2222", "me@host", "rsync", "-u", "host:/a", "python", "-u", "train.py"], words),
+        (words := ["--fusion_pass", "a", "--passes=3", "--pad_token", "[PAD]", "--auth_type=none", "--user", "ada"], words),
         (words := ["--tokenizer", "bert", "--max-tokens", "512", "--num_tokens=512", "--author=Ada"], words),
         (words := ["the author said: x", "token k3y stays", 'cd "$PWD"; PASSWORD=$1 train'], words),
     ],
@@ -143,7 +162,7 @@ def test_of_a_command_line_what_logs_in_is_hidden_and_the_rest_kept(words: list[
     assert hide_arguments(words) == kept
 
 
-@pytest.mark.parametrize("part", ["a", "a-", "token", "token ", "x=1 ", "'a"])
+@pytest.mark.parametrize("part", ["a", "a-", "token", "token ", "x=1 ", "'a", "-px ", "-u a"])
 def test_long_words_of_a_command_line_are_looked_through_once(part: str) -> None:
     """Where each place of a word began a name anew, a word of this length took hours."""
     word = part * 50_000

@@ -6,19 +6,28 @@ import re
 from collections.abc import Sequence
 
 from npuprof.document.secrets import TOKEN_ANYWHERE, hide_credentials
+from npuprof.runs.logins import hide_logins
 from npuprof.runs.records import HIDDEN
 
 #: What stands in the name of a variable, or of an argument, that logs somebody in; tokenizers and authors do not.
-_MARK = r"token(?!i)|passw|passphrase|secret|credential|(?:api|access|private|signing)[-_]?key|auth(?!or(?!iz))|(?<=[-_])pwd|pwd(?=[-_])"
+_MARK = (
+    r"token(?!i)|passw|passphrase|secret|credential|(?:api|access|private|signing)[-_]?key|auth(?!or(?!iz))|cookie"
+    r"|(?<=[-_])pwd|pwd(?=[-_])|(?<![a-z])(?:pw|creds?)(?![a-z])"
+    r"|(?:(?<![\w.])(?<!\w-)|(?:db|user|admin|root|login|smtp|ftp|proxy|redis|mysql)[-_]?)pass(?![\w-])"  # a compiler has passes, too
+)
 _NAME = rf"(?=[\w.-]*?(?:{_MARK}))[\w.-]++"  # looked through once: words of a command line may be long
 _SECRET = re.compile(_MARK, re.IGNORECASE)
 _FLAG = re.compile(rf"--?{_NAME}", re.IGNORECASE)
 _ASSIGNED = re.compile(rf"({_NAME})=(.+)", re.IGNORECASE | re.DOTALL)
 #: The same within a longer text: a script for a shell, a header, JSON.
-_VALUE = r"(?:bearer|basic|token)\s+[^\s\"']+|\"[^\"]*\"?|'[^']*'?|[^\s\"';&|,})\]]+"
+_VALUE = r"(?:bearer|basic|token|apikey|negotiate)\s+[^\s\"']+|\"[^\"]*\"?|'[^']*'?|[^\s\"';&|,})\]]+"
 _INSIDE = re.compile(rf"(?<![\w.-])({_NAME})([\"']?\s*[=:]\s*|(?<=\w)\s+(?!-))({_VALUE})", re.IGNORECASE)
-#: How many tokens a model reads is no secret.
-_COUNT = re.compile(r"[\d.,_]{1,9}")
+#: A header: all that stands in it, where it is a word of its own or in quotes.
+_HEADER = re.compile(r"(-H\s*|--header=)?((?:proxy-)?authorization|(?:set-)?cookie)(\s*:\s*).+", re.IGNORECASE | re.DOTALL)
+_QUOTED_HEADER = re.compile(r"([\"'])((?:proxy-)?authorization|(?:set-)?cookie)(\s*:\s*)(?:(?!\1).)+", re.IGNORECASE | re.DOTALL)
+#: How many tokens a model reads is no secret, nor which words it takes for one, nor what kind a password is of.
+_COUNT = re.compile(r"[\d.,_]{1,9}|(?:[\[<][\w/|]{1,12}[\]>],?)+")
+_KIND = re.compile(r"[-_](?:type|mode|method|len|length|size|dim|count)$", re.IGNORECASE)
 
 
 def is_secret_name(name: str) -> bool:
@@ -33,15 +42,22 @@ def hide_address(text: str) -> str:
 
 def hide_arguments(words: Sequence[str]) -> list[str]:
     """Return words of a command line without what logs anybody in."""
-    return [_hide_argument(word, before) for before, word in zip(["", *words], words, strict=False)]
+    return hide_logins([_hide_argument(word, before) for before, word in zip(["", *words], words, strict=False)])
+
+
+def hide_text(text: str) -> str:
+    """Return the text of a variable or a setting without what logs anybody in."""
+    return hide_arguments([text])[0]
 
 
 def _hide_argument(word: str, before: str) -> str:
+    if (header := _HEADER.fullmatch(word)) is not None:
+        return f"{header[1] or ''}{header[2]}{header[3]}{HIDDEN}"
     if _FLAG.fullmatch(before) and not word.startswith("-") and not _is_count(before, word):
         return HIDDEN
     if (match := _ASSIGNED.fullmatch(word)) is not None and not _is_count(match[1], match[2]):
         return f"{match[1]}={HIDDEN}"
-    return hide_address(TOKEN_ANYWHERE.sub(HIDDEN, _INSIDE.sub(_hide_inside, word)))
+    return hide_address(TOKEN_ANYWHERE.sub(HIDDEN, _INSIDE.sub(_hide_inside, _QUOTED_HEADER.sub(rf"\1\2\3{HIDDEN}", word))))
 
 
 def _hide_inside(match: re.Match[str]) -> str:
@@ -53,4 +69,6 @@ def _hide_inside(match: re.Match[str]) -> str:
 
 
 def _is_count(name: str, value: str) -> bool:
-    return "token" in name.lower() and _COUNT.fullmatch(value) is not None
+    if _KIND.search(name):
+        return True
+    return re.search(r"token|pass(?!w|p)", name, re.IGNORECASE) is not None and _COUNT.fullmatch(value) is not None

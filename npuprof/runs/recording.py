@@ -24,7 +24,7 @@ from npuprof.resolve import origins
 from npuprof.resolve.config import Config
 from npuprof.resolve.digests import FORM
 from npuprof.resolve.lineages import is_of_source, is_personal
-from npuprof.runs.hiding import hide_address, hide_arguments, is_secret_name
+from npuprof.runs.hiding import hide_arguments, hide_text, is_secret_name
 from npuprof.runs.records import HIDDEN, SCHEMA, SUFFIX, encode_value
 
 #: What the system says of a disk without room: the command runs all the same.
@@ -211,7 +211,8 @@ def _select_variables(given: Mapping[str, str], environment: Mapping[str, str], 
             hidden.append(f"env.{name}")
             found[name] = HIDDEN
         else:
-            found[name] = hide_address(text)
+            found[name] = hide_text(text)
+            hidden += [f"env.{name}"] if found[name] != text else []
     return found
 
 
@@ -219,7 +220,7 @@ def _hide_setting(key: str, value: Any, hidden: list[str]) -> Any:
     if keys.split_section_and_name(key)[0] == "env" and is_secret_name(key):
         hidden.append(key)
         return HIDDEN
-    if isinstance(value, str) and (told := hide_address(value)) != value:
+    if isinstance(value, str) and (told := hide_text(value)) != value:
         hidden.append(key)
         return told
     return encode_value(value)
