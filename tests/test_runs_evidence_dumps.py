@@ -129,6 +129,8 @@ def test_a_node_that_has_lost_a_line_says_nothing_of_what_it_does_not_have(tmp_p
         ("dynamic_inputs_shape_range", "data:[1,3]", {"_data_inputs_shape_range": "[1,2]"}, "changed"),
         ("variable_placement", "Device", {"_variable_location": ""}, "changed"),  # it came in another field of the map
         ("local_device_list", "", {"_local_device_list": ""}, "default or set"),
+        ("dump_mode", "output", {"_dump_mode": "", "_enable_dump": "1"}, "changed"),
+        ("dump_mode", "output", {"_dump_mode": "", "_enable_dump": "0"}, "default or set"),  # it is not read then
     ],
 )
 def test_attributes_are_what_the_adapter_made_of_a_value(

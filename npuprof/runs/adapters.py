@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from npuprof.catalog.wire import load_generations, load_wires
+from functools import cache
+
+from npuprof.catalog.wire import NO_KEY, Wire, load_generations, load_wires
 from npuprof.runs.evidence import Epoch, Process
+
+#: How many keys that an adapter always writes a log lacks at least that is not of it: a single line may have been lost.
+_ENOUGH = 2
 
 
 def find_names(process: Process, epoch: Epoch) -> tuple[str, ...]:
@@ -15,8 +20,23 @@ def find_names(process: Process, epoch: Epoch) -> tuple[str, ...]:
     if not generation.also:
         return ()
     names = (generation.name, *generation.also)
-    keys = {key for one in process.epochs for stage in ("init", "session") for found in one.maps.get(stage, ()) for key in found.values}
+    maps = [(stage, found) for one in process.epochs for stage in ("init", "session") for found in one.maps.get(stage, ())]
+    keys = {key for _, found in maps for key in found.values}
     knowing = [wire.logged_by for wire in load_wires().values() if not keys.isdisjoint(wire.init.keys() | wire.session.keys())]
-    return tuple(
-        name for name in names if (name >= generation.threads_since) == process.threaded and all(name in known for known in knowing)
-    )
+    whole = {stage for stage, found in maps if found.whole and not found.engine}
+    known = tuple(name for name in names if (name >= generation.threads_since) == process.threaded and all(name in one for one in knowing))
+    return tuple(name for name in known if len(_list_always(name, frozenset(whole)) - keys) < _ENOUGH) or known
+
+
+def hands_on_nothing(wire: Wire, process: Process, epoch: Epoch) -> bool:
+    """Return whether none of the adapters that it may have been tells anybody what was set: the text that stands there is never another."""
+    names = find_names(process, epoch) or ((process.generation,) if process.generation else ())
+    return bool(names) and not any(name in wire.logged_by for name in names)
+
+
+@cache
+def _list_always(name: str, stages: frozenset[str]) -> frozenset[str]:
+    """Return the keys of the engine that the blocks of these stages have whatever is set, where an adapter wrote them."""
+    wires = [wire for wire in load_wires().values() if name in wire.logged_by]
+    texts = [item for wire in wires for stage in stages for item in wire.keys(stage).items()]
+    return frozenset(key for key, unset in texts if unset != NO_KEY and key.startswith("ge."))

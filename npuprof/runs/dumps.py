@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from npuprof.catalog.wire import NO_KEY, STAGES
+from npuprof.catalog.wire import NO_KEY, STAGES, find_wire
 from npuprof.runs.evidence import Process, Text
 from npuprof.runs.found import ABSENT, CANNOT_TELL, CHANGED, DEFAULT_OR_SET, IN_FORCE, TOO_LATE, Outcome, Verdict, merge
 from npuprof.runs.wiretexts import OTHER, SAME, UNSURE, Wanted, split_ranges
@@ -46,7 +46,7 @@ def complete(found: Verdict, wanted: Wanted, process: Process) -> Verdict:
         if wire.init and not wire.session:
             return found._replace(note=_NOT_ASKED, tell=_BLOCKS)
         # nobody set it, and what then holds is the wanted value
-        if said.texts == ("",) and wanted.is_default(()) and not _is_given_badly(wanted):
+        if said.texts == ("",) and wanted.is_default(()) and not _is_given_badly(wanted, process):
             return Verdict(found.setting, DEFAULT_OR_SET, (), "by the graph dump")
         return Verdict(found.setting, CHANGED, said.texts, "by the graph dump")
     if wire.init:
@@ -72,10 +72,16 @@ def _judge_dumps(wanted: Wanted, process: Process) -> Outcome | None:
     return Outcome(says.pop() if len(says) == 1 else UNSURE, texts)
 
 
-def _is_given_badly(wanted: Wanted) -> bool:
-    """Return whether an empty text is one that came in another field of the map: where nobody set it, another stands there."""
+def _is_given_badly(wanted: Wanted, process: Process) -> bool:
+    """Return whether an empty text is one that came in another field of the map: where nobody set it, another stands there.
+
+    Of an option that is not read without another one, it is only where that is on.
+    """
     wire = wanted.wire
-    return wire.form == "text" and not wire.needs and bool(wanted.unset) and "" not in wanted.unset
+    if wire.form != "text" or not wanted.unset or "" in wanted.unset:
+        return False
+    needed = [attribute for name in wire.needs if (need := find_wire(name)) is not None for attribute in (*need.node, *need.operator)]
+    return not wire.needs or any(one.values[name].text == "1" for _, one in process.dumps for name in needed if name in one.values)
 
 
 def _judge(wanted: Wanted, name: str, text: Text) -> str:

@@ -32,4 +32,6 @@ def find_teller(wire: Wire, process: Process) -> str:
     if any(epoch.has("init", "session") for epoch in process.epochs):
         has = any(epoch.has("init") for epoch in process.epochs) if wire.init else True
         return DUMPS if has else KEEP
-    return KEEP if process.informed and not any(epoch.has("single init") for epoch in process.epochs) else BLOCKS
+    if any(epoch.has("single init") for epoch in process.epochs):  # the start is there: an adapter that writes no blocks
+        return DUMPS if wire.node else ""
+    return KEEP if process.informed else BLOCKS

@@ -46,7 +46,7 @@ def may_be_left(wanted: str, found: Text) -> bool:
         return True
     if not wanted.isascii() and re.fullmatch(_STANDS_FOR.join(map(re.escape, _NOT_ASCII.split(wanted))), text):
         return True
-    return bool(found.more) and _is_broken_up(wanted, text + found.more)
+    return bool(found.more.strip()) and _is_broken_up(wanted, text + found.more)
 
 
 def is_spoilt(text: str) -> bool:

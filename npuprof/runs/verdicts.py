@@ -89,8 +89,12 @@ def _judge_epoch(wanted: Wanted, epoch: Epoch, process: Process) -> Verdict:
     name = wire.name
     note = next((one.note for one in stages if one.note), "")
     if not stages and _is_left_out(wire, epoch, process):
-        state = DEFAULT_OR_SET if wanted.is_default(()) else ABSENT if arriving.never_came(wire, process) else CHANGED
-        return Verdict(name, state, (), "no line of it is in a block that has all that is always there, as where nobody set it")
+        note = "no line of it is in a block that has all that is always there, as where nobody set it"
+        if wanted.is_default(()):
+            return Verdict(name, DEFAULT_OR_SET, (), note)
+        if arriving.never_came(wire, process):
+            return Verdict(name, ABSENT, (), note)
+        return Verdict(name, TOO_LATE, (), epoch.late) if _came_too_late(wanted, epoch) else Verdict(name, CHANGED, (), note)
     if not stages:
         return Verdict(name, CANNOT_TELL, (), explaining.explain_missing(wire, epoch, process), explaining.find_teller(wire, process))
     if wire.outdone_by and SAME in says and (outdone := _find_outdone(wire, epoch)):
@@ -102,7 +106,9 @@ def _judge_epoch(wanted: Wanted, epoch: Epoch, process: Process) -> Verdict:
             return Verdict(name, CANNOT_TELL, others, note, explaining.find_teller(wire, process))
         if all(one.begun for one in stages):
             return Verdict(name, CANNOT_TELL, others, "it begins as set, and no other line says that it ends there", explaining.DUMPS)
-        if init is not None and session is None and not wire.session and epoch.late and _was_asked(wanted, epoch):
+        if adapters.hands_on_nothing(wire, process, epoch):
+            return Verdict(name, CHANGED, others, "this adapter hands it on to nobody, whatever a script sets")
+        if init is not None and session is None and _came_too_late(wanted, epoch):
             return Verdict(name, TOO_LATE, others, epoch.late)
         if init is None and session is None and wire.init and not (wire.session or wire.graph or wire.lines):
             note = "graphs have another, as a mode of training may demand; with what the engine was started is not there"
@@ -308,6 +314,11 @@ def _join_epochs(name: str, verdicts: list[Verdict]) -> Verdict:
             return one._replace(state=state, note=f"{told}: {one.note}" if one.note else told)
     number, noted = next(((number, one) for number, one in enumerate(verdicts, 1) if one.note), (0, first))
     return noted._replace(note=f"at start {number} of {len(verdicts)} of the engine: {noted.note}") if number else first
+
+
+def _came_too_late(wanted: Wanted, epoch: Epoch) -> bool:
+    """Return whether a setting that only the start of the engine takes came behind that."""
+    return bool(wanted.wire.init and not wanted.wire.session and epoch.late) and _was_asked(wanted, epoch)
 
 
 def _was_asked(wanted: Wanted, epoch: Epoch) -> bool:
