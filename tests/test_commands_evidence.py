@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from building import build_store
-from logged import write_line, write_run, write_tf2_block
+from logged import INIT, SESSION, write_block, write_line, write_run, write_tf2_block
 
 PRESET = """\
 [profile]
@@ -102,7 +102,7 @@ def test_standard_input_is_read_as_what_it_holds(logs: Path, run: Any, ahead: st
     log = (ahead + GOOD).encode()
     shown = run("diff", "bert", "-", stdin=log)
     keys = [line.split()[1] for line in shown.out.splitlines() if line.startswith("- ")]
-    assert (shown.code, set(keys)) == (0, {"profile.scenario", "hcom_parallel", "in_out_pair_flag", "env.HCCL_CONNECT_TIMEOUT"}), shown.err
+    assert (shown.code, set(keys)) == (0, {"hcom_parallel", "in_out_pair_flag", "env.HCCL_CONNECT_TIMEOUT"}), shown.err
     assert 'precision_mode = "force_fp16"' in run("show", "-", stdin=log).out
     assert "2 of 4 options in force" in run("whatran", "-", stdin=log).out
     assert run("diff", "bert", "-", stdin=PRESET.encode()).out == ""
@@ -289,3 +289,19 @@ def test_an_import_keeps_what_is_known_of_some_processes_apart(logs: Path, run: 
     shown = run("import", "one.log").out
     assert "session_device_id = " not in shown
     assert "#   session_device_id: 3, not known of all processes" in shown
+
+
+def test_a_log_is_shown_with_the_scenario_that_an_import_gives_it(logs: Path, run: Any) -> None:
+    (logs / "one.log").write_text(write_run({"ge.graphRunMode": "0", "graph_run_mode": "0"}, {"ge.graphRunMode": "0"}))
+    for verb in ("import", "show"):
+        assert 'scenario = "online-inference"' in run(verb, "one.log").out
+
+
+def test_an_import_reads_what_early_adapters_gave_to_sessions_as_a_verification_does(logs: Path, run: Any) -> None:
+    texts = {**SESSION, "ge.inputShape": "data:-1", "ge.dynamicDims": "1;2", "ge.dynamicNodeType": "1"}
+    start = write_line("[GePlugin] Initialize ge success.", "ge_plugin.cc", old=True)
+    blocks = write_block("init options:", INIT, old=True, file="geop_npu.cc") + write_block("session options:", texts, old=True)
+    (logs / "one.log").write_text(start + blocks)
+    shown = run("import", "one.log").out
+    for line in ('input_shape = "data:-1"', 'dynamic_dims = "1;2"', "dynamic_node_type = 1"):
+        assert line in shown

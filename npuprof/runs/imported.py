@@ -15,6 +15,7 @@ from npuprof.runs.evidence import Evidence, Process, Text
 from npuprof.runs.found import ABSENT, CANNOT_TELL, DEFAULT_OR_SET, IN_FORCE
 from npuprof.runs.remnants import is_spoilt
 from npuprof.runs.verdicts import judge_process
+from npuprof.runs.wiretexts import find_texts
 
 _FLAGS = {"1": True, "0": False, "true": True, "false": False, "True": True, "False": False}
 _MODES = {"1": "true", "0": "false", "2": "auto"}
@@ -78,8 +79,9 @@ def _find_texts(wire: Wire, process: Process) -> Iterable[tuple[str, Text]]:
         return
     for epoch in process.epochs:
         for stage in STAGES:
+            read = "graph" if stage == "session" and not (wire.init or wire.session) else stage  # early adapters gave it to the session
             for one in epoch.maps.get(stage, ()):
-                yield from ((key, one.values[key]) for key in wire.keys(stage) if key in one.values)
+                yield from find_texts(wire, read, one.values).items()
         for stage, field in wire.lines.items():
             for one in epoch.maps.get(stage, ()):
                 if wire.form == "split":
@@ -215,4 +217,6 @@ def _comment(text: str) -> str:
 def build_profile(path: str, run: ImportedRun) -> Profile:
     """Return what a run used as a profile that evidence set."""
     head = {"description": f"what was in force by {'standard input' if path == '-' else path}"}
+    if run.scenario:
+        head["scenario"] = run.scenario
     return Profile(build_command_line_document(path, {"profile": head, "options": dict(run.settings)}), f"evidence:{path}")
