@@ -15,8 +15,9 @@ from npuprof.catalog.wire import (
 )
 from npuprof.runs.evidence import Epoch, Map, Process, Values
 from npuprof.runs.evidence.blocks import Block, ByThread, Tail, make_text
+from npuprof.runs.evidence.following import Growing
 from npuprof.runs.evidence.lines import LONGEST_LINE, Line
-from npuprof.runs.evidence.recalling import Opened, Run
+from npuprof.runs.evidence.recalling import Opened
 
 _PAIR = re.compile(r"([A-Za-z_][\w.]*):(?: (.*))?", re.ASCII | re.DOTALL)
 #: The file whose lines are of blocks, and how one of them begins that ends before its text.
@@ -89,6 +90,7 @@ class AdapterLog:
         self._tail = tail
         self.spoilt = False  # whether a line ends before its text begins
         self.opened: Opened | None = None  # the block that the last line has begun
+        self.grown: Growing | None = None  # the one that it has added to
 
     @property
     def is_open(self) -> bool:
@@ -98,7 +100,7 @@ class AdapterLog:
     def take(self, process: Process, line: Line, ended: bool) -> None:
         """Take a line. What it says is kept in its process."""
         text = line.text
-        self.opened = None
+        self.opened = self.grown = None
         block = self._blocks.get(process, line.thread)
         if block is not None:
             pair = _PAIR.fullmatch(text)
@@ -107,6 +109,7 @@ class AdapterLog:
                 block.add(pair[1], found if pair[2] is not None else found._replace(bare=True))
                 process.informed = True
                 self._tail.set(block.values, pair[1], line.size)
+                self.grown = block
                 return
             if line.origin == _LISTS and _KEY.fullmatch(text) is not None:  # it is cut, and others may follow
                 self.spoilt = block.lost = True
@@ -121,7 +124,7 @@ class AdapterLog:
                 if block.epoch is not None and stage == "session" and generation.per == "start":
                     block.epoch.joined = block.epoch.joined or bool(block.epoch.late)
             self._blocks.set(process, line.thread, block)
-            self.opened = Opened((title,), process, line.thread, block.values)
+            self.opened = Opened((title,), process, line.thread)
         elif title == _EARLY_TITLE:
             self._blocks.set(process, line.thread, Block(_EARLY, "", list_standing_keys(self._repeated.name, "init")))
         elif text.startswith("["):
@@ -143,17 +146,9 @@ class AdapterLog:
         blocks = {thread: block.describe() for thread, block in self._blocks.list_threads(process).items()}
         return blocks, dict(self._started.list_threads(process)), dict(self._early.list_threads(process))
 
-    def is_losing(self, process: Process, line: Line) -> bool:
-        """Return whether lines are missing in the block that a line is of."""
-        found = self._blocks.get(process, line.thread)
-        return found is not None and found.lost
-
-    def take_run(self, process: Process, line: Line, run: Run) -> None:
-        """Take the lines behind a title, which were read before."""
-        block = self._blocks.get(process, line.thread)
-        assert block is not None
-        process.informed = True
-        self._tail.set(block.values, block.add_run(run), run.tail)
+    def find_ending(self, raw: bytes) -> bytes:
+        """Return what the lines of a block that hold such a line have at their ends: nothing."""
+        return b""
 
     def tear(self) -> None:
         """Let a file end: blocks go on in the next one with their very next keys."""

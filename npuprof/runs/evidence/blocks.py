@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
 from npuprof.runs.evidence import Epoch, Map, Process, Text, Values
+from npuprof.runs.evidence.following import Run, State
 from npuprof.runs.evidence.lines import LONGEST_LINE, continue_text
-from npuprof.runs.evidence.recalling import Run
 
 Kept = TypeVar("Kept")
 
@@ -52,13 +52,15 @@ class Block:
         self.torn = False
         self.values[key] = text
 
-    def add_run(self, run: Run) -> str:
-        """Add what lines behind the title say that were read before; return the last key."""
+    @property
+    def state(self) -> State:
+        """What tells which keys can come next, and what is known then."""
+        return self.stage, self.title, self._last, self.torn, self.lost, self.gap
+
+    def extend(self, run: Run) -> None:
+        """Add what lines say that were read in the same state before."""
         self.values.update(run.values)
-        self.lost = run.lost
-        self.gap = self.gap or (next(iter(run.values)) if run.lost else "")
-        self._last = next(reversed(run.values))
-        return self._last
+        self._last, self.torn, self.lost, self.gap = run.state[2:]
 
     def describe(self) -> object:
         """Return all that is known of it now."""

@@ -6,11 +6,13 @@ import re
 
 from npuprof.runs.evidence import Epoch, Map, Process, Text, Values
 from npuprof.runs.evidence.blocks import ByThread, Tail
+from npuprof.runs.evidence.following import Growing, Run, State
 from npuprof.runs.evidence.lines import LONGEST_LINE, Line
-from npuprof.runs.evidence.recalling import Opened, Run
+from npuprof.runs.evidence.recalling import Opened
 
 _OPTION = re.compile(r"GE(?:Session)? ?option: (\S+), value: (.*)", re.DOTALL)
 _OF_GRAPH = re.compile(r", innerSession:\d+, graphid: \d+\.$")
+_ENDING = re.compile(_OF_GRAPH.pattern.encode())
 _MORE_THAN_ONCE = "GEInitialize is called more than once"
 _RANK = "ge.exec.rankId"
 _DEVICE = "ge.exec.deviceId"
@@ -25,6 +27,16 @@ class _Series:
         self.values: Values = {}
         self.last = b""
 
+    @property
+    def state(self) -> State:
+        """What tells which keys go on with it."""
+        return self.stage, self.last
+
+    def extend(self, run: Run) -> None:
+        """Add what lines say that were read in the same state before."""
+        self.values.update(run.values)
+        _, self.last = run.state
+
 
 class EngineLog:
     """The lines of the engine in one stream: a series of keys in the order of their bytes is one map."""
@@ -33,10 +45,11 @@ class EngineLog:
         self._series: ByThread[_Series] = ByThread()
         self._tail = tail
         self.opened: Opened | None = None  # the series that the last line has begun
+        self.grown: Growing | None = None  # the one that it has added to
 
     def take(self, process: Process, line: Line, ended: bool) -> None:
         """Take a line. What it says is kept in its process."""
-        self.opened = None
+        self.opened = self.grown = None
         if _MORE_THAN_ONCE in line.text:
             self._close(process, line.thread)
             process.settle().late = "the engine was running already"
@@ -59,30 +72,23 @@ class EngineLog:
             if stage == "session" and series.epoch is not None:
                 series.epoch.joined = series.epoch.joined or bool(series.epoch.late)
             self._series.set(process, line.thread, series)
-            self.opened = Opened((stage, key), process, line.thread, series.values)
+            self.opened = Opened((stage, key), process, line.thread)
         series.last = key
         whole = of_graph is not None or text.endswith(".")
         plain = text[: of_graph.start()] if of_graph else text.removesuffix(".")
         series.values[match[1]] = Text(plain, not whole or not ended or line.size >= LONGEST_LINE)
         self._tail.set(series.values, match[1], line.size)
         process.informed = True
+        self.grown = series
 
     def describe(self, process: Process) -> object:
         """Return all that is not yet told to a process, as it is now."""
         return {thread: (series.stage, dict(series.values)) for thread, series in self._series.list_threads(process).items()}
 
-    def is_losing(self, process: Process, line: Line) -> bool:
-        """Return that nothing tells whether lines are missing in a series."""
-        return False
-
-    def take_run(self, process: Process, line: Line, run: Run) -> None:
-        """Take the lines behind the first one of a series, which were read before."""
-        series = self._series.get(process, line.thread)
-        assert series is not None
-        series.values.update(run.values)
-        last = next(reversed(run.values))
-        series.last = last.encode("utf-8", "surrogateescape")
-        self._tail.set(series.values, last, run.tail)
+    def find_ending(self, raw: bytes) -> bytes:
+        """Return what the lines of a series that hold such a line have at their ends: of which graph they are."""
+        match = _ENDING.search(raw)
+        return match[0] if match is not None else b""
 
     def finish(self) -> None:
         """End all series: there is nothing more to read."""

@@ -31,6 +31,8 @@ _SECOND_TIME = re.compile(rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: [IWEF] ", re.A
 _STRANGERS = re.compile(rb"(?:\[[A-Z]{4,8}\] (?!FMK\(|GE\()\w+\(\d+,[^)\n]*\):\d{4}-[^\n]*\n)+", re.ASCII)
 #: How long the time of a line may be, what it consists of, and how many lines are remembered without theirs.
 _SHORTEST_TIME, _LONGEST_TIME, _TIME_BYTES, _MOST_LINES = 19, 30, b"0123456789-:.", 2048
+#: A number of a process that has so many digits is none.
+_LONGEST_PID = 19
 #: How a warning begins that the adapter gives to the logger of TensorFlow; the file before it may be named without its folder.
 _WARNING = b"[warning][tf_adapter]"
 #: Colours, and what else a terminal is told.
@@ -61,25 +63,61 @@ class Line(NamedTuple):
 
 
 class Parser:
-    """What lines say, most of which say what others said at another time."""
+    """What lines say, most of which say what others said at another time, or in another process."""
 
     def __init__(self) -> None:
         self._known: dict[bytes, Line | None] = {}
+        self._shared: dict[bytes, Line | None] = {}  # by all but the number of the process
 
     def parse(self, raw: bytes) -> Line | None:
         """Return what ``parse_line`` does."""
-        start = raw.find(b"):", 0, 200) + 2
-        end = raw.find(b" ", start, start + _LONGEST_TIME)
-        if start < 2 or end - start < _SHORTEST_TIME or raw[start:end].translate(None, _TIME_BYTES):
+        found = find_head(raw)
+        if found is None:
             return parse_line(raw)
+        start, end = found
         key = b"%d" % (end - start) + raw[:start] + raw[end:]
         try:
             return self._known[key]
         except KeyError:
-            if len(self._known) >= _MOST_LINES:
-                self._known.clear()
-            line = self._known[key] = parse_line(raw)
+            line = self._parse_shared(raw, start, end)
+            _keep(self._known, key, line)
             return line
+
+    def _parse_shared(self, raw: bytes, start: int, end: int) -> Line | None:
+        """Return what a line says in the name of its process, where another has said it; only what a main thread says is kept."""
+        place = raw.rfind(b"(", 0, start) + 1
+        comma = raw.find(b",", place, start)
+        pid = raw[place:comma]
+        if not (place and pid.isdigit() and len(pid) < _LONGEST_PID):
+            return parse_line(raw)
+        rest = raw[end:].replace(b"]%s " % pid, b"]\n ", 1)
+        key = b"%d,%d," % (len(pid), end - start) + raw[:place] + raw[comma:start] + rest
+        try:
+            line = self._shared[key]
+        except KeyError:
+            line = parse_line(raw)
+            if line is None or line.thread == pid.decode():
+                _keep(self._shared, key, line)
+            return line
+        return line._replace(pid=int(pid), thread=pid.decode()) if line is not None else None
+
+
+def _keep(known: dict[bytes, Line | None], key: bytes, line: Line | None) -> None:
+    if len(known) >= _MOST_LINES:
+        del known[next(iter(known))]
+    known[key] = line
+
+
+def find_head(raw: bytes) -> tuple[int, int] | None:
+    """Return where the time begins that a head of plog has, and where it ends; None where there is none, or a blank is before it."""
+    start = raw.find(b"):", 0, 200) + 2
+    end = raw.find(b" ", start, start + _LONGEST_TIME)
+    return (start, end) if start >= 2 and end - start >= _SHORTEST_TIME and is_time(raw[start:end]) else None
+
+
+def is_time(raw: bytes) -> bool:
+    """Return whether bytes are of those that times consist of."""
+    return not raw.translate(None, _TIME_BYTES)
 
 
 def pass_strangers(data: bytes, place: int) -> int:
@@ -107,7 +145,7 @@ def parse_line(raw: bytes) -> Line | None:
 
 
 def _parse_plog(match: re.Match[bytes], raw: bytes) -> Line | None:
-    module, pid, level = match[3], int(match[4]) if len(match[4]) < 19 else -1, match[2].decode()
+    module, pid, level = match[3], int(match[4]) if len(match[4]) < _LONGEST_PID else -1, match[2].decode()
     start, size = match.end(), len(raw) - match.start(2) + 1
     if (second := _SECOND_HEAD.search(raw, start)) is not None:
         raw, size = raw[: second.start()], LONGEST_LINE
@@ -178,6 +216,11 @@ def is_remnant(raw: bytes) -> bool:
 def decode_text(raw: bytes) -> str:
     """Return a text with every byte of it, whether or not it is UTF-8."""
     return raw.decode("utf-8", "surrogateescape")
+
+
+def encode_text(text: str) -> bytes:
+    """Return the bytes that ``decode_text`` made a text of."""
+    return text.encode("utf-8", "surrogateescape")
 
 
 def continue_text(found: Text, raw: bytes, size: int) -> Text:

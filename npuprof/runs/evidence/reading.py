@@ -5,16 +5,27 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from itertools import takewhile
+from itertools import pairwise, takewhile
 
-from npuprof.runs.evidence import MOST_PROCESSES, Evidence, Process
+from npuprof.runs.evidence import MOST_PROCESSES, Evidence, Process, Values
 from npuprof.runs.evidence.adapter_log import AdapterLog
 from npuprof.runs.evidence.blocks import Tail
 from npuprof.runs.evidence.engine_log import EngineLog
+from npuprof.runs.evidence.following import Growing, Lines, Run, Runs
 from npuprof.runs.evidence.graph_dump import scan_dump
-from npuprof.runs.evidence.lines import Line, Parser, has_head, is_remnant, pass_strangers, read_time, strip_dress
+from npuprof.runs.evidence.lines import (
+    Line,
+    Parser,
+    decode_text,
+    encode_text,
+    has_head,
+    is_remnant,
+    pass_strangers,
+    read_time,
+    strip_dress,
+)
 from npuprof.runs.evidence.places import Source, find_sources, open_source
-from npuprof.runs.evidence.recalling import Periods, Runs
+from npuprof.runs.evidence.recalling import Periods
 from npuprof.runs.evidence.scanning import scan_stream
 from npuprof.runs.evidence.tf2_log import Tf2Log
 from npuprof.runs.evidence.widths import Widths
@@ -78,7 +89,7 @@ class _LogReader:
         self._spoilt = False
         self._runs = Runs()
         self._periods = Periods()
-        self._opener: tuple[AdapterLog | EngineLog, Process, Line] | None = None
+        self._taken: tuple[AdapterLog | EngineLog, Process, Line] | None = None  # what was the last line
         self._met: dict[Process, None] = {}
         self._strangers = 0  # how many lines were not of the process before
         self._idle = 0
@@ -103,8 +114,6 @@ class _LogReader:
         headless = line is None and not has_head(plain)
         self._last = (self._last if headless else raw) if ended else b""
         self.recalling = False
-        if headless or not ended:
-            self._runs.forget()
         if line is None:
             if headless:
                 self._tail.go_on(plain)
@@ -120,10 +129,11 @@ class _LogReader:
         else:
             self._tail.clear()
             process = self._processes.get(self.place, line.before, line.pid)
-            self._strangers += process is None or self._opener is None or self._opener[1] is not process
+            self._strangers += process is None or self._taken is None or self._taken[1] is not process
             if process is not None:
                 self._idle = 0 if line.writer == "adapter" else self._idle + 1  # lines of the engine end no block, and are by far the most
-                self._take_of(self.engine if line.writer == "engine" else self.adapter, process, line, raw, ended)
+                self._take_of(self.engine if line.writer == "engine" else self.adapter, process, line, ended)
+                self.recalling = self.recalling and raw is plain
         self._attend()
 
     def pass_over(self, data: bytes, place: int) -> int:
@@ -146,35 +156,68 @@ class _LogReader:
             is_open = False
         self.attentive = is_open or self._tail.is_open
 
-    def _take_of(self, log: AdapterLog | EngineLog, process: Process, line: Line, raw: bytes, ended: bool) -> None:
+    def _take_of(self, log: AdapterLog | EngineLog, process: Process, line: Line, ended: bool) -> None:
         log.take(process, line, ended)
         self._met.setdefault(process)
-        self._runs.follow(raw, line.size, log.is_losing(process, line))
-        if log.opened is not None and ended:
-            self._opener = (log, process, line)
-            self.recalling = True
+        self._taken = log, process, line
+        self.recalling = ended and not line.glued and (log.opened is not None or log.grown is not None)
 
     def recall(self, data: bytes, place: int) -> int:
-        """Return to which place lines were taken all at once: they say what was said behind such a title before."""
-        assert self._opener is not None
-        log, process, line = self._opener
-        assert log.opened is not None
+        """Return to which place lines were taken all at once: they say what was said behind such a line before."""
+        assert self._taken is not None
+        log, process, line = self._taken
         self.recalling = False
 
         def describe() -> object:
             return self._strangers, process.describe(), self.adapter.describe(process), self.engine.describe(process)
 
-        end = self._periods.skip(log.opened.key, data, place, describe)
-        run = self._runs.find(log.opened, data, end)
-        if run is None:
-            self._runs.begin(log.opened)
-        else:
-            log.take_run(process, line, run)
-            end += run.lines.size
+        end = self._periods.skip(log.opened, data, place, describe) if log.opened is not None else place
         if end > place:
             self._idle = 0 if self.adapter.is_open else self._idle
             self._last = data[data.rfind(b"\n", 0, end - 1) + 1 : end - 1]
+        if log.grown is None:
+            return end
+        size = len(self._last) - len(encode_text(line.text))
+        lines = self._runs.gather(log.grown.state, data, end, self._last, size, log.find_ending(self._last))
+        return self._follow(log.grown, data, lines) if lines is not None else end
+
+    def _follow(self, grown: Growing, data: bytes, lines: Lines) -> int:
+        """Return the place behind lines that have the head of the one before: they are taken at once, or one by one."""
+        run = self._runs.find(grown.state, lines)
+        if run is not None:
+            self._take_run(grown, data, lines, run)
+            return lines.places[-1]
+        before = after = grown.state
+        values: Values = {}
+        end = lines.places[0]
+        for place, end in pairwise(lines.places):
+            raw = data[place : end - 1]
+            count = len(grown.values)
+            self.take(raw.rstrip(b"\r"), True)
+            if not self.recalling or len(grown.values) != count + 1:
+                break
+            key = next(reversed(grown.values))
+            values[key], after = grown.values[key], grown.state
+        self._runs.keep(before, lines, values, after)
         return end
+
+    def _take_run(self, grown: Growing, data: bytes, lines: Lines, run: Run) -> None:
+        assert self._taken is not None
+        log, process, line = self._taken
+        raw = data[lines.places[-2] : lines.places[-1] - 1]
+        outside = len(self._last) - line.size
+        if (sizes := (lines.size + len(lines.ending), outside)) not in run.seen:
+            run.seen.add(sizes)
+            for text in run.longest:
+                whole = raw[: lines.size] + text + lines.ending
+                self._widths.see(line._replace(text=decode_text(text + lines.ending), size=len(whole) - outside), whole)
+        self._tail.clear()
+        grown.extend(run)
+        process.informed = True
+        self._tail.set(grown.values, next(reversed(run.values)), len(raw) - outside)
+        self._idle = 0 if log is self.adapter else self._idle + len(lines.texts)
+        self._last = raw
+        self._attend()
 
     def finish_file(self) -> None:
         """End a file: whether the next one goes on where it ends is told by its first line."""
@@ -185,7 +228,6 @@ class _LogReader:
 
     def finish(self) -> None:
         """End what is open: there is nothing more to read, or something between is lost."""
-        self._runs.forget()
         self._tail.cut()
         self.adapter.finish()
         self.engine.finish()

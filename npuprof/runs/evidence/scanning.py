@@ -12,16 +12,16 @@ from npuprof.runs.evidence.places import Readable
 
 _PIECE = 1 << 17  # what a processor has near at hand while it is searched for one word after the other
 _LONGEST = 1 << 18
-#: What stands in every line of interest: of any writer, and of the adapter where that wrote anything at all.
-_WORDS = (b"option", b"GEInit")
+#: What stands in every line of interest: of any writer, and of the adapter where that wrote anything at all. The longer, the sooner found.
+_WORDS = (b"option", b"GEInitialize")
 _ADAPTER_WORDS = (
     b"GePlugin",
     b"GeOp initialize",
     b"session_manager.cc",
-    b"OMPartition",
+    b"OMPartition subgraph_",
     b"jit_compile: ",
-    b"_model_num :",
-    b"train mode :",
+    b"graph_max_parallel_model_num :",
+    b"accelerate train mode :",
     b" is deprecated",
     b"npu_attrs.cc",
 )
@@ -105,8 +105,14 @@ def _scan_lines(data: bytes, reader: Reader) -> None:
         line = data[place : end if ended else size]
         reader.take(line.rstrip(b"\r") if line.endswith(b"\r") else line, ended)
         place = end + 1 if ended else size
-        if reader.recalling:
-            place = reader.recall(data, place)
+        place = recall_lines(reader, data, place)
+
+
+def recall_lines(reader: Reader, data: bytes, place: int) -> int:
+    """Return the place behind all lines that a reader takes at once."""
+    while reader.recalling:
+        place = reader.recall(data, place)
+    return place
 
 
 class Ahead:
