@@ -2,15 +2,19 @@
 
 Logs of 256 MiB: one as a training writes them, where the adapter writes a line in six, one where every line is the adapter's, and one
 that has nothing but the options of graphs, of which each is added a moment later. Blocks of options stand at the beginning, in the middle
-and at the end as well. And the dump of a graph as long as these, of which two nodes carry options. Printed are ratios of processor time,
-and the peak of memory over that of a log of one MiB.
+and at the end as well. One of a thousand processes, and one of eight whose lines are mixed, with the blocks of each between other lines.
+And the dump of a graph as long as these, of which two nodes carry options. Printed are ratios of processor time, and the peak of memory
+over that of a log of one MiB.
 """
 
 from __future__ import annotations
 
+import random
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
@@ -26,6 +30,7 @@ GRAPH = {
     "ge.exec.inputReuseMemIndexes": "0", "ge.exec.isVarInitGraph": "0", "ge.exec.overflow": "1", "ge.graphLevelSat": "1",
     "ge.inputShape": "", "ge.jit_compile": "2", "ge.shape_generalized_build_mode": "shape_precise", "iterations_per_loop": "10",
 }  # fmt: skip
+Kind = tuple[str, ...] | Callable[[Path, int], None]
 MODULES = ("RUNTIME", "HCCL", "GE", "ASCENDCL", "FMK", "TEFUSION")
 
 
@@ -48,6 +53,33 @@ def write_graphs(number: int) -> str:
     return "".join(lines).replace("05:06:07.008", f"05:{number // 60 % 60:02d}:{number % 60:02d}.{number % 1000:03d}")
 
 
+def write_process(pid: int, noise: int) -> list[str]:
+    """Return what a process writes: its blocks, and so many lines before them and behind."""
+    lines = [write_noise(number, MODULES).replace("(100,", f"({pid},") for number in range(noise)]
+    return [*lines, *write_run({"ge.deterministic": "1"}, pid=pid).splitlines(True), *lines]
+
+
+def write_processes(path: Path, size: int) -> None:
+    """Write the logs of a thousand processes, one after the other."""
+    with path.open("w") as file:
+        for pid in range(1000, 2000):
+            file.writelines(write_process(pid, max(size // 1000 // 300, 1)))
+
+
+def write_mixed(path: Path, size: int) -> None:
+    """Write the logs of eight processes that write at the same time."""
+    rng = random.Random(1)
+    written = 0
+    with path.open("w") as file:
+        while written < size:
+            left = [iter(write_process(pid, 1000)) for pid in range(1000, 1008)]
+            while left:
+                lines = rng.choice(left)
+                if not (piece := "".join(islice(lines, rng.randint(1, 6)))):
+                    left.remove(lines)
+                written += file.write(piece)
+
+
 def write_nodes(path: Path, size: int) -> None:
     """Write the dump of a graph in which the first node and the last carry options."""
     texts = {"_graph_run_mode": "1", "_ge.deterministic": "1", **dict.fromkeys(sorted(load_attribute_names())[:60], "1")}
@@ -60,9 +92,9 @@ def write_nodes(path: Path, size: int) -> None:
         file.write(marked)
 
 
-def write_log(path: Path, modules: tuple[str, ...] | None, size: int) -> None:
-    if modules is None:
-        write_nodes(path, size)
+def write_log(path: Path, modules: Kind, size: int) -> None:
+    if callable(modules):
+        modules(path, size)
         return
     noise = (write_noise(number, modules) for number in range(40_000)) if modules else map(write_graphs, range(3_000))
     piece = "".join(noise).encode()
@@ -90,14 +122,14 @@ def measure(command: list[str], rounds: int = 3) -> tuple[float, int]:
 
 
 def main() -> None:
-    kinds: list[tuple[str, tuple[str, ...] | None]] = [
+    kinds: list[tuple[str, Kind]] = [
         ("a line in six is the adapter's", MODULES), ("all lines are the adapter's", ("FMK",)), ("all lines are options", ()),
-        ("the dump of a graph", None),
+        ("a thousand processes", write_processes), ("eight processes mixed", write_mixed), ("the dump of a graph", write_nodes),
     ]  # fmt: skip
     for title, modules in kinds:
         with tempfile.TemporaryDirectory() as folder:
             preset, log, small = (
-                Path(folder, name) for name in ("p.toml", *(f"{name}.{'pbtxt' if modules is None else 'log'}" for name in "ab"))
+                Path(folder, name) for name in ("p.toml", *(f"{name}.{'pbtxt' if modules is write_nodes else 'log'}" for name in "ab"))
             )
             preset.write_text("[options]\ndeterministic = 1\n")
             write_log(log, modules, SIZE)
