@@ -6,10 +6,10 @@ What a run of such lines adds to a block follows from its texts and from what th
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol
 
 from npuprof.runs.evidence import Values
-from npuprof.runs.evidence.lines import find_head, is_time
+from npuprof.runs.evidence.lines import find_head, is_time, keep_latest
 
 #: How many runs are remembered, and how long one is at most, in bytes; so long may a line of it be, which is never one that was cut.
 _MOST_RUNS, _LONGEST, _LONGEST_LINE = 512, 1 << 16, 1000
@@ -19,8 +19,6 @@ _FIRST = 256
 _RARE = (b"\r", b"\0", b"\x1b")
 
 State = tuple[Any, ...]
-Key = TypeVar("Key")
-Kept = TypeVar("Kept")
 
 
 class Growing(Protocol):
@@ -100,7 +98,7 @@ class Runs:
         """Keep what lines have added to a block, a value each: the first of those given, if not all."""
         count = len(values)
         if count < len(lines.texts):
-            _keep(self._counts, before, count)
+            keep_latest(self._counts, before, count, _MOST_RUNS)
             self._most = 2 * count + 1
         else:
             self._most = max(self._most, 4 * count)
@@ -108,11 +106,5 @@ class Runs:
         joined = b"\n".join(texts)
         if count and not any(byte in joined for byte in _RARE):
             size = max(map(len, texts)) if joined.isascii() else 0
-            _keep(self._known, (before, joined), Run(values, after, tuple(text for text in texts if len(text) >= size), set()))
-
-
-def _keep(known: dict[Key, Kept], key: Key, kept: Kept) -> None:
-    """Keep something in place of what is kept longest."""
-    if len(known) >= _MOST_RUNS:
-        del known[next(iter(known))]
-    known[key] = kept
+            longest = tuple(text for text in texts if len(text) >= size)
+            keep_latest(self._known, (before, joined), Run(values, after, longest, set()), _MOST_RUNS)

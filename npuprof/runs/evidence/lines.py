@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from npuprof.runs.evidence import Text
 
@@ -48,6 +48,10 @@ _REMNANT = re.compile(
 _ANY_HEAD = re.compile(rb"\[\w+\] ?\w+\(\d+,|.{0,60}\d{4}-\d\d-\d\d[ T-]\d\d:\d\d:\d\d\.\d", re.ASCII)
 
 
+Key = TypeVar("Key")
+Kept = TypeVar("Kept")
+
+
 class Line(NamedTuple):
     """A line of interest: who wrote it (``adapter``, ``engine`` or ``tf2``), in which process and thread, from which file or function."""
 
@@ -80,7 +84,7 @@ class Parser:
             return self._known[key]
         except KeyError:
             line = self._parse_shared(raw, start, end)
-            _keep(self._known, key, line)
+            keep_latest(self._known, key, line, _MOST_LINES)
             return line
 
     def _parse_shared(self, raw: bytes, start: int, end: int) -> Line | None:
@@ -97,15 +101,16 @@ class Parser:
         except KeyError:
             line = parse_line(raw)
             if line is None or line.thread == pid.decode():
-                _keep(self._shared, key, line)
+                keep_latest(self._shared, key, line, _MOST_LINES)
             return line
         return line._replace(pid=int(pid), thread=pid.decode()) if line is not None else None
 
 
-def _keep(known: dict[bytes, Line | None], key: bytes, line: Line | None) -> None:
-    if len(known) >= _MOST_LINES:
+def keep_latest(known: dict[Key, Kept], key: Key, kept: Kept, most: int) -> None:
+    """Keep something; where there is so much, in place of what was kept first."""
+    if len(known) >= most and key not in known:
         del known[next(iter(known))]
-    known[key] = line
+    known[key] = kept
 
 
 def find_head(raw: bytes) -> tuple[int, int] | None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from npuprof.runs.evidence import Process
-from npuprof.runs.evidence.lines import find_time
+from npuprof.runs.evidence.lines import find_time, keep_latest
 
 #: How many openings are remembered, and how long a period is at most.
 _MOST_OPENINGS, _LONGEST = 256, 1 << 16
@@ -89,11 +89,9 @@ class Periods:
         end = place
         while same is not None and same.fits(data, end):
             end += same.size
-        if mark is None and len(self._marks) >= _MOST_OPENINGS:
-            del self._marks[next(iter(self._marks))]
         misses = 0 if mark is None or end > place else min(mark.misses + 1, 8)
         wait = (1 << misses) // 8  # what never is the same twice is compared less and less often
-        self._marks[key] = _Mark(self._piece, end, state, same if end > place else None, misses, wait)
+        keep_latest(self._marks, key, _Mark(self._piece, end, state, same if end > place else None, misses, wait), _MOST_OPENINGS)
         return end
 
 
