@@ -305,3 +305,19 @@ def test_an_import_reads_what_early_adapters_gave_to_sessions_as_a_verification_
     shown = run("import", "one.log").out
     for line in ('input_shape = "data:-1"', 'dynamic_dims = "1;2"', "dynamic_node_type = 1"):
         assert line in shown
+
+
+@pytest.mark.parametrize(
+    ("session", "kept", "said"),
+    [
+        ({"ge.exec.dumpMode": "outp", "ge.exec.enableDump": "1"}, 'dump_mode = "outp"', 'perhaps "outp": its line may be cut'),
+        ({"ge.streamMaxParallelNum": "a" * 300, "ge.hcomParallel": "0"}, "stream_max_parallel_num = ", 'aaa...": its line may be cut'),
+    ],
+)
+def test_an_import_does_not_set_what_may_be_the_beginning_of_a_value(
+    logs: Path, run: Any, session: dict[str, str], kept: str, said: str
+) -> None:
+    (logs / "one.log").write_text(write_run({}, session, pid=7))
+    shown = run("import", "one.log").out
+    assert kept not in shown
+    assert said in shown

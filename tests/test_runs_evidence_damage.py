@@ -275,3 +275,17 @@ def test_a_line_before_its_block_is_of_a_log_that_is_out_of_order(tmp_path: Path
     moved = next(line for line in lines if "ge.graphRunMode" in line)
     text = "".join([moved, "Epoch 1\n", *(line for line in lines if line != moved), moved])
     assert judge(tmp_path, text, op_debug_config="/a") == ["cannot tell"]
+
+
+@pytest.mark.parametrize(("width", "state"), [(185, "cannot tell"), (999, "in force")])
+def test_a_text_is_not_in_force_where_the_longest_lines_of_its_block_end_and_it_with_them(tmp_path: Path, width: int, state: str) -> None:
+    keys = ("ge.compressWeightConf", "ge.insertOpFile", "ge.hcomGroupOfRanks", "ge.streamMaxParallelNum")
+    texts = {key: f"/data/of/the/run/{number}/" + "folder/" * 12 for number, key in enumerate(keys)}
+    lines = [line[:width] for line in write_block("Session options: ", {**SESSION, **texts}, file="session_manager.cc").splitlines()]
+    (tmp_path / "a.log").write_text(
+        write_block("Init options: ", INIT) + write_line("a line without an end " * 20) + "\n".join(lines) + "\n"
+    )
+    (process,) = read_evidence([str(tmp_path / "a.log")]).processes
+    (kept,) = {text.text for one in process.epochs for found in one.maps["session"] for key, text in found.values.items() if key == keys[3]}
+    assert len({len(line) for line in lines if any(key in line for key in keys)}) == (1 if width < 999 else 4)
+    assert judge_process({"stream_max_parallel_num": kept}, process)[0].state == state

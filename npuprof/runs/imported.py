@@ -19,6 +19,7 @@ from npuprof.runs.wiretexts import find_texts
 
 _FLAGS = {"1": True, "0": False, "true": True, "false": False, "True": True, "False": False}
 _MODES = {"1": "true", "0": "false", "2": "auto"}
+_DOUBT = "its line may be cut, for it ends where the longest ones do, or before a known value does"
 _CLOSING = re.compile(r";?forbidden_close_pass:on$")
 
 
@@ -41,13 +42,15 @@ def import_evidence(evidence: Evidence) -> ImportedRun:
     unknown: dict[str, str] = {}
     for name, wire in load_wires().items():
         candidates: dict[str, Any] = {"true": True} if wire.any_operator == "1" else {}
+        doubted: dict[str, Any] = {}
         seen = False
         for process in evidence.processes:
             for key, text in _find_texts(wire, process):
                 seen = True
                 value = _read_value(wire, key, text)
                 if value is not None:
-                    candidates.setdefault(keys.format_toml_value(value), value)
+                    known = doubted if isinstance(value, str) and _may_be_cut(value, wire, text) else candidates
+                    known.setdefault(keys.format_toml_value(value), value)
         states = {shown: _judge(name, value, evidence.processes) for shown, value in candidates.items()}
         proven = [shown for shown, found in states.items() if found == {IN_FORCE}]
         if len(proven) == 1:
@@ -57,7 +60,9 @@ def import_evidence(evidence: Evidence) -> ImportedRun:
             if all(states[shown] <= {IN_FORCE, CANNOT_TELL} for shown in partly):  # the others may have it, or not
                 differing[name] += ", not known of all processes"
         elif not any(DEFAULT_OR_SET in found for found in states.values()) and not _is_unset(wire, evidence.processes):
-            unknown[name] = _explain(wire, candidates, seen, evidence.processes)
+            shown = next(iter(doubted.values()), None)
+            doubt = f"perhaps {keys.format_short_value(shown)}: {_DOUBT}" if doubted and not candidates else ""
+            unknown[name] = doubt or _explain(wire, candidates, seen, evidence.processes)
     return ImportedRun(settings, differing, unknown, _find_scenario(evidence.processes))
 
 
@@ -135,8 +140,15 @@ def _read_value(wire: Wire, key: str, text: Text) -> Any:
     return said
 
 
+def _may_be_cut(value: str, wire: Wire, text: Text) -> bool:
+    """Return whether a value may be the beginning of a longer one: no line of the log is longer, or it only begins as a known one."""
+    option = catalog.find_option(wire.name)
+    known = [str(one) for one in option.choices] if option is not None else []
+    return (text.edge and not _closes(value)) or (value not in known and any(one.startswith(value) for one in known))
+
+
 def _closes(text: str) -> bool:
-    """Return whether a text of several lines is one value that ends where the last of them does."""
+    """Return whether a text, maybe of several lines, is one value that ends where the last of them does."""
     try:
         return isinstance(json.loads(text), (dict, list)) and not text.endswith("\n")
     except (ValueError, RecursionError):

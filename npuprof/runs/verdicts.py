@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from npuprof.catalog.wire import NO_KEY, Wire, find_wire, list_standing_keys, load_generations, load_known_keys
 from npuprof.runs import adapters, arriving, dumps, explaining, tf2verdicts
 from npuprof.runs.evidence import Epoch, Map, Process, Text
-from npuprof.runs.evidence.widths import count_ending_there
+from npuprof.runs.evidence.widths import count_ending_there, is_block_cut
 from npuprof.runs.found import (
     ABSENT,
     CANNOT_TELL,
@@ -268,11 +268,13 @@ def _judge_ranges(wanted: Wanted, found: Map) -> Outcome | None:
 
 def _judge_map(wanted: Wanted, stage: str, found: Map) -> list[Outcome]:
     known = find_texts(wanted.wire, stage, found.values)
-    return [_doubt_end(_judge_text(wanted, key, text), found, key) for key, text in known.items()]
+    return [_doubt_end(wanted, _judge_text(wanted, key, text), found, key) for key, text in known.items()]
 
 
-def _doubt_end(said: Outcome, found: Map, key: str) -> Outcome:
+def _doubt_end(wanted: Wanted, said: Outcome, found: Map, key: str) -> Outcome:
     """Return an outcome as unsure where the line of it may be cut: others of its block end there, too."""
+    if said.says == SAME and wanted.may_go_on() and is_block_cut(found.values, key):
+        return said._replace(says=UNSURE, note="others of its block end there, too: its line may be cut")
     if said.says != OTHER or (not said.begun and found.values[key].text):
         return said
     return said._replace(begun=count_ending_there(found.values, key) >= (_ENOUGH if said.begun else _ENOUGH_EMPTY))

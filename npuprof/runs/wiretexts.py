@@ -79,6 +79,10 @@ class Wanted:
             return UNSURE if may_go_on(text) else SAME
         return UNSURE if self._may_lead_there(form, text) or any(may_be_left(one, found) for one in spelled) else OTHER
 
+    def may_go_on(self) -> bool:
+        """Return whether the value may be the beginning of another one that is written as it is."""
+        return self.wire.form not in _ONE_WORD
+
     def show(self, found: Text) -> str:
         """Return a text as it is shown: what cannot go on with another line is shown without that."""
         return found.text if self.wire.form in _ONE_WORD else f"{found.text}{found.more.rstrip()}"

@@ -103,6 +103,19 @@ def count_ending_there(values: Values, key: str) -> int:
     return most
 
 
+def is_block_cut(values: Values, key: str) -> bool:
+    """Return whether the line of a key is among the longest of its block, and more of them end there than do so by chance.
+
+    Lines with empty texts do not count: how long they are is how long the names of keys are.
+    """
+    for measure in (_count_bytes, len):
+        sizes = {one: measure(one) + measure(text.text) for one, text in values.items()}
+        longest = max(sizes.values())
+        if sizes[key] == longest and sum(size == longest and bool(values[one].text) for one, size in sizes.items()) > _ENOUGH:
+            return True
+    return False
+
+
 def _count_bytes(text: str) -> int:
     return len(text.encode("utf-8", "surrogateescape"))
 
