@@ -289,3 +289,21 @@ def test_a_text_is_not_in_force_where_the_longest_lines_of_its_block_end_and_it_
     (kept,) = {text.text for one in process.epochs for found in one.maps["session"] for key, text in found.values.items() if key == keys[3]}
     assert len({len(line) for line in lines if any(key in line for key in keys)}) == (1 if width < 999 else 4)
     assert judge_process({"stream_max_parallel_num": kept}, process)[0].state == state
+
+
+@pytest.mark.parametrize(
+    ("left", "spoilt", "state"),
+    [
+        ("/data/of/a?run/mixed.json", False, "cannot tell"),  # what could not be read is a question mark
+        ("/data/of/a/run/mixed.jsan", False, "changed"),
+        ("/data/of/a/run/mixed.jsan", True, "cannot tell"),  # other lines of it are spoilt, too
+        ("/data/of/a/ruin/fixed.bson", True, "changed"),
+    ],
+)
+def test_a_long_text_with_a_byte_that_is_another_may_be_the_wanted_one(tmp_path: Path, left: str, spoilt: bool, state: str) -> None:
+    text = write_block("Init options: ", INIT) + write_block("Session options: ", {**SESSION, "ge.streamMaxParallelNum": left})
+    torn = write_line("ge.exec.a", "npu_attrs.cc")[:-3] + write_line("of a line", "geop_npu.cc") if spoilt else ""
+    (tmp_path / "a.log").write_text(text + torn)
+    (process,) = read_evidence([str(tmp_path / "a.log")]).processes
+    assert process.spoilt is spoilt
+    assert judge_process({"stream_max_parallel_num": "/data/of/a/run/mixed.json"}, process)[0].state == state

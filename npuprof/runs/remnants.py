@@ -18,6 +18,9 @@ _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 #: What is no part of a text, but of another line.
 _OF_LINES = re.compile(r"\.cc:\d+\]|TF_ADAPTER|\s[\w.]+: |, value: ")
 _BLANKS = re.compile(r"\s+")
+#: What stands for a byte that could not be read. So long is a text of which a byte in so many may be another by mistake.
+_STAND_INS = frozenset((*b"?", *range(32), 127, 254, 255))
+_LONG, _FEW = 16, 50
 
 
 def begins(wanted: str, text: str) -> bool:
@@ -44,6 +47,8 @@ def may_be_left(wanted: str, found: Text) -> bool:
             return True
     elif found.edge and may_be_cut(wanted, text):
         return True
+    if _is_spoilt_in_place(wanted, text):
+        return True
     if not wanted.isascii() and re.fullmatch(_STANDS_FOR.join(map(re.escape, _NOT_ASCII.split(wanted))), text):
         return True
     return bool(found.more.strip()) and _is_broken_up(wanted, text + found.more)
@@ -64,7 +69,24 @@ def resembles(wanted: str, text: str) -> bool:
     first, last = _count_shared(wanted, text), _count_shared(wanted[::-1], text[::-1])
     if first + last >= min(len(wanted), len(text)):
         return True
+    if len(text) >= _LONG and len(_list_differing(wanted, text)) <= 1 + len(text) // _FEW:
+        return True
     return _OF_LINES.search(text) is not None or (first > 0 and any(mark in text and mark not in wanted for mark in " ]"))
+
+
+def _list_differing(wanted: str, text: str) -> list[int]:
+    """Return the bytes of a text that are not those of the wanted one, all of them where it is longer."""
+    one, other = wanted.encode("utf-8", "surrogateescape"), text.encode("utf-8", "surrogateescape")
+    return [byte for place, byte in enumerate(other) if one[place : place + 1] != bytes((byte,))]
+
+
+def _is_spoilt_in_place(wanted: str, text: str) -> bool:
+    """Return whether bytes of a text stand for those that could not be read, and all others are the wanted ones."""
+    return len(text) >= _LONG and set(_list_differing(wanted, text)) <= _STAND_INS and _count_bytes(wanted) == _count_bytes(text)
+
+
+def _count_bytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogateescape"))
 
 
 def _count_shared(one: str, other: str) -> int:
