@@ -8,7 +8,7 @@ import stat
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import IO, NamedTuple, Protocol
+from typing import IO, NamedTuple, Protocol, cast
 
 from npuprof.model import Finding, NpuprofError, Place
 from npuprof.report.output import describe_os_error, is_handed_over, name_special_file, suggest_handing_over, take_ahead
@@ -17,8 +17,8 @@ from npuprof.report.output import describe_os_error, is_handed_over, name_specia
 _SUFFIXES = (".log", ".txt", ".out", ".err", ".pbtxt", "")
 #: The folders that plog and the adapter make themselves, below the one of a machine or of a run.
 _OWN_FOLDERS = frozenset(("plog", "debug", "run", "log", "graph", "extra-info"))
-#: How the names of packed ones end.
-_PACKED = ".gz"
+#: How the names of packed ones end, and how what is packed begins, whatever its name is.
+_PACKED, _MAGIC = ".gz", b"\x1f\x8b"
 _PLOG = re.compile(r"plog-(\d+)_(\d+)\.log(?:\.gz)?")
 _OF_PROCESS = re.compile(r"(\d+)_\d+")
 
@@ -99,11 +99,11 @@ class _Rejoined:
 class _Unpacked:
     """What was packed; where it is cut or broken, that is its end."""
 
-    def __init__(self, file: IO[bytes]) -> None:
+    def __init__(self, file: Readable) -> None:
         import gzip
         import zlib
 
-        self._file = gzip.GzipFile(fileobj=file)
+        self._file = gzip.GzipFile(fileobj=cast("IO[bytes]", file))  # of which it does nothing but read
         self._faults = (EOFError, zlib.error)
 
     def read(self, size: int, /) -> bytes:
@@ -118,8 +118,12 @@ class _Unpacked:
         return b"".join(pieces)
 
 
-def _rejoin(ahead: bytes, file: Readable) -> Readable:
-    return _Rejoined(ahead, file) if ahead else file
+def _rejoin(ahead: bytes, file: IO[bytes]) -> Readable:
+    """Return what reads a file from its beginning, of which some may have been read already; what is packed is unpacked."""
+    peek = getattr(file, "peek", None)
+    first = ahead or (peek(len(_MAGIC)) if peek is not None else b"")
+    whole = _Rejoined(ahead, file) if ahead else file
+    return _Unpacked(whole) if first.startswith(_MAGIC) else whole
 
 
 @contextmanager
@@ -137,10 +141,9 @@ def open_source(path: str) -> Iterator[tuple[Readable, int | None]]:
             raise _build_unread_error(path, f"it is {name}, not a file", suggest_handing_over(path))
         with open(path, "rb") as file:
             ahead = take_ahead(path) if handed else b""
-            if path.endswith(_PACKED):
-                yield _Unpacked(file), None
-            else:
-                yield _rejoin(ahead, file), os.fstat(file.fileno()).st_size if stat.S_ISREG(mode) else None
+            source = _rejoin(ahead, file)
+            sized = stat.S_ISREG(mode) and not isinstance(source, _Unpacked)
+            yield source, os.fstat(file.fileno()).st_size if sized else None
     except (OSError, ValueError) as error:
         raise _build_unread_error(path, describe_os_error(error, path)) from None
 
