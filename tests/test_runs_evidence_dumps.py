@@ -139,3 +139,23 @@ def test_attributes_are_what_the_adapter_made_of_a_value(
     (tmp_path / "AfterSubGraph_1.pbtxt").write_text(write_dump({**dict.fromkeys(NAMES, "x"), **texts}, "GeOp"))
     (process,) = read_evidence([str(tmp_path)]).processes
     assert judge_process({setting: value}, process)[0].state == state
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('_dump_step"\n    value {\n      s: "0|5"', '_dump_step"\n    value {\n      s: "0"5"'),  # a byte became a quotation mark
+        (
+            '_dump_step"\n    value {\n      s: "0|5"\n    }\n  }\n  attr {\n    key: "_dump_z',
+            '_dump_step"\n    value {\n    }\n  }\n  attr {\n    "_dump_z',
+        ),
+    ],
+)
+def test_a_text_is_of_its_own_attribute_and_whole(tmp_path: Path, old: str, new: str) -> None:
+    texts = {**dict.fromkeys(NAMES, "x"), "_enable_dump": "1", "_dump_step": "0|5", "_dump_z": "0"}
+    text = write_dump(dict(sorted(texts.items())))
+    assert old in text
+    for content, state in ((text, "in force"), (text.replace(old, new), "cannot tell")):
+        (tmp_path / "BeforeSubGraph_1.pbtxt").write_text(content)
+        (process,) = read_evidence([str(tmp_path)]).processes
+        assert judge_process({"dump_step": "0|5"}, process)[0].state == state

@@ -14,7 +14,7 @@ from npuprof.runs.evidence.scanning import Ahead, read_pieces
 
 _KEY = re.compile(rb'\s*key: "(_[\w.]+)"', re.ASCII)
 _NAME = re.compile(rb'key: "[\w.:/+-]+"$', re.ASCII)
-_STRING = re.compile(rb'\s*s: "((?:[^"\\]|\\.)*)"')
+_STRING = re.compile(rb'\s*s: "((?:[^"\\]|\\.)*)"[\s}]*$')
 _ESCAPE = re.compile(rb"\\([0-7]{1,3}|x[0-9a-fA-F]{1,2}|.)", re.DOTALL)
 _PLAIN = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"f": b"\f", b"v": b"\v"}
 #: A node with fewer attributes of options is not the one that carries them all.
@@ -123,8 +123,8 @@ class _DumpReader:
         elif head == b"attr ":
             if self.depth == 0 and self.found:  # the node before did not end where it seemed to
                 self.found[-1] = (*self.found[-1][:2], False)
-            self._intact = self._intact and self.depth == 1
-            self._named = False
+            self._intact = self._intact and self.depth == 1 and self._key not in self._known
+            self._key, self._named = "", False  # a text that follows is none of the attribute before
         elif head == b"key: " and self.depth == _IN_ATTRIBUTE:
             self._intact = self._intact and self._key not in self._known and _NAME.match(plain.rstrip()) is not None
             self._named = True
