@@ -92,13 +92,15 @@ def test_what_runs_perhaps_or_never_is_not_in_force(text: str, settings: dict[st
     assert read(text) == ([settings], why)
 
 
-def test_a_configuration_that_is_made_under_a_test_only_says_so() -> None:
-    made = f"config = tf.ConfigProto()\nif A:\n{indent(MAKE.partition(chr(10))[2])}{RUN}"
+@pytest.mark.parametrize(("test", "told"), [("if A:\n", "A"), ("if A:\n    pass\nelse:\n", "not A"), ("if not A:\n    pass\nelse:\n", "A")])
+def test_a_configuration_that_is_made_under_a_test_only_says_so(test: str, told: str) -> None:
+    made = f"config = tf.ConfigProto()\n{test}{indent(MAKE.partition(chr(10))[2])}{RUN}"
     (draft,) = build_drafts(imported(HEAD + made, "x.py"))
     assert draft.settings == OFF
-    assert 'description = "imported from x.py, made only if A"' in format_draft(draft)
+    assert 'description = "imported from x.py, made only if ' + told + '"' in format_draft(draft)
     (text,) = build_family([draft]).files.values()
-    assert "# Made only under a test:\n# x.py:7: if A\n" in text
+    assert "# Made only under a test:\n" in text
+    assert f": if {told}\n" in text
     always = build_drafts(imported(HEAD + MAKE + RUN, "x.py"))
     assert "made only" not in format_draft(always[0]).lower()
     assert "Made only" not in "".join(build_family(always).files.values())

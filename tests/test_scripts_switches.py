@@ -9,9 +9,9 @@ from importing import HEAD, imported, write
 
 import npuprof
 from npuprof import __main__
+from npuprof.scripts.draft import simplify_test
 from npuprof.scripts.family import Family, build_family
 from npuprof.scripts.preset import build_drafts
-from npuprof.scripts.switches import format_condition
 
 USED = 'custom_op.parameter_map["use_off_line"].b = True\n'
 DUMP = 'custom_op.parameter_map["enable_dump"].b = True\n    custom_op.parameter_map["dump_path"].s = b"/d"\n'
@@ -100,7 +100,7 @@ def test_a_leaf_tells_a_condition_of_many_scripts_once_and_the_mixin_all_of_them
     ],
 )
 def test_a_test_is_told_as_one_would_write_it(test: str, plain: str) -> None:
-    assert format_condition(test) == plain
+    assert simplify_test(test) == plain
 
 
 def test_a_mixin_laid_over_the_leaf_is_what_the_script_sets_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 from functools import cache
 from typing import Any
 
 from npuprof.model import Record
 from npuprof.scripts.reading.found import FoundSetting
 from npuprof.store.around import find_repository_top
+
+_NEGATED = re.compile(
+    r"not \((?:not (?P<twice>[\w.]+)|(?P<plain>[\w.]+)|(?P<left>[\w.]+) (?P<sign>==|!=|is not|is) (?P<right>[\w.]+|'[^']*'|\"[^\"]*\"))\)"
+)
+_OPPOSITE = {"==": "!=", "!=": "==", "is": "is not", "is not": "is"}
 
 
 class Note:
@@ -80,12 +86,23 @@ class Draft:
         return next((scenario for number, scenario in enumerate(("online-inference", "training")) if mode == number), None)
 
 
+def simplify_test(text: str) -> str:
+    """Return a test as one would write it: ``not training`` for ``not (training)``."""
+
+    def plain(match: re.Match[str]) -> str:
+        if match["left"]:
+            return f"{match['left']} {_OPPOSITE[match['sign']]} {match['right']}"
+        return match["twice"] or f"not {match['plain']}"
+
+    return _NEGATED.sub(plain, text)
+
+
 def describe_sources(draft: Draft, most: int = 6) -> str:
     """Return the script of a draft, with the configurations in it where that has several, no more than so many."""
     file = cite_script(draft.file)
     if not draft.is_one_of_several and len(draft.sources) < 2:
         condition = draft.sources[0].condition if draft.sources else ""
-        return f"{file}, made only if {condition}" if condition else file
+        return f"{file}, made only if {simplify_test(condition)}" if condition else file
     told = list(dict.fromkeys(_describe_source(source) for source in draft.sources))
     more = f" and {len(told) - most} more" if len(told) > most else ""
     return f"{file}: {', '.join(told[:most])}{more}"

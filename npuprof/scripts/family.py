@@ -20,7 +20,7 @@ from npuprof.document.profile import Profile
 from npuprof.model import Origin, Record
 from npuprof.resolve import Resolver
 from npuprof.resolve.digests import compute_digest
-from npuprof.scripts.draft import Draft, Source, cite_script
+from npuprof.scripts.draft import Draft, Source, cite_script, simplify_test
 from npuprof.scripts.leaf_names import BASES, name_leaves, name_mixins
 from npuprof.scripts.named_releases import guess_releases
 from npuprof.scripts.needed_releases import find_needed_releases
@@ -219,7 +219,7 @@ def _format_leaf(leaf: Leaf, folder: str, cite: Any, switched: dict[int, str]) -
 
 def _describe_tests(leaf: Leaf, cite: Any) -> list[str]:
     """Return under which tests of the scripts the configuration is made at all."""
-    told = list(dict.fromkeys(f"{cite(one.file)}:{one.line}: if {one.condition}" for one in leaf.sources if one.condition))
+    told = list(dict.fromkeys(f"{cite(one.file)}:{one.line}: if {simplify_test(one.condition)}" for one in leaf.sources if one.condition))
     return ["", "Made only under a test:", *told] if told else []
 
 

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from npuprof.model import Record
 from npuprof.report.text import format_count
-from npuprof.scripts.draft import Draft, Note
+from npuprof.scripts.draft import Draft, Note, simplify_test
 from npuprof.scripts.preset_text import describe_notes
 from npuprof.scripts.sharing import Pair, list_pairs
 from npuprof.scripts.topics import describe_topics
 
 _MOST_LISTED = 20  #: of what depends on the run
 _MOST_CONDITIONS = 2  #: in a description
+
+
 #: What a test is the negation of: a test that is negated itself, a name or a call of one, a comparison.
-_NEGATED = re.compile(
-    r"not \((?:not (?P<twice>[\w.]+)|(?P<plain>[\w.]+)|(?P<left>[\w.]+) (?P<sign>==|!=|is not|is) (?P<right>[\w.]+|'[^']*'|\"[^\"]*\"))\)"
-)
-_OPPOSITE = {"==": "!=", "!=": "==", "is": "is not", "is not": "is"}
-
-
 class Switch(Record):
     """Settings that hold under a condition: ``facts`` by full key, and the first of the lines that each condition has in each script.
 
@@ -79,7 +74,7 @@ def group_switched(notes: Sequence[Note]) -> dict[tuple[str, str, str], list[Not
 def describe_switch(switch: Switch, cite: Callable[[str], str]) -> tuple[str, list[str]]:
     """Return what switches a mix-in on, as its description, and where, as comments."""
     places = [f"{cite(note.found.file)}:{note.found.line}" for note in switch.notes]
-    listed = [f"{place}: if {format_condition(note.condition)}" for place, note in zip(places, switch.notes, strict=True)]
+    listed = [f"{place}: if {simplify_test(note.condition)}" for place, note in zip(places, switch.notes, strict=True)]
     left = describe_notes(switch.left, _MOST_LISTED, cite)
     description = f"{describe_topics(switch.facts.items())} {_describe_conditions(switch)}: laid over a preset with --with"
     return description, ["", "Switched on in:", *listed, *left]
@@ -89,24 +84,13 @@ def _describe_conditions(switch: Switch) -> str:
     """Return the tests that switch something on, the commonest first, with the number of scripts where there are several."""
     scripts: dict[str, set[str]] = {}
     for note in switch.notes:
-        scripts.setdefault(format_condition(note.condition), set()).add(note.found.file)
+        scripts.setdefault(simplify_test(note.condition), set()).add(note.found.file)
     if len(scripts) == 1:
         return f"if {next(iter(scripts))}"
     order = sorted(scripts, key=lambda condition: -len(scripts[condition]))
     told = [f"if {condition} ({format_count(len(scripts[condition]), 'script')})" for condition in order[:_MOST_CONDITIONS]]
     rest = len(order) - len(told)
     return f"{', '.join(told)} and {rest} more" if rest else " or ".join(told)
-
-
-def format_condition(text: str) -> str:
-    """Return a test as one would write it: ``not training`` for ``not (training)``."""
-
-    def plain(match: re.Match[str]) -> str:
-        if match["left"]:
-            return f"{match['left']} {_OPPOSITE[match['sign']]} {match['right']}"
-        return match["twice"] or f"not {match['plain']}"
-
-    return _NEGATED.sub(plain, text)
 
 
 def describe_switched(notes: Sequence[Note], names: dict[int, str], cite: Callable[[str], str]) -> list[str]:
@@ -116,7 +100,7 @@ def describe_switched(notes: Sequence[Note], names: dict[int, str], cite: Callab
     """
     found: dict[str, list[str]] = {}
     for first, *_ in group_switched(notes).values():
-        told = f"if {format_condition(first.condition)}: --with {names[id(first)]}"
+        told = f"if {simplify_test(first.condition)}: --with {names[id(first)]}"
         found.setdefault(told, []).append(f"{cite(first.found.file)}:{first.found.line}")
     lines = [f"{places[0]}{f' and {len(places) - 1} more' if len(places) > 1 else ''}: {told}" for told, places in found.items()]
     return ["", "Under a condition:", *lines] if lines else []
