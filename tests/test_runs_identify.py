@@ -23,6 +23,7 @@ from repositories import Repo, fast_import
 from npuprof.resolve.digests import load_sha256
 from npuprof.runs import index, index_file, indexed
 from npuprof.runs.clues import read_clues
+from npuprof.store.git import Git
 from npuprof.store.repository import Repository
 
 NPUPROF = [sys.executable, "-m", "npuprof"]
@@ -174,6 +175,24 @@ def edit_record(path: Path) -> None:
     fields = json.loads(path.read_text())
     next(one for one in fields["settings"] if one["key"] == "hccl_timeout")["value"] = 999
     path.write_text(json.dumps(fields))
+
+
+def test_that_a_version_is_not_reachable_costs_no_process_for_each_commit(repo: Repo, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether the clone is shallow was asked anew for every preset at every commit whose range no version met."""
+    repo.commit({"base": BASE.format(600), "bert": '[profile]\nextends = ["base@1"]\n'})
+    for number in range(6):
+        repo.commit({"base": BASE.format(700 + number)})
+    repo.release("base", "1.0.0")
+    asked: list[tuple[str, ...]] = []
+    plain = Git.run_command
+
+    def count(self: Git, *words: str, **more: Any) -> bytes:
+        asked.append(words)
+        return plain(self, *words, **more)
+
+    monkeypatch.setattr(Git, "run_command", count)
+    assert run("whatran", "fedcba987654").code == 1
+    assert len([words for words in asked if "--is-shallow-repository" in words]) <= 2  # once for the errors, once for the doubts
 
 
 def test_what_was_edited_since_is_told_beside_what_it_was_made_of(repo: Repo, run: Any) -> None:

@@ -86,6 +86,7 @@ class Repository(ReleaseTags):
         self.prefix = "" if below == "." else f"{below}/"
         self._trees: dict[str, list[TreeEntry]] = {}
         self.layouts: dict[str, Layout] = {}  #: where presets are, by commit, as far as it was looked up
+        self._shallow: bool | None = None
         self.is_source = False  #: whether it is that of a source, of which the store's folder alone is shared
         self.revisions: dict[str, object] = {}  #: what has been read of it, by commit: kept for ``revisions``
 
@@ -131,8 +132,10 @@ class Repository(ReleaseTags):
         return Finding("NP011", f"unknown revision {revision!r}", why, hint, asked, "profile.extends" if asked else "", where)
 
     def is_shallow(self) -> bool:
-        """Return whether the clone lacks its older commits."""
-        return self.git.run_command("rev-parse", "--is-shallow-repository").strip() == b"true"
+        """Return whether the clone lacks its older commits, as it was when that was asked first."""
+        if self._shallow is None:  # what an error says of thousands of commits is worth one process
+            self._shallow = self.git.run_command("rev-parse", "--is-shallow-repository").strip() == b"true"
+        return self._shallow
 
     def resolve_revision(self, name: str, revision: str, asked: Origin | None = None, at: str = "") -> ResolvedRevision:
         """Return what a revision of a preset names.
