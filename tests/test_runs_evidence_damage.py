@@ -112,6 +112,8 @@ DRESSED = [
     lambda line: f"worker-0  | {line}",
     lambda line: f"    {line}",
     lambda line: f"[1,3]<stdout>: 05:06:07 {line}",
+    lambda line: f"\r 10%|#   | 1/10 [00:01<00:09]{line}",
+    lambda line: f"1/2 [==>..] - ETA: 5s\x08\x08\r2/2 [=====] - loss: 1.0\r{line}",
 ]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import select
 import shutil
 import signal
@@ -20,6 +19,7 @@ from typing import Any
 import pytest
 from building import build_store
 from cluster import explain_absence, start_cluster
+from terminals import Terminal
 
 NPUPROF = [sys.executable, "-m", "npuprof"]
 RUN = [*NPUPROF, "run", "leaf", "--record", "out", "--"]
@@ -162,37 +162,6 @@ def test_signals_that_were_ignored_stay_ignored_and_no_others() -> None:
         ["sh", "-c", f"trap '' HUP; exec {' '.join(RUN)} {words.replace(chr(39), chr(34))}"], capture_output=True, check=True
     )
     assert done.stdout == plain
-
-
-class Terminal:
-    """A shell with job control on a terminal."""
-
-    def __init__(self) -> None:
-        self.pid, self.handle = pty.fork()
-        if self.pid == 0:
-            os.environ["PS1"] = "$ "
-            os.execvp("bash", ["bash", "--norc", "--noprofile", "-i"])
-        self.seen = ""
-
-    def send(self, text: str) -> None:
-        os.write(self.handle, text.encode())
-
-    def expect(self, text: str, wait: float = 15) -> str:
-        end = time.monotonic() + wait
-        while text not in self.seen:
-            ready, _, _ = select.select([self.handle], [], [], max(end - time.monotonic(), 0))
-            if not ready:
-                pytest.fail(f"no {text!r} in {self.seen!r}")
-            with suppress(OSError):
-                self.seen += os.read(self.handle, 4096).decode()
-        before, _, self.seen = self.seen.partition(text)
-        return before
-
-    def close(self) -> None:
-        with suppress(OSError):
-            os.kill(self.pid, signal.SIGKILL)
-            os.waitpid(self.pid, 0)
-        os.close(self.handle)
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from npuprof.model import Record
 
 _LEVELS = "ASCEND_MODULE_LOG_LEVEL"
 _FOLDER = "ASCEND_PROCESS_LOG_PATH"
+_QUIET = "TF_CPP_MIN_LOG_LEVEL"
 _SCREENS = ("ASCEND_LOG_PRINT_TO_STDOUT", "ASCEND_SLOG_PRINT_TO_STDOUT")
 #: The modules whose lines prove something, the adapter and the engine, and the least detail at which they are written.
 _MODULES = ("FMK", "GE")
@@ -43,6 +44,8 @@ def plan_log(environment: Mapping[str, str], folder: str) -> LogPlan:
         )
     screens = [name for name in _SCREENS if environment.get(name) == "1"]
     notes += [f"{name}=1 prints the log and saves none: nothing will be proven; unset it" for name in screens]
+    if environment.get(_QUIET, "0") not in ("", "0"):
+        notes.append(f"{_QUIET}={environment[_QUIET]} hides what the adapter for TensorFlow 2 writes of its options; unset it to prove any")
     return LogPlan(variables, variables.get(_FOLDER, environment.get(_FOLDER, "")), own, tuple(notes))
 
 

@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from itertools import pairwise
 
 from npuprof.model import Record
 
@@ -53,11 +54,16 @@ class Ending(Record):
 
 
 def run_command(
-    command: Sequence[str], environment: Mapping[str, str], started: Callable[[int], None], look: Callable[[int], float] | None = None
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    started: Callable[[int], None],
+    look: Callable[[int], float] | None = None,
+    errors: int | None = None,
 ) -> Ending:
     """Run a command as a child until it ends; ``started`` is called with its process id.
 
-    ``look`` is called with it again and again meanwhile, and returns how many seconds the next time can wait.
+    ``look`` is called with it again and again meanwhile, and returns how many seconds the next time can wait. ``errors`` is a file
+    descriptor that is its standard error in place of ours.
     """
     sys.stdout.flush()
     sys.stderr.flush()
@@ -69,7 +75,7 @@ def run_command(
     parent = os.getpid()
     child = os.fork()
     if child == 0:
-        _become(command, environment, write, before, told, parent)
+        _become(command, environment, write, before, told, parent, errors)
     os.close(write)
     with open(read, "rb") as failed:
         reason = failed.read()
@@ -100,10 +106,26 @@ def die_of(number: int) -> None:
     os.kill(os.getpid(), number)
 
 
-def _become(command: Sequence[str], environment: Mapping[str, str], report: int, mask: set[int], child_signal: object, parent: int) -> None:
+def close_others(*kept: int) -> None:
+    """Close every file of this process but some: nothing that the readers of the command wait for stays open here."""
+    for before, number in pairwise((-1, *sorted(kept), 1 << 20)):
+        os.closerange(before + 1, number)
+
+
+def _become(
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    report: int,
+    mask: set[int],
+    child_signal: object,
+    parent: int,
+    errors: int | None,
+) -> None:
     """Be the command, in a process that was made for it; never returns."""
     try:
         _die_with(parent)
+        if errors is not None:
+            os.dup2(errors, 2)
         for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores them, and what is ignored stays ignored in the command
             signal.signal(getattr(signal, name), signal.SIG_DFL)
         if child_signal is signal.SIG_IGN:
@@ -240,9 +262,7 @@ class _Witness:
             os.waitpid(self._pid, 0)
 
     def _watch(self, asked: int, answers: int, watched: set[int]) -> None:
-        low, high = sorted((asked, answers))
-        for first, last in ((0, low), (low + 1, high), (high + 1, 1 << 20)):
-            os.closerange(first, last)  # nothing that the readers of the command wait for stays open here
+        close_others(asked, answers)
         with suppress(BrokenPipeError):
             while os.read(asked, 1):
                 seen = {0}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from npuprof.document import keys
@@ -11,7 +11,6 @@ from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.report.tables import Table
 from npuprof.report.text import escape_controls, format_count
-from npuprof.runs.evidence.telling import read_told_evidence
 from npuprof.runs.found import ABSENT, CANNOT_TELL, CHANGED, NOT_IN_FORCE, STATES, TOO_LATE, Verdict
 from npuprof.runs.verdicts import JudgedRun, judge_process
 
@@ -29,20 +28,21 @@ _HINTS = {
 }
 
 
-def answer_proof(config: Config, paths: Sequence[str], pids: Set[int] | None = None) -> Answer:
-    """Return what evidence proves of a preset. Exit 1 where something was not in force, 2 where nothing could be told, else 0.
-
-    Where ``pids`` are given, only these processes count: others have written into the same folder.
-
-    Raises NpuprofError where evidence cannot be read, or nothing in it is of an adapter.
-    """
-    options = config.options
-    if not options:
+def require_options(config: Config) -> None:
+    """Raise NpuprofError for a preset of which no run leaves anything in a log."""
+    if not config.options:
         why = "Only session options leave something in the log of a run."
         raise NpuprofError([Finding("NP970", f"{config.name} sets no session option", why, "name a preset that has [options]")])
-    evidence = read_told_evidence(paths)
-    if pids is not None:
-        evidence = _select_processes(evidence, pids)
+
+
+def answer_proof(config: Config, read: Callable[[], Evidence]) -> Answer:
+    """Return what evidence proves of a preset. Exit 1 where something was not in force, 2 where nothing could be told, else 0.
+
+    Raises NpuprofError as ``read`` does, and for a preset without session options, before anything is read.
+    """
+    require_options(config)
+    options = config.options
+    evidence = read()
     runs = [JudgedRun(process, judge_process(options, process)) for process in evidence.processes]
     states = [verdict.state for run in runs for verdict in run.verdicts]
     code = 1 if any(state in NOT_IN_FORCE for state in states) else 2 if all(state == CANNOT_TELL for state in states) else 0
@@ -52,21 +52,6 @@ def answer_proof(config: Config, paths: Sequence[str], pids: Set[int] | None = N
         "github": lambda: _format_github(config, runs),
     }
     return Answer(forms, tuple(_tell_summary(config, evidence, runs)), code)
-
-
-def _select_processes(evidence: Evidence, pids: Set[int]) -> Evidence:
-    """Return what evidence says of some processes, and remarks whom it leaves out. Raises NpuprofError where it says nothing of them."""
-    own = [process for process in evidence.processes if process.pid in pids]
-    others = [process for process in evidence.processes if process.pid not in pids]
-    if not own:
-        what = f"cannot tell which log is of this run: its folder has that of {_name_processes(others)}, not seen among its processes"
-        why = "Others write into the same folder, or the command ran in a container, on another host, or for a moment only."
-        hint = "unset ASCEND_PROCESS_LOG_PATH, so that the run gets a folder of its own; npuprof verify judges a log that you name"
-        raise NpuprofError([Finding("NP970", what, why, hint)])
-    if not others:
-        return evidence
-    left = f"left out, as not seen among the processes of this run: {_name_processes(others)}"
-    return evidence._replace(processes=own, remarks=(*evidence.remarks, left))
 
 
 def name_process(process: Process) -> str:
@@ -93,7 +78,7 @@ def _build_table(options: Any, runs: Sequence[JudgedRun]) -> Table:
         for verdict, processes in groups:
             said = _describe(verdict, value)
             if several:
-                where = "all" if len(groups) == 1 else _name_processes(processes)
+                where = "all" if len(groups) == 1 else name_processes(processes)
                 rows.append((name, verdict.state, where, said))
             else:
                 rows.append((name, verdict.state, said))
@@ -107,7 +92,8 @@ def _build_table(options: Any, runs: Sequence[JudgedRun]) -> Table:
     return Table(rows, after=f"\n{after}" if after else "", header=header)
 
 
-def _name_processes(processes: Sequence[Process], most: int = 4) -> str:
+def name_processes(processes: Sequence[Process], most: int = 4) -> str:
+    """Return what some processes are called; of many only the first."""
     names = [name_process(process) for process in processes]
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
@@ -199,7 +185,7 @@ def build_findings(config: Config, runs: Sequence[JudgedRun]) -> list[Finding]:
     found = []
     for number, (name, value) in enumerate(config.options.items()):
         for verdict, processes in _group(runs, number):
-            where = _name_processes(processes)
+            where = name_processes(processes)
             said = escape_controls(_describe(verdict, value))
             if verdict.state in NOT_IN_FORCE:
                 what = f"{name} was {verdict.state} in {where}: {said}"

@@ -6,17 +6,13 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from npuprof.model import Finding, NpuprofError
-from npuprof.report import output
 from npuprof.report.answer import Answer
 from npuprof.resolve.config import Config
 from npuprof.runs import parenting, recording
-from npuprof.runs.family import Family
-from npuprof.runs.loglevels import list_log_states, plan_log
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.runs.loglevels import LogPlan
+    from npuprof.commands.parts.run_log import RunLog
 
 
 class Watched:
@@ -36,29 +32,43 @@ class Watched:
 
         Ends with the code of the command where that is not 0, else with that of the proof. Raises NpuprofError where nothing was started.
         """
-        plan = self._plan_log(folder) if proving else None
-        before = list_log_states(plan.folder) if plan is not None else {}
+        log = self._open_log(folder) if proving else None
         recorder = self._start_record(folder) if folder is not None else None
-        family = Family() if plan is not None and not plan.own else None  # others may write where the user lets logs go
-        look = family.look if family is not None else None
-        ending = parenting.run_command(self._command, self._environment, recorder.tell_started if recorder else _ignore, look)
+        started = recorder.tell_started if recorder else _ignore
+        look, errors = (log.look, log.errors) if log else (None, None)
+        ending = parenting.run_command(self._command, self._environment, started, look, errors)
         now = {"end": recording.tell_time()}
         if ending.error is not None:
             answer = explain(self._command[0], ending.error)
             if recorder:
                 recorder.finish(state="not started", exit={"code": answer.code, "signal": None}, **now)
+            if log:
+                log.close(started=False)
             return answer
         name = recording.name_signal(ending.signal)
         if recorder:
             recorder.finish(state="ended", exit={"code": None if name else ending.code, "signal": name}, **now)
         ending.release()
-        proof = self._prove(plan, before, family) if plan is not None else 0
-        if recorder and plan is not None:
-            recorder.finish(proof={"code": proof, "log": plan.folder})
+        proof = 0
+        if log:
+            log.close()
+            proof = log.prove()
+        if recorder and log:
+            recorder.finish(proof={"code": proof, "log": log.folder})
         if ending.signal:
             parenting.die_of(ending.signal)
             return Answer(code=128 + ending.signal)
         return Answer(code=ending.code or proof)
+
+    def _open_log(self, folder: str | None) -> RunLog:
+        """Switch the log on: beside the record, or in the folder of what is kept of this user's runs."""
+        from npuprof.commands.parts.proving import require_options
+        from npuprof.commands.parts.run_log import RunLog
+
+        require_options(self._config)
+        log = RunLog(self._config, self._environment, os.path.join(_find_state() if folder is None else folder, "logs"))
+        self._environment |= log.variables
+        return log
 
     def _start_record(self, folder: str) -> recording.Recorder:
         recorder = recording.Recorder(
@@ -66,42 +76,6 @@ class Watched:
         )
         recorder.start()
         return recorder
-
-    def _plan_log(self, folder: str | None) -> LogPlan:
-        """Switch the log on; where it goes is told, and what is in the way of it."""
-        top = os.path.join(folder, "logs") if folder is not None else os.path.join(_find_state(), "logs")
-        name = recording.name_file(self._config.name)
-        plan = plan_log(self._environment, os.path.join(top, f"{name}.{os.uname().nodename}.{os.getpid()}"))
-        if plan.own:
-            output.make_folder(plan.folder)
-        self._environment |= plan.variables
-        for note in plan.notes:
-            output.tell_remark(note)
-        output.tell_remark(f"the log of this run goes to {plan.folder}")
-        return plan
-
-    def _prove(self, plan: LogPlan, before: Mapping[str, tuple[int, int]], family: Family | None) -> int:
-        """Tell on standard error what the log proves of the preset; return the exit code that verify has for it."""
-        from npuprof.commands.parts.proving import answer_proof
-
-        logs = [path for path, state in list_log_states(plan.folder).items() if before.get(path) != state]
-        try:
-            if not logs:
-                what, why = f"the run has left no log in {plan.folder}", "Nothing is proven of it, neither for the preset nor against it."
-                hint = "look whether it made a session on a device, and what was told above of its log"
-                raise NpuprofError([Finding("NP970", what, why, hint)])
-            answer = answer_proof(self._config, [plan.folder] if plan.own else logs, family.pids if family is not None else None)
-            text = answer.write_form("text")
-        except NpuprofError as error:
-            from npuprof.report.findings import format_findings
-
-            output.write_to_stderr(format_findings(error.findings).rstrip("\n"))
-            return 2
-        shown = text if isinstance(text, str) else b"".join(output.encode_pieces(text or "", "-", False)).decode(errors="replace")
-        output.write_to_stderr(shown.rstrip("\n"))
-        for remark in answer.remarks:
-            output.tell_remark(remark)
-        return answer.code
 
 
 def _ignore(pid: int) -> None:

@@ -37,6 +37,8 @@ _LONGEST_PID = 19
 _WARNING = b"[warning][tf_adapter]"
 #: Colours, and what else a terminal is told.
 _TERMINAL = re.compile(rb"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07\x1b]*\x07|[()][A-Z0-9])")
+#: A progress bar that was drawn when the line began, and no line ended behind it.
+_BAR = re.compile(rb".*\r[^\r]*?(?=\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: [IWEF] |\[[A-Z]{4,8}\] ?\w+\(\d+,[^)]*\):\d{4}-)", re.ASCII)
 #: A line as docker keeps it.
 _WRAPPED = re.compile(rb'\{"log": ?"')
 #: What stands in the heads of lines only.
@@ -197,13 +199,15 @@ def read_time(raw: bytes) -> datetime | None:
 
 
 def strip_dress(raw: bytes) -> bytes:
-    """Return a line without what shows it in colour, or keeps it: every line of most logs is as it was written."""
+    """Return a line without what shows it in colour, keeps it, or was drawn before it: every line of most logs is as it was written."""
     if raw.startswith(b"{") and _WRAPPED.match(raw):
         try:
             raw = json.loads(raw)["log"].encode("utf-8", "surrogatepass").rstrip(b"\r\n")
         except (ValueError, AttributeError):
             return raw
-    return _TERMINAL.sub(b"", raw) if b"\x1b" in raw else raw
+    raw = _TERMINAL.sub(b"", raw) if b"\x1b" in raw else raw
+    is_drawn = b"\r" in raw and _PLOG.match(raw) is None and _TENSORFLOW.match(raw) is None
+    return _BAR.sub(b"", raw, count=1) if is_drawn else raw
 
 
 def has_head(raw: bytes) -> bool:
