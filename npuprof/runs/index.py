@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from npuprof.model import NpuprofError
+from npuprof.report.terminal import track_items
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
 from npuprof.resolve.points import ContextMap
@@ -74,11 +75,11 @@ class _Builder:
         self._outside: dict[str, bool] = {}
 
     def add_commits(self, commits: list[str]) -> None:
-        """Add commits that are not there yet. Raises NpuprofError."""
+        """Add commits that are not there yet, saying on a terminal how far it is. Raises NpuprofError."""
         states = {state.key: state for state in self._index.states}
         if self._index.states:
             self._restore()
-        for commit, place in self._locate(commits):
+        for commit, place in track_items(list(self._locate(commits)), "commits looked at"):
             key = place.key
             if key in states and not self._index.moving:
                 states[key].commits.append(commit)

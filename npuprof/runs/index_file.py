@@ -9,7 +9,8 @@ from contextlib import suppress
 from typing import Any
 
 from npuprof.catalog import load_built_part
-from npuprof.model import __version__
+from npuprof.model import NpuprofError, __version__
+from npuprof.report.locks import lock_folders, name_under_way
 from npuprof.report.output import read_plain_file
 from npuprof.resolve.digests import FORM, load_sha256
 from npuprof.runs.indexed import Digests, Index, State
@@ -86,18 +87,20 @@ def keep_index(path: str, head: dict[str, Any], index: Index) -> None:
     if index.untold or not _is_ours(path):
         return
     body = b"".join(_list_lines(head, index))
-    fresh = f"{path}.{os.getpid()}.new"
-    with suppress(OSError):
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    folder = os.path.dirname(path)
+    with suppress(OSError, NpuprofError):
+        os.makedirs(folder, mode=0o700, exist_ok=True)
         if not _is_ours(path):
             return
-        try:
-            with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                file.write(body + _SEAL + load_sha256()(body).hexdigest().encode() + b"\n")
-            os.replace(fresh, path)
-        finally:
-            with suppress(FileNotFoundError):
-                os.unlink(fresh)
+        with lock_folders([folder]):  # which takes away what killed ones have left there
+            fresh = name_under_way(folder)
+            try:
+                with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                    file.write(body + _SEAL + load_sha256()(body).hexdigest().encode() + b"\n")
+                os.replace(fresh, path)
+            finally:
+                with suppress(FileNotFoundError):
+                    os.unlink(fresh)
 
 
 def _list_lines(head: dict[str, Any], index: Index) -> Iterable[bytes]:

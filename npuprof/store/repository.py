@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 #: What other tools call the newest version.
 _NEWEST = ("latest", "newest", "last", "stable", "current", "released", "tip")
-_TREES = 4000  # trees kept in memory
+_LAYOUTS = 4000  # kept in memory
+_ENTRIES = 100_000  # of the trees that are kept in memory: that of a store in one folder has one for each preset
 
 #: Modes of what a tree holds besides files.
 LINK, FOLDER, SUBMODULE = "120000", "40000", "160000"
@@ -57,6 +58,22 @@ class TreeEntry(NamedTuple):
         return self.name.endswith(".toml") and self.mode != SUBMODULE
 
 
+class _Trees(dict[str, "list[TreeEntry]"]):
+    """The trees that were read, by their ids; of a long history not all."""
+
+    _count = 0
+
+    def __setitem__(self, oid: str, entries: list[TreeEntry]) -> None:
+        self._count += len(entries) if oid not in self else 0
+        super().__setitem__(oid, entries)
+
+    def make_room(self) -> None:
+        """Forget all of them where they are too many."""
+        if self._count > _ENTRIES:
+            self.clear()
+            self._count = 0
+
+
 class ResolvedRevision(NamedTuple):
     """What a revision of a preset names: the id of a commit, and the revision as it is shown, ``1.2.0`` or ``abc1234``.
 
@@ -84,7 +101,7 @@ class Repository(ReleaseTags):
             self.top = os.fsdecode(self.git.run_command("rev-parse", "--show-toplevel").rstrip(b"\n"))
         below = os.path.relpath(self.folder, self.top)
         self.prefix = "" if below == "." else f"{below}/"
-        self._trees: dict[str, list[TreeEntry]] = {}
+        self._trees = _Trees()
         self.layouts: dict[str, Layout] = {}  #: where presets are, by commit, as far as it was looked up
         self._shallow: bool | None = None
         self.is_source = False  #: whether it is that of a source, of which the store's folder alone is shared
@@ -214,7 +231,7 @@ class Repository(ReleaseTags):
             if commit and self.prefix and not self.is_source:
                 said = self.git.read_objects([f"{commit}:{known.project_file}"])[0]
                 known = Layout(self.prefix, read_globs(said.content)) if said is not None and said.type == "blob" else known
-            if len(self.layouts) > _TREES:
+            if len(self.layouts) > _LAYOUTS:
                 self.layouts.clear()
             self.layouts[commit] = known
         return known
@@ -224,8 +241,7 @@ class Repository(ReleaseTags):
 
         ``layout`` says where they are, if not as ``npuprof.toml`` says there. There are none where the store did not exist then.
         """
-        if len(self._trees) > _TREES:
-            self._trees.clear()
+        self._trees.make_room()
         found = self._list_store_files(commit)
         layout = layout if layout is not None else self.find_layout(commit)
         if layout.globs:

@@ -1,0 +1,106 @@
+"""The index of history: what it costs to build it, and what is said meanwhile."""
+
+from __future__ import annotations
+
+import gc
+import io
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from itertools import count
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from repositories import Repo, fast_import
+
+from npuprof.report import terminal
+from npuprof.runs import index, indexed
+from npuprof.store import repository
+from npuprof.store.repository import Repository, TreeEntry
+
+PRESET = '[profile]\nscenario = "training"\n[options]\nhccl_timeout = {}\n'
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def make_history(commits: int, presets: int) -> list[Mapping[str, str]]:
+    tree = {f"p{number}": PRESET.format(100 + number) for number in range(presets)}
+    return [{**tree, "p0": PRESET.format(1000 + number)} for number in range(commits)]
+
+
+def load(repo: Repo) -> indexed.Index:
+    found = Repository(str(repo.folder / "profiles"))
+    return index.load_index(found, index.list_commits(found))
+
+
+KILLED = """
+import os, signal
+from npuprof.runs import index
+from npuprof.store.repository import Repository
+os.replace = lambda *paths: os.kill(os.getpid(), signal.SIGKILL)
+found = Repository("profiles")
+index.load_index(found, index.list_commits(found))
+"""
+
+
+def test_what_a_killed_process_has_left_is_not_believed_and_taken_away(tmp_path: Path) -> None:
+    repo = fast_import(tmp_path / "r", make_history(5, 2))
+    for _ in range(3):
+        done = subprocess.run([sys.executable, "-c", KILLED], cwd=repo.folder, check=False)
+        assert done.returncode == -signal.SIGKILL
+    folder = tmp_path / "cache" / "npuprof" / "history"
+    assert [path.suffix for path in folder.iterdir()] == [".new"]
+    assert load(repo).added == 5
+    assert [path.suffix for path in folder.iterdir()] == [".index"]
+
+
+class Screen(io.StringIO):
+    """Standard error that is a terminal, or is none."""
+
+    def __init__(self, is_terminal: bool) -> None:
+        super().__init__()
+        self.isatty = lambda: is_terminal  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_a_terminal_is_told_how_many_commits_were_looked_at_and_a_pipe_is_not(
+    is_terminal: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo = fast_import(tmp_path / "r", make_history(5, 2))
+    screen = Screen(is_terminal)
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setattr(terminal, "time", SimpleNamespace(monotonic=count().__next__))
+    assert load(repo).added == 5
+    assert ("3 of 5 commits looked at" in screen.getvalue()) is is_terminal
+    assert is_terminal or not screen.getvalue()
+
+
+def test_of_a_long_history_not_all_trees_are_kept_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repository, "_ENTRIES", 100)
+    built = load(fast_import(tmp_path / "r", make_history(30, 40)))
+    assert len(built.states) == 30
+    assert sum(isinstance(one, TreeEntry) for one in gc.get_objects()) < 300
+
+
+GARBAGE = """
+import gc
+from npuprof import __main__ as started
+def make_rings():
+    for _ in range(500_000):
+        ring = []
+        ring.append(ring)
+    print(len(gc.get_objects()), flush=True)
+    return 0
+started.main = make_rings
+started.script()
+"""
+
+
+def test_a_process_that_makes_much_garbage_collects_it() -> None:
+    done = subprocess.run([sys.executable, "-c", GARBAGE], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 250_000
