@@ -476,6 +476,29 @@ def test_a_range_counts_for_commits_whose_presets_nobody_has_any_more(repo: Repo
     assert [one["name"] for one in found(run, digest)] == ["bert"]
 
 
+def test_of_a_partial_clone_it_is_told_that_presets_are_missing_and_looked_at_again(repo: Repo, run: Any, tmp_path: Path) -> None:
+    repo.commit({"bert": BASE.format(600)})
+    digest, _ = digests_of(run, "bert")
+    repo.commit({"bert": BASE.format(700)})
+    repo.git("config", "uploadpack.allowFilter", "true")
+    repo.git("clone", "-q", "--filter=blob:none", f"file://{repo.folder}", str(tmp_path / "partial"))
+    there = ("whatran", digest, "--store", str(tmp_path / "partial" / "profiles"))
+    told = run(*there)
+    assert (told.code, "git fetch --refetch" in told.err) == (1, True), told
+    repo.git("-C", str(tmp_path / "partial"), "fetch", "-q", "--refetch", "--no-filter")
+    assert run(*there).code == 0
+
+
+def test_in_a_bare_repository_now_is_the_last_commit(repo: Repo, run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    repo.commit({"bert": BASE.format(600)})
+    digest, _ = digests_of(run, "bert")
+    repo.commit({"bert": BASE.format(700)})
+    repo.git("clone", "-q", "--bare", str(repo.folder), str(tmp_path / "bare"))
+    monkeypatch.chdir(tmp_path / "bare")
+    told = run("whatran", digest)
+    assert (told.code, "600 → 700" in told.out) == (0, True), told
+
+
 def history(commits: int) -> list[Mapping[str, str]]:
     trees: list[Mapping[str, str]] = []
     presets = {"base": BASE.format(600), **{f"p{number}": HEIR for number in range(10)}}

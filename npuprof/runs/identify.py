@@ -15,6 +15,7 @@ from npuprof.runs.index import list_commits, list_configs, load_index
 from npuprof.runs.indexed import Index
 from npuprof.runs.records import list_asked, list_texts
 from npuprof.store import Folder
+from npuprof.store.bare import BareStore
 from npuprof.store.commits import Commit, load_commit_headers
 from npuprof.store.one_time import parse_assignments
 from npuprof.store.parents import find_parent
@@ -117,6 +118,8 @@ class Identifier:
             yield "this clone is shallow, older commits were not looked at: git fetch --unshallow"
         if self._index is not None and self._index.untold and not found:
             yield "some presets cannot be resolved here, as a source is not on this machine: npuprof source sync --history"
+        if self._index is not None and self._index.lacking and not found:
+            yield f"some presets of older commits cannot be read here, {self._index.lacking.message}: {self._index.lacking.hint}"
 
     # -- the work tree -------------------------------------------------------------------------------------------------
 
@@ -270,7 +273,8 @@ class Identifier:
         try:
             workspace = Workspace(None, Context(match.config.context.cann, match.config.context.product))
             workspace.use_store(self._workspace.store)
-            now = workspace.resolve_spec(renamed or name)
+            wanted = renamed or name
+            now = workspace.resolve_spec(self._pin(workspace, wanted, "HEAD") if isinstance(self._workspace.store, BareStore) else wanted)
         except NpuprofError:
             return match
         return match._replace(now=build_preset_pair(match.config, now), renamed=renamed)

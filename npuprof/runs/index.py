@@ -189,6 +189,8 @@ class _Builder:
             config = resolver.resolve_profile(store.profile(name))
         except NpuprofError as error:
             self._index.untold = self._index.untold or any(finding.code in UNTOLD for finding in error.findings)
+            lacking = next((finding for finding in error.findings if finding.code == "NP022"), None)
+            self._index.lacking = self._index.lacking or lacking
             if any("@" in reference or is_source_reference(reference) for reference in _list_references(store, name)):
                 self._moving.add(name)  # a tag that comes later may mend it, also a version that is named in full
             return None

@@ -18,7 +18,7 @@ from npuprof.store.bare import is_own_folder
 from npuprof.store.repository import Repository
 from npuprof.store.sources.mirror import find_cache_folder
 
-_SCHEMA = "npuprof.index/2"  # 1 resolved what a pinned parent extends at the wrong commit
+_SCHEMA = "npuprof.index/3"  # 1 resolved what a pinned parent extends at the wrong commit, 2 was kept with presets that git lacked
 _SEAL = b"# npuprof sha256:"
 #: No index is longer, in bytes.
 _LARGEST = 512 * 1024 * 1024
@@ -83,8 +83,8 @@ def _read_digests(row: Any) -> Digests | None:
 
 
 def keep_index(path: str, head: dict[str, Any], index: Index) -> None:
-    """Keep an index for the next time; where that cannot be, or a source is missing, it is built again then."""
-    if index.untold or not _is_ours(path):
+    """Keep an index for the next time; where that cannot be, or something of it is missing, it is built again then."""
+    if index.untold or index.lacking or not _is_ours(path):
         return
     body = b"".join(_list_lines(head, index))
     folder = os.path.dirname(path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from npuprof.model import Record
+from npuprof.model import Finding, Record
 from npuprof.store.repository import Repository
 
 
@@ -41,6 +41,7 @@ class Index:
         self.repository = repository
         self.states: list[State] = []
         self.untold = False  #: whether some preset could not be resolved as a source is not on this machine
+        self.lacking: Finding | None = None  #: what git lacks of some preset, where that is so: a partial clone may get it yet
         self.moving = False  #: whether some preset is made of what a tag may move
         self.added = 0  #: how many commits were looked at now
 
