@@ -62,6 +62,17 @@ def test_a_digest_of_either_kind_or_its_beginning_leads_to_the_commits_that_had_
     assert "hccl_timeout 600 → 700" in done.out
 
 
+def test_a_digest_in_the_form_of_an_older_npuprof_is_found(repo: Repo, run: Any) -> None:
+    first = repo.commit({"base": BASE.format(600), "bert": OVERRIDDEN})
+    for product, word in ((), "mixed_float16"), (("--product", "atlas-a3"), "mixed_bfloat16"):
+        said = json.dumps({"hccl_timeout": 600, "iterations_per_loop": 10, "precision_mode_v2": word}, separators=(",", ":"))
+        old = str(load_sha256()(said.encode()).hexdigest())
+        repo.write({"base": BASE.format(600)})
+        assert [one["work_tree"] for one in found(run, old)] == [True], product
+        repo.write({"base": BASE.format(700)})
+        assert [one["newest"]["commit"] for one in found(run, old)] == [first], product
+
+
 def test_what_was_resolved_for_a_product_is_found_with_its_context(repo: Repo, run: Any) -> None:
     repo.commit({"base": BASE.format(600), "bert": OVERRIDDEN})
     digest, _ = digests_of(run, "bert", "--product", "atlas-a3")

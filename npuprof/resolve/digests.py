@@ -25,6 +25,11 @@ def compute_digest(settings: dict[str, Any], form: int = FORM) -> str:
     return _hash_canonical_json({1: canonical, 2: {"form": 2, "settings": canonical}}[form])
 
 
+def list_digests(settings: dict[str, Any]) -> list[str]:
+    """Return the digests of settings in all forms that there are, that of now first: what an older npuprof wrote names another."""
+    return [compute_digest(settings, form) for form in range(FORM, 0, -1)]
+
+
 def compute_preset_digest(lineage: Sequence[Profile]) -> str:
     """Return the SHA-256, in hexadecimal, of a lineage, lowest first: every layer as it is written.
 

@@ -11,7 +11,7 @@ from typing import Any
 from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.renderers.stamp import judge_found_text
 from npuprof.report.output import describe_os_error, is_handed_over, read_file_content, read_plain_file, read_standard_input
-from npuprof.resolve.digests import compute_digest
+from npuprof.resolve.digests import list_digests
 from npuprof.runs.kinds import EVIDENCE, find_kind
 from npuprof.runs.records import SCHEMA, SUFFIX, decode_value, parse_record, read_folder
 
@@ -187,7 +187,7 @@ def _is_record_edited(fields: dict[str, Any]) -> bool:
     if not said or fields.get("hidden"):
         return False
     settings = {one["key"]: decode_value(one["value"]) for one in fields["settings"]}
-    return said not in (compute_digest(settings), compute_digest(settings, 1))
+    return said not in list_digests(settings)
 
 
 def _join_notebook(text: str) -> str:

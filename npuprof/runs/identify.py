@@ -9,6 +9,7 @@ from npuprof.compare.pairs import Pair, build_preset_pair
 from npuprof.model import Context, NpuprofError, Record
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
+from npuprof.resolve.digests import list_digests
 from npuprof.runs.clues import Clue
 from npuprof.runs.composed import group_commits
 from npuprof.runs.index import list_commits, list_configs, load_index
@@ -249,7 +250,7 @@ class Identifier:
             config = workspace.resolve_spec(spec, [self._pin(workspace, one, commit) for one in list_texts(asked.get("with"))], changes)
         except (NpuprofError, TypeError):
             return None
-        if not clue.digest or config.digest != clue.digest:
+        if not clue.digest or _match(config, clue.digest) != "resolved":
             return None
         made = Commit(self._repository, commit, (), {})
         load_commit_headers([made])
@@ -303,7 +304,9 @@ def _match(config: Config, wanted: str) -> str:
     """Return which digest of a config begins like one that is wanted: ``resolved``, ``preset``, or none."""
     if config.digest.startswith(wanted):
         return "resolved"
-    return "preset" if config.preset_digest.startswith(wanted) else ""
+    if config.preset_digest.startswith(wanted):
+        return "preset"
+    return "resolved" if any(digest.startswith(wanted) for digest in list_digests(config.settings)) else ""
 
 
 def _join(one: Match, other: Match) -> Match:

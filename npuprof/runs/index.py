@@ -16,6 +16,7 @@ from npuprof.model import NpuprofError
 from npuprof.report.terminal import track_items
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
+from npuprof.resolve.digests import list_digests
 from npuprof.resolve.points import ContextMap
 from npuprof.runs import index_file
 from npuprof.runs.indexed import Digests, Index, State
@@ -199,7 +200,9 @@ class _Builder:
         self._members[name] = frozenset(member.name for member in config.lineage)
         if any(_is_moving(reference) for member in config.lineage for reference in member.extends):
             self._moving.add(name)
-        return Digests(config.preset_digest, tuple(dict.fromkeys(one.digest for one in list_configs(config))))
+        return Digests(
+            config.preset_digest, tuple(dict.fromkeys(digest for one in list_configs(config) for digest in list_digests(one.settings)))
+        )
 
 
 def _list_references(store: Revision, name: str) -> Iterator[str]:
