@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import re
 import zipfile
@@ -13,6 +12,8 @@ from npuprof import catalog
 from npuprof.catalog import releases, surfaces
 from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.report.output import LARGEST_FILE, describe_os_error
+from npuprof.runs.adapter_claims import is_read_by_arguments, is_read_by_attributes
+from npuprof.runs.adapter_classes import Classes
 from npuprof.runs.adapter_files import PACKAGES, Source, find_installed, open_source
 
 _CLASS = "NPURunConfig"
@@ -23,8 +24,6 @@ _SHORT = 15
 _LEAST_SHARE = 0.6
 #: In how many more names a release is to be compared that may disagree in one more.
 _NAMES_PER_DOUBT = 10
-#: How many classes of settings hold one another.
-_DEEPEST = 4
 
 
 class Package(Record):
@@ -38,8 +37,9 @@ class Package(Record):
 class Adapter(Record):
     """What an adapter knows, as far as it could be read: None where there was nothing to read it from.
 
-    ``keys`` are the options named in its library, ``short_kept`` whether short names stand there as text; ``arguments`` those of
-    the class of TF 1, ``attributes`` the paths of that of TF 2. ``unread`` are files that could not be read, with the reason.
+    ``keys`` are the options named in its library, ``short_kept`` whether short names stand there as text; ``arguments`` the paths of
+    those of the class of TF 1, ``written`` the keys that its Python files put into a parameter map, ``attributes`` the paths of the
+    class of TF 2. ``unread`` are files that could not be read, with the reason.
     """
 
     packages: tuple[Package, ...] = ()
@@ -47,20 +47,26 @@ class Adapter(Record):
     keys: frozenset[str] | None = None
     short_kept: bool = True
     arguments: frozenset[str] | None = None
+    written: frozenset[str] = frozenset()
     attributes: frozenset[str] | None = None
     unread: tuple[tuple[str, str], ...] = ()
 
     def reads(self, option: str) -> bool | None:
         """Return whether it reads a session option: by its library, else by the classes that it has; None where that cannot be told."""
         record = catalog.find_option(option)
-        told: list[bool] = []
+        told: list[bool | None] = []
         if self.keys is not None and (option in self.keys or len(option) > _SHORT or self.short_kept):
             told.append(option in self.keys)
-        if self.attributes is not None and record is not None and "global_options" in record.spelling:
-            told.append(record.spelling["global_options"] in self.attributes)
-        elif self.attributes is not None and self.keys is None:
-            told.append(False)
-        return any(told) if told else None
+        elif record is not None and (self.arguments is not None or self.written):
+            told.append(is_read_by_arguments(record, self.arguments, self.written))
+        if self.attributes is not None and record is not None and (self.keys is None or "global_options" in record.spelling):
+            told.append(is_read_by_attributes(record, self.attributes))
+        return True if True in told else None if None in told or not told else False
+
+    def has_session_library(self) -> bool:
+        """Return whether its library reads the parameter map: it names what every such one does, and TF 2 has no attribute for."""
+        only_there = [name for name in _list_constant() if len(name) > _SHORT and "global_options" not in _load_option(name).spelling]
+        return self.keys is not None and sum(name in self.keys for name in only_there) > len(only_there) / 2
 
 
 class Likeness(Record):
@@ -96,7 +102,7 @@ def _build_missing_finding(given: str | None) -> Finding:
 def _read_source(source: Source) -> Adapter:
     unread: list[tuple[str, str]] = []
     packages = tuple(_list_packages(source, unread))
-    classes = _Classes()
+    classes = Classes()
     libraries: list[str] = []
     keys: frozenset[str] | None = None
     short_kept = True
@@ -116,8 +122,8 @@ def _read_source(source: Source) -> Adapter:
             unread.append((os.path.join(source.shown, name), describe_os_error(error)))
     if keys is not None:
         short_kept = all(name in keys for name in _list_constant() if len(name) <= _SHORT)
-    attributes = classes.list_attributes()
-    return Adapter(packages, tuple(libraries), keys, short_kept, classes.arguments, attributes, tuple(unread))
+    said = classes.list_arguments(), classes.list_written(), classes.list_attributes()
+    return Adapter(packages, tuple(libraries), keys, short_kept, *said, tuple(unread))
 
 
 def _join(found: Iterable[Adapter]) -> Adapter:
@@ -131,6 +137,7 @@ def _join(found: Iterable[Adapter]) -> Adapter:
             made.keys if made.keys is not None else one.keys,
             made.short_kept if made.keys is not None else one.short_kept,
             made.arguments if made.arguments is not None else one.arguments,
+            made.written or one.written,
             made.attributes if made.attributes is not None else one.attributes,
             (*made.unread, *one.unread),
         )
@@ -187,68 +194,18 @@ def _holds_word(text: bytes, word: bytes) -> bool:
 
 def _list_constant() -> list[str]:
     """Return the options that the adapter of every release reads."""
-    return [name for name in catalog.record_names() if (option := catalog.find_option(name)) and set(option.states) == {"Y"}]
+    return [name for name in catalog.record_names() if set(_load_option(name).states) == {"Y"}]
+
+
+def _load_option(name: str) -> catalog.Option:
+    option = catalog.find_option(name)
+    assert option is not None, "it is listed"
+    return option
 
 
 def _is_library(found: frozenset[str]) -> bool:
     constant = [name for name in _list_constant() if len(name) > _SHORT]
     return sum(name in found for name in constant) >= _LEAST_SHARE * len(constant)
-
-
-# -- classes -----------------------------------------------------------------------------------------------------------
-
-
-class _Classes:
-    """What the Python files of an adapter say: the arguments of the class of TF 1, the attributes of those of TF 2."""
-
-    def __init__(self) -> None:
-        self.arguments: frozenset[str] | None = None
-        self._attributes: dict[str, dict[str, str]] = {}  #: by class: each attribute, and the class of what it holds
-
-    def read(self, raw: bytes) -> None:
-        """Read one file. Raises ValueError where it is no Python."""
-        if b"class " not in raw:
-            return
-        try:
-            tree = ast.parse(raw)
-        except SyntaxError as error:
-            raise ValueError(f"line {error.lineno}: {error.msg}") from None
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ClassDef):
-                start = next((one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"), None)
-                if start is not None and node.name == _CLASS:
-                    named = [*start.args.posonlyargs, *start.args.args, *start.args.kwonlyargs]
-                    self.arguments = frozenset(argument.arg for argument in named[1:])
-                elif start is not None:
-                    self._attributes[node.name] = dict(_list_attributes(start))
-
-    def list_attributes(self) -> frozenset[str] | None:
-        """Return the paths of the options of TF 2; None where there is no class that has them."""
-        known = surfaces.list_attribute_paths()
-        plain = {path for path in known if "." not in path}
-        best = max(self._attributes, key=lambda name: len(plain & self._attributes[name].keys()), default=None)
-        if best is None or len(plain & self._attributes[best].keys()) < 3:
-            return None
-        found: set[str] = set()
-        waiting = [("", best, 0)]
-        for before, holder, depth in waiting:
-            for name, inner in self._attributes.get(holder, {}).items():
-                found.add(f"{before}{name}")
-                if inner in self._attributes and depth < _DEEPEST:
-                    waiting.append((f"{before}{name}.", inner, depth + 1))
-        return frozenset(found)
-
-
-def _list_attributes(start: ast.FunctionDef) -> Iterator[tuple[str, str]]:
-    """Yield what a constructor gives to itself: the name, and the class that is called for it."""
-    for node in ast.walk(start):
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
-        for target in targets:
-            if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
-                value = getattr(node, "value", None)
-                called = value.func if isinstance(value, ast.Call) else None
-                name = called.id if isinstance(called, ast.Name) else called.attr if isinstance(called, ast.Attribute) else ""
-                yield target.attr, name
 
 
 # -- the release -------------------------------------------------------------------------------------------------------
@@ -278,10 +235,15 @@ def find_likeness(adapter: Adapter) -> Likeness | None:
 def _list_traits(adapter: Adapter, release: str) -> Iterator[tuple[str, str, bool]]:
     """Yield what can be compared with a release: a label, whether that has it (``Y``, ``.``, ``?``), whether the adapter has."""
     place = releases.release_index(release)
+    has_sessions = adapter.has_session_library()
     for name in catalog.record_names():
-        option = catalog.find_option(name)
-        assert option is not None, "it is listed"
-        if adapter.keys is not None and option.states and (name in adapter.keys or len(name) > _SHORT or adapter.short_kept):
+        option = _load_option(name)
+        if (
+            adapter.keys is not None
+            and has_sessions
+            and option.states
+            and (name in adapter.keys or len(name) > _SHORT or adapter.short_kept)
+        ):
             yield name, option.states[place], name in adapter.keys
         argument = option.spelling.get("run_config", "")
         if adapter.arguments is not None and argument and "." not in argument:
