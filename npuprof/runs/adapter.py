@@ -61,6 +61,8 @@ class Adapter(Record):
             told.append(is_read_by_arguments(record, self.arguments, self.written))
         if self.attributes is not None and record is not None and (self.keys is None or "global_options" in record.spelling):
             told.append(is_read_by_attributes(record, self.attributes))
+        elif self.attributes is None and self.keys is None and any(package.name == PACKAGES[1] for package in self.packages):
+            told.append(None)  # its classes could not be read
         return True if True in told else None if None in told or not told else False
 
     def has_session_library(self) -> bool:
