@@ -150,7 +150,34 @@ def test_what_logs_somebody_in_is_not_recorded(record: Record, tmp_path: Path) -
             ["--pass", "k3y", "DB_PASS=k3y", "-passin", "pass:k3y", "pw=k3y"],
             ["--pass", "***", "DB_PASS=***", "-passin", "pass:***", "pw=***"],
         ),
+        (["--key=9f8a7b6c5d4e3f2a", "--wandb_key", "9f8a-7b6c-5d4e-3f2a"], ["--key=***", "--wandb_key", "***"]),
+        (
+            ["--pin", "4711", "--passcode=4711", "GH_PAT=k3y", "SSHPASS=k3y"],
+            ["--pin", "***", "--passcode=***", "GH_PAT=***", "SSHPASS=***"],
+        ),
+        (["rsync", "me:k3y@host.example.org:/a", "me:k3y@localhost"], ["rsync", "me:***@host.example.org:/a", "me:***@localhost"]),
+        (
+            ["sh", "-c", "echo k3y | docker login -u me --password-stdin host; echo hi | tee x"],
+            ["sh", "-c", "echo *** | docker login -u me --password-stdin host; echo hi | tee x"],
+        ),
+        (["sh", "-c", "printf '%s' 'k3y' | sudo -S true"], ["sh", "-c", "printf '%s' '***' | sudo -S true"]),
+        (["sh", "-c", "gh auth login --with-token <<< k3y"], ["sh", "-c", "gh auth login --with-token <<< ***"]),
+        (["wandb", "login", "9f8a7b6c5d4e3f2a"], ["wandb", "login", "***"]),
+        (["git", "config", "--global", "user.password", "k3y"], ["git", "config", "--global", "user.password", "***"]),
+        (
+            ["lftp", "-u", "me,k3y", "http", "-a", "me:k3y", "zip", "-P", "k3y"],
+            ["lftp", "-u", "me,***", "http", "-a", "me:***", "zip", "-P", "***"],
+        ),
+        (["x", "hf_abcdefghijklmnopqrstuvwx", "eyJhbGciOiJI.eyJzdWIi.k3y"], ["x", "***", "***"]),
         # what only sounds like one
+        (words := ["gunicorn", "-u", "mod:main", "unzip", "-u", "a:b", "--user=root:root"], words),
+        (words := ["docker", "run", "--user=www-data:video", "ubuntu:22.04@sha256:9f8a7b6c5d4e3f2a", "team:bert@1.2.0"], words),
+        (
+            words := ["sort", "--key=2", "--primary_key", "id", "--pin_memory=true", "--ssh_key=/a/id_ed25519", "mailto:me@example.org"],
+            words,
+        ),
+        (words := ["--token_embedding=learned", "--tokens_per_batch=4k", "--stop_token=END", "--use_auth_token", "True"], words),
+        (words := ["sh", "-c", "echo root | grep -f /etc/passwd; echo $PW | docker login --password-stdin host.example.org"], words),
         (words := ["docker", "run", "-p", "8080:80", "-u", "1000:1000", "-p8080:80"], words),
         (words := ["mkdir", "-p", "out", "ssh", "-p2222", "me@host", "rsync", "-u", "host:/a", "python", "-u", "train.py"], words),
         (words := ["--fusion_pass", "a", "--passes=3", "--pad_token", "[PAD]", "--auth_type=none", "--user", "ada"], words),
@@ -162,7 +189,7 @@ def test_of_a_command_line_what_logs_in_is_hidden_and_the_rest_kept(words: list[
     assert hide_arguments(words) == kept
 
 
-@pytest.mark.parametrize("part", ["a", "a-", "token", "token ", "x=1 ", "'a", "-px ", "-u a"])
+@pytest.mark.parametrize("part", ["a", "a-", "token", "token ", "x=1 ", "'a", "-px ", "-u a", "(a:", "-eyJ", "echo a|", "<<<a "])
 def test_long_words_of_a_command_line_are_looked_through_once(part: str) -> None:
     """Where each place of a word began a name anew, a word of this length took hours."""
     word = part * 50_000

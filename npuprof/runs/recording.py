@@ -24,8 +24,9 @@ from npuprof.resolve import origins
 from npuprof.resolve.config import Config
 from npuprof.resolve.digests import FORM
 from npuprof.resolve.lineages import is_of_source, is_personal
-from npuprof.runs.hiding import hide_arguments, hide_text, is_secret_name
+from npuprof.runs.hiding import hide_arguments, hide_text
 from npuprof.runs.records import HIDDEN, SCHEMA, SUFFIX, encode_value
+from npuprof.runs.secretnames import is_secret
 
 #: What the system says of a disk without room: the command runs all the same.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ESTALE)
@@ -207,7 +208,7 @@ def _select_variables(given: Mapping[str, str], environment: Mapping[str, str], 
     found: dict[str, str] = {}
     for name in sorted(named & environment.keys()):
         text = environment[name]
-        if is_secret_name(name):
+        if is_secret(name, text):
             hidden.append(f"env.{name}")
             found[name] = HIDDEN
         else:
@@ -217,7 +218,7 @@ def _select_variables(given: Mapping[str, str], environment: Mapping[str, str], 
 
 
 def _hide_setting(key: str, value: Any, hidden: list[str]) -> Any:
-    if keys.split_section_and_name(key)[0] == "env" and is_secret_name(key):
+    if keys.split_section_and_name(key)[0] == "env" and is_secret(key, str(value)):
         hidden.append(key)
         return HIDDEN
     if isinstance(value, str) and (told := hide_text(value)) != value:
