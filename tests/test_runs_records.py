@@ -168,6 +168,10 @@ def test_what_logs_somebody_in_is_not_recorded(record: Record, tmp_path: Path) -
             ["lftp", "-u", "me,k3y", "http", "-a", "me:k3y", "zip", "-P", "k3y"],
             ["lftp", "-u", "me,***", "http", "-a", "me:***", "zip", "-P", "***"],
         ),
+        (
+            ["twine", "-p", "k3y", "ssh-keygen", "-N", "k3y", "openssl", "enc", "-k", "k3y"],
+            ["twine", "-p", "***", "ssh-keygen", "-N", "***", "openssl", "enc", "-k", "***"],
+        ),
         (["x", "hf_abcdefghijklmnopqrstuvwx", "eyJhbGciOiJI.eyJzdWIi.k3y"], ["x", "***", "***"]),
         # what only sounds like one
         (words := ["gunicorn", "-u", "mod:main", "unzip", "-u", "a:b", "--user=root:root"], words),

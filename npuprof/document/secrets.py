@@ -12,7 +12,7 @@ KNOWN_USERS = frozenset(("git", "oauth2", "x-access-token", "x-token-auth", "git
 TOKEN = re.compile(r"gh[a-z]_\w{8}|github_pat_|glpat-|[A-Za-z0-9_]{36}", re.ASCII)
 #: The same anywhere in a text, whole.
 TOKEN_ANYWHERE = re.compile(
-    r"(?<![A-Za-z0-9])(?:(?:gh[a-z]_\w{8}|github_pat_|glpat-|(?:hf|npm)_[A-Za-z0-9]{20}|sk-[\w-]{20}|xox[a-z]-|AIza[\w-]{30})[\w-]*"
+    r"(?<![A-Za-z0-9])(?:(?:gh[a-z]_\w{8}|github_pat_|glpat-|(?:hf|npm)_[A-Za-z0-9]{20}|sk-[\w-]{20}|xox[a-z]-|pypi-AgE|AIza[\w-]{30})[\w-]*"
     r"|eyJ[\w-]{8,400}\.eyJ[\w.-]+)|(?<=//hooks\.slack\.com/services/)[\w/]+",
     re.ASCII,
 )

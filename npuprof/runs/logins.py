@@ -21,10 +21,12 @@ class _Program(NamedTuple):
 
 _PROGRAMS = (
     _Program(re.compile(r"(?:mysql|mariadb)[\w-]*|7z[ar]?"), "-p", False),
-    _Program(re.compile(r"sshpass|mongo\w*|login"), "-p", True),  # docker login, podman login
+    _Program(re.compile(r"sshpass|mongo\w*|twine|login"), "-p", True),  # docker login, podman login
     _Program(re.compile(r"redis-cli"), "-a", True),
     _Program(re.compile(r"ldap\w+"), "-w", True),
     _Program(re.compile(r"curl"), "-b", True),
+    _Program(re.compile(r"ssh-keygen"), "-N", True),
+    _Program(re.compile(r"openssl"), "-k", True),
     _Program(re.compile(r"zip|unzip|ipmitool|sqlcmd|bcp"), "-P", True),
 )
 #: Programs whose users log in with ``-u``, and those whose users are of a system, with a group behind the colon.
