@@ -173,7 +173,16 @@ def test_what_logs_somebody_in_is_not_recorded(record: Record, tmp_path: Path) -
             ["twine", "-p", "***", "ssh-keygen", "-N", "***", "openssl", "enc", "-k", "***"],
         ),
         (["x", "hf_abcdefghijklmnopqrstuvwx", "eyJhbGciOiJI.eyJzdWIi.k3y"], ["x", "***", "***"]),
+        (
+            ["sh", "-c", "aws configure set aws_secret_access_key k3y; npm config set //host/:_authToken k3y"],
+            ["sh", "-c", "aws configure set aws_secret_access_key ***; npm config set //host/:_authToken ***"],
+        ),
+        (
+            ["sh", "-c", "echo 'machine host login me password k3y' > .netrc"],
+            ["sh", "-c", "echo 'machine host login me password ***' > .netrc"],
+        ),
         # what only sounds like one
+        (words := ["sh", "-c", "echo ${PASSWORD:?}; git add secret.txt train.py; git config user.name Ada"], words),
         (words := ["gunicorn", "-u", "mod:main", "unzip", "-u", "a:b", "--user=root:root"], words),
         (words := ["docker", "run", "--user=www-data:video", "ubuntu:22.04@sha256:9f8a7b6c5d4e3f2a", "team:bert@1.2.0"], words),
         (

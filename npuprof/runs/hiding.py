@@ -11,7 +11,6 @@ from npuprof.runs.records import HIDDEN
 from npuprof.runs.secretnames import SECRET_NAME, is_secret
 
 _FLAG = re.compile(rf"--?{SECRET_NAME}", re.IGNORECASE)
-_NAME = re.compile(SECRET_NAME, re.IGNORECASE)
 _ASSIGNED = re.compile(rf"({SECRET_NAME})=(.+)", re.IGNORECASE | re.DOTALL)
 #: The same within a longer text: a script for a shell, a header, JSON.
 _VALUE = r"(?:bearer|basic|token|apikey|negotiate)\s+[^\s\"']+|\"[^\"]*\"?|'[^']*'?|(?![<>])[^\s\"';&|,})\]]+"
@@ -22,8 +21,6 @@ _QUOTED_HEADER = re.compile(r"([\"'])((?:proxy-)?authorization|(?:set-)?cookie)(
 #: A user with a password before a host, without a scheme: ``me:pw@host.example.org``; images and presets have an @ as well.
 _HOST = r"\d{1,3}(?:\.\d{1,3}){3}|localhost|[A-Za-z][\w-]*(?:\.[\w-]+)*\.[A-Za-z]{2,}|[A-Za-z][\w.-]*(?=:)"
 _AT_HOST = re.compile(rf"(?<![\w./:@+-])(?!mailto:|sip:)([A-Za-z_][\w.-]*:)(?!git@)[^\s'\"/@:][^\s'\"@]{{0,200}}@(?!sha\d)(?={_HOST})")
-#: A command that keeps what is called like the next word.
-_KEEPS = frozenset(("set", "config", "--global", "--local", "--system", "put", "add"))
 
 
 def hide_address(text: str) -> str:
@@ -33,8 +30,7 @@ def hide_address(text: str) -> str:
 
 def hide_arguments(words: Sequence[str]) -> list[str]:
     """Return words of a command line without what logs anybody in."""
-    before = ["", "", *words]
-    return hide_logins([_hide_argument(word, before[place + 1], before[place]) for place, word in enumerate(words)])
+    return hide_logins([_hide_argument(word, before) for before, word in zip(["", *words], words, strict=False)])
 
 
 def hide_text(text: str) -> str:
@@ -42,11 +38,10 @@ def hide_text(text: str) -> str:
     return hide_arguments([text])[0]
 
 
-def _hide_argument(word: str, before: str, earlier: str) -> str:
+def _hide_argument(word: str, before: str) -> str:
     if (header := _HEADER.fullmatch(word)) is not None:
         return f"{header[1] or ''}{header[2]}{header[3]}{HIDDEN}"
-    is_named = _FLAG.fullmatch(before) or (earlier in _KEEPS and _NAME.fullmatch(before))
-    if is_named and not word.startswith("-") and is_secret(before, word):
+    if _FLAG.fullmatch(before) and not word.startswith("-") and is_secret(before, word):
         return HIDDEN
     if (match := _ASSIGNED.fullmatch(word)) is not None and is_secret(match[1], match[2]):
         return f"{match[1]}={HIDDEN}"
@@ -56,6 +51,7 @@ def _hide_argument(word: str, before: str, earlier: str) -> str:
 def _hide_inside(match: re.Match[str]) -> str:
     name, joint, value = match.groups()
     quote = value[0] if value[0] in "\"'" else ""
-    if (joint.isspace() and not name.startswith("-")) or value.startswith("$") or not is_secret(name, value.strip("\"'")):
+    is_tested = value.startswith("?") and match.string[: match.start()].endswith("${")
+    if (joint.isspace() and not name.startswith("-")) or value.startswith("$") or is_tested or not is_secret(name, value.strip("\"'")):
         return match[0]
     return f"{name}{joint}{quote}{HIDDEN}{quote}"

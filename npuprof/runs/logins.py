@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from npuprof.runs.records import HIDDEN
-from npuprof.runs.secretnames import is_random
+from npuprof.runs.secretnames import is_random, is_secret
 
 
 class _Program(NamedTuple):
@@ -47,6 +47,8 @@ _READER = re.compile(
     r"|^\s*(?:sudo\s+)?(?:chpasswd|passwd|kinit|cryptsetup|su)\b"
 )
 _WRITERS = frozenset(("echo", "printf"))
+#: Words of commands that keep something, behind which are its name and what it is.
+_KEEPERS = frozenset(("set", "config", "--global", "--local", "--system"))
 
 
 def hide_logins(words: Sequence[str]) -> list[str]:
@@ -83,10 +85,9 @@ def _hide_written(writer: list[str], reader: list[str]) -> None:
 
 
 def _hide_word(word: str) -> str:
-    """Return a word without what it says: flags, formats and variables stay."""
-    quote = word[0] if word[:1] in ("'", '"') else ""
+    """Return a word without what it says, in its quotes: flags, formats and variables stay."""
     plain = word.strip("\"'")
-    return word if plain.startswith(("-", "$", "%")) or not plain else f"{quote}{HIDDEN}{quote if word.endswith(quote) else ''}"
+    return word if plain.startswith(("-", "$", "%")) or not plain else word.replace(plain, HIDDEN)
 
 
 class _Hider:
@@ -95,11 +96,12 @@ class _Hider:
     def __init__(self) -> None:
         self._program: _Program | None = None
         self._client = self._system = self._logs_in = False
-        self._before = ""
+        self._before = self._earlier = ""
 
     def hide(self, word: str) -> str:
         """Return the next word without a password."""
-        before, self._before = self._before, word
+        earlier, before = self._earlier, self._before
+        self._earlier, self._before = before, word
         program = self._program
         if program is not None and program.apart and before == program.flag and not word.startswith("-"):
             self._program = None  # it has one, and may be followed by a command with flags of its own: sshpass -p PW ssh -p 22
@@ -111,6 +113,8 @@ class _Hider:
             return self._hide_password(before, word)
         if (joined := _JOINED_USER.fullmatch(word)) is not None:
             return f"{joined[1]}{self._hide_password(joined[1], joined[2])}"
+        if (earlier in _KEEPERS and is_secret(before, word)) or (self._logs_in and before == "password"):
+            return _hide_word(word)
         if self._logs_in and is_random(word) and (before == "--relogin" or not before.startswith("-")):
             return HIDDEN
         name = os.path.basename(word.strip("\"'"))
