@@ -310,8 +310,10 @@ def test_files_that_cannot_be_read_are_told_and_the_others_are(tmp_path: Path, r
     (site / "npu_bridge" / "broken.py").write_text("class X(:\n")
     (site / "npu_bridge" / "deep.py").write_text("class X: pass\n" + "(" * 5000)
     (site / "npu_bridge" / "gone.so").symlink_to("nowhere")
+    (site / "npu_bridge" / "zero.py").write_bytes(b"class X: pass\n\0")
     found = diagnose(run, "--adapter", str(site))
-    assert {os.path.basename(one["path"]) for one in found["adapter"]["unread"]} == {"broken.py", "deep.py", "gone.so"}
+    assert {os.path.basename(one["path"]) for one in found["adapter"]["unread"]} == {"broken.py", "deep.py", "gone.so", "zero.py"}
+    assert not any("None" in one["why"] for one in found["adapter"]["unread"])
     assert "9.0.0" in found["releases"]
 
 

@@ -29,7 +29,7 @@ class Classes:
         try:
             tree = ast.parse(raw)
         except SyntaxError as error:
-            raise ValueError(f"line {error.lineno}: {error.msg}") from None
+            raise ValueError(f"line {error.lineno}: {error.msg}" if error.lineno else error.msg) from None
         known = catalog.load_config_classes()
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
