@@ -181,6 +181,8 @@ def test_a_library_that_has_only_what_tf2_reads_is_no_doubt_about_the_release(tm
     write_library(tmp_path / "npu_device" / "_npu_device_backends.so", names)
     found = diagnose(run, "--adapter", str(tmp_path))
     assert ("7.0.0" in found["releases"], found["different"]) == (True, [])
+    read = adapter.read_adapter(str(tmp_path))
+    assert [read.reads(name) for name in ("aoe_mode", "in_out_pair", "use_off_line")] == [True, False, False]
 
 
 def test_what_a_preset_sets_and_the_adapter_does_not_read_is_told(tmp_path: Path, store: Any, run: Any) -> None:

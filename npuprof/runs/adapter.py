@@ -59,7 +59,7 @@ class Adapter(Record):
             told.append(option in self.keys)
         elif record is not None and (self.arguments is not None or self.written):
             told.append(is_read_by_arguments(record, self.arguments, self.written))
-        if self.attributes is not None and record is not None and (self.keys is None or "global_options" in record.spelling):
+        if self.attributes is not None and record is not None and ("global_options" in record.spelling or not self.has_session_library()):
             told.append(is_read_by_attributes(record, self.attributes))
         elif self.attributes is None and self.keys is None and any(package.name == PACKAGES[1] for package in self.packages):
             told.append(None)  # its classes could not be read
