@@ -356,6 +356,20 @@ def test_of_a_log_the_preset_is_told_that_it_proves_the_most_of_and_speaks_again
     assert "precision_mode" in shown.stdout, shown.stderr
 
 
+def test_while_a_log_is_compared_with_a_long_history_few_of_its_states_are_in_memory(
+    repo: Repo, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(12):
+        repo.commit({"bert": f"[options]\nhccl_timeout = {1700 + number}\n"})
+    write_log(Path("logs"), {"hccl_timeout": 1703})
+    counts: list[int] = []
+    read = Repository.list_profile_files
+    monkeypatch.setattr("npuprof.store.repository._REVISIONS", 2)
+    monkeypatch.setattr(Repository, "list_profile_files", lambda self, *asked: (counts.append(len(self.revisions)), read(self, *asked))[1])
+    assert [one["commits"] for one in found(run, "logs")] == [1]
+    assert (len(counts) > 12, max(counts) <= 3) == (True, True)
+
+
 # -- the index ---------------------------------------------------------------------------------------------------------
 
 

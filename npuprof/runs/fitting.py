@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from npuprof.model import NpuprofError, Record
+from npuprof.report.terminal import track_items
 from npuprof.resolve.config import Config
 from npuprof.runs.evidence import Evidence
 from npuprof.runs.found import CANNOT_TELL, IN_FORCE, NOT_IN_FORCE
@@ -68,7 +69,7 @@ def find_fits(
 
     for name, config in current:
         try_preset(name, config)
-    for state in index.states if index is not None else ():
+    for state in track_items(index.states if index is not None else (), "states of the presets compared"):
         for name, digests in state.changed.items():
             if digests is not None and digests.resolved and (name, digests.resolved[0]) not in seen:
                 try:

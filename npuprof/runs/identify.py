@@ -218,6 +218,7 @@ class Identifier:
 
         def load(name: str, commit: str) -> Config:
             assert self._repository is not None, "the commit is one of it"
+            self._repository.make_room()
             return self._load_past(self._repository, name, commit)
 
         current = ((name, configs[0]) for name in self._list_names() if (configs := self._load_current(name)))

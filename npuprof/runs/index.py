@@ -31,8 +31,6 @@ from npuprof.store.versions import parse_version_text
 
 #: How often a store may have been moved to another folder.
 _MOST_MOVES = 8
-#: How many states of the store are kept in memory: those that references with an @ lead to.
-_REVISIONS = 200
 
 
 class _Place(NamedTuple):
@@ -179,8 +177,7 @@ class _Builder:
             else:
                 self._digests[name] = digests
         self._files = dict(files)
-        if len(repository.revisions) > _REVISIONS:
-            repository.revisions.clear()
+        repository.make_room()  # where references with an @ have led
         return changed
 
     def _resolve(self, store: Revision, resolver: Resolver, name: str) -> Digests | None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 #: What other tools call the newest version.
 _NEWEST = ("latest", "newest", "last", "stable", "current", "released", "tip")
 _LAYOUTS = 4000  # kept in memory
+_REVISIONS = 200
 _ENTRIES = 100_000  # of the trees that are kept in memory: that of a store in one folder has one for each preset
 
 #: Modes of what a tree holds besides files.
@@ -106,6 +107,11 @@ class Repository(ReleaseTags):
         self._shallow: bool | None = None
         self.is_source = False  #: whether it is that of a source, of which the store's folder alone is shared
         self.revisions: dict[str, object] = {}  #: what has been read of it, by commit: kept for ``revisions``
+
+    def make_room(self) -> None:
+        """Forget what has been read of revisions, where that is much: for who goes through a long history, between two of its commits."""
+        if len(self.revisions) > _REVISIONS:
+            self.revisions.clear()
 
     def resolve_commit(self, revision: str, asked: Origin | None = None) -> str:
         """Return the full id of the commit a revision names. Raises NpuprofError: unknown, ambiguous, not a commit."""
