@@ -33,8 +33,8 @@ def make_history(commits: int, presets: int) -> list[Mapping[str, str]]:
     return [{**tree, "p0": PRESET.format(1000 + number)} for number in range(commits)]
 
 
-def load(repo: Repo) -> indexed.Index:
-    found = Repository(str(repo.folder / "profiles"))
+def load(repo: Repo, store: str = "profiles") -> indexed.Index:
+    found = Repository(str(repo.folder / store))
     return index.load_index(found, index.list_commits(found))
 
 
@@ -92,6 +92,15 @@ def test_of_a_long_history_not_all_trees_are_kept_in_memory(tmp_path: Path, monk
     built = load(repo)
     assert len(built.states) == 30
     assert count_entries() - before < 300
+
+
+def test_commits_without_a_store_are_looked_at_once_and_again_where_a_later_one_tells_where_it_was(tmp_path: Path) -> None:
+    repo = fast_import(tmp_path / "r", make_history(2, 1))
+    repo.git("mv", "profiles", "store")
+    assert [(built.added, len(built.absent)) for built in (load(repo, "store"), load(repo, "store"))] == [(2, 2), (0, 2)]
+    repo.git("commit", "-qm", "move the store")
+    built = load(repo, "store")
+    assert (built.added, built.absent, sum(len(state.commits) for state in built.states)) == (3, set(), 3)
 
 
 GARBAGE = """

@@ -54,7 +54,7 @@ def load_index(repository: Repository, order: dict[str, int]) -> Index:
     index = index_file.read_index(path, head, repository) or Index(repository)
     known = {commit for state in index.states for commit in state.commits}
     missing = [commit for commit in reversed(order) if commit not in known]  # oldest first: each is like the one before
-    if missing:
+    if not index.absent.issuperset(missing):  # a commit that is new may tell where the store was before
         index.added = len(missing)
         _Builder(index).add_commits(missing)
         index_file.keep_index(path, head, index)
@@ -78,7 +78,9 @@ class _Builder:
         states = {state.key: state for state in self._index.states}
         if self._index.states:
             self._restore()
-        for commit, place in track_items(list(self._locate(commits)), "commits looked at"):
+        located = list(self._locate(commits))
+        self._index.absent = set(commits).difference(commit for commit, _ in located)
+        for commit, place in track_items(located, "commits looked at"):
             key = place.key
             if key in states and not self._index.moving:
                 states[key].commits.append(commit)

@@ -66,6 +66,7 @@ def read_index(path: str, head: dict[str, Any], repository: Repository) -> Index
         kept = json.loads(lines[0])
         index = Index(repository)
         index.moving = kept.pop("moving")
+        index.absent = set(kept.pop("absent"))
         if kept.pop("tags") != head["tags"] and index.moving:
             return None
         if kept != {name: value for name, value in head.items() if name != "tags"}:
@@ -104,7 +105,7 @@ def keep_index(path: str, head: dict[str, Any], index: Index) -> None:
 
 
 def _list_lines(head: dict[str, Any], index: Index) -> Iterable[bytes]:
-    yield json.dumps({**head, "moving": index.moving}).encode() + b"\n"
+    yield json.dumps({**head, "moving": index.moving, "absent": sorted(index.absent)}).encode() + b"\n"
     for state in index.states:
         changed = {name: [one.preset, *one.resolved] if one is not None else None for name, one in state.changed.items()}
         yield json.dumps([state.key, state.commits, changed], ensure_ascii=True).encode() + b"\n"

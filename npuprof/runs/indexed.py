@@ -40,6 +40,7 @@ class Index:
     def __init__(self, repository: Repository) -> None:
         self.repository = repository
         self.states: list[State] = []
+        self.absent: set[str] = set()  #: commits in which no store was found
         self.untold = False  #: whether some preset could not be resolved as a source is not on this machine
         self.lacking: Finding | None = None  #: what git lacks of some preset, where that is so: a partial clone may get it yet
         self.moving = False  #: whether some preset is made of what a tag may move
