@@ -21,6 +21,7 @@ from npuprof.resolve.points import ContextMap
 from npuprof.runs import index_file
 from npuprof.runs.indexed import Digests, Index, State
 from npuprof.store.commits import find_former_folder
+from npuprof.store.common import is_profile_name
 from npuprof.store.layout import read_globs
 from npuprof.store.parents import find_parent, is_source_reference
 from npuprof.store.repository import Repository, TreeFile
@@ -154,12 +155,15 @@ class _Builder:
         linked = any(file.is_link for file in files.values())
         wanted = [
             name
-            for name in store.names()
-            if name in touched
-            or name in self._moving
-            or linked
-            or (members := self._members.get(name)) is None
-            or not members.isdisjoint(touched)
+            for name in sorted(files)
+            if (
+                name in touched
+                or name in self._moving
+                or linked
+                or (members := self._members.get(name)) is None
+                or not members.isdisjoint(touched)
+            )
+            and is_profile_name(name)  # which looks at every character
         ]
         changed: dict[str, Digests | None] = {name: None for name in self._digests if name not in files}
         for name in changed:
