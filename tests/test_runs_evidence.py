@@ -292,13 +292,39 @@ def test_a_log_that_is_longer_costs_no_more_for_each_line(make: Callable[[int], 
     assert large <= 10 * small
 
 
-def test_lines_of_the_engine_behind_a_block_that_never_ends_cost_little(tmp_path: Path) -> None:
-    head = "[INFO] FMK(42,python3.7):2026-07-24-10:11:12.346.500 [adapter_logger.cc:28][TF_ADAPTER] [ge_plugin.cc:160]42 Init options: \n"
-    step = "[INFO] GE(42,python3.7):2026-07-24-10:11:50.345.952 [model.cc:250]42 Run:step done, cost 12 us\n"
+ENGINE = write_engine_line("step done, cost 12 us", "Run", 42)
+TALK = {
+    "the engine": ENGINE,
+    "the engine of others": ENGINE.replace("42", "77"),
+    "the engine, of options": write_engine_line("option cache hit, optional inputs: 3", "Run", 42),
+    "the adapter of others": write_line("[GEOP] RunGraphAsync begin, inputs: 3", "geop_npu.cc", 77),
+    "nobody": "step 12 of 100, loss 0.5\n",
+    "others": ENGINE.replace("GE(", "HCCL("),
+}
 
+
+@pytest.mark.parametrize("talk", [*TALK.values(), "".join(TALK.values())], ids=[*TALK, "all"])
+def test_what_others_say_behind_a_block_that_never_ends_costs_little(talk: str, tmp_path: Path) -> None:
     def build_reading(number: int) -> Callable[[], object]:
         path = tmp_path / f"{number}.log"
-        path.write_text(head + step * number)
+        path.write_text(write_line("Init options: ", "ge_plugin.cc", 42) + talk * (number // talk.count("\n")))
         return lambda: read_evidence([str(path)])
 
-    assert count_calls(build_reading(160_000)) < 1.5 * count_calls(build_reading(40_000))
+    counts = [count_calls(build_reading(number)) for number in (4000, 10_000, 40_000, 100_000)]
+    assert (counts[1] - counts[0]) / 6000 < 8, "calls for a line while a block is waited for"
+    assert (counts[3] - counts[2]) / 60_000 < 8, "calls for a line when it is given up"
+
+
+@pytest.mark.parametrize("gap", [0, 1, 999, 1001, 3000, 15_000])
+@pytest.mark.parametrize("old", [False, True])
+def test_a_block_goes_on_and_ends_behind_whatever_others_say_meanwhile(old: bool, gap: int, tmp_path: Path) -> None:
+    talk = list(TALK.values())
+    lines = write_run({"ge.deterministic": "1"}, {"ge.hcomParallel": "0"}, pid=42).splitlines(True)
+    if old:
+        lines = [*write_block("init options: ", {**INIT, "ge.deterministic": "1"}, 42, old=True).splitlines(True), *lines[len(INIT) + 2 :]]
+    for place in range(1, len(lines), 5):
+        meanwhile = "".join(talk[number % len(talk)] for number in range(gap))
+        path = write(tmp_path / "a.log", "".join([*lines[:place], meanwhile, *lines[place:]]))
+        assert judge_all([path], deterministic=True, hcom_parallel=False) == judge_all(
+            [write(tmp_path / "b.log", "".join(lines))], deterministic=True, hcom_parallel=False
+        ), lines[place]

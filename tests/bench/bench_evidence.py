@@ -3,8 +3,8 @@
 Logs of 256 MiB: one as a training writes them, where the adapter writes a line in six, one where every line is the adapter's, and one
 that has nothing but the options of graphs, of which each is added a moment later. Blocks of options stand at the beginning, in the middle
 and at the end as well. One of a thousand processes, and one of eight whose lines are mixed, with the blocks of each between other lines.
-And the dump of a graph as long as these, of which two nodes carry options. Printed are ratios of processor time, and the peak of memory
-over that of a log of one MiB.
+One whose blocks are left open while others go on, who speak of options too. And the dump of a graph as long as these, of which two nodes
+carry options. Printed are ratios of processor time, and the peak of memory over that of a log of one MiB.
 """
 
 from __future__ import annotations
@@ -80,6 +80,20 @@ def write_mixed(path: Path, size: int) -> None:
                 written += file.write(piece)
 
 
+def write_talk(path: Path, size: int) -> None:
+    """Write the log of a process that is killed while it writes a block, again and again, and of what goes on: some of it of options."""
+    rng = random.Random(1)
+    written = 0
+    with path.open("w") as file:
+        while written < size:
+            run = write_run({"ge.deterministic": "1"}, pid=rng.choice((100, 200))).splitlines(True)
+            lines = run[: rng.randrange(len(run))]
+            for number in range(40_000):
+                talk = write_noise(number, MODULES)
+                lines.append(talk.replace("cost", "option cache hit, cost") if number % 20 == 0 else talk)
+            written += file.write("".join(lines))
+
+
 def write_nodes(path: Path, size: int) -> None:
     """Write the dump of a graph in which the first node and the last carry options."""
     texts = {"_graph_run_mode": "1", "_ge.deterministic": "1", **dict.fromkeys(sorted(load_attribute_names())[:60], "1")}
@@ -124,7 +138,8 @@ def measure(command: list[str], rounds: int = 3) -> tuple[float, int]:
 def main() -> None:
     kinds: list[tuple[str, Kind]] = [
         ("a line in six is the adapter's", MODULES), ("all lines are the adapter's", ("FMK",)), ("all lines are options", ()),
-        ("a thousand processes", write_processes), ("eight processes mixed", write_mixed), ("the dump of a graph", write_nodes),
+        ("a thousand processes", write_processes), ("eight processes mixed", write_mixed), ("blocks without an end", write_talk),
+        ("the dump of a graph", write_nodes),
     ]  # fmt: skip
     for title, modules in kinds:
         with tempfile.TemporaryDirectory() as folder:

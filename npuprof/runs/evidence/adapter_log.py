@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 from npuprof.catalog.wire import (
     Generation,
@@ -91,17 +92,24 @@ class AdapterLog:
         self.spoilt = False  # whether a line ends before its text begins
         self.opened: Opened | None = None  # the block that the last line has begun
         self.grown: Growing | None = None  # the one that it has added to
+        self.is_within = False  # whether it begins a block, goes on with one, or ends it
 
     @property
     def is_open(self) -> bool:
         """Whether a block may go on."""
         return bool(self._blocks)
 
+    @property
+    def busy(self) -> Collection[Process]:
+        """The processes of which a block may go on."""
+        return self._blocks.processes
+
     def take(self, process: Process, line: Line, ended: bool) -> None:
         """Take a line. What it says is kept in its process."""
         text = line.text
         self.opened = self.grown = None
         block = self._blocks.get(process, line.thread)
+        self.is_within = block is not None
         if block is not None:
             pair = _PAIR.fullmatch(text)
             if pair is not None and block.takes(pair[1]) and text.rstrip() not in self._titles:
@@ -125,8 +133,10 @@ class AdapterLog:
                     block.epoch.joined = block.epoch.joined or bool(block.epoch.late)
             self._blocks.set(process, line.thread, block)
             self.opened = Opened((title,), process, line.thread)
+            self.is_within = True
         elif title == _EARLY_TITLE:
             self._blocks.set(process, line.thread, Block(_EARLY, "", list_standing_keys(self._repeated.name, "init")))
+            self.is_within = True
         elif text.startswith("["):
             self._take_marked(process, text, line, ended)
         elif match := _PARTITION.match(text):

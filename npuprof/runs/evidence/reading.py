@@ -32,6 +32,8 @@ from npuprof.runs.evidence.widths import Widths
 
 #: The longest time between two lines of which one begins a file and the other ends the one before it: plog goes on at once.
 _PAUSE = timedelta(seconds=2)
+#: Behind how many lines that add nothing a block is but waited for, by how many processes at most, and behind how many it is at its end.
+_NEAR, _MOST_AWAITED, _FAR = 1000, 8, 20_000
 
 
 class _Processes:
@@ -83,6 +85,7 @@ class _LogReader:
         self.tf2: dict[tuple[str, str], Tf2Log] = {}
         self.place = ""
         self.attentive = False
+        self.awaited: tuple[bytes, ...] = ()
         self.recalling = False
         self.torn = False
         self._widths = Widths()
@@ -131,8 +134,9 @@ class _LogReader:
             process = self._processes.get(self.place, line.before, line.pid)
             self._strangers += process is None or self._taken is None or self._taken[1] is not process
             if process is not None:
-                self._idle = 0 if line.writer == "adapter" else self._idle + 1  # lines of the engine end no block, and are by far the most
                 self._take_of(self.engine if line.writer == "engine" else self.adapter, process, line, ended)
+                is_within = line.writer == "adapter" and self.adapter.is_within
+                self._idle = 0 if is_within else self._idle + 1  # others end no block, and are by far the most
                 self.recalling = self.recalling and raw is plain
         self._attend()
 
@@ -146,15 +150,30 @@ class _LogReader:
             self._attend()
         return end
 
+    def leave_out(self, data: bytes, place: int, end: int) -> None:
+        """Be told of whole lines that have no word that is wanted, nor one that is awaited."""
+        self._idle += data.count(b"\n", place, end)
+        self._last = data[data.rfind(b"\n", 0, end - 1) + 1 : end - 1]
+        self._attend()
+
     def _attend(self) -> None:
-        """Say whether the next line is wanted, whatever it is."""
+        """Say whether the next line is wanted, whatever it is, or only what it is waited for."""
         is_open = self.adapter.is_open or (bool(self.tf2) and any(log.is_open for log in self.tf2.values()))
-        if is_open and self._idle > 20_000:  # whoever wrote it is gone
+        if is_open and self._idle > _FAR:  # whoever wrote it is gone
             self.adapter.finish()
             for log in self.tf2.values():
                 log.finish()
             is_open = False
         self.attentive = is_open or self._tail.is_open
+        self.awaited = self._list_awaited() if is_open and self._idle > _NEAR and not self._tail.is_open else ()
+
+    def _list_awaited(self) -> tuple[bytes, ...]:
+        """Return what the lines have that can go on with a block, or end it; nothing where there are too many."""
+        busy = self.adapter.busy
+        if len(busy) > _MOST_AWAITED:
+            return ()
+        words = [b"tf_adapter" if process.pid is None else b"FMK(%d," % process.pid for process in busy]
+        return (*words, b"npu_wrapper.cpp") if any(log.is_open for log in self.tf2.values()) else tuple(words)
 
     def _take_of(self, log: AdapterLog | EngineLog, process: Process, line: Line, ended: bool) -> None:
         log.take(process, line, ended)

@@ -5,6 +5,7 @@ What is held at a time is ``_PIECE`` and a line that it ends in, of at most ``_L
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
@@ -13,7 +14,10 @@ from npuprof.runs.evidence.places import Readable
 _PIECE = 1 << 17  # what a processor has near at hand while it is searched for one word after the other
 _LONGEST = 1 << 18
 #: What stands in every line of interest: of any writer, and of the adapter where that wrote anything at all. The longer, the sooner found.
-_WORDS = (b"option", b"GEInitialize")
+_OPTION = b"option"
+_WORDS = (_OPTION, b"GEInitialize")
+#: How a word that others say as well stands in the lines that are wanted, also where they end behind it.
+_STANDS = {_OPTION: re.compile(rb"options?(?:[:\r\n]| IS |\Z)|option [\w.]+:")}
 _ADAPTER_WORDS = (
     b"GePlugin",
     b"GeOp initialize",
@@ -33,10 +37,12 @@ _TF2_WORD = b"npu_wrapper.cpp"
 class Reader(Protocol):
     """Who takes lines. It is ``attentive`` where it wants the next one too, whatever that is, ``recalling`` where it may know more.
 
-    It is told whether the last stream was ``torn``: ended within a line.
+    Where it only waits for what may come at any time, ``awaited`` are the words of which that has one. It is told whether the last stream
+    was ``torn``: ended within a line.
     """
 
     attentive: bool
+    awaited: tuple[bytes, ...]
     recalling: bool
     torn: bool
 
@@ -45,6 +51,9 @@ class Reader(Protocol):
 
     def pass_over(self, data: bytes, place: int) -> int:
         """Return to which place there are but lines that it does not want, though it is attentive."""
+
+    def leave_out(self, data: bytes, place: int, end: int) -> None:
+        """Be told of whole lines that have no word that is wanted, nor one that is awaited."""
 
     def recall(self, data: bytes, place: int) -> int:
         """Return to which place lines were taken all at once, as they say what was read before."""
@@ -90,6 +99,7 @@ def _scan_lines(data: bytes, reader: Reader) -> None:
     if _TF2_WORD in data:
         words += (_TF2_WORD,)
     ahead = Ahead(data, words)
+    awaited: dict[tuple[bytes, ...], Ahead] = {}
     size, place = len(data), 0
     while place < size:
         if not reader.attentive:
@@ -97,6 +107,11 @@ def _scan_lines(data: bytes, reader: Reader) -> None:
             if hit is None:
                 return
             place = max(data.rfind(b"\n", place, hit) + 1, place)
+        elif reader.awaited:
+            before, place = place, _find_awaited(data, place, ahead, awaited.setdefault(reader.awaited, Ahead(data, reader.awaited)))
+            if place > before:
+                reader.leave_out(data, before, place)
+                continue
         elif (end := reader.pass_over(data, place)) > place:
             place = end
             continue
@@ -106,6 +121,12 @@ def _scan_lines(data: bytes, reader: Reader) -> None:
         reader.take(line.rstrip(b"\r") if line.endswith(b"\r") else line, ended)
         place = end + 1 if ended else size
         place = recall_lines(reader, data, place)
+
+
+def _find_awaited(data: bytes, place: int, *words: Ahead) -> int:
+    """Return where the next line begins that has one of some words; behind the last whole line where none has."""
+    hits = [hit for one in words if (hit := one.find(place)) is not None]
+    return max(data.rfind(b"\n", place, min(hits, default=len(data))) + 1, place)
 
 
 def recall_lines(reader: Reader, data: bytes, place: int) -> int:
@@ -131,9 +152,19 @@ class Ahead:
                 start = max(place, self._before[word])
                 if start >= nearest:
                     continue
-                hit = hits[word] = data.find(word, start, nearest + len(word) - 1)
+                hit = data.find(word, start, nearest + len(word) - 1)
+                if hit >= 0 and word in _STANDS:
+                    hit = self._pass_over(word, hit, nearest + len(word) - 1)
+                hits[word] = hit
                 if hit < 0:
                     self._before[word] = nearest
                     continue
             nearest = min(nearest, hit)
         return nearest if nearest < len(data) else None
+
+    def _pass_over(self, word: bytes, hit: int, end: int) -> int:
+        """Return where a word is next, from where it is, as it stands in lines that are wanted; -1 where it is not."""
+        stands = _STANDS[word]
+        while hit >= 0 and stands.match(self._data, hit) is None:
+            hit = self._data.find(word, hit + len(word), end)
+        return hit
