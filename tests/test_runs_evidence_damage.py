@@ -29,6 +29,13 @@ def judge(folder: Path, raw: str | bytes, **options: object) -> list[str]:
     return [verdict.state for verdict in judge_process(options, process)]
 
 
+def write_engine_run(init: dict[str, str]) -> str:
+    """Return what the engine alone writes down."""
+    return "".join(
+        write_engine_line(f"GE option: {key}, value: {text}.", "GEInitializeImpl") for key, text in sorted({**INIT, **init}.items())
+    )
+
+
 def edit(change: Callable[[str], str]) -> str:
     return "".join(f"{change(line)}\n" for line in RUN.splitlines())
 
@@ -100,6 +107,14 @@ def test_a_line_that_is_there_twice_ends_no_block(tmp_path: Path) -> None:
     ]
 
 
+#: What programs put before each line: torchrun, kubectl logs, Open MPI, ts, docker compose, stern, GNU parallel, cat -n, grep -n.
+LABELS = [
+    "[default3]:", "[rank3]: ", "[pod/bert-0/main] 2026-03-04T05:06:07.008Z ", "Wed Mar  4 05:06:07 2026[1,3]<stdout>:",
+    "[prterun-node7-2@1,3]<stdout>: ", "Mar 04 05:06:07 ", "2026-03-04 05:06:07 ", "[2026-03-04 05:06:07] ", "1772600767.008009 ",
+    "trainer-0  | 2026-03-04T05:06:07.008009010Z ", "bert-0 main ", "node7\t", "    12\t", "plog/plog-77_1.log:12:", "3: [default3]:",
+]  # fmt: skip
+
+
 DRESSED = [
     lambda line: f"\x1b[32m{line}\x1b[0m",
     lambda line: line.replace("ge.", "\x1b[01;31m\x1b[Kge.\x1b[m\x1b[K"),
@@ -114,6 +129,7 @@ DRESSED = [
     lambda line: f"[1,3]<stdout>: 05:06:07 {line}",
     lambda line: f"\r 10%|#   | 1/10 [00:01<00:09]{line}",
     lambda line: f"1/2 [==>..] - ETA: 5s\x08\x08\r2/2 [=====] - loss: 1.0\r{line}",
+    *(lambda line, label=label: f"{label}{line}" for label in LABELS),
 ]
 
 
@@ -124,6 +140,22 @@ def test_what_a_log_is_dressed_in_is_left_out(tmp_path: Path, change: Callable[[
         "in force",
         "changed",
     ]
+
+
+@pytest.mark.parametrize("label", ["", "2026-03-04T05:06:07.008009010Z stdout F ", *LABELS])
+@pytest.mark.parametrize("write", [write_run, write_engine_run])
+def test_a_text_of_several_lines_goes_on_behind_the_label_of_its_writer(tmp_path: Path, label: str, write: Callable[..., str]) -> None:
+    text = write({"op_debug_config": "a\n  b: c", "ge.exec.opDebugConfig": "a\n  b: c"})
+    labelled = "".join(f"{label}{line}\n" for line in text.splitlines())
+    assert judge(tmp_path, labelled, op_debug_config="a\n  b: c") == ["in force"]
+    assert judge(tmp_path, labelled, op_debug_config="a") != ["in force"]
+
+
+@pytest.mark.parametrize("rest", ["[INFO] ", "[INFO] FMK(100,python3.7):2026-03-04-05:", "[x.cc:7][TF_ADAPTER] ", "2026-03-04 "])
+def test_what_is_left_of_a_line_before_another_is_no_label(tmp_path: Path, rest: str) -> None:
+    lost = write_line("ge.exec.enableDump: 0")
+    assert judge(tmp_path, RUN.replace(lost, rest + lost), stream_max_parallel_num="/other") == ["changed"]
+    assert judge(tmp_path, RUN.replace(lost, rest + lost), stream_max_parallel_num=LONG[:20]) == ["cannot tell"]
 
 
 def test_where_lines_are_cut_anywhere_one_line_alone_changes_nothing(tmp_path: Path) -> None:

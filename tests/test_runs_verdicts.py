@@ -20,6 +20,7 @@ from logged import (
 )
 
 from npuprof.catalog.wire import list_tf2_standing_keys, load_wires
+from npuprof.runs.adapters import tell_names
 from npuprof.runs.evidence.reading import read_evidence
 from npuprof.runs.found import Verdict
 from npuprof.runs.verdicts import judge_process
@@ -317,6 +318,27 @@ def test_the_engine_has_the_last_word(tmp_path: Path) -> None:
     long = write_engine_line("GE option: op_debug_config, value: " + "x" * 800, "GEInitializeImpl")
     assert judge_one(tmp_path, long, "op_debug_config", "x" * 800) == "cannot tell"
     assert judge_one(tmp_path, long, "op_debug_config", "y") == "changed"
+
+
+@pytest.mark.parametrize("name", ["2021-09", "2022-04", "2022-10", "2023-04", "2023-12"])
+def test_an_early_adapter_is_told_by_the_keys_that_it_writes(tmp_path: Path, name: str) -> None:
+    """In the blocks of 2021 the mode of profiling stands for the options of it, which need it."""
+    text = write_line("[GePlugin] Initialize ge success.", "ge_plugin.cc", old=name < "2023-04")
+    for stage, also in (("init", {"ge.exec.profilingMode": "0"}), ("session", {})):
+        keys = {key: text for wire in load_wires().values() if name in wire.logged_by for key, text in wire.keys(stage).items()}
+        kept = {key: text for key, text in keys.items() if text != "-" and key.startswith("ge.")}
+        text += write_block(f"{stage} options:", {**kept, **also}, file="geop_npu.cc", old=name < "2023-04")
+    (tmp_path / "run.log").write_text(text)
+    (process,) = read_evidence([str(tmp_path / "run.log")]).processes
+    oldest, _, newest = tell_names(process).partition(" to ")
+    assert oldest <= name <= (newest or oldest)
+    assert (newest or oldest) <= max(name, "2022-10")
+
+
+def test_an_empty_line_of_what_is_read_only_with_shapes_proves_no_absence(tmp_path: Path) -> None:
+    text = write_run() + write_block("Graph options: ", {"ge.compileHybridMode": "", "ge.inputShape": ""}, file="geop_npu.cc")
+    found = judge(tmp_path, text, compile_hybrid_mode=0)["compile_hybrid_mode"]
+    assert (found.state, found.note) == ("changed", "it is read only where input_shape is on")
 
 
 TF2 = {

@@ -22,16 +22,33 @@ def find_names(process: Process, epoch: Epoch) -> tuple[str, ...]:
     names = (generation.name, *generation.also)
     maps = [(stage, found) for one in process.epochs for stage in ("init", "session") for found in one.maps.get(stage, ())]
     keys = {key for _, found in maps for key in found.values}
-    knowing = [wire.logged_by for wire in load_wires().values() if not keys.isdisjoint(wire.init.keys() | wire.session.keys())]
+    wires = load_wires()
+    knowing = [_list_writing(wire) for wire in wires.values() if not keys.isdisjoint(wire.init.keys() | wire.session.keys())]
     whole = {stage for stage, found in maps if found.whole and not found.engine}
     known = tuple(name for name in names if (name >= generation.threads_since) == process.threaded and all(name in one for one in knowing))
     return tuple(name for name in known if len(_list_always(name, frozenset(whole)) - keys) < _ENOUGH) or known
+
+
+def tell_names(process: Process) -> str:
+    """Return which adapter it was, or the oldest and the newest that it may have been; empty where nothing tells."""
+    if not process.epochs or process.tf2:
+        return process.generation
+    found = [find_names(process, epoch) for epoch in process.epochs]
+    names = sorted(set.intersection(*map(set, found)) or set().union(*found))
+    return " to ".join(dict.fromkeys((names[0], names[-1]))) if names else process.generation
 
 
 def hands_on_nothing(wire: Wire, process: Process, epoch: Epoch) -> bool:
     """Return whether none of the adapters that it may have been tells anybody what was set: the text that stands there is never another."""
     names = find_names(process, epoch) or ((process.generation,) if process.generation else ())
     return bool(names) and not any(name in wire.logged_by for name in names)
+
+
+@cache
+def _list_writing(wire: Wire) -> frozenset[str]:
+    """Return the adapters that write the keys of an option: those, too, that write them for one that needs it."""
+    needing = (one.logged_by for one in load_wires().values() if wire.name in one.needs)
+    return frozenset(wire.logged_by).union(*needing)
 
 
 @cache

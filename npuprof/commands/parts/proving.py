@@ -11,6 +11,7 @@ from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.report.tables import Table
 from npuprof.report.text import escape_controls, format_count
+from npuprof.runs.adapters import tell_names
 from npuprof.runs.found import ABSENT, CANNOT_TELL, CHANGED, NOT_IN_FORCE, STATES, TOO_LATE, Verdict
 from npuprof.runs.verdicts import JudgedRun, judge_process
 
@@ -114,7 +115,7 @@ def _describe(verdict: Verdict, value: Any) -> str:
 def _tell_summary(config: Config, evidence: Evidence, runs: Sequence[JudgedRun]) -> list[str]:
     states = [verdict.state for run in runs for verdict in run.verdicts]
     counts = ", ".join(f"{states.count(state)} {state}" for state in reversed(STATES) if state in states)
-    adapters = ", ".join(dict.fromkeys(run.process.generation for run in runs if run.process.generation))
+    adapters = ", ".join(dict.fromkeys(name for run in runs if (name := tell_names(run.process))))
     one = len(runs) == 1
     count = "1 process" if one else f"{len(runs)} processes"
     told = [f"{count} of {format_count(evidence.files, 'file')}{f', adapter of {adapters}' if adapters else ''}: {counts}"]
@@ -156,7 +157,7 @@ def _build_fields(config: Config, evidence: Evidence, runs: Sequence[JudgedRun])
                 "rank": int(run.process.rank) if run.process.rank.isdigit() else None,
                 "device": run.process.device or None,
                 "place": run.process.place,
-                "adapter": run.process.generation or None,
+                "adapter": tell_names(run.process) or None,
                 "starts": len(run.process.epochs),
                 "verdicts": [
                     {

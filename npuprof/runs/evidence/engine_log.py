@@ -7,13 +7,15 @@ import re
 from npuprof.runs.evidence import Epoch, Map, Process, Text, Values
 from npuprof.runs.evidence.blocks import ByThread, Tail
 from npuprof.runs.evidence.following import Growing, Run, State
-from npuprof.runs.evidence.lines import LONGEST_LINE, Line
+from npuprof.runs.evidence.lines import LONGEST_LINE, Line, encode_text
 from npuprof.runs.evidence.recalling import Opened
 
 _OPTION = re.compile(r"GE(?:Session)? ?option: (\S+), value: (.*)", re.DOTALL)
 _OF_GRAPH = re.compile(r", innerSession:\d+, graphid: \d+\.$")
 _ENDING = re.compile(_OF_GRAPH.pattern.encode())
 _MORE_THAN_ONCE = "GEInitialize is called more than once"
+#: With so many bytes no line is cut, whatever is before its text.
+_SURELY_WHOLE = 800
 _RANK = "ge.exec.rankId"
 _DEVICE = "ge.exec.deviceId"
 
@@ -60,8 +62,8 @@ class EngineLog:
                 self._close(process, line.thread)
             return
         text = match[2]
-        of_graph = _OF_GRAPH.search(text)
-        stage = "graph" if of_graph else _find_stage(line.origin, line.text)
+        plain = _strip_ending(text)
+        stage = "graph" if _OF_GRAPH.search(text) else _find_stage(line.origin, line.text)
         if not stage:
             return
         key = match[1].encode("utf-8", "surrogateescape")
@@ -74,9 +76,7 @@ class EngineLog:
             self._series.set(process, line.thread, series)
             self.opened = Opened((stage, key), process, line.thread)
         series.last = key
-        whole = of_graph is not None or text.endswith(".")
-        plain = text[: of_graph.start()] if of_graph else text.removesuffix(".")
-        series.values[match[1]] = Text(plain, not whole or not ended or line.size >= LONGEST_LINE)
+        series.values[match[1]] = Text(plain, plain == text or not ended or line.size >= LONGEST_LINE)
         self._tail.set(series.values, match[1], line.size)
         process.informed = True
         self.grown = series
@@ -102,7 +102,7 @@ class EngineLog:
         for key, field in ((_RANK, "rank"), (_DEVICE, "device")):
             if key in series.values and not getattr(process, field):
                 setattr(process, field, series.values[key].text)
-        made = Map(dict(series.values), engine=True)
+        made = Map({key: _end_later(found) for key, found in series.values.items()}, engine=True)
         if series.stage == "init":
             last = process.epochs[-1] if process.epochs else None
             if last is None or any(one.engine for one in last.maps.get("init", ())):
@@ -122,3 +122,17 @@ def _find_stage(function: str, text: str) -> str:
     if "Session" in function or text.startswith(("GESession", "GE Session")):
         return "session"
     return "init" if "Init" in function else ""
+
+
+def _strip_ending(text: str) -> str:
+    """Return a text without what the engine puts behind each; the same where that is not there."""
+    of_graph = _OF_GRAPH.search(text)
+    return text[: of_graph.start()] if of_graph is not None else text.removesuffix(".")
+
+
+def _end_later(found: Text) -> Text:
+    """Return a text as whole where what the engine puts behind it is on its last line."""
+    more = _strip_ending(found.more)
+    if not found.cut or more == found.more or len(encode_text(found.text + found.more)) > _SURELY_WHOLE:
+        return found
+    return found._replace(cut=False, more=more)

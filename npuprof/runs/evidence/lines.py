@@ -8,20 +8,13 @@ from datetime import datetime
 from typing import NamedTuple, TypeVar
 
 from npuprof.runs.evidence import Text
+from npuprof.runs.evidence.labels import HEAD_PARTS, LABEL, is_rest, name_writer
 
 #: A line of plog has no more bytes; what is cut has as many, and no mark.
 LONGEST_LINE = 1022
-#: What launchers put before the lines of a process.
-_LABEL = rb"(\s*(?:\[[\w.]+,[\w.]+\]<std(?:err|out)>:|\([^()\[\]]{1,60}\)|[\w.-]{1,60} +\||\[?[\w.-]{1,40}[:>\]|])?) *\s?"
-#: What those put there that keep lines: when they got each, and from where.
-_KEPT = (
-    rb"(?:\d{4}-\d\d-\d\dT[\d:.,]+(?:Z|[+-][\d:]{4,6})? (?:std(?:err|out) [FP] )?|\d\d:\d\d:\d\d(?:[.,]\d+)? "
-    rb"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.-]+ [^\s:]+: )?"
-)
-_BEFORE = _KEPT + _LABEL + _KEPT
-_PLOG = re.compile(_BEFORE + rb"\[(\w+)\] ?(\w+)\((\d+),([^)]*)\): ?[\d:.-]{19,29} ?", re.ASCII)
+_PLOG = re.compile(LABEL + rb"\[(\w+)\] ?(\w+)\((\d+),([^)]*)\): ?[\d:.-]{19,29} ?", re.ASCII)
 _TIME = re.compile(rb"\): ?(\d{4})-(\d\d)-(\d\d)-(\d\d):(\d\d):(\d\d)\.(\d{3})\.(\d{3})\b", re.ASCII)
-_TENSORFLOW = re.compile(_BEFORE + rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: ([IWEF]) ([\w./-]+):\d+\] ?", re.ASCII)
+_TENSORFLOW = re.compile(LABEL + rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: ([IWEF]) ([\w./-]+):\d+\] ?", re.ASCII)
 _ADAPTER = re.compile(rb"(?:\[[^\]]*\])?\[TF_ADAPTER\] ?\[([^\]:]+):\d+\](\d*) ?", re.ASCII)
 _ENGINE = re.compile(rb"(?:\[[\w:]+\] ?)?\[([^\]:]+):\d+\](\d+) (\w+):", re.ASCII)
 #: The head of another line in the middle of one: the writer of the first was stopped before its end.
@@ -42,11 +35,7 @@ _BAR = re.compile(rb".*\r[^\r]*?(?=\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: [IWEF] |
 #: A line as docker keeps it.
 _WRAPPED = re.compile(rb'\{"log": ?"')
 #: What stands in the heads of lines only.
-_REMNANT = re.compile(
-    rb"\[TF_ADAPTER\]|\b(?:FMK|GE)\(\d|\(\d+,[\w.]+\):\d{4}-|wrapper\.cpp:\d|\]   [\w.]+:|graph engine opt"
-    rb"|^\d{1,4}(?:-[\d-]*(?: [\d:.]+(?:: [IWEF](?: [\w./]*)?)?)?)?$",
-    re.ASCII,
-)
+_REMNANT = re.compile(HEAD_PARTS + rb"|^\d{1,4}(?:-[\d-]*(?: [\d:.]+(?:: [IWEF](?: [\w./]*)?)?)?)?$", re.ASCII)
 _ANY_HEAD = re.compile(rb"\[\w+\] ?\w+\(\d+,|.{0,60}\d{4}-\d\d-\d\d[ T-]\d\d:\d\d:\d\d\.\d", re.ASCII)
 
 
@@ -135,10 +124,10 @@ def pass_strangers(data: bytes, place: int) -> int:
 
 def parse_line(raw: bytes) -> Line | None:
     """Return what a line says, None where it is of nobody we know."""
-    match = _PLOG.match(raw)
+    match = _match_head(_PLOG, raw)
     if match is not None:
         return _parse_plog(match, raw)
-    match = _TENSORFLOW.match(raw)
+    match = _match_head(_TENSORFLOW, raw)
     if match is None:
         return None
     origin = match[3].decode("ascii", "replace")
@@ -148,7 +137,7 @@ def parse_line(raw: bytes) -> Line | None:
         return None
     second = _SECOND_TIME.search(raw, match.end())
     text = decode_text(raw[match.end() : second.start() if second is not None else len(raw)])
-    return Line(writer, _decode_before(match[1]), None, "", origin.rpartition("/")[2], text, 0, match[2].decode(), second is not None)
+    return Line(writer, name_writer(match[1]), None, "", origin.rpartition("/")[2], text, 0, match[2].decode(), second is not None)
 
 
 def _parse_plog(match: re.Match[bytes], raw: bytes) -> Line | None:
@@ -162,22 +151,23 @@ def _parse_plog(match: re.Match[bytes], raw: bytes) -> Line | None:
         if found is None:
             return None
         text = decode_text(raw[found.end() :])
-        return Line("engine", _decode_before(match[1]), pid, found[2].decode(), found[3].decode(), text, size, level, glued)
+        return Line("engine", name_writer(match[1]), pid, found[2].decode(), found[3].decode(), text, size, level, glued)
     found = _ADAPTER.match(raw, start) if module == b"FMK" else None
     if found is None:
         return None
     text = decode_text(raw[found.end() :])
     origin = found[1].decode("ascii", "replace").rpartition("/")[2]
-    return Line("adapter", _decode_before(match[1]), pid, found[2].decode(), origin, text, size, level, glued)
+    return Line("adapter", name_writer(match[1]), pid, found[2].decode(), origin, text, size, level, glued)
 
 
-def _decode_before(raw: bytes) -> str:
-    return raw.decode("ascii", "replace").strip()
+def _match_head(head: re.Pattern[bytes], raw: bytes) -> re.Match[bytes] | None:
+    match = head.match(raw)
+    return match if match is not None and not is_rest(match[1]) else None
 
 
 def _match_time(raw: bytes) -> re.Match[bytes] | None:
-    match = _PLOG.match(raw)
-    return _TIME.search(raw, 0, match.end()) if match is not None else None
+    match = _match_head(_PLOG, raw)
+    return _TIME.search(raw, match.end(1), match.end()) if match is not None else None
 
 
 def find_time(raw: bytes) -> tuple[int, int] | None:
@@ -217,7 +207,7 @@ def has_head(raw: bytes) -> bool:
 
 def is_remnant(raw: bytes) -> bool:
     """Return whether a line that says nothing is what is left of one of the adapter, or of two."""
-    return (_REMNANT.search(raw) is not None and _PLOG.match(raw) is None) or (
+    return (_REMNANT.search(raw) is not None and _match_head(_PLOG, raw) is None) or (
         b"FMK(" in raw and b"_logger" in raw and b"ADAPTER" not in raw
     )
 

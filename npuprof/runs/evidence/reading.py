@@ -13,6 +13,7 @@ from npuprof.runs.evidence.blocks import Tail
 from npuprof.runs.evidence.engine_log import EngineLog
 from npuprof.runs.evidence.following import Growing, Lines, Run, Runs
 from npuprof.runs.evidence.graph_dump import scan_dump
+from npuprof.runs.evidence.labels import strip_label
 from npuprof.runs.evidence.lines import (
     Line,
     Parser,
@@ -97,6 +98,7 @@ class _LogReader:
         self._strangers = 0  # how many lines were not of the process before
         self._idle = 0
         self._last = b""
+        self._writer = ""  # what the last line has before it
         self._between = False
 
     def take(self, raw: bytes, ended: bool) -> None:
@@ -112,14 +114,16 @@ class _LogReader:
             self._attend()  # it is there twice, of the same microsecond
             return
         if line is not None:
+            self._writer = line.before
             self._widths.see(line, plain)
         self._spoilt = self._spoilt or b"\0" in plain or (line.glued if line is not None else is_remnant(plain))
-        headless = line is None and not has_head(plain)
+        rest = strip_label(self._writer, plain) if line is None else None
+        headless = rest is not None and not has_head(rest)
         self._last = (self._last if headless else raw) if ended else b""
         self.recalling = False
         if line is None:
-            if headless:
-                self._tail.go_on(plain)
+            if rest is not None and headless:
+                self._tail.go_on(rest)
             else:
                 self._tail.clear()
             self._idle += 1

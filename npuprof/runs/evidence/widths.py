@@ -19,7 +19,7 @@ _MOST_LINES = 512
 _DIGITS = re.compile(r"\d+")
 #: A line of a block, of the engine, or a warning of TensorFlow 2.
 _PAIR = re.compile(
-    r"(?:GE(?:Session)? ?option: ([\w.]+), value: (.*)\.|(?:Unrecognized graph engine option | {2})?([\w.]+): ?(.*))", re.DOTALL
+    r"(?:GE(?:Session)? ?option: ([\w.]+), value: (.*?)\.?|(?:Unrecognized graph engine option | {2})?([\w.]+): ?(.*))", re.DOTALL
 )
 #: The stages that have blocks; what is kept of others are single lines.
 _BLOCKS = frozenset(("init", "session", "graph"))
