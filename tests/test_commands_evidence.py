@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 from building import build_store
-from logged import INIT, SESSION, write_block, write_line, write_run, write_tf2_block
+from logged import INIT, SESSION, write_block, write_engine_line, write_line, write_run, write_tf2_block
+
+from npuprof.catalog.wire import list_tf2_standing_keys
 
 PRESET = """\
 [profile]
@@ -321,3 +323,20 @@ def test_an_import_does_not_set_what_may_be_the_beginning_of_a_value(
     shown = run("import", "one.log").out
     assert kept not in shown
     assert said in shown
+
+
+def test_processes_of_which_one_proves_a_value_agree_with_those_that_have_it_by_default(logs: Path, run: Any) -> None:
+    """The engine of a run of TensorFlow 2 proves more than standard error does: both have the value."""
+    (logs / "both").mkdir()
+    (logs / "both" / "run.err").write_text(
+        write_tf2_block({**dict.fromkeys(list_tf2_standing_keys("TF 2 2023-12"), "0"), "ge.hcomParallel": "0"})
+    )
+    line = write_engine_line("GE option: ge.hcomParallel, value: 0.", "CreateSession")
+    (logs / "both" / "plog-100_20260304050607008.log").write_text(line)
+    (logs / "profiles" / "tf2.toml").write_text("[options]\nhcom_parallel = false\n")
+    shown = run("verify", "tf2", "both")
+    assert [line.split()[1] for line in shown.out.splitlines()] == ["default", "in"]
+    assert "do not agree" not in shown.err
+    shown = run("import", "both")
+    assert "hcom_parallel = false\n" in shown.out
+    assert "hcom_parallel: " not in shown.out, "it is not told as one that differs"

@@ -25,7 +25,9 @@ def find_names(process: Process, epoch: Epoch) -> tuple[str, ...]:
     wires = load_wires()
     knowing = [_list_writing(wire) for wire in wires.values() if not keys.isdisjoint(wire.init.keys() | wire.session.keys())]
     whole = {stage for stage, found in maps if found.whole and not found.engine}
-    known = tuple(name for name in names if (name >= generation.threads_since) == process.threaded and all(name in one for one in knowing))
+    if process.pid is not None:  # the logger of TensorFlow names neither process nor thread
+        names = tuple(name for name in names if (name >= generation.threads_since) == process.threaded)
+    known = tuple(name for name in names if all(name in one for one in knowing))
     return tuple(name for name in known if len(_list_always(name, frozenset(whole)) - keys) < _ENOUGH) or known
 
 

@@ -52,7 +52,7 @@ def import_evidence(evidence: Evidence) -> ImportedRun:
                     known = doubted if isinstance(value, str) and _may_be_cut(value, wire, text) else candidates
                     known.setdefault(keys.format_toml_value(value), value)
         states = {shown: _judge(name, value, evidence.processes) for shown, value in candidates.items()}
-        proven = [shown for shown, found in states.items() if found == {IN_FORCE}]
+        proven = [shown for shown, found in states.items() if IN_FORCE in found and found <= {IN_FORCE, DEFAULT_OR_SET}]
         if len(proven) == 1:
             settings[name] = candidates[proven[0]]
         elif partly := [shown for shown, found in states.items() if IN_FORCE in found]:

@@ -205,11 +205,9 @@ def _judge_sessions(wanted: Wanted, epoch: Epoch, apart: bool) -> Outcome | None
         return None
     known += _judge_lacking(wanted, epoch)
     joined = _join(known)
-    same = [number for number, one in enumerate(known, 1) if one.says == SAME]
     rest = [one for one in known if one.says != SAME]
-    if joined.says == UNSURE and apart and same and all(one.says == OTHER and one.unset for one in rest):
-        numbers = ", ".join(map(str, same))
-        return Outcome(SAME, joined.texts, f"in session {numbers} of {len(known)}; the others have what nobody set")
+    if joined.says == UNSURE and apart and len(rest) < len(known) and all(one.says == OTHER and one.unset for one in rest):
+        return Outcome(SAME, joined.texts, "not in all of its sessions; the others have what nobody set")
     return joined
 
 

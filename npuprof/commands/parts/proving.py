@@ -12,7 +12,7 @@ from npuprof.report.answer import Answer
 from npuprof.report.tables import Table
 from npuprof.report.text import escape_controls, format_count
 from npuprof.runs.adapters import tell_names
-from npuprof.runs.found import ABSENT, CANNOT_TELL, CHANGED, NOT_IN_FORCE, STATES, TOO_LATE, Verdict
+from npuprof.runs.found import ABSENT, CANNOT_TELL, CHANGED, DEFAULT_OR_SET, IN_FORCE, NOT_IN_FORCE, STATES, TOO_LATE, Verdict
 from npuprof.runs.verdicts import JudgedRun, judge_process
 
 TYPE_CHECKING = False
@@ -132,7 +132,8 @@ def find_disagreeing(config: Config, runs: Sequence[JudgedRun]) -> list[str]:
     """Return the settings on which what is proven of one process is not what is proven of another."""
     found = []
     for number, name in enumerate(config.options):
-        told = {(run.verdicts[number].state, run.verdicts[number].found) for run in runs if run.verdicts[number].state != CANNOT_TELL}
+        verdicts = [run.verdicts[number] for run in runs if run.verdicts[number].state != CANNOT_TELL]
+        told = {(IN_FORCE if one.state == DEFAULT_OR_SET else one.state, one.found) for one in verdicts}  # of either it is the value
         if len(told) > 1:
             found.append(name)
     return found
