@@ -151,6 +151,12 @@ def test_a_text_of_several_lines_goes_on_behind_the_label_of_its_writer(tmp_path
     assert judge(tmp_path, labelled, op_debug_config="a") != ["in force"]
 
 
+def test_the_last_line_of_a_log_is_whole_where_it_ends_as_the_engine_ends_it(tmp_path: Path) -> None:
+    text = write_engine_run({}) + write_engine_line("GE option: ge.variableMemoryMaxSize, value: 31.", "CreateSession")
+    assert judge(tmp_path, text, variable_memory_max_size="31") == ["in force"]
+    assert judge(tmp_path, text.removesuffix(".\n"), variable_memory_max_size="31") == ["cannot tell"]
+
+
 @pytest.mark.parametrize("rest", ["[INFO] ", "[INFO] FMK(100,python3.7):2026-03-04-05:", "[x.cc:7][TF_ADAPTER] ", "2026-03-04 "])
 def test_what_is_left_of_a_line_before_another_is_no_label(tmp_path: Path, rest: str) -> None:
     lost = write_line("ge.exec.enableDump: 0")

@@ -77,7 +77,7 @@ class EngineLog:
             self.opened = Opened((stage, key), process, line.thread)
         series.last = key
         series.values[match[1]] = Text(plain, plain == text or not ended or line.size >= LONGEST_LINE)
-        self._tail.set(series.values, match[1], line.size)
+        self._tail.set(series.values, match[1], line.size, whole=plain != text)
         process.informed = True
         self.grown = series
 

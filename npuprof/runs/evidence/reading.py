@@ -237,7 +237,8 @@ class _LogReader:
         self._tail.clear()
         grown.extend(run)
         process.informed = True
-        self._tail.set(grown.values, next(reversed(run.values)), len(raw) - outside)
+        key = next(reversed(run.values))
+        self._tail.set(grown.values, key, len(raw) - outside, whole=log is self.engine and not run.values[key].cut)
         self._idle = 0 if log is self.adapter else self._idle + len(lines.texts)
         self._last = raw
         self._attend()
