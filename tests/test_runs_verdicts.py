@@ -352,11 +352,28 @@ def fill_block(texts: Mapping[str, str], generation: str = "TF 2 2026-07") -> di
     return {**dict.fromkeys(list_tf2_standing_keys(generation), "0"), **texts}
 
 
+def write_warnings(**more: str | None) -> str:
+    """Return the warnings of what only sessions have, as they come before the block; None for one that is lost."""
+    always = [wire.tf2["leaf"] for wire in load_wires().values() if {"session", "unset"} <= wire.tf2.keys() and "global" not in wire.tf2]
+    sent = {**dict.fromkeys(always, "0"), **more}
+    return "".join(
+        write_tf2_line(f"Unrecognized graph engine option {leaf}:{sent[leaf]}", "W") for leaf in sorted(sent) if sent[leaf] is not None
+    )
+
+
+def test_a_line_that_is_lost_anywhere_leaves_it_open_whether_another_was(tmp_path: Path) -> None:
+    block = write_tf2_block(fill_block(TF2))
+    for warned, state in ((write_warnings(), "absent"), ("", "absent"), (write_warnings(enable_dump=None), "cannot tell")):
+        assert judge_one(tmp_path, warned + block, "op_debug_level", 1) == state
+    for text, state in ((block, "absent"), (write_tf2_block(TF2), "cannot tell")):
+        assert judge_one(tmp_path, write_warnings() + text, "dump_layer", "a") == state
+
+
 @pytest.mark.parametrize(
     ("setting", "value", "state"),
     [
         ("precision_mode_v2", "fp16", "in force"),
-        ("precision_mode", "force_fp16", "absent"),
+        ("precision_mode", "force_fp16", "cannot tell"),
         ("deterministic", 0, "default or set"),
         ("deterministic", 1, "changed"),
         ("optimization_switch", "p:off", "changed"),
@@ -368,8 +385,7 @@ def fill_block(texts: Mapping[str, str], generation: str = "TF 2 2026-07") -> di
     ],
 )
 def test_tensorflow_2_tells_of_the_block_and_of_warnings(tmp_path: Path, setting: str, value: Any, state: str) -> None:
-    warned = write_tf2_line("Unrecognized graph engine option hcom_parallel:0", "W")
-    warned += write_tf2_line("Unrecognized graph engine option jit_compile:auto", "W")
+    warned = write_warnings(hcom_parallel="0", jit_compile="auto", enable_dump=None)
     assert judge_one(tmp_path, warned + write_tf2_block(fill_block(TF2)), setting, value) == state
 
 
@@ -508,16 +524,11 @@ def test_a_block_of_tensorflow_2_that_seems_to_end_before_its_last_line_proves_n
 
 
 def test_warnings_of_runs_one_after_the_other_are_each_of_its_own(tmp_path: Path) -> None:
-    always = {wire.tf2["leaf"] for wire in load_wires().values() if {"session", "unset"} <= set(wire.tf2) and "global" not in wire.tf2}
-
-    def write(**more: str) -> str:
-        sent = {**dict.fromkeys(always, "0"), **more}
-        return "".join(write_tf2_line(f"Unrecognized graph engine option {leaf}:{sent[leaf]}", "W") for leaf in sorted(sent))
-
-    one, two = write(dump_layer="a") + write_tf2_block(TF2), write() + write_tf2_block(TF2)
+    block = write_tf2_block(fill_block(TF2))
+    one, two = write_warnings(dump_layer="a") + block, write_warnings() + block
     assert judge_states(tmp_path, one + two, dump_layer="a") == [["in force"], ["absent"]]
     assert judge_states(tmp_path, two + one, dump_layer="a") == [["absent"], ["in force"]]
-    assert "in force" not in judge_states(tmp_path, write(dump_layer="a") + two + write_tf2_block(TF2), dump_layer="a")[0]
+    assert "in force" not in judge_states(tmp_path, write_warnings(dump_layer="a") + two + block, dump_layer="a")[0]
 
 
 @pytest.mark.parametrize(("value", "state"), [(0, "changed"), (1, "default or set")])

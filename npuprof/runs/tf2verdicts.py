@@ -63,7 +63,7 @@ def _judge_alone(wanted: Wanted, process: Process) -> Verdict:
     if "global" in wire.tf2:
         if warned and block is not None and process.generation:
             return Verdict(name, CANNOT_TELL, tuple(text.text for text in warned), "a warning has it, its line of the block is lost")
-        if block is not None and block.whole and "unset" not in wire.tf2 and ("session" in wire.tf2 or not _lacks_warnings(process)):
+        if block is not None and "unset" not in wire.tf2 and _are_lines_whole(block, process, ""):
             return Verdict(name, ABSENT, (), "the block of options has no line of it")
         return Verdict(name, CANNOT_TELL, (), "" if block is None else "the block has no line of it", SHOWN)
     if "session" not in wire.tf2:
@@ -78,7 +78,7 @@ def _judge_alone(wanted: Wanted, process: Process) -> Verdict:
         return Verdict(name, CANNOT_TELL, tuple(text.text for text in warned), "several processes warn of several values")
     if warned:
         return _conclude(wanted, wire.tf2["leaf"], Map({wire.tf2["leaf"]: warned[0]}), single)
-    if block is not None and "unset" not in wire.tf2 and _are_warnings_whole(process):
+    if block is not None and "unset" not in wire.tf2 and _are_lines_whole(block, process, "session"):
         return Verdict(name, ABSENT, (), "no warning has it, and those of all others are there")
     return Verdict(name, CANNOT_TELL, (), "", SHOWN)
 
@@ -101,19 +101,16 @@ def _conclude(wanted: Wanted, key: str, found: Map, single: bool) -> Verdict:
         return Verdict(name, CANNOT_TELL, (text.text,), "it begins as set, and no other line says that it ends there")
     if says == OTHER:
         return Verdict(name, CHANGED, (text.text + text.more,))
-    note = "other lines follow that may be part of it" if text.more else "its line is cut"
-    return Verdict(name, CANNOT_TELL, (text.text + text.more,), note)
+    cut = "its line is cut" if text.cut else "the log may have the real path"
+    return Verdict(name, CANNOT_TELL, (text.text + text.more,), "other lines follow that may be part of it" if text.more else cut)
 
 
-def _lacks_warnings(process: Process) -> bool:
-    """Return whether some of what sessions do not have is warned of, as when one is made, and not all that always is: lines are lost."""
-    always = [wire.tf2["leaf"] for wire in load_wires().values() if "session" not in wire.tf2 and {"global", "unset"} <= wire.tf2.keys()]
-    return 0 < sum(leaf in process.warned for leaf in always) < len(always)
+def _are_lines_whole(block: Map, process: Process, stage: str) -> bool:
+    """Return whether all lines are there that the adapter always writes: of the block, and of what warns where a map lacks an option.
 
-
-def _are_warnings_whole(process: Process) -> bool:
-    """Return whether all options that go another way and are always sent are warned of: then the warnings are all there."""
-    always = [
-        wire.tf2["leaf"] for wire in load_wires().values() if "session" in wire.tf2 and "global" not in wire.tf2 and "unset" in wire.tf2
-    ]
-    return all(leaf in process.warned for leaf in always)
+    Where one is lost, so may be others. Warnings may be left out altogether, unless they are of the ``stage`` that is asked for; and no
+    session may have been made, which is when the second map is filled.
+    """
+    rows = [wire.tf2 for wire in load_wires().values() if "unset" in wire.tf2 and ("global" in wire.tf2) != ("session" in wire.tf2)]
+    warned = {one: [row["leaf"] in process.warned for row in rows if one in row] for one in ("global", "session")}
+    return block.whole and all(all(found) or (one != stage and not any(found)) for one, found in warned.items())
