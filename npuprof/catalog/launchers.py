@@ -17,7 +17,7 @@ FACTS: dict[str, tuple[str, ...]] = {
     "world-size": ("RANK_SIZE", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "WORLD_SIZE"),
     "node-rank": ("SLURM_NODEID", "GROUP_RANK"),
     "node-ip": ("CM_WORKER_IP", "HCCL_IF_IP", "POD_IP", "XDL_IP"),
-    "job": ("JOB_ID", "SLURM_JOB_ID", "PBS_JOBID"),
+    "job": ("JOB_ID", "SLURM_JOB_ID", "PBS_JOBID", "PMIX_NAMESPACE"),
 }  # fmt: skip
 #: Launchers, innermost first: the variables by which each is known, and what it tells of its processes.
 _LAUNCHERS: tuple[tuple[tuple[str, ...], dict[str, tuple[str, ...]]], ...] = (
@@ -32,6 +32,7 @@ _LAUNCHERS: tuple[tuple[tuple[str, ...], dict[str, tuple[str, ...]]], ...] = (
             "rank": ("OMPI_COMM_WORLD_RANK",),
             "local-rank": ("OMPI_COMM_WORLD_LOCAL_RANK",),
             "world-size": ("OMPI_COMM_WORLD_SIZE",),
+            "job": ("PMIX_NAMESPACE",),
         },
     ),
     (("PMI_RANK", "MPI_LOCALRANKID"), {"rank": ("PMI_RANK",), "local-rank": ("MPI_LOCALRANKID",), "world-size": ("PMI_SIZE",)}),

@@ -36,7 +36,8 @@ def find_launches(read: Mapping[str, dict[str, Any]]) -> list[Launch]:
     for path, fields in read.items():
         by = " (env-loader)" if fields.get("by") == "env-loader" else ""
         groups.setdefault(f"{fields['preset']['name']}{by}", []).append(path)
-    found = [_select_newest(name, {path: read[path] for path in paths}) for name, paths in groups.items()]
+    parts = [(name, part) for name, paths in groups.items() for part in _split_jobs({path: read[path] for path in paths})]
+    found = [_select_newest(name, part) for name, part in parts]
     return [_count_missing(launch, read) for launch in _join_presets(found, read)]
 
 
@@ -45,6 +46,34 @@ def sort_label(label: str) -> tuple[int, str]:
     if label.startswith(RUN):
         return (1 << 61) + int(label.removeprefix(RUN)), ""
     return (int(label), "") if label.isdecimal() else (1 << 62, label)
+
+
+def _split_jobs(found: dict[str, dict[str, Any]]) -> list[dict[str, dict[str, Any]]]:
+    """Return records apart by jobs that have ranks in common and ran at the same time: each was started by a launcher of its own."""
+    parts: list[dict[str, dict[str, Any]]] = []
+    by_job: dict[tuple[Any, Any], dict[str, dict[str, Any]]] = {}
+    for path in sorted(found, key=lambda path: _tell_start(found[path])):
+        by_job.setdefault(_identify_launch(found[path]), {})[path] = found[path]
+    for (job, _), part in by_job.items():
+        beside = next((other for other in parts if job is None or not _are_side_by_side(part, other)), None)
+        if beside is None:
+            parts.append(dict(part))
+        else:
+            beside.update(part)
+    return parts
+
+
+def _are_side_by_side(one: Mapping[str, dict[str, Any]], other: Mapping[str, dict[str, Any]]) -> bool:
+    """Return whether jobs ran at the same time, and both had a process of the same rank; what was killed is over when another begins."""
+    first, second = ({_find_number(fields, "rank") for fields in part.values()} - {None} for part in (one, other))
+    spans = [
+        (min(map(_tell_start, part.values())), max(_tell_end(one) or _tell_start(one) for one in part.values())) for part in (one, other)
+    ]
+    return not first.isdisjoint(second) and _do_overlap(spans)
+
+
+def _do_overlap(spans: list[tuple[str, str]]) -> bool:
+    return max(start for start, _ in spans) <= min(end for _, end in spans)
 
 
 def _select_newest(name: str, found: dict[str, dict[str, Any]]) -> Launch:
@@ -98,8 +127,7 @@ def _are_of_one_launch(one: Launch, other: Launch, read: Mapping[str, dict[str, 
         return False
     if _find_number(first[0], "world_size") is not None:
         return True
-    spans = [(min(map(_tell_start, part)), max(_tell_end(fields) or "~" for fields in part)) for part in (first, second)]
-    return max(start for start, _ in spans) <= min(end for _, end in spans)
+    return _do_overlap([(min(map(_tell_start, part)), max(_tell_end(fields) or "~" for fields in part)) for part in (first, second)])
 
 
 def _count_missing(launch: Launch, read: Mapping[str, dict[str, Any]]) -> Launch:

@@ -113,18 +113,20 @@ def join_ranks(labels: Sequence[str]) -> str:
 def identify_record(fields: dict[str, Any]) -> str:
     """Return what records of processes have in common that were given the same."""
     settings = {one["key"]: one["value"] for one in fields["settings"]}
-    return json.dumps([settings, fields.get("context"), _select_shared(fields), _select_origins(fields)], sort_keys=True)
+    return json.dumps([settings, _select_shared(fields), _select_origins(fields)], sort_keys=True)
 
 
 def _select_origins(fields: dict[str, Any]) -> dict[str, str]:
-    """Return who gave a process its settings: the preset, and the npuprof that read it."""
-    return {"preset": fields["preset"]["name"], "npuprof": str(fields.get("npuprof"))}
+    """Return who gave a process its settings: the preset, the npuprof that read it, and what it read it for."""
+    return {"preset": fields["preset"]["name"], "npuprof": str(fields.get("npuprof"))} | {
+        name: str(value) for name, value in (fields.get("context") or {}).items() if value is not None
+    }
 
 
 def compare_origins(before: dict[str, Any], after: dict[str, Any]) -> dict[str, tuple[str | None, str | None]]:
-    """Return where presets and versions of npuprof differ between two records, with both."""
+    """Return where presets, versions of npuprof, releases and products differ between two records, with both; None where one has none."""
     old, new = _select_origins(before), _select_origins(after)
-    return {name: (old[name], new[name]) for name in old if old[name] != new[name]}
+    return {name: (old.get(name), new.get(name)) for name in {**old, **new} if old.get(name) != new.get(name)}
 
 
 def _select_shared(fields: dict[str, Any]) -> dict[str, str]:
