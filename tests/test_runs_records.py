@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -18,6 +19,7 @@ from repositories import Repo
 
 from npuprof.runs import kinds, records
 from npuprof.runs.hiding import hide_arguments
+from npuprof.runs.recording import Recorder
 from npuprof.runs.schema import build_record_schema
 
 NPUPROF = [sys.executable, "-m", "npuprof"]
@@ -252,6 +254,32 @@ def test_on_a_full_disk_the_command_runs_and_it_is_told(tmp_path: Path) -> None:
         assert os.listdir(full) == ["filler"]
     finally:
         subprocess.run(["umount", str(full)], check=True)
+
+
+def test_that_a_record_cannot_say_more_is_told_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = Recorder(str(tmp_path), {"preset": {"name": "bert"}, "process": {"rank": 0}})
+    kept.start()
+
+    def fail(self: Recorder) -> None:
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr(Recorder, "_replace", fail)
+    kept.tell_started(7)
+    kept.finish(state="ended")
+    assert capsys.readouterr().err.count("says how the run began, and not how it ended") == 1
+
+
+@pytest.mark.parametrize("word", ["../empty", "./runs/../../empty", "/tmp/.."])
+def test_a_folder_without_records_is_no_revision(word: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Any) -> None:
+    build_store(tmp_path / "team" / "profiles", {"bert": BASE})
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "team" / "runs").mkdir()
+    monkeypatch.chdir(tmp_path / "team")
+    done = run("diff", word)
+    assert done.code == 2
+    assert f"error NP962: {word} holds no record of a run" in done.err
 
 
 def test_a_command_that_is_not_there_is_recorded_as_not_started(record: Record, tmp_path: Path) -> None:

@@ -193,7 +193,7 @@ def _choose_sides(workspace: spec.Workspace, one: str) -> tuple[str, str]:
         why = "A single preset is compared with its last commit."
         raise NpuprofError([Finding("NP902", f"nothing to compare {one!r} with", why, "name a second preset")])
     name, at, _ = one.partition("@")
-    if not at and name not in workspace.store.names():
+    if not at and name not in workspace.store.names() and not one.startswith((".", "/", "~")):
         _refuse_revision(workspace, one)
     return (one, name) if at else (f"{one}@HEAD", one)
 

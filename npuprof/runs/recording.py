@@ -41,6 +41,7 @@ class Recorder:
         self.folder = folder
         self.fields = fields
         self.path = ""
+        self._is_stale = False
 
     def start(self) -> None:
         """Write what is known before the command runs; a full disk is told and nothing more. Raises NpuprofError for another reason."""
@@ -70,7 +71,9 @@ class Recorder:
         except OSError as error:
             said = output.describe_os_error(error, self.path)
             if os.path.exists(self.path):
-                output.tell_remark(f"{self.path} says how the run began, and not how it ended: {said}")
+                if not self._is_stale:
+                    output.tell_remark(f"{self.path} says how the run began, and not how it ended: {said}")
+                self._is_stale = True
             else:
                 output.tell_remark(f"no record is left, somebody has taken {self.path} away: {said}")
                 self.path = ""

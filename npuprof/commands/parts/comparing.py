@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable
 from typing import Any
 
-from npuprof.model import Finding, NpuprofError, Record
+from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.report.answer import Answer
 from npuprof.report.text import format_count
 from npuprof.resolve.config import Config
@@ -46,7 +46,13 @@ def find_processes(given: str, workspace: Workspace) -> tuple[list[Processes], l
         return None
     from npuprof.runs import ranks
 
-    if not ranks.holds_records(folder) or (not given.startswith((".", "/", "~")) and _is_preset(given, workspace)):
+    is_path = given.startswith((".", "/", "~"))
+    if not is_path and _is_preset(given, workspace):
+        return None
+    if not ranks.holds_records(folder):
+        if is_path:
+            hint = "name a preset, or a folder where npuprof run NAME --record has left records"
+            raise NpuprofError([Finding("NP962", f"{given} holds no record of a run", "", hint, where=Place(folder))])
         return None
     return ranks.load_processes(folder, workspace)
 
