@@ -521,6 +521,10 @@ Part = tuple[int, int, int | None, Mapping[str, Any]]
             [*((rank, 1, 9, {}) for rank in range(3)), (3, 1, 9, {"context": {"product": "atlas-a2"}})],
             ["4 records of bert: ranks 0-2 alike; rank 3 differs", "  + product 'atlas-a2'  (record)"],
         ),
+        (
+            [(rank, 1, 9, {"context": {"text": "product atlas-a2" if rank == 3 else "any"}}) for rank in range(4)],
+            ["4 records of bert: ranks 0-2 alike; rank 3 differs", "  ~ context 'any' → 'product atlas-a2'  (record)"],
+        ),
     ],
 )
 def test_the_records_of_one_launch_are_compared_whatever_else_a_folder_holds(

@@ -82,7 +82,9 @@ def _compare_processes(launch: Launch, found: dict[str, dict[str, Any]], workspa
     made: list[Ranks] = []
     for ranks in groups:
         first = newest[ranks[0]]
-        config = workspace.resolve_spec(first if os.path.isabs(first) else os.path.join(os.curdir, first))
+        config = workspace.resolve_spec(
+            first if os.path.isabs(first) or first.startswith(f"{os.pardir}/") else os.path.join(os.curdir, first)
+        )
         base = made[0] if made else None
         pair = build_preset_pair(base.config, config, name_ranks(ranks, one="rank")) if base else None
         environment = compare_environments(found[base.paths[0]], found[first]) if base else {}
@@ -119,7 +121,7 @@ def identify_record(fields: dict[str, Any]) -> str:
 def _select_origins(fields: dict[str, Any]) -> dict[str, str]:
     """Return who gave a process its settings: the preset, the npuprof that read it, and what it read it for."""
     return {"preset": fields["preset"]["name"], "npuprof": str(fields.get("npuprof"))} | {
-        name: str(value) for name, value in (fields.get("context") or {}).items() if value is not None
+        "context" if name == "text" else name: str(value) for name, value in (fields.get("context") or {}).items() if value is not None
     }
 
 
