@@ -164,6 +164,31 @@ def test_what_is_left_of_a_line_before_another_is_no_label(tmp_path: Path, rest:
     assert judge(tmp_path, RUN.replace(lost, rest + lost), stream_max_parallel_num=LONG[:20]) == ["cannot tell"]
 
 
+def test_lines_that_are_cut_from_within_a_block_on_prove_no_short_text(tmp_path: Path) -> None:
+    """What stands before that place is longer: only of all that follow they are the longest."""
+    keys = [
+        "ge.debugDir",
+        "ge.exec.opDebugConfig",
+        "ge.exec.op_precision_mode",
+        "ge.fusionSwitchFile",
+        "ge.opSelectImplmode",
+        "op_debug_config",
+    ]
+    told = write_run({"ge.customizeDtypes": LONG * 2, **dict.fromkeys(keys, LONG)}, {"ge.fusionSwitchFile": LONG}).splitlines()
+    start = next(place for place, line in enumerate(told) if "ge.customizeDtypes" in line) + 1
+    shown = LONG[: CUT - len(write_line("ge.fusionSwitchFile: ")) + 1]
+    text = "".join(f"{line if place < start else line[:CUT]}\n" for place, line in enumerate(told))
+    assert judge(tmp_path, text, fusion_switch_file=shown, customize_dtypes=LONG * 2) == ["cannot tell", "in force"]
+    assert judge(tmp_path, "".join(f"{line}\n" for line in told), fusion_switch_file=LONG) == ["in force"]
+
+
+@pytest.mark.parametrize("squeezed", ["/a b", "/a  b", " /a b", "/a b "])
+def test_a_text_that_differs_in_blanks_alone_may_have_lost_them(tmp_path: Path, squeezed: str) -> None:
+    text = write_run({"op_debug_config": "/a b", "ge.exec.opDebugConfig": "/a b"})
+    assert judge(tmp_path, text, op_debug_config=squeezed) == ["in force" if squeezed == "/a b" else "cannot tell"]
+    assert judge(tmp_path, text, op_debug_config="/ab") == ["changed"]
+
+
 def test_where_lines_are_cut_anywhere_one_line_alone_changes_nothing(tmp_path: Path) -> None:
     longer = {"ge.bufferOptimize": LONG * 2, "ge.streamMaxParallelNum": "/data/model", "ge.variableMemoryMaxSize": LONG * 2}
     short = write_run({"ge.exec.opDebugConfig": LONG, "op_debug_config": LONG, "ge.deterministic": "1"}, longer)

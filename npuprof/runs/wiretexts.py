@@ -62,6 +62,12 @@ class Wanted:
         wanted = self._spell(form)
         if not wanted:
             return UNSURE
+        said = self._judge_text(found, form, wanted)
+        text = f"{found.text}{found.more}"
+        squeezed = said == OTHER and text and any(" ".join(one.split()) == text for one in wanted)  # what passes lines on may do that
+        return UNSURE if squeezed else said
+
+    def _judge_text(self, found: Text, form: str, wanted: tuple[str, ...]) -> str:
         text = _read_text(form, found.text, wanted)
         if found.text and not text and self.is_default(()):
             return UNSURE  # nobody gave it, which is no other value than the default

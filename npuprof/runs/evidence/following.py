@@ -37,13 +37,14 @@ class Growing(Protocol):
 class Run(NamedTuple):
     """What lines add to a block, and its ``state`` behind them.
 
-    ``longest`` are the texts of the longest lines, or of all that may be; they were ``seen`` behind heads of these sizes.
+    ``longest`` are the texts of the longest lines, or of all that may be; they were ``seen`` behind heads of these sizes, with
+    how long the longest line was then.
     """
 
     values: Values
     state: State
     longest: tuple[bytes, ...]
-    seen: set[tuple[int, int]]
+    seen: dict[tuple[int, int], int]
 
 
 class Lines(NamedTuple):
@@ -107,4 +108,4 @@ class Runs:
         if count and not any(byte in joined for byte in _RARE):
             size = max(map(len, texts)) if joined.isascii() else 0
             longest = tuple(text for text in texts if len(text) >= size)
-            keep_latest(self._known, (before, joined), Run(values, after, longest, set()), _MOST_RUNS)
+            keep_latest(self._known, (before, joined), Run(values, after, longest, {}), _MOST_RUNS)

@@ -229,8 +229,12 @@ class _LogReader:
         log, process, line = self._taken
         raw = data[lines.places[-2] : lines.places[-1] - 1]
         outside = len(self._last) - line.size
-        if (sizes := (lines.size + len(lines.ending), outside)) not in run.seen:
-            run.seen.add(sizes)
+        sizes = lines.size + len(lines.ending), outside
+        if sizes in run.seen:
+            longest = run.seen[sizes]
+            self._widths.meet(longest, longest - outside)
+        else:
+            run.seen[sizes] = sizes[0] + max(map(len, run.longest))
             for text in run.longest:
                 whole = raw[: lines.size] + text + lines.ending
                 self._widths.see(line._replace(text=decode_text(text + lines.ending), size=len(whole) - outside), whole)

@@ -14,8 +14,10 @@ from npuprof.runs.evidence.lines import Line
 
 #: So many lines of different kinds end at the same place where lines were cut there: of their own accord they do not.
 _ENOUGH = 3
-#: How many of the longest lines are remembered.
-_MOST_LINES = 512
+#: So many do where it begins behind longer lines: the last lines of a log are few.
+_ENOUGH_LATER = 5
+#: How many of the longest lines are remembered, and how many of the longest behind them.
+_MOST_LINES, _MOST_LATER = 512, 64
 _DIGITS = re.compile(r"\d+")
 #: A line of a block, of the engine, or a warning of TensorFlow 2.
 _PAIR = re.compile(
@@ -25,53 +27,94 @@ _PAIR = re.compile(
 _BLOCKS = frozenset(("init", "session", "graph"))
 
 
-class _Widest:
-    """The longest lines by one measure, as what they say."""
+class _Width:
+    """Lines of one length, longer than all that come after them, as what they say."""
 
     __slots__ = ("size", "texts")
 
-    def __init__(self) -> None:
-        self.size = 0
+    def __init__(self, size: int) -> None:
+        self.size = size
         self.texts: set[str] = set()
 
-    def see(self, size: int, text: str) -> None:
-        if size > self.size:
-            self.size = size
-            self.texts.clear()
-        if len(self.texts) < _MOST_LINES:
-            self.texts.add(text)
+    def count_kinds(self, filled: bool) -> int:
+        """Return how many kinds of lines end there; ``filled`` ones only are those with a text behind their name."""
+        return len({_DIGITS.sub("", name) for name, _, text in (one.partition(":") for one in self.texts) if text.strip() or not filled})
 
-    def are_cut(self) -> bool:
-        """Return whether so many kinds of lines end there that they were cut."""
-        kinds = {_DIGITS.sub("", text.partition(":")[0]) for text in self.texts}
-        return len(kinds) >= _ENOUGH
+
+class _Lengths:
+    """The longest lines by one measure, and the longest of all that follow, and so on to the last."""
+
+    __slots__ = ("widths",)
+
+    def __init__(self) -> None:
+        self.widths: list[_Width] = []
+
+    def see(self, size: int, text: str) -> None:
+        """Take a line."""
+        widths = self.widths
+        while widths and widths[-1].size < size:
+            del widths[-1]
+        if not widths or widths[-1].size > size:
+            widths.append(_Width(size))
+        if len(widths[-1].texts) < (_MOST_LINES if len(widths) == 1 else _MOST_LATER):
+            widths[-1].texts.add(text)
+
+    def meet(self, size: int) -> None:
+        """Take a line of which it is known what it says: shorter ones before it end where they do of their own accord."""
+        widths = self.widths
+        while widths and widths[-1].size < size:
+            del widths[-1]
+
+    def copy(self) -> _Lengths:
+        """Return what is known so far, for another measure."""
+        made = _Lengths()
+        for width in self.widths:
+            made.widths.append(_Width(width.size))
+            made.widths[-1].texts |= width.texts
+        return made
+
+    def list_edges(self) -> Iterable[tuple[str, bool]]:
+        """Yield what lines say that are the longest, and whether they were cut; of later ones only those that were."""
+        for number, width in enumerate(self.widths):
+            are_cut = width.count_kinds(number > 0) >= (_ENOUGH_LATER if number else _ENOUGH)
+            if are_cut or not number:
+                yield from ((text, are_cut) for text in width.texts)
 
 
 class Widths:
     """The longest lines of a stream of logs, measured in bytes, in characters, and without what a launcher put before them."""
 
     def __init__(self) -> None:
-        self._bytes, self._characters, self._own = _Widest(), _Widest(), _Widest()
+        self._bytes = _Lengths()
+        self._characters: _Lengths | None = None  # while it measures what the bytes do
+        self._own: _Lengths | None = None
 
     def see(self, line: Line, raw: bytes) -> None:
         """Take a line as it was read."""
         size = len(raw)
-        if size >= self._bytes.size:
-            self._bytes.see(size, line.text)
-        if line.size and line.size >= self._own.size:
+        is_ascii = raw.isascii()
+        if self._characters is not None or not is_ascii:
+            self._characters = self._characters or self._bytes.copy()
+            self._characters.see(size if is_ascii else len(raw.decode("utf-8", "replace")), line.text)
+        if line.size and (self._own is not None or line.size != size):
+            self._own = self._own or self._bytes.copy()
             self._own.see(line.size, line.text)
-        if not raw.isascii():
-            size = len(raw.decode("utf-8", "replace"))
-        if size >= self._characters.size:
-            self._characters.see(size, line.text)
+        self._bytes.see(size, line.text)
+
+    def meet(self, size: int, own: int) -> None:
+        """Take the length of a line that was seen before, with and without what a launcher put before it."""
+        self._bytes.meet(size)
+        if self._characters is not None:
+            self._characters.meet(size)
+        if self._own is not None:
+            self._own.meet(own)
 
     def mark(self, processes: Iterable[Process]) -> None:
         """Mark the texts that end where the longest lines do: as cut where many do."""
         edges: dict[str, bool] = {}
-        for widest in (self._bytes, self._characters, self._own):
-            are_cut = widest.are_cut()
-            for line in widest.texts:
-                edges[line] = edges.get(line, False) or are_cut
+        for lengths in filter(None, (self._bytes, self._characters, self._own)):
+            for line, is_cut in lengths.list_edges():
+                edges[line] = edges.get(line, False) or is_cut
         pairs = {
             (match[1] or match[3], match[2] or match[4] or ""): is_cut
             for line, is_cut in edges.items()
