@@ -340,3 +340,40 @@ def test_processes_of_which_one_proves_a_value_agree_with_those_that_have_it_by_
     shown = run("import", "both")
     assert "hcom_parallel = false\n" in shown.out
     assert "hcom_parallel: " not in shown.out, "it is not told as one that differs"
+
+
+@pytest.mark.parametrize(
+    "form", ["trainer-{}  | ", "[pod/bert-{}/main] ", "[1,{}]<stdout>:", "{}: ", "2026-03-04T05:06:07.008Z bert-{} main "]
+)
+@pytest.mark.parametrize("mixed", [False, True])
+def test_containers_whose_processes_have_one_number_are_told_apart(logs: Path, run: Any, form: str, mixed: bool) -> None:
+    other = {**MODES, "precision_mode": "force_fp32", "ge.exec.precision_mode": "force_fp32"}
+    texts = [
+        [f"{form.format(number)}{line}\n" for line in write_run(modes).splitlines()] for number, modes in enumerate((MODES, other, MODES))
+    ]
+    mixture = [line for lines in zip(*texts, strict=True) for line in lines] if mixed else [line for lines in texts for line in lines]
+    (logs / "pods.log").write_text("".join(mixture))
+    shown = run("verify", "bert", "pods.log")
+    assert shown.code == 1
+    assert "3 processes of 1 file" in shown.err
+    told = [line.split() for line in shown.out.splitlines() if line.startswith("precision_mode")]
+    name = form.format(1).rpartition("Z ")[2].strip(" |:")
+    assert " ".join(told[0]).startswith(f"precision_mode changed pid 100 of {name} ")
+    assert " ".join(told[1]).startswith("precision_mode in force pid 100 of ")
+
+
+def test_a_label_that_counts_or_tells_the_time_names_nobody(logs: Path, run: Any) -> None:
+    forms = [
+        "{}:",
+        "    {}\t",
+        "plog.log:{}:",
+        "[   {}.000123] ",
+        "1772600{:03d}.008 ",
+        "05:{:02d}:07 ",
+        "[20260304T0506{:02d}Z] ",
+        "({:010d}) ",
+    ]
+    for form in forms:
+        text = "".join(f"{form.format(number)}{line}\n" for number, line in enumerate(GOOD.splitlines(), 10))
+        (logs / "kept.log").write_text(text)
+        assert "1 process of 1 file, adapter of 2026-07: 2 in force" in run("verify", "bert", "kept.log").err, form

@@ -60,6 +60,8 @@ def name_process(process: Process) -> str:
     said = f"pid {process.pid}" if process.pid is not None else os.path.basename(process.place)
     if process.pid is None and process.number > 1:
         said = f"{said} ({process.number})"
+    if process.label:
+        said = f"{said} of {escape_controls(process.label)}"
     return f"rank {process.rank} ({said})" if process.rank.isdigit() else said
 
 

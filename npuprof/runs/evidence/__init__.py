@@ -77,7 +77,7 @@ class Epoch:
 
 
 class Process:
-    """One process: where it was found, its number (None where its lines do not say), and what it did.
+    """One process: where it was found, its number (None where its lines do not say), what a launcher calls it, and what it did.
 
     ``tf2`` tells the adapter for TensorFlow 2 apart, ``generation`` is the row of ``catalog.wire`` that its lines fit, ``threaded`` says
     that they name threads. ``warned`` are texts
@@ -87,9 +87,10 @@ class Process:
     adapter warns that they are deprecated: True where it was this process, False where it may have been another.
     """
 
-    def __init__(self, place: str, pid: int | None) -> None:
+    def __init__(self, place: str, pid: int | None, label: str = "") -> None:
         self.place = place
         self.pid = pid
+        self.label = label
         self.rank = ""
         self.device = ""
         self.tf2 = False

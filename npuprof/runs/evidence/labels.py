@@ -16,11 +16,14 @@ HEAD_PARTS = rb"\[TF_ADAPTER\]|\b(?:FMK|GE)\(\d|\(\d+,[\w.]+\):\d{4}-|wrapper\.c
 _REST = re.compile(HEAD_PARTS + rb"|\[[A-Z]{4,8}\] ?$|(?:^|\s)\d{4}-\d\d-\d\d $|\.\d{6}: (?:[IWEF] )?$", re.ASCII)
 _TIME = (
     rb"(?:[A-Z][a-z]{2} )?[A-Z][a-z]{2} [ \d]?\d \d\d:\d\d:\d\d(?: \d{4})?"
-    rb"|(?:\d{4}[-/]\d\d[-/]\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?|\d{9,10}\.\d+"
+    rb"|(?:\d{4}[-/]\d\d[-/]\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
+    rb"|(?<![\d.])\d+\.\d+(?![\d.])|\d+:\d\d(?=\D)|\d{8}T\d{4,6}Z?|\d{9,}"
 )
 #: What differs from line to line of one writer: a time, the number of the line.
-_VARYING = re.compile(_TIME + rb"|^ *\d+(?=\t)|(?<=[\w.]:)\d+(?=:$)", re.ASCII)
+_VARYING = re.compile(rb" *(?:" + _TIME + rb")|^ *\d+(?=[\t ]|:$)|(?<=[\w.]:)\d+(?=:$)", re.ASCII)
 _PLACE = "\0"
+#: What names differ in, and how far they are padded.
+_NAME, _BLANKS = re.compile(r"[\w.-]+", re.ASCII), re.compile(r"[ \t]+")
 
 
 def is_rest(label: bytes) -> bool:
@@ -33,6 +36,17 @@ def name_writer(label: bytes) -> str:
     return _VARYING.sub(_PLACE.encode(), label).decode("ascii", "replace") if label else ""
 
 
+@lru_cache(maxsize=256)
+def find_form(writer: str) -> str:
+    """Return what the labels of one launcher have in common, whoever they name."""
+    return _BLANKS.sub(" ", _NAME.sub("x", writer))
+
+
+def show_writer(writer: str) -> str:
+    """Return a label as a name of who wrote lines, empty where it names nobody."""
+    return writer.replace(_PLACE, "").strip(" \t|:")
+
+
 def strip_label(writer: str, raw: bytes) -> bytes | None:
     """Return a line without the label that a writer has on each, None where it has another."""
     if not writer:
@@ -43,4 +57,4 @@ def strip_label(writer: str, raw: bytes) -> bytes | None:
 
 @lru_cache(maxsize=256)
 def _compile_label(writer: str) -> re.Pattern[bytes]:
-    return re.compile((rb"(?:" + _TIME + rb"| *\d+)").join(re.escape(part.encode()) for part in writer.split(_PLACE)), re.ASCII)
+    return re.compile((rb" *(?:" + _TIME + rb"|\d+)").join(re.escape(part.encode()) for part in writer.split(_PLACE)), re.ASCII)

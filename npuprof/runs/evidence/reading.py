@@ -13,7 +13,7 @@ from npuprof.runs.evidence.blocks import Tail
 from npuprof.runs.evidence.engine_log import EngineLog
 from npuprof.runs.evidence.following import Growing, Lines, Run, Runs
 from npuprof.runs.evidence.graph_dump import scan_dump
-from npuprof.runs.evidence.labels import strip_label
+from npuprof.runs.evidence.labels import find_form, show_writer, strip_label
 from npuprof.runs.evidence.lines import (
     Line,
     Parser,
@@ -45,15 +45,20 @@ class _Processes:
         self.left_out = 0
         self.torn: set[str] = set()  # the places of files that end within a line
         self._by_number: dict[int | None, list[Process]] = {}
+        self._writers: dict[tuple[str, int], str] = {}  # what the first line of a number has before it
 
     def get(self, place: str, before: str, pid: int | None) -> Process | None:
-        key = (place, before if pid is None else "", pid)
+        label = before
+        if pid is not None:
+            first = self._writers.setdefault((place, pid), before)
+            before = "" if before == first else _tell_apart(first, before)
+        key = (place, before, pid)
         process = self.found.get(key)
         if process is None:
             if len(self.found) >= MOST_PROCESSES:
                 self.left_out += 1
                 return None
-            process = self.found[key] = Process(place, pid)
+            process = self.found[key] = Process(place, pid, show_writer(label))
             self._by_number.setdefault(pid, []).append(process)
         return process
 
@@ -67,6 +72,11 @@ class _Processes:
                 near.setdefault(_count_common(process.place, place), []).append(process)
         nearest = near[max(near)] if near else []
         return nearest[0] if len(nearest) == 1 else None
+
+
+def _tell_apart(first: str, before: str) -> str:
+    """Return what tells a process from one of the same number: how the launcher of containers calls it, each of which counts from 1."""
+    return before if before and find_form(before) == find_form(first) else ""
 
 
 def _count_common(one: str, other: str) -> int:
@@ -131,7 +141,7 @@ class _LogReader:
             self._idle = 0
             self._strangers += 1
             self._tail.clear()
-            log = self.tf2.setdefault((self.place, line.before), Tf2Log(self._tail))
+            log = self.tf2.setdefault((self.place, line.before), Tf2Log(self._tail, show_writer(line.before)))
             log.take(self.place, line, ended)
         else:
             self._tail.clear()

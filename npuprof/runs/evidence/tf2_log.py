@@ -23,7 +23,8 @@ _MOST_TEXTS = 4
 class Tf2Log:
     """The lines of the adapter in one stream. They name no process: each title begins one."""
 
-    def __init__(self, tail: Tail) -> None:
+    def __init__(self, tail: Tail, label: str = "") -> None:
+        self._label = label
         self._block: Block | None = None
         self._process: Process | None = None
         self._titles = {generation.init for generation in load_generations() if generation.tf2}
@@ -113,7 +114,7 @@ class Tf2Log:
             self._close(whole=False)
         if self._ahead and self._process is not None and self.found:  # somebody warned whose block is not there
             self._process = None
-            process = Process(self.found[0].place, None)
+            process = Process(self.found[0].place, None, self._label)
             process.tf2, process.warned, process.number = True, self.warned, len(self.found) + 1
             self.found.append(process)
             self._ahead = False
@@ -123,7 +124,7 @@ class Tf2Log:
         if len(self.found) == 1 and self._process is None:
             process = self.found[0]
         else:
-            process = Process(place, None)
+            process = Process(place, None, self._label)
             process.tf2 = True
             if self.found and not self._ahead:
                 self.warned = {}
