@@ -271,6 +271,21 @@ def test_that_a_record_cannot_say_more_is_told_once(
     assert capsys.readouterr().err.count("says how the run began, and not how it ended") == 1
 
 
+@pytest.mark.parametrize(
+    ("environ", "job"),
+    [
+        ({"SLURM_JOB_ID": "9", "SLURM_STEP_ID": "1", "SLURM_PROCID": "0"}, "9.1"),
+        ({"SLURM_JOB_ID": "9"}, "9"),
+        ({"SLURM_JOB_ID": "9", "SLURM_STEP_ID": "0", "OMPI_COMM_WORLD_RANK": "2", "PMIX_NAMESPACE": "77"}, "77"),
+        ({"JOB_ID": "own", "SLURM_JOB_ID": "9", "SLURM_STEP_ID": "1"}, "own"),
+    ],
+)
+def test_the_job_of_a_record_is_that_of_the_innermost_launcher(record: Record, tmp_path: Path, environ: dict[str, str], job: str) -> None:
+    record({"bert": BASE}, "true", environ=environ)
+    (path,) = (tmp_path / "out").iterdir()
+    assert read(path)["process"]["job"] == job
+
+
 @pytest.mark.parametrize("word", ["../empty", "./runs/../../empty", "/tmp/.."])
 def test_a_folder_without_records_is_no_revision(word: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Any) -> None:
     build_store(tmp_path / "team" / "profiles", {"bert": BASE})

@@ -54,6 +54,12 @@ def find_launcher_fact(name: str, environ: Mapping[str, str], table: str = "") -
     return told if told is not None or not table else _find_rank_table_fact(name, environ, table)
 
 
+def find_launch(environ: Mapping[str, str]) -> str | None:
+    """Return what the launcher calls a launch: its job, and with Slurm the step of it, for each srun of a batch script is one."""
+    job, step = find_launcher_fact("job", environ), environ.get("SLURM_STEP_ID", "")
+    return f"{job}.{step}" if job and job == environ.get("SLURM_JOB_ID") and step.isdecimal() else job
+
+
 def list_rank_variables() -> tuple[tuple[str, ...], ...]:
     """Return the variables that tell the rank, those of the innermost launchers first; each with those that have to be there beside it."""
     inner = [tuple(dict.fromkeys((name, *known))) for known, told in _LAUNCHERS for name in told.get("rank", ())]

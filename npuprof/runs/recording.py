@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Any
 
 from npuprof.catalog import record_names
-from npuprof.catalog.launchers import FACTS, find_launcher_fact
+from npuprof.catalog.launchers import FACTS, find_launch, find_launcher_fact
 from npuprof.document import keys
 from npuprof.document.profile import INHERITED_KEYS
 from npuprof.model import Context, Finding, NpuprofError, Place, __version__
@@ -202,7 +202,7 @@ def _describe_process(environment: Mapping[str, str]) -> dict[str, Any]:
     numbers = {
         name.replace("-", "_"): int(facts[name] or 0) if facts[name] is not None else None for name in ("rank", "local-rank", "world-size")
     }
-    return {"pid": None, "host": os.uname().nodename, **numbers, "job": facts["job"], "folder": os.getcwd()}
+    return {"pid": None, "host": os.uname().nodename, **numbers, "job": find_launch(environment), "folder": os.getcwd()}
 
 
 def _select_variables(given: Mapping[str, str], environment: Mapping[str, str], hidden: list[str]) -> dict[str, str]:
