@@ -6,7 +6,7 @@ import re
 
 from npuprof.commands.framework.parameters import CANN, COLOR, OUTPUT, PRODUCT, STORE, formats
 from npuprof.commands.framework.verb import Verb, arguments, flag, option
-from npuprof.commands.parts.comparing import Around, answer_ranks, compare_around, find_processes
+from npuprof.commands.parts.comparing import Around, answer_ranks, compare_around, find_processes, leave_out_untold
 from npuprof.commands.parts.reading import open_workspace
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
@@ -156,8 +156,10 @@ class Diff(Verb):
             changes = tuple(compare_documents(before.document, after.document))
             return survey.Survey(left, right, (pairs.Pair(after.name, "changed" if changes else "unchanged", changes),))
         old, new = workspace.resolve_spec(left), workspace.resolve_spec(right)
-        self._around = compare_around(old, new)
-        return survey.Survey(old.name, new.name, (pairs.build_preset_pair(old, new),))
+        pair, told = leave_out_untold(pairs.build_preset_pair(old, new), old, new)
+        around = compare_around(old, new)
+        self._around = around._replace(remarks=(*around.remarks, *told))
+        return survey.Survey(old.name, new.name, (pair,))
 
     def _compare_revisions(self, workspace: spec.Workspace, rev: str) -> Survey:
         from npuprof.compare import survey

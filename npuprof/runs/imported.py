@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from npuprof import catalog
@@ -12,10 +12,11 @@ from npuprof.catalog.wire import STAGES, Wire, load_wires
 from npuprof.document import build_command_line_document, keys
 from npuprof.document.profile import Profile
 from npuprof.runs.evidence import Evidence, Process, Text
-from npuprof.runs.found import ABSENT, CANNOT_TELL, DEFAULT_OR_SET, IN_FORCE
+from npuprof.runs.found import ABSENT, CANNOT_TELL, DEFAULT_OR_SET, IN_FORCE, NOT_IN_FORCE
 from npuprof.runs.remnants import is_spoilt
 from npuprof.runs.verdicts import judge_process
 from npuprof.runs.wiretexts import find_texts
+from npuprof.store.parents import ComposedParts
 
 _FLAGS = {"1": True, "0": False, "true": True, "false": False, "True": True, "False": False}
 _MODES = {"1": "true", "0": "false", "2": "auto"}
@@ -226,9 +227,37 @@ def _comment(text: str) -> str:
     return "".join(char if char.isprintable() else " " for char in text)
 
 
-def build_profile(path: str, run: ImportedRun) -> Profile:
+class _EvidenceParts(ComposedParts):
+    """What a run used has no parts; the evidence of it is kept: what came in a pipe cannot be read again."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        super().__init__({})
+        self.evidence = evidence
+
+
+def build_profile(path: str, evidence: Evidence) -> Profile:
     """Return what a run used as a profile that evidence set."""
+    run = import_evidence(evidence)
     head = {"description": f"what was in force by {'standard input' if path == '-' else path}"}
     if run.scenario:
         head["scenario"] = run.scenario
-    return Profile(build_command_line_document(path, {"profile": head, "options": dict(run.settings)}), f"evidence:{path}")
+    document = build_command_line_document(path, {"profile": head, "options": dict(run.settings)})
+    return Profile(document, f"evidence:{path}", _EvidenceParts(evidence))
+
+
+def find_evidence(profile: Profile) -> Evidence | None:
+    """Return the evidence that a profile was made of, None where it was made of none."""
+    return profile.home.evidence if isinstance(profile.home, _EvidenceParts) else None
+
+
+def tell_agreeing(options: Mapping[str, Any], evidence: Evidence) -> dict[str, bool]:
+    """Return the options of a preset against which nothing speaks in a run, each with whether the run is known to have it.
+
+    It has what it has by default, too.
+    """
+    agreeing = {}
+    for name, value in options.items():
+        states = _judge(name, value, evidence.processes)
+        if states.isdisjoint(NOT_IN_FORCE):
+            agreeing[name] = CANNOT_TELL not in states
+    return agreeing

@@ -78,7 +78,7 @@ def _read_evidence(path: str, unread: list[Finding] | None) -> Profile:
     from npuprof.runs import imported
     from npuprof.runs.evidence.telling import read_told_evidence
 
-    return imported.build_profile(path, imported.import_evidence(read_told_evidence([path])))
+    return imported.build_profile(path, read_told_evidence([path]))
 
 
 _EVIDENCE_KIND = Kind(EVIDENCE, is_evidence, _read_evidence, SUFFIXES)

@@ -17,6 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Protocol
 
+    from npuprof.compare.pairs import Pair
     from npuprof.report.answer import Forms
     from npuprof.runs.ranks import Processes, Ranks
 
@@ -33,7 +34,9 @@ if TYPE_CHECKING:
             """Whether colours are wanted."""
 
 
-_RECORD = "record:"
+_RECORD, _EVIDENCE = "record:", "evidence:"
+#: How many settings are named of those that a log says nothing of.
+_MOST_NAMED = 4
 
 
 def find_processes(given: str, workspace: Workspace) -> tuple[list[Processes], list[Finding]] | None:
@@ -176,6 +179,34 @@ def compare_around(before: Config, after: Config) -> Around:
     lines = (*ranks.format_differences(told, "record"), *ranks.format_differences(environment, "environment"))
     fields = {"environment": _list_differences(environment), "record": _list_differences(told), "ended": endings}
     return Around(lines, fields, tuple(remarks))
+
+
+def leave_out_untold(pair: Pair, before: Config, after: Config) -> tuple[Pair, tuple[str, ...]]:
+    """Return what differs between a preset and evidence without what that does not speak against, and what it does not tell.
+
+    What a run has by default stands in no preset that is made of its evidence, and what no adapter writes down neither.
+    """
+    keys = [config.lineage[-1].key if config.lineage else "" for config in (before, after)]
+    if sum(key.startswith(_EVIDENCE) for key in keys) != 1:
+        return pair, ()
+    from npuprof.runs import imported
+
+    config, run, kind = (before, after, "removed") if keys[1].startswith(_EVIDENCE) else (after, before, "added")
+    evidence = imported.find_evidence(run.lineage[-1])
+    if evidence is None:
+        return pair, ()
+    agreeing = imported.tell_agreeing(config.options, evidence)
+    gone = [one for one in pair.changes if one.kind == kind and (one.setting not in config.options or one.setting in agreeing)]
+    changes = tuple(one for one in pair.changes if one not in gone)
+    unknown = list(dict.fromkeys(one.setting for one in gone if not agreeing.get(one.setting)))
+    named = ", ".join(unknown[:_MOST_NAMED]) + (", …" if len(unknown) > _MOST_NAMED else "")
+    told = (
+        (f"{format_count(len(unknown), 'setting')} that the run does not tell left out ({named}); npuprof verify says why",)
+        if unknown
+        else ()
+    )
+    # what is not known of a run mends no check, and breaks none
+    return pair._replace(status="changed" if changes else "unchanged", changes=changes, broken=(), mended=()), told
 
 
 def _tell_context(fields: dict[str, Any], other: Config) -> tuple[str, ...]:
