@@ -34,7 +34,7 @@ from npuprof.runs.evidence.widths import Widths
 #: The longest time between two lines of which one begins a file and the other ends the one before it: plog goes on at once.
 _PAUSE = timedelta(seconds=2)
 #: Behind how many lines that add nothing a block is but waited for, by how many processes at most, and behind how many it is at its end.
-_NEAR, _MOST_AWAITED, _FAR = 1000, 8, 20_000
+_NEAR, _MOST_AWAITED, _FAR = 250, 8, 20_000
 
 
 class _Processes:
