@@ -13,6 +13,7 @@ import pytest
 from growth import count_calls
 from logged import INIT, SESSION, write_block, write_engine_line, write_line, write_run, write_tf2_block
 
+from npuprof.catalog.wire import list_standing_keys
 from npuprof.model import NpuprofError
 from npuprof.runs.evidence.reading import read_evidence
 from npuprof.runs.verdicts import judge_process
@@ -315,6 +316,19 @@ def test_what_others_say_behind_a_block_that_never_ends_costs_little(talk: str, 
     assert (counts[3] - counts[2]) / 60_000 < 8, "calls for a line when it is given up"
 
 
+@pytest.mark.parametrize("lines", [1, 300])
+@pytest.mark.parametrize("hour", ["05", "06"])
+def test_a_block_goes_on_in_the_next_file_where_that_follows_at_once(hour: str, lines: int, tmp_path: Path) -> None:
+    texts = {**INIT, **dict.fromkeys(list_standing_keys("2026-07", "init"), ""), "ge.deterministic": "1"}
+    block = write_block("Init options: ", texts, 42).splitlines(True)
+    start = block.index(next(line for line in block if "ge.deterministic" in line))
+    write(tmp_path / "debug/plog/plog-42_1.log", "".join(block[:start]) + ENGINE * lines)
+    later = ENGINE * lines + "".join(block[start:]) + write_block("Session options: ", SESSION, 42, file="session_manager.cc")
+    write(tmp_path / "debug/plog/plog-42_2.log", later.replace("-05:06:07", f"-{hour}:06:07"))
+    (states,) = judge_all([tmp_path], deterministic=1).values()
+    assert states["deterministic"] == ("in force" if hour == "05" else "cannot tell")
+
+
 @pytest.mark.parametrize("gap", [0, 1, 249, 251, 3000, 15_000])
 @pytest.mark.parametrize("old", [False, True])
 def test_a_block_goes_on_and_ends_behind_whatever_others_say_meanwhile(old: bool, gap: int, tmp_path: Path) -> None:
@@ -325,6 +339,6 @@ def test_a_block_goes_on_and_ends_behind_whatever_others_say_meanwhile(old: bool
     for place in range(1, len(lines), 5):
         meanwhile = "".join(talk[number % len(talk)] for number in range(gap))
         path = write(tmp_path / "a.log", "".join([*lines[:place], meanwhile, *lines[place:]]))
-        assert judge_all([path], deterministic=True, hcom_parallel=False) == judge_all(
-            [write(tmp_path / "b.log", "".join(lines))], deterministic=True, hcom_parallel=False
+        assert judge_all([path], deterministic=1, hcom_parallel=False) == judge_all(
+            [write(tmp_path / "b.log", "".join(lines))], deterministic=1, hcom_parallel=False
         ), lines[place]

@@ -263,6 +263,7 @@ class _LogReader:
             self._processes.torn.add(self.place)
         self.adapter.tear()
         self._between = self.attentive = True
+        self.awaited = ()
 
     def finish(self) -> None:
         """End what is open: there is nothing more to read, or something between is lost."""
