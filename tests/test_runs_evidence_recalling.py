@@ -51,6 +51,17 @@ def write_strangers(rng: random.Random) -> str:
     return "".join(f"{one}\n" for one in rng.choices(told, k=rng.randint(1, 30)))
 
 
+def write_talk(rng: random.Random) -> str:
+    """Return what is said for a while, of which nothing is of a block: by the engine, by adapters of processes, by whoever."""
+    said = [
+        write_engine_line("step done, optional inputs: 3, option cache hit", "Run", rng.choice([100, 101])),
+        write_line("[GEOP] RunGraphAsync begin", "geop_npu.cc", 3000),
+        write_line("[GEOP] RunGraphAsync begin", "geop_npu.cc", rng.choice([100, 3000]), thread="9"),
+        "loss 0.5\n",
+    ]
+    return "".join(rng.choice(said[: rng.randint(1, 4)]) for _ in range(rng.choice((5, 60, 600))))
+
+
 def draw_pieces(rng: random.Random) -> Iterator[str]:
     """Yield what a process may write: mostly the same again, and now and then something that is not."""
     graphs = [
@@ -66,7 +77,7 @@ def draw_pieces(rng: random.Random) -> Iterator[str]:
         kind = rng.choice(
             ["block"] * 8
             + ["engine"] * 6
-            + ["same", "starts", "noise", "strangers", "head", "start", "late", "old", "tail", "lost", "cut", "line"]
+            + ["same", "starts", "noise", "talk", "strangers", "head", "start", "late", "old", "tail", "lost", "cut", "line"]
         )
         block = write_block("Graph options: ", rng.choice(graphs), pid, file="geop_npu.cc", thread=rng.choice(["100", str(pid), "7"]))
         lines = block.splitlines(True)
@@ -84,6 +95,8 @@ def draw_pieces(rng: random.Random) -> Iterator[str]:
             yield write_line(f"[GEOP] step {number}", "geop_npu.cc", pid)
         elif kind == "strangers":
             yield write_strangers(rng)
+        elif kind == "talk":
+            yield write_talk(rng)
         elif kind == "head":
             yield "a line of another program\n"
         elif kind == "start":
@@ -149,10 +162,12 @@ def test_what_is_taken_at_once_is_what_its_lines_say(tmp_path: Path, monkeypatch
         path = tmp_path / f"{number}.log"
         path.write_text(dress(rng, stamp("".join(draw_pieces(rng)), rng.randrange(500))), errors="surrogateescape")
         monkeypatch.setattr(scanning, "_PIECE", rng.choice([1 << 10, 1 << 13, 1 << 17]))
+        monkeypatch.setattr(reading, "_NEAR", rng.choice([2, 40, 250]))
         monkeypatch.setattr(scanning, "recall_lines", count)
         monkeypatch.setattr(reading._LogReader, "pass_over", quick[0])
         monkeypatch.setattr(lines.Parser, "parse", quick[1])
         found = tell(path)
+        monkeypatch.setattr(reading, "_NEAR", 1 << 60)
         monkeypatch.setattr(scanning, "recall_lines", lambda reader, data, place: place)
         monkeypatch.setattr(reading._LogReader, "pass_over", lambda self, data, place: place)
         monkeypatch.setattr(lines.Parser, "parse", lambda self, raw: lines.parse_line(raw))
