@@ -77,7 +77,23 @@ def draw_pieces(rng: random.Random) -> Iterator[str]:
         kind = rng.choice(
             ["block"] * 8
             + ["engine"] * 6
-            + ["same", "starts", "noise", "talk", "strangers", "head", "start", "late", "old", "tail", "lost", "cut", "line"]
+            + [
+                "same",
+                "starts",
+                "noise",
+                "talk",
+                "split",
+                "split",
+                "strangers",
+                "head",
+                "start",
+                "late",
+                "old",
+                "tail",
+                "lost",
+                "cut",
+                "line",
+            ]
         )
         block = write_block("Graph options: ", rng.choice(graphs), pid, file="geop_npu.cc", thread=rng.choice(["100", str(pid), "7"]))
         lines = block.splitlines(True)
@@ -95,6 +111,9 @@ def draw_pieces(rng: random.Random) -> Iterator[str]:
             yield write_line(f"[GEOP] step {number}", "geop_npu.cc", pid)
         elif kind == "strangers":
             yield write_strangers(rng)
+        elif kind == "split":
+            place = rng.randrange(1, len(lines))
+            yield "".join([*lines[:place], write_talk(rng), *lines[place:]])
         elif kind == "talk":
             yield write_talk(rng)
         elif kind == "head":
@@ -134,14 +153,15 @@ def dress(rng: random.Random, text: str) -> str:
 
 
 def tell(path: Path) -> list[Any]:
-    """Return all that is known of the processes of a log."""
+    """Return all that is known of the processes of a log, by their numbers: a line that says nothing may be the first of one."""
+    found = sorted(read_evidence([str(path)]).processes, key=lambda process: process.pid or 0)
     return [
         (
             process.pid,
             process.describe(),
             [(epoch.maps, epoch.asked, epoch.late, epoch.doubtful, epoch.crowded) for epoch in process.epochs],
         )
-        for process in read_evidence([str(path)]).processes
+        for process in found
     ]
 
 
