@@ -389,3 +389,11 @@ def test_a_preset_and_the_log_of_its_run_differ_in_what_the_log_proves_alone(log
     assert other.code == 1
     assert [line.split()[:2] for line in other.out.splitlines()] == [["-", "deterministic"], ["~", "hcom_parallel"]]
     assert "precision_mode" in run("diff", "good.log", "late.log", "--all").out, "of two logs all is told"
+
+
+@pytest.mark.parametrize(("said", "shown"), [("", ""), ('[profile]\nscenario = "training"\n', "profile.scenario")])
+def test_what_a_run_was_for_differs_from_a_preset_that_says_what_it_is_for(said: str, shown: str, logs: Path, run: Any) -> None:
+    (logs / "one.log").write_text(write_run({"ge.graphRunMode": "0", "graph_run_mode": "0"}, {"ge.graphRunMode": "0"}))
+    (logs / "profiles/plain.toml").write_text(f"{said}[options]\ngraph_run_mode = 0\n")
+    for words in (("plain", "one.log"), ("one.log", "plain")):
+        assert " ".join(line.split()[1] for line in run("diff", *words).out.splitlines()) == shown

@@ -184,7 +184,8 @@ def compare_around(before: Config, after: Config) -> Around:
 def leave_out_untold(pair: Pair, before: Config, after: Config) -> tuple[Pair, tuple[str, ...]]:
     """Return what differs between a preset and evidence without what that does not speak against, and what it does not tell.
 
-    What a run has by default stands in no preset that is made of its evidence, and what no adapter writes down neither.
+    What a run has by default stands in no preset that is made of its evidence, and what no adapter writes down neither. What it was for
+    is no setting of a preset that does not say it.
     """
     keys = [config.lineage[-1].key if config.lineage else "" for config in (before, after)]
     if sum(key.startswith(_EVIDENCE) for key in keys) != 1:
@@ -197,7 +198,8 @@ def leave_out_untold(pair: Pair, before: Config, after: Config) -> tuple[Pair, t
         return pair, ()
     agreeing = imported.tell_agreeing(config.options, evidence)
     gone = [one for one in pair.changes if one.kind == kind and (one.setting not in config.options or one.setting in agreeing)]
-    changes = tuple(one for one in pair.changes if one not in gone)
+    of_run = [one for one in pair.changes if one.setting.startswith("profile.") and one.kind in ("added", "removed") and one.kind != kind]
+    changes = tuple(one for one in pair.changes if one not in (*gone, *of_run))
     unknown = list(dict.fromkeys(one.setting for one in gone if not agreeing.get(one.setting)))
     named = ", ".join(unknown[:_MOST_NAMED]) + (", …" if len(unknown) > _MOST_NAMED else "")
     told = (
