@@ -11,7 +11,7 @@ import pytest
 from growth import count_calls
 from logged import write_block, write_engine_line, write_line, write_run
 
-from npuprof.runs.evidence import Process, Text, lines, reading, scanning
+from npuprof.runs.evidence import Process, Text, lines, log_reader, scanning
 from npuprof.runs.evidence.blocks import Tail
 from npuprof.runs.evidence.engine_log import EngineLog
 from npuprof.runs.evidence.reading import read_evidence
@@ -177,19 +177,19 @@ def test_what_is_taken_at_once_is_what_its_lines_say(tmp_path: Path, monkeypatch
         return end
 
     rng = random.Random(seed)
-    quick = reading._LogReader.pass_over, lines.Parser.parse
+    quick = log_reader.LogReader.pass_over, lines.Parser.parse
     for number in range(25):
         path = tmp_path / f"{number}.log"
         path.write_text(dress(rng, stamp("".join(draw_pieces(rng)), rng.randrange(500))), errors="surrogateescape")
         monkeypatch.setattr(scanning, "_PIECE", rng.choice([1 << 10, 1 << 13, 1 << 17]))
-        monkeypatch.setattr(reading, "_NEAR", rng.choice([2, 40, 250]))
+        monkeypatch.setattr(log_reader, "_NEAR", rng.choice([2, 40, 250]))
         monkeypatch.setattr(scanning, "recall_lines", count)
-        monkeypatch.setattr(reading._LogReader, "pass_over", quick[0])
+        monkeypatch.setattr(log_reader.LogReader, "pass_over", quick[0])
         monkeypatch.setattr(lines.Parser, "parse", quick[1])
         found = tell(path)
-        monkeypatch.setattr(reading, "_NEAR", 1 << 60)
+        monkeypatch.setattr(log_reader, "_NEAR", 1 << 60)
         monkeypatch.setattr(scanning, "recall_lines", lambda reader, data, place: place)
-        monkeypatch.setattr(reading._LogReader, "pass_over", lambda self, data, place: place)
+        monkeypatch.setattr(log_reader.LogReader, "pass_over", lambda self, data, place: place)
         monkeypatch.setattr(lines.Parser, "parse", lambda self, raw: lines.parse_line(raw))
         assert found == tell(path), f"seed {seed}, log {number}"
     assert taken > 50_000

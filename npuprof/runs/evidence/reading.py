@@ -1,307 +1,32 @@
-"""Files to evidence: every line goes to who can read it, what it says to its process."""
+"""Files to evidence: each is read by who knows its kind, and what all of them say of a process is put together."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
-from datetime import timedelta
-from itertools import pairwise, takewhile
 
-from npuprof.runs.evidence import MOST_PROCESSES, Evidence, Process, Values
-from npuprof.runs.evidence.adapter_log import AdapterLog
-from npuprof.runs.evidence.blocks import Tail
-from npuprof.runs.evidence.engine_log import EngineLog
-from npuprof.runs.evidence.following import Growing, Lines, Run, Runs
+from npuprof.runs.evidence import MOST_PROCESSES, Evidence, Process
 from npuprof.runs.evidence.graph_dump import scan_dump
-from npuprof.runs.evidence.labels import find_form, show_writer, strip_label
-from npuprof.runs.evidence.lines import (
-    Line,
-    Parser,
-    decode_text,
-    encode_text,
-    has_head,
-    is_remnant,
-    pass_strangers,
-    read_time,
-    strip_dress,
-)
+from npuprof.runs.evidence.lines import Parser
+from npuprof.runs.evidence.log_reader import LogReader
 from npuprof.runs.evidence.places import Source, find_sources, open_source
-from npuprof.runs.evidence.recalling import Periods
+from npuprof.runs.evidence.processes import Processes
 from npuprof.runs.evidence.scanning import scan_stream
-from npuprof.runs.evidence.tf2_log import Tf2Log
-from npuprof.runs.evidence.widths import Widths
-
-#: The longest time between two lines of which one begins a file and the other ends the one before it: plog goes on at once.
-_PAUSE = timedelta(seconds=2)
-#: Behind how many lines that add nothing a block is but waited for, by how many processes at most, and behind how many it is at its end.
-_NEAR, _MOST_AWAITED, _FAR = 250, 8, 20_000
-
-
-class _Processes:
-    """The processes by where they were found, what a launcher calls them, and their number."""
-
-    def __init__(self) -> None:
-        self.found: dict[tuple[str, str, int | None], Process] = {}
-        self.left_out = 0
-        self.torn: set[str] = set()  # the places of files that end within a line
-        self._by_number: dict[int | None, list[Process]] = {}
-        self._writers: dict[tuple[str, int], str] = {}  # what the first line of a number has before it
-
-    def get(self, place: str, before: str, pid: int | None) -> Process | None:
-        label = before
-        if pid is not None:
-            first = self._writers.setdefault((place, pid), before)
-            before = "" if before == first else _tell_apart(first, before)
-        key = (place, before, pid)
-        process = self.found.get(key)
-        if process is None:
-            if len(self.found) >= MOST_PROCESSES:
-                self.left_out += 1
-                return None
-            process = self.found[key] = Process(place, pid, show_writer(label))
-            self._by_number.setdefault(pid, []).append(process)
-        return process
-
-    def find_logged(self, place: str, pid: int | None) -> Process | None:
-        """Return the process that a dump is of: the one of its number that left a log, the nearest where there are several."""
-        if pid is None or (place, "", pid) in self.found:
-            return None
-        near: dict[int, list[Process]] = {}
-        for process in self._by_number.get(pid, ()):
-            if process.epochs or process.pending:
-                near.setdefault(_count_common(process.place, place), []).append(process)
-        nearest = near[max(near)] if near else []
-        return nearest[0] if len(nearest) == 1 else None
-
-
-def _tell_apart(first: str, before: str) -> str:
-    """Return what tells a process from one of the same number: how the launcher of containers calls it, each of which counts from 1."""
-    return before if before and find_form(before) == find_form(first) else ""
-
-
-def _count_common(one: str, other: str) -> int:
-    """Return how many folders two places share."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one.split(os.sep), other.split(os.sep), strict=False)))
-
-
-class _LogReader:
-    """Who takes the lines of one stream of logs: a file, or several that a process wrote one after the other."""
-
-    def __init__(self, processes: _Processes, parser: Parser) -> None:
-        self._processes = processes
-        self._parse = parser.parse
-        self._tail = Tail()
-        self.adapter = AdapterLog(self._tail)
-        self.engine = EngineLog(self._tail)
-        self.tf2: dict[tuple[str, str], Tf2Log] = {}
-        self.place = ""
-        self.attentive = False
-        self.awaited: tuple[bytes, ...] = ()
-        self.recalling = False
-        self.torn = False
-        self._widths = Widths()
-        self._spoilt = False
-        self._runs = Runs()
-        self._periods = Periods()
-        self._taken: tuple[AdapterLog | EngineLog, Process, Line] | None = None  # what was the last line
-        self._met: dict[Process, None] = {}
-        self._strangers = 0  # how many lines were not of the process before
-        self._idle = 0
-        self._last = b""
-        self._writer = ""  # what the last line has before it
-        self._between = False
-
-    def take(self, raw: bytes, ended: bool) -> None:
-        """Take a line; it goes on with the last one where it has no head."""
-        if self._between:
-            self._between = False
-            if not _follows(self._last, raw):
-                self.finish()
-        plain = strip_dress(raw)
-        line = self._parse(plain)
-        if line is not None and line.pid is not None and raw == self._last:
-            self._idle += 1
-            self._attend()  # it is there twice, of the same microsecond
-            return
-        if line is not None:
-            self._writer = line.before
-            self._widths.see(line, plain)
-        self._spoilt = self._spoilt or b"\0" in plain or (line.glued if line is not None else is_remnant(plain))
-        rest = strip_label(self._writer, plain) if line is None else None
-        headless = rest is not None and not has_head(rest)
-        self._last = (self._last if headless else raw) if ended else b""
-        self.recalling = False
-        if line is None:
-            if rest is not None and headless:
-                self._tail.go_on(rest)
-            else:
-                self._tail.clear()
-            self._idle += 1
-        elif line.writer == "tf2":
-            self._idle = 0
-            self._strangers += 1
-            self._tail.clear()
-            log = self.tf2.setdefault((self.place, line.before), Tf2Log(self._tail, show_writer(line.before)))
-            log.take(self.place, line, ended)
-        else:
-            self._tail.clear()
-            process = self._processes.get(self.place, line.before, line.pid)
-            self._strangers += process is None or self._taken is None or self._taken[1] is not process
-            if process is not None:
-                self._take_of(self.engine if line.writer == "engine" else self.adapter, process, line, ended)
-                is_within = line.writer == "adapter" and self.adapter.is_within
-                self._idle = 0 if is_within else self._idle + 1  # others end no block, and are by far the most
-                self.recalling = self.recalling and raw is plain
-        self._attend()
-
-    def pass_over(self, data: bytes, place: int) -> int:
-        """Return the place after lines that are of nobody we know: all that they do is to stand between others."""
-        end = place if self._between else pass_strangers(data, place)
-        if end > place:
-            self._tail.clear()
-            self._idle += data.count(b"\n", place, end)
-            self._last = data[data.rfind(b"\n", 0, end - 1) + 1 : end - 1]
-            self._attend()
-        return end
-
-    def leave_out(self, data: bytes, place: int, end: int) -> None:
-        """Be told of whole lines that have no word that is wanted, nor one that is awaited."""
-        self._idle += data.count(b"\n", place, end)
-        self._last = data[data.rfind(b"\n", 0, end - 1) + 1 : end - 1]
-        self._attend()
-
-    def _attend(self) -> None:
-        """Say whether the next line is wanted, whatever it is, or only what it is waited for."""
-        is_open = self.adapter.is_open or (bool(self.tf2) and any(log.is_open for log in self.tf2.values()))
-        if is_open and self._idle > _FAR:  # whoever wrote it is gone
-            self.adapter.finish()
-            for log in self.tf2.values():
-                log.finish()
-            is_open = False
-        self.attentive = is_open or self._tail.is_open
-        self.awaited = self._list_awaited() if is_open and self._idle > _NEAR and not self._tail.is_open else ()
-
-    def _list_awaited(self) -> tuple[bytes, ...]:
-        """Return what the lines have that can go on with a block, or end it; nothing where there are too many."""
-        busy = self.adapter.busy
-        if len(busy) > _MOST_AWAITED:
-            return ()
-        words = [b"tf_adapter" if process.pid is None else b"FMK(%d," % process.pid for process in busy]
-        return (*words, b"npu_wrapper.cpp") if any(log.is_open for log in self.tf2.values()) else tuple(words)
-
-    def _take_of(self, log: AdapterLog | EngineLog, process: Process, line: Line, ended: bool) -> None:
-        log.take(process, line, ended)
-        self._met.setdefault(process)
-        self._taken = log, process, line
-        self.recalling = ended and not line.glued and (log.opened is not None or log.grown is not None)
-
-    def recall(self, data: bytes, place: int) -> int:
-        """Return to which place lines were taken all at once: they say what was said behind such a line before."""
-        assert self._taken is not None
-        log, process, line = self._taken
-        self.recalling = False
-
-        def describe() -> object:
-            return self._strangers, process.describe(), self.adapter.describe(process), self.engine.describe(process)
-
-        end = self._periods.skip(log.opened, data, place, describe) if log.opened is not None else place
-        if end > place:
-            self._idle = 0 if self.adapter.is_open else self._idle
-            self._last = data[data.rfind(b"\n", 0, end - 1) + 1 : end - 1]
-        if log.grown is None:
-            return end
-        size = len(self._last) - len(encode_text(line.text))
-        lines = self._runs.gather(log.grown.state, data, end, self._last, size, log.find_ending(self._last))
-        return self._follow(log.grown, data, lines) if lines is not None else end
-
-    def _follow(self, grown: Growing, data: bytes, lines: Lines) -> int:
-        """Return the place behind lines that have the head of the one before: they are taken at once, or one by one."""
-        run = self._runs.find(grown.state, lines)
-        if run is not None:
-            self._take_run(grown, data, lines, run)
-            return lines.places[-1]
-        before = after = grown.state
-        values: Values = {}
-        end = lines.places[0]
-        for place, end in pairwise(lines.places):
-            raw = data[place : end - 1]
-            count = len(grown.values)
-            self.take(raw.rstrip(b"\r"), True)
-            if not self.recalling or len(grown.values) != count + 1:
-                break
-            key = next(reversed(grown.values))
-            values[key], after = grown.values[key], grown.state
-        self._runs.keep(before, lines, values, after)
-        return end
-
-    def _take_run(self, grown: Growing, data: bytes, lines: Lines, run: Run) -> None:
-        assert self._taken is not None
-        log, process, line = self._taken
-        raw = data[lines.places[-2] : lines.places[-1] - 1]
-        outside = len(self._last) - line.size
-        sizes = lines.size + len(lines.ending), outside
-        if sizes in run.seen:
-            longest = run.seen[sizes]
-            self._widths.meet(longest, longest - outside)
-        else:
-            run.seen[sizes] = sizes[0] + max(map(len, run.longest))
-            for text in run.longest:
-                whole = raw[: lines.size] + text + lines.ending
-                self._widths.see(line._replace(text=decode_text(text + lines.ending), size=len(whole) - outside), whole)
-        self._tail.clear()
-        grown.extend(run)
-        process.informed = True
-        key = next(reversed(run.values))
-        self._tail.set(grown.values, key, len(raw) - outside, whole=log is self.engine and not run.values[key].cut)
-        self._idle = 0 if log is self.adapter else self._idle + len(lines.texts)
-        self._last = raw
-        self._attend()
-
-    def finish_file(self) -> None:
-        """End a file: whether the next one goes on where it ends is told by its first line."""
-        if self.torn:
-            self._processes.torn.add(self.place)
-        self.adapter.tear()
-        self._between = self.attentive = True
-        self.awaited = ()
-
-    def finish(self) -> None:
-        """End what is open: there is nothing more to read, or something between is lost."""
-        self._tail.cut()
-        self.adapter.finish()
-        self.engine.finish()
-        for log in self.tf2.values():
-            log.finish()
-
-    def mark_damage(self) -> None:
-        """Mark what may be cut, and whose lines are spoilt: all is read."""
-        met = (*self._met, *(process for log in self.tf2.values() for process in log.found))
-        self._widths.mark(met)
-        if self._spoilt or self.adapter.spoilt or any(log.spoilt for log in self.tf2.values()):
-            for process in met:
-                process.spoilt = True
-
-
-def _follows(last: bytes, raw: bytes) -> bool:
-    """Return whether the first line of a file was written right after the last one of the file before: none between them is missing."""
-    one, other = read_time(last), read_time(raw)
-    return one is not None and other is not None and abs(other - one) <= _PAUSE
 
 
 def read_evidence(paths: Sequence[str], tell: Callable[[str], None] = lambda text: None) -> Evidence:
     """Return what files and folders hold; ``tell`` hears how far it is. Raises NpuprofError where one cannot be read."""
     sources = find_sources(paths)
-    processes = _Processes()
+    processes = Processes()
     progress = _Progress(tell)
     parser = Parser()
-    readers: dict[tuple[str, str, str], _LogReader] = {}
+    readers: dict[tuple[str, str, str], LogReader] = {}
     for source in sources:
         progress.begin(source.path)
         if source.is_dump:
             _read_dump(source, processes, progress)
             continue
         folder = source.path.rpartition("/")[0] if source.stamp else source.path
-        reader = readers.setdefault((source.place, folder, source.writer), _LogReader(processes, parser))
+        reader = readers.setdefault((source.place, folder, source.writer), LogReader(processes, parser))
         reader.place = source.place
         with open_source(source.path) as (stream, most):
             scan_stream(stream, reader, progress.add, most)
@@ -343,7 +68,7 @@ def _says_anything(process: Process) -> bool:
     return bool(process.dumps or process.warned) or any(epoch.maps or epoch.asked or epoch.late for epoch in process.epochs)
 
 
-def _read_dump(source: Source, processes: _Processes, progress: _Progress) -> None:
+def _read_dump(source: Source, processes: Processes, progress: _Progress) -> None:
     place = source.place if source.pid is not None else source.path
     process = processes.find_logged(place, source.pid) or processes.get(place, "", source.pid)
     if process is None:
