@@ -388,7 +388,8 @@ def test_a_preset_and_the_log_of_its_run_differ_in_what_the_log_proves_alone(log
     other = run("diff", "bert", "late.log", "--exit-code")
     assert other.code == 1
     assert [line.split()[:2] for line in other.out.splitlines()] == [["-", "deterministic"], ["~", "hcom_parallel"]]
-    assert "precision_mode" in run("diff", "good.log", "late.log", "--all").out, "of two logs all is told"
+    two = run("diff", "good.log", "late.log").out
+    assert [line.split()[:2] for line in two.splitlines()] == [["-", "deterministic"], ["+", "hcom_parallel"]]
 
 
 @pytest.mark.parametrize(("said", "shown"), [("", ""), ('[profile]\nscenario = "training"\n', "profile.scenario")])
@@ -397,3 +398,41 @@ def test_what_a_run_was_for_differs_from_a_preset_that_says_what_it_is_for(said:
     (logs / "profiles/plain.toml").write_text(f"{said}[options]\ngraph_run_mode = 0\n")
     for words in (("plain", "one.log"), ("one.log", "plain")):
         assert " ".join(line.split()[1] for line in run("diff", *words).out.splitlines()) == shown
+
+
+def test_what_one_of_two_logs_does_not_tell_is_no_difference(logs: Path, run: Any) -> None:
+    (logs / "early.log").write_text("".join(GOOD.splitlines(True)[:3]))
+    for words in (("good.log", "early.log"), ("early.log", "good.log")):
+        shown = run("diff", *words)
+        assert shown.out == ""
+        assert "settings that the run does not tell left out (profile.scenario, precision_mode)" in shown.err
+
+
+def test_of_processes_that_do_not_agree_it_is_said_where_a_preset_is_made_of_them(logs: Path, run: Any) -> None:
+    (logs / "both").mkdir()
+    (logs / "both/a.log").write_text(GOOD)
+    (logs / "both/b.log").write_text(GOOD.replace("(7,", "(8,").replace("force_fp16", "force_fp32"))
+    for words in (("show", "both"), ("diff", "bert", "both")):
+        assert "the processes of both do not agree on precision_mode, left out here" in run(*words).err
+    assert "do not agree" not in run("show", "good.log").err
+
+
+@pytest.mark.parametrize("words", ["verify bert logs", "import logs", "diff bert logs", "show logs"])
+def test_a_folder_of_logs_is_evidence_whatever_they_are_called(words: str, logs: Path, run: Any) -> None:
+    (logs / "logs").mkdir()
+    (logs / "logs/train.log").write_text(GOOD)
+    assert run(*words.split()).code == 0
+
+
+@pytest.mark.skipif(not os.geteuid(), reason="root reads everything")
+@pytest.mark.parametrize("words", ["verify bert logs", "import logs", "diff bert logs", "show logs"])
+@pytest.mark.parametrize("folder", ["logs", "logs/below"])
+def test_a_folder_that_cannot_be_read_is_told(folder: str, words: str, logs: Path, run: Any) -> None:
+    (logs / "logs/below").mkdir(parents=True)
+    (logs / "logs/train.log").write_text(GOOD)
+    (logs / folder).chmod(0)
+    try:
+        shown = run(*words.split())
+    finally:
+        (logs / folder).chmod(0o755)
+    assert (shown.code, "permission denied" in shown.err) == (2, True)

@@ -58,8 +58,8 @@ def find_kept() -> Path:
         ("cat said >&2; exit 9", 9, "2 in force"),
         ("printf '\\r 10%%|#   | 1/10' >&2; cat said >&2; printf '\\r 99%%' >&2", 0, "2 in force"),
         ("sed 's/^/[1,0]<stderr>:/' said >&2", 0, "2 in force"),
-        ("cat said", 2, "no adapter has written to its standard error"),
-        ("echo hello >&2", 2, "no adapter has written to its standard error"),
+        ("cat said", 2, "on its standard error no adapter has told an option"),
+        ("echo hello >&2", 2, "on its standard error no adapter has told an option"),
     ],
 )
 @pytest.mark.parametrize("folder", ["", "mine"])
@@ -98,16 +98,36 @@ def test_every_byte_is_shown_and_kept_and_standard_output_is_another(data: bytes
     assert find_kept().read_bytes() == data + Path("said").read_bytes()
 
 
-def test_who_writes_when_the_command_has_ended_is_shown_and_kept_still() -> None:
+@pytest.mark.parametrize(("first", "code"), [("cat said >&2", 0), ("true", 2)])
+def test_who_writes_when_the_command_has_ended_is_shown_and_kept_still(first: str, code: int) -> None:
     read, write = os.pipe()
-    script = "(while [ ! -e stop ]; do sleep 0.05; done; echo late >&2) & cat said >&2"
+    script = f"(while [ ! -e stop ]; do sleep 0.05; done; echo late >&2) & {first}"
     with subprocess.Popen([*RUN, "sh", "-c", script], stdout=subprocess.DEVNULL, stderr=write) as process:
         os.close(write)
-        assert process.wait(20) == 0
+        assert process.wait(20) == code
         Path("stop").touch()
         with open(read, "rb") as shown:
-            assert shown.read().endswith(b"late\n")
+            told = shown.read()
+    assert told.endswith(b"late\n")
+    assert (
+        f"somebody whom it has left behind may write on to its standard error, which is kept in {find_kept().absolute()}" in told.decode()
+    )
     assert find_kept().read_bytes().endswith(b"late\n")
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_a_reader_that_leaves_takes_no_exit_code_with_it(code: int) -> None:
+    script = f"cat other other other >&2; sleep 0.5; cat said >&2; exit {code}"  # whoever writes then is told, and the shell goes on
+    words = f"{' '.join(RUN)} sh -c '{script}' 2> >(head -c 10 >/dev/null)"
+    assert subprocess.run(["bash", "-c", words], capture_output=True, timeout=30, check=False).returncode == (code or 1)
+    found = json.loads(Path("out/leaf.0.run.json").read_bytes())
+    assert (found["exit"], found["proof"]["code"]) == ({"code": code, "signal": None}, 1)
+
+
+def test_where_standard_error_is_kept_is_told_where_the_log_goes_elsewhere() -> None:
+    told = run("cat said >&2", environ={"ASCEND_PROCESS_LOG_PATH": os.path.abspath("mine")}).stderr.decode()
+    assert f"its standard error is kept in {find_kept().absolute()}" in told
+    assert "is kept in" not in run("cat said >&2").stderr.decode()
 
 
 def test_standard_error_of_a_reader_that_leaves_ends_the_command_by_sigpipe() -> None:

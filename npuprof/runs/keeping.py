@@ -16,6 +16,8 @@ from npuprof.runs.parenting import close_others
 
 _ERRORS = 2
 _SIZE = 1 << 16
+#: What is kept: everything, as nobody writes any more, all that was written so far, or a part of it.
+_ALL, _SO_FAR, _PART = b"a", b"f", b"p"
 #: How long what was written to a terminal may be on its way, in seconds.
 _DELAY = 0.05
 
@@ -23,12 +25,14 @@ _DELAY = 0.05
 class KeptErrors:
     """What a command writes to ``stream`` in place of its standard error is shown on ours and kept in the file at ``path``.
 
+    Once it has settled, the file ``is_whole`` where nothing of that is missing, and ``is_open`` where somebody may write on.
     Raises OSError where the file cannot be made, or this process has no standard error.
     """
 
     def __init__(self, path: str) -> None:
         os.fstat(_ERRORS)
         self.path = path
+        self.is_whole = self.is_open = False
         kept = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         read, self.stream, is_terminal = _open_line()
         asked, self._ask = os.pipe()
@@ -44,15 +48,15 @@ class KeptErrors:
         for number in (read, asked, answers, kept):
             os.close(number)
 
-    def settle(self) -> bool:
-        """Wait until all that the command has written is shown and kept; return whether nothing of it is missing in the file."""
+    def settle(self) -> None:
+        """Wait until all that the command has written is shown and kept."""
         os.close(self.stream)
         with suppress(BrokenPipeError):
             os.write(self._ask, b"?")
         answer = os.read(self._answer, 1)
         os.close(self._ask)
         os.close(self._answer)
-        return answer == b"+"
+        self.is_whole, self.is_open = answer in (_ALL, _SO_FAR), answer == _SO_FAR
 
 
 def _open_line() -> tuple[int, int, bool]:
@@ -99,12 +103,12 @@ class _HandingOn:
             else:
                 while select.select([self._read], (), (), self._delay)[0] and self._hand_on():
                     pass
-                self._answer()
-        self._answer()
+                self._answer(_SO_FAR)
+        self._answer(_ALL)
 
-    def _answer(self) -> None:
+    def _answer(self, kept: bytes) -> None:
         with suppress(OSError):
-            os.write(self._answers, b"+" if self._is_whole else b"-")
+            os.write(self._answers, kept if self._is_whole else _PART)
 
     def _hand_on(self) -> bool:
         """Hand on what is there; return whether more can come."""

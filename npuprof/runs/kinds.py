@@ -20,6 +20,7 @@ from npuprof.report.output import (
     peek_standard_input,
     read_plain_file,
     suggest_handing_over,
+    tell_remark,
 )
 from npuprof.runs import records
 from npuprof.runs.evidence.recognizing import SUFFIXES, is_evidence, is_log
@@ -28,6 +29,7 @@ from npuprof.runs.evidence.recognizing import SUFFIXES, is_evidence, is_log
 EVIDENCE = "evidence of a run"
 #: How many bytes of a file the rows get to see.
 _HEAD, _HEAD_OF_PIPE = 4096, 1 << 16
+_MOST_NAMED = 4
 
 
 class Kind(NamedTuple):
@@ -78,7 +80,12 @@ def _read_evidence(path: str, unread: list[Finding] | None) -> Profile:
     from npuprof.runs import imported
     from npuprof.runs.evidence.telling import read_told_evidence
 
-    return imported.build_profile(path, read_told_evidence([path]))
+    evidence = read_told_evidence([path])
+    differing = list(imported.import_evidence(evidence).differing) if len(evidence.processes) > 1 else []
+    if differing:
+        names = ", ".join(differing[:_MOST_NAMED]) + (", …" if len(differing) > _MOST_NAMED else "")
+        tell_remark(f"the processes of {path} do not agree on {names}, left out here; npuprof import says what each has")
+    return imported.build_profile(path, evidence)
 
 
 _EVIDENCE_KIND = Kind(EVIDENCE, is_evidence, _read_evidence, SUFFIXES)
@@ -100,7 +107,9 @@ def find_kind(path: str) -> Kind | None:
         what, hint = f"there is no {path}", "check the path; npuprof list shows what presets there are"
         raise NpuprofError([Finding("NP003", what, "", hint, where=Place(path))])
     head: bytes | None = None
-    if not os.path.isdir(path):
+    if os.path.isdir(path):
+        _require_readable(path)
+    else:
         try:
             head = read_plain_file(path, _HEAD, whole=False)
         except OSError as error:
@@ -108,6 +117,15 @@ def find_kind(path: str) -> Kind | None:
             hint = suggest_handing_over(path) if isinstance(error, UnfitFileError) else "check the path and its permissions"
             raise NpuprofError([Finding("NP003", what, "", hint, where=Place(path))]) from None
     return next((kind for kind in KINDS if kind.recognize(path, head)), None)
+
+
+def _require_readable(folder: str) -> None:
+    """Raise NpuprofError for a folder that cannot be read: nobody knows what is in it."""
+    try:
+        os.scandir(folder).close()
+    except OSError as error:
+        what = f"cannot read {folder}: {describe_os_error(error, folder)}"
+        raise NpuprofError([Finding("NP003", what, "", "check its permissions", where=Place(folder))]) from None
 
 
 def _find_kind_of_pipe(path: str) -> Kind | None:

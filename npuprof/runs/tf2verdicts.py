@@ -9,6 +9,7 @@ from npuprof.runs.wiretexts import OTHER, SAME, Wanted
 
 #: What shows the lines of the adapter next time.
 SHOWN = "TF_CPP_MIN_LOG_LEVEL=0"
+_APART = "a launcher that labels lines keeps them apart (mpirun -tag-output, srun -l)"
 
 
 def judge(wanted: Wanted, process: Process) -> Verdict:
@@ -47,7 +48,7 @@ def _judge_alone(wanted: Wanted, process: Process) -> Verdict:
     single = any(one.maps == 1 and one.name == process.generation for one in load_generations())
     doubtful = any(epoch.doubtful for epoch in process.epochs)
     if doubtful:
-        return Verdict(name, CANNOT_TELL, (), "the blocks of several processes stand in one another", SHOWN)
+        return Verdict(name, CANNOT_TELL, (), f"the blocks of several processes stand in one another: {_APART}")
     keys = [wire.tf2[one] for one in ("global", "session") if one in wire.tf2]
     for key in keys if block is not None else ():
         assert block is not None
@@ -73,7 +74,7 @@ def _judge_alone(wanted: Wanted, process: Process) -> Verdict:
     if block is not None and not process.generation:
         return Verdict(name, CANNOT_TELL, (), "the block of options is cut, which tells what a warning means", SHOWN)
     if process.warnings_mixed:
-        return Verdict(name, CANNOT_TELL, (), "the warnings of several processes stand among each other", SHOWN)
+        return Verdict(name, CANNOT_TELL, (), f"the warnings of several processes stand among each other: {_APART}")
     if len(warned) > 1:
         return Verdict(name, CANNOT_TELL, tuple(text.text for text in warned), "several processes warn of several values")
     if warned:

@@ -17,6 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Protocol
 
+    from npuprof.compare.changes import Change
     from npuprof.compare.pairs import Pair
     from npuprof.report.answer import Forms
     from npuprof.runs.ranks import Processes, Ranks
@@ -182,26 +183,27 @@ def compare_around(before: Config, after: Config) -> Around:
 
 
 def leave_out_untold(pair: Pair, before: Config, after: Config) -> tuple[Pair, tuple[str, ...]]:
-    """Return what differs between a preset and evidence without what that does not speak against, and what it does not tell.
+    """Return what differs from evidence without what that does not speak against, and what it does not tell.
 
     What a run has by default stands in no preset that is made of its evidence, and what no adapter writes down neither. What it was for
     is no setting of a preset that does not say it.
     """
-    keys = [config.lineage[-1].key if config.lineage else "" for config in (before, after)]
-    if sum(key.startswith(_EVIDENCE) for key in keys) != 1:
+    sides = [(before, after, "removed", "added"), (after, before, "added", "removed")]
+    sides = [side for side in sides if side[1].lineage and side[1].lineage[-1].key.startswith(_EVIDENCE)]
+    if not sides:
         return pair, ()
     from npuprof.runs import imported
 
-    config, run, kind = (before, after, "removed") if keys[1].startswith(_EVIDENCE) else (after, before, "added")
-    evidence = imported.find_evidence(run.lineage[-1])
-    if evidence is None:
-        return pair, ()
-    agreeing = imported.tell_agreeing(config.options, evidence)
-    gone = [one for one in pair.changes if one.kind == kind and (one.setting not in config.options or one.setting in agreeing)]
-    of_run = [one for one in pair.changes if one.setting.startswith("profile.") and one.kind in ("added", "removed") and one.kind != kind]
-    changes = tuple(one for one in pair.changes if one not in (*gone, *of_run))
-    unknown = list(dict.fromkeys(one.setting for one in gone if not agreeing.get(one.setting)))
-    named = ", ".join(unknown[:_MOST_NAMED]) + (", …" if len(unknown) > _MOST_NAMED else "")
+    gone: list[Change] = []
+    unknown: dict[str, None] = {}
+    for config, run, kind, other in sides:
+        evidence = imported.find_evidence(run.lineage[-1])
+        agreeing = imported.tell_agreeing(config.options, evidence) if evidence is not None else {}
+        untold = [one for one in pair.changes if one.kind == kind and (one.setting not in config.options or one.setting in agreeing)]
+        unknown |= dict.fromkeys(one.setting for one in untold if not agreeing.get(one.setting))
+        gone += [*untold, *(one for one in pair.changes if one.kind == other and one.setting.startswith("profile."))]
+    changes = tuple(one for one in pair.changes if one not in gone)
+    named = ", ".join(list(unknown)[:_MOST_NAMED]) + (", …" if len(unknown) > _MOST_NAMED else "")
     told = (
         (f"{format_count(len(unknown), 'setting')} that the run does not tell left out ({named}); npuprof verify says why",)
         if unknown

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from contextlib import suppress
 
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import output
@@ -61,12 +60,16 @@ class RunLog:
 
     def close(self, started: bool = True) -> None:
         """End what is kept of it; nothing stays of what is empty and will be."""
-        if self._kept and not self._kept.settle():
-            output.tell_remark(f"its standard error is not whole in {self._kept.path}")
-        if self._kept:
-            with suppress(OSError):
-                if not os.path.getsize(self._kept.path):
-                    os.unlink(self._kept.path)
+        if self._kept is not None:
+            self._kept.settle()
+            if not self._kept.is_whole:
+                _tell(f"its standard error is not whole in {self._kept.path}")
+            elif self._kept.is_open:
+                _tell(f"somebody whom it has left behind may write on to its standard error, which is kept in {self._kept.path}")
+            elif not os.path.getsize(self._kept.path):
+                os.unlink(self._kept.path)
+            elif self._family:
+                _tell(f"its standard error is kept in {self._kept.path}")
         if self._family or not started:
             output.remove_folders(self._made)
 
@@ -80,12 +83,12 @@ class RunLog:
         except NpuprofError as error:
             from npuprof.report.findings import format_findings
 
-            output.write_to_stderr(format_findings(error.findings).rstrip("\n"))
+            _tell(format_findings(error.findings).rstrip("\n"), output.write_to_stderr)
             return 2
         shown = text if isinstance(text, str) else b"".join(output.encode_pieces(text or "", "-", False)).decode(errors="replace")
-        output.write_to_stderr(shown.rstrip("\n"))
+        _tell(shown.rstrip("\n"), output.write_to_stderr)
         for remark in answer.remarks:
-            output.tell_remark(remark)
+            _tell(remark)
         return answer.code
 
     def _read(self) -> Evidence:
@@ -96,9 +99,9 @@ class RunLog:
         kept = [self._kept.path] if self._kept and self._family and os.path.exists(self._kept.path) else []
         evidence = read_with_progress([*logs, *kept]) if logs or kept else None
         if evidence is None or not evidence.processes:
-            what = f"the run has left no log in {self.folder}, and no adapter has written to its standard error"
+            what = f"the run has left no log in {self.folder}, and on its standard error no adapter has told an option"
             why = "Nothing is proven of it, neither for the preset nor against it."
-            hint = "look whether it made a session on a device, and what was told above of its log"
+            hint = "look whether it made a session on a device, whether somebody it started still runs, and what was told above of its log"
             raise NpuprofError([Finding("NP970", what, why, hint)])
         return self._select_processes(evidence, kept) if self._family else evidence
 
@@ -118,3 +121,13 @@ class RunLog:
             return evidence
         left = f"left out, as not seen among the processes of this run: {name_processes(others)}"
         return evidence._replace(processes=own, remarks=(*evidence.remarks, left))
+
+
+def _tell(text: str, way: Callable[[str], None] = output.tell_remark) -> None:
+    """Tell something behind the end of the command, whose code counts, also where nobody reads any more."""
+    try:
+        way(text)
+    except BrokenPipeError:
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, 2)  # what is still to be written goes nowhere, and is no error
+        os.close(null)

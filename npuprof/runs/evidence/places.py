@@ -51,8 +51,15 @@ def find_sources(paths: Sequence[str]) -> list[Source]:
     return sorted(order, key=lambda source: (source.is_dump, source.place if source.stamp else "", source.stamp, order[source]))
 
 
+def _refuse_folder(error: OSError) -> None:
+    """Raise NpuprofError for a folder that cannot be read: what is in it may say something else."""
+    path = error.filename
+    what = f"cannot read {path}: {describe_os_error(error, path)}"
+    raise NpuprofError([Finding("NP003", what, "", "check its permissions, or name what is to be read", where=Place(path))])
+
+
 def _walk(folder: str) -> Iterator[str]:
-    for above, folders, files in os.walk(folder):
+    for above, folders, files in os.walk(folder, onerror=_refuse_folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
             suffix = os.path.splitext(name.removesuffix(_PACKED))[1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 
+from npuprof.model import NpuprofError
 from npuprof.runs.evidence.lines import has_head, parse_line
 
 _PLOG = re.compile(r"plog-\d+_\d+\.log(?:\.gz)?")
@@ -12,6 +13,8 @@ _PLOG = re.compile(r"plog-\d+_\d+\.log(?:\.gz)?")
 SUFFIXES = (".log", ".pbtxt", ".err", ".out", ".log.gz", ".err.gz", ".out.gz")
 #: How many lines of the beginning are looked at.
 _MOST_LINES = 200
+#: How many files of a folder are looked into, and how many bytes of each.
+_MOST_FILES, _HEAD = 20, 1 << 16
 _FOLDERS = (("debug", "plog"), ("run", "plog"), ("plog",), ("extra-info", "graph"))
 
 
@@ -30,8 +33,23 @@ def is_log(head: bytes) -> bool:
 
 
 def _holds_evidence(folder: str) -> bool:
+    """Return whether files in a folder are evidence: some by their names, others by how one of the first begins."""
     try:
-        names = os.listdir(folder)
+        names = sorted(os.listdir(folder))
     except OSError:
         return False
-    return any(_PLOG.fullmatch(name) or name.endswith(".pbtxt") for name in names)
+    if any(_PLOG.fullmatch(name) or name.endswith(".pbtxt") for name in names):
+        return True
+    logs = [os.path.join(folder, name) for name in names if name.endswith(SUFFIXES)]
+    return any(_begins_as_log(path) for path in logs[:_MOST_FILES])
+
+
+def _begins_as_log(path: str) -> bool:
+    from npuprof.runs.evidence.places import open_source
+
+    try:
+        with open_source(path) as (stream, _):
+            head = stream.read(_HEAD)
+    except (OSError, NpuprofError):
+        return False
+    return any(parse_line(line) for line in head.splitlines()[:_MOST_LINES])
