@@ -48,6 +48,7 @@ def open_source(path: str) -> Source:
     """Return the files at a path. Raises NpuprofError where they cannot be read."""
     try:
         if os.path.isdir(path):
+            os.scandir(path).close()  # raises where it cannot be read
             inside = os.path.basename(os.path.abspath(path)) in PACKAGES
             return _list_folder(os.path.dirname(os.path.abspath(path)) if inside else path, only_packages=inside)
         _refuse_unfit(path)
