@@ -446,3 +446,8 @@ def test_a_folder_that_cannot_be_read_is_told(folder: str, words: str, logs: Pat
     finally:
         (logs / folder).chmod(0o755)
     assert (done.returncode, "permission denied" in done.stdout + done.stderr) == (2, True)
+
+
+def test_side_by_side_it_is_said_that_a_log_does_not_tell_all(logs: Path, run: Any) -> None:
+    assert "is not told by it; npuprof verify says which" in run("diff", "bert", "good.log", "bad.log").err
+    assert run("diff", "bert", "bert", "bert").err == ""

@@ -6,7 +6,7 @@ import re
 
 from npuprof.commands.framework.parameters import CANN, COLOR, OUTPUT, PRODUCT, STORE, formats
 from npuprof.commands.framework.verb import Verb, arguments, flag, option
-from npuprof.commands.parts.comparing import Around, answer_ranks, compare_around, find_processes, leave_out_untold
+from npuprof.commands.parts.comparing import Around, answer_ranks, compare_around, find_processes, is_evidence, leave_out_untold
 from npuprof.commands.parts.reading import open_workspace
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
@@ -144,7 +144,8 @@ class Diff(Verb):
             "html": lambda: matrix.format_matrix_html(configs, rows),
             "json": lambda: matrix.format_matrix_json(configs, rows),
         }
-        return Answer(forms, code=code, problems=self._unread)
+        told = ("what stands in no column of a log was a default, not set, or is not told by it; npuprof verify says which",)
+        return Answer(forms, told if any(map(is_evidence, configs)) else (), code, problems=self._unread)
 
     def _compare_two(self, workspace: spec.Workspace) -> Survey:
         from npuprof.compare import pairs, survey

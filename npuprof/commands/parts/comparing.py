@@ -182,6 +182,11 @@ def compare_around(before: Config, after: Config) -> Around:
     return Around(lines, fields, tuple(remarks))
 
 
+def is_evidence(config: Config) -> bool:
+    """Return whether a config is what a run used by its evidence."""
+    return bool(config.lineage) and config.lineage[-1].key.startswith(_EVIDENCE)
+
+
 def leave_out_untold(pair: Pair, before: Config, after: Config) -> tuple[Pair, tuple[str, ...]]:
     """Return what differs from evidence without what that does not speak against, and what it does not tell.
 
@@ -189,7 +194,7 @@ def leave_out_untold(pair: Pair, before: Config, after: Config) -> tuple[Pair, t
     is no setting of a preset that does not say it.
     """
     sides = [(before, after, "removed", "added"), (after, before, "added", "removed")]
-    sides = [side for side in sides if side[1].lineage and side[1].lineage[-1].key.startswith(_EVIDENCE)]
+    sides = [side for side in sides if is_evidence(side[1])]
     if not sides:
         return pair, ()
     from npuprof.runs import imported
