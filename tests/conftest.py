@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -15,6 +16,7 @@ from building import REPOSITORY, Checkout, build_store
 from hypothesis import HealthCheck, settings
 from repositories import ENVIRONMENT, Repo
 from teams import BASE, HEIR, Team
+from terminals import Terminal
 
 #: What a test says that compares with something accepted before.
 ACCEPT = "where that is meant to be: python -m pytest --update-golden"
@@ -95,6 +97,16 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def terminal() -> Iterator[Terminal]:
+    """A shell with job control on a real terminal."""
+    if shutil.which("bash") is None:
+        pytest.skip("bash is not here")
+    made = Terminal()
+    yield made
+    made.close()
 
 
 @pytest.fixture

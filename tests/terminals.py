@@ -36,6 +36,13 @@ class Terminal:
         before, _, self.seen = self.seen.partition(text)
         return before
 
+    def suspend(self) -> None:
+        """Stop the command that runs, and go on with it."""
+        time.sleep(0.5)  # a shell that is stopped while it makes a process waits for that, and tells nobody
+        self.send("\x1a")
+        self.expect("Stopped")
+        self.send("jobs; fg\n")
+
     def close(self) -> None:
         with suppress(OSError):
             os.kill(self.pid, signal.SIGKILL)

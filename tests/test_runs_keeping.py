@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -168,15 +166,6 @@ def test_who_kills_it_for_good_leaves_nobody_behind() -> None:
     pytest.fail("somebody lives on")
 
 
-@pytest.fixture
-def terminal() -> Iterator[Terminal]:
-    if shutil.which("bash") is None:
-        pytest.skip("bash is not here")
-    made = Terminal()
-    yield made
-    made.close()
-
-
 def test_a_terminal_stays_one_of_its_size_and_nothing_is_added_to_what_is_kept(terminal: Terminal) -> None:
     terminal.expect("$ ")
     terminal.send("stty rows 33 cols 77\n")
@@ -210,8 +199,5 @@ def test_on_a_terminal_ctrl_z_stops_the_job_and_fg_goes_on_with_it(terminal: Ter
     terminal.expect("$ ")
     terminal.send(f"{' '.join(RUN)} sh -c 'echo begun >&2; sleep 2; cat said >&2'; echo code $?\n")
     terminal.expect("begun\r\n")
-    time.sleep(0.5)  # a shell that is stopped while it makes a process waits for that, and tells nobody
-    terminal.send("\x1a")
-    terminal.expect("Stopped")
-    terminal.send("jobs; fg\n")
+    terminal.suspend()
     terminal.expect("2 in force")

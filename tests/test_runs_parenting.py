@@ -164,15 +164,6 @@ def test_signals_that_were_ignored_stay_ignored_and_no_others() -> None:
     assert done.stdout == plain
 
 
-@pytest.fixture
-def terminal() -> Iterator[Terminal]:
-    if shutil.which("bash") is None:
-        pytest.skip("bash is not here")
-    made = Terminal()
-    yield made
-    made.close()
-
-
 def test_on_a_terminal_ctrl_c_arrives_once_and_the_command_has_the_foreground(terminal: Terminal) -> None:
     Path("listener.py").write_text(f"{LISTENER}".replace('print("ready"', 'print("fore", os.tcgetpgrp(0) == os.getpgid(0))\nprint("ready"'))
     terminal.expect("$ ")
@@ -191,10 +182,7 @@ def test_on_a_terminal_ctrl_z_stops_the_job_and_fg_goes_on_with_it(terminal: Ter
     terminal.expect("$ ")
     terminal.send(f"{' '.join(RUN)} sh -c 'echo begun; sleep 2; echo ended'; echo code $?\n")
     terminal.expect("begun\r\n")
-    time.sleep(0.5)  # a shell that is stopped while it makes a process waits for that, and tells nobody
-    terminal.send("\x1a")
-    terminal.expect("Stopped")
-    terminal.send("jobs; fg\n")
+    terminal.suspend()
     terminal.expect("ended\r\n")
     terminal.expect("$ ")
     assert read_record()["exit"] == {"code": 0, "signal": None}

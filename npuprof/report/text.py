@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from npuprof.document.keys import is_visible
 
 _LONGEST_WORD = 400
@@ -20,6 +22,11 @@ def measure_width(text: str) -> int:
     from unicodedata import combining, east_asian_width
 
     return sum(0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text)
+
+
+def name_first(names: Collection[str], most: int = 4) -> str:
+    """Return names on one line: of many only the first, and a sign that there are more."""
+    return ", ".join(list(names)[:most]) + (", …" if len(names) > most else "")
 
 
 def shorten_words(text: str) -> str:

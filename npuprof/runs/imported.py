@@ -235,9 +235,8 @@ class _EvidenceParts(ComposedParts):
         self.evidence = evidence
 
 
-def build_profile(path: str, evidence: Evidence) -> Profile:
+def build_profile(path: str, run: ImportedRun, evidence: Evidence) -> Profile:
     """Return what a run used as a profile that evidence set."""
-    run = import_evidence(evidence)
     head = {"description": f"what was in force by {'standard input' if path == '-' else path}"}
     if run.scenario:
         head["scenario"] = run.scenario

@@ -22,6 +22,7 @@ from npuprof.report.output import (
     suggest_handing_over,
     tell_remark,
 )
+from npuprof.report.text import name_first
 from npuprof.runs import records
 from npuprof.runs.evidence.recognizing import SUFFIXES, is_evidence, is_log
 
@@ -29,7 +30,6 @@ from npuprof.runs.evidence.recognizing import SUFFIXES, is_evidence, is_log
 EVIDENCE = "evidence of a run"
 #: How many bytes of a file the rows get to see.
 _HEAD, _HEAD_OF_PIPE = 4096, 1 << 16
-_MOST_NAMED = 4
 
 
 class Kind(NamedTuple):
@@ -81,11 +81,12 @@ def _read_evidence(path: str, unread: list[Finding] | None) -> Profile:
     from npuprof.runs.evidence.telling import read_told_evidence
 
     evidence = read_told_evidence([path])
-    differing = list(imported.import_evidence(evidence).differing) if len(evidence.processes) > 1 else []
-    if differing:
-        names = ", ".join(differing[:_MOST_NAMED]) + (", …" if len(differing) > _MOST_NAMED else "")
-        tell_remark(f"the processes of {path} do not agree on {names}, left out here; npuprof import says what each has")
-    return imported.build_profile(path, evidence)
+    run = imported.import_evidence(evidence)
+    if run.differing:
+        tell_remark(
+            f"the processes of {path} do not agree on {name_first(run.differing)}, left out here; npuprof import says what each has"
+        )
+    return imported.build_profile(path, run, evidence)
 
 
 _EVIDENCE_KIND = Kind(EVIDENCE, is_evidence, _read_evidence, SUFFIXES)
@@ -107,25 +108,16 @@ def find_kind(path: str) -> Kind | None:
         what, hint = f"there is no {path}", "check the path; npuprof list shows what presets there are"
         raise NpuprofError([Finding("NP003", what, "", hint, where=Place(path))])
     head: bytes | None = None
-    if os.path.isdir(path):
-        _require_readable(path)
-    else:
-        try:
-            head = read_plain_file(path, _HEAD, whole=False)
-        except OSError as error:
-            what = f"cannot read {path}: {describe_os_error(error, path)}"
-            hint = suggest_handing_over(path) if isinstance(error, UnfitFileError) else "check the path and its permissions"
-            raise NpuprofError([Finding("NP003", what, "", hint, where=Place(path))]) from None
-    return next((kind for kind in KINDS if kind.recognize(path, head)), None)
-
-
-def _require_readable(folder: str) -> None:
-    """Raise NpuprofError for a folder that cannot be read: nobody knows what is in it."""
     try:
-        os.scandir(folder).close()
+        if os.path.isdir(path):
+            os.scandir(path).close()  # raises where nobody knows what is in it
+        else:
+            head = read_plain_file(path, _HEAD, whole=False)
     except OSError as error:
-        what = f"cannot read {folder}: {describe_os_error(error, folder)}"
-        raise NpuprofError([Finding("NP003", what, "", "check its permissions", where=Place(folder))]) from None
+        what = f"cannot read {path}: {describe_os_error(error, path)}"
+        hint = suggest_handing_over(path) if isinstance(error, UnfitFileError) else "check the path and its permissions"
+        raise NpuprofError([Finding("NP003", what, "", hint, where=Place(path))]) from None
+    return next((kind for kind in KINDS if kind.recognize(path, head)), None)
 
 
 def _find_kind_of_pipe(path: str) -> Kind | None:

@@ -11,6 +11,7 @@ from npuprof.model import Record
 from npuprof.scripts.reading.found import FoundSetting
 from npuprof.store.around import find_repository_top
 
+#: What a test is the negation of: a test that is negated itself, a name or a call of one, a comparison.
 _NEGATED = re.compile(
     r"not \((?:not (?P<twice>[\w.]+)|(?P<plain>[\w.]+)|(?P<left>[\w.]+) (?P<sign>==|!=|is not|is) (?P<right>[\w.]+|'[^']*'|\"[^\"]*\"))\)"
 )

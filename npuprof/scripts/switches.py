@@ -16,7 +16,6 @@ _MOST_LISTED = 20  #: of what depends on the run
 _MOST_CONDITIONS = 2  #: in a description
 
 
-#: What a test is the negation of: a test that is negated itself, a name or a call of one, a comparison.
 class Switch(Record):
     """Settings that hold under a condition: ``facts`` by full key, and the first of the lines that each condition has in each script.
 

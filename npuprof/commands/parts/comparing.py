@@ -9,7 +9,7 @@ from typing import Any
 
 from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.report.answer import Answer
-from npuprof.report.text import format_count
+from npuprof.report.text import format_count, name_first
 from npuprof.resolve.config import Config
 from npuprof.store.spec import Workspace
 
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
 
 _RECORD, _EVIDENCE = "record:", "evidence:"
-#: How many settings are named of those that a log says nothing of.
-_MOST_NAMED = 4
 
 
 def find_processes(given: str, workspace: Workspace) -> tuple[list[Processes], list[Finding]] | None:
@@ -208,12 +206,8 @@ def leave_out_untold(pair: Pair, before: Config, after: Config) -> tuple[Pair, t
         unknown |= dict.fromkeys(one.setting for one in untold if not agreeing.get(one.setting))
         gone += [*untold, *(one for one in pair.changes if one.kind == other and one.setting.startswith("profile."))]
     changes = tuple(one for one in pair.changes if one not in gone)
-    named = ", ".join(list(unknown)[:_MOST_NAMED]) + (", …" if len(unknown) > _MOST_NAMED else "")
-    told = (
-        (f"{format_count(len(unknown), 'setting')} that the run does not tell left out ({named}); npuprof verify says why",)
-        if unknown
-        else ()
-    )
+    count = format_count(len(unknown), "setting")
+    told = (f"{count} that the run does not tell left out ({name_first(unknown)}); npuprof verify says why",) if unknown else ()
     # what is not known of a run mends no check, and breaks none
     return pair._replace(status="changed" if changes else "unchanged", changes=changes, broken=(), mended=()), told
 

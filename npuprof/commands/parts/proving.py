@@ -10,7 +10,7 @@ from npuprof.document import keys
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.report.tables import Table
-from npuprof.report.text import escape_controls, format_count
+from npuprof.report.text import escape_controls, format_count, name_first
 from npuprof.runs.adapters import tell_names
 from npuprof.runs.found import ABSENT, CANNOT_TELL, CHANGED, DEFAULT_OR_SET, IN_FORCE, NOT_IN_FORCE, STATES, TOO_LATE, Verdict
 from npuprof.runs.verdicts import JudgedRun, judge_process
@@ -125,8 +125,8 @@ def _tell_summary(config: Config, evidence: Evidence, runs: Sequence[JudgedRun])
     if disagreeing:
         told.append(f"the processes do not agree on {', '.join(disagreeing)}")
     if others := list_others(config):
-        names = ", ".join(others[:4]) + (", …" if len(others) > 4 else "")
-        told.append(f"{format_count(len(others), 'setting')} outside [options] left out: no adapter writes them down ({names})")
+        count = format_count(len(others), "setting")
+        told.append(f"{count} outside [options] left out: no adapter writes them down ({name_first(others)})")
     return [*told, *evidence.remarks]
 
 

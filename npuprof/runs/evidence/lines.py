@@ -31,7 +31,7 @@ _WARNING = b"[warning][tf_adapter]"
 #: Colours, and what else a terminal is told.
 _TERMINAL = re.compile(rb"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07\x1b]*\x07|[()][A-Z0-9])")
 #: A progress bar that was drawn when the line began, and no line ended behind it.
-_BAR = re.compile(rb".*\r[^\r]*?(?=\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: [IWEF] |\[[A-Z]{4,8}\] ?\w+\(\d+,[^)]*\):\d{4}-)", re.ASCII)
+_BAR = re.compile(rb".*\r[^\r]*?(?=" + _SECOND_TIME.pattern + rb"|" + _SECOND_HEAD.pattern + rb")", re.ASCII)
 #: A line as docker keeps it.
 _WRAPPED = re.compile(rb'\{"log": ?"')
 #: What stands in the heads of lines only.

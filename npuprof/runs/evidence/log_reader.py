@@ -108,9 +108,7 @@ class LogReader:
         end = place if self._between else pass_strangers(data, place)
         if end > place:
             self._tail.clear()
-            self._idle += data.count(b"\n", place, end)
-            self._last = data[data.rfind(b"\n", 0, end - 1) + 1 : end - 1]
-            self._attend()
+            self.leave_out(data, place, end)
         return end
 
     def leave_out(self, data: bytes, place: int, end: int) -> None:
