@@ -9,10 +9,9 @@ from __future__ import annotations
 import os
 import select
 import signal
-import sys
 from contextlib import suppress
 
-from npuprof.runs.parenting import close_others
+from npuprof.runs.parenting import Companion, close_others
 
 _ERRORS = 2
 _SIZE = 1 << 16
@@ -35,27 +34,16 @@ class KeptErrors:
         self.is_whole = self.is_open = False
         kept = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         read, self.stream, is_terminal = _open_line()
-        asked, self._ask = os.pipe()
-        self._answer, answers = os.pipe()
-        sys.stdout.flush()
-        sys.stderr.flush()
-        if os.fork() == 0:
-            try:
-                close_others(_ERRORS, read, asked, answers, kept)
-                _HandingOn(read, kept, asked, answers, _DELAY if is_terminal else 0).run()
-            finally:
-                os._exit(0)
-        for number in (read, asked, answers, kept):
-            os.close(number)
+        delay = _DELAY if is_terminal else 0
+        self._process = Companion(lambda asked, answers: _HandingOn(read, kept, asked, answers, delay).run())
+        os.close(read)
+        os.close(kept)
 
     def settle(self) -> None:
         """Wait until all that the command has written is shown and kept."""
         os.close(self.stream)
-        with suppress(BrokenPipeError):
-            os.write(self._ask, b"?")
-        answer = os.read(self._answer, 1)
-        os.close(self._ask)
-        os.close(self._answer)
+        answer = self._process.ask()[-1:]  # the last word counts, where the end comes meanwhile
+        self._process.close()
         self.is_whole, self.is_open = answer in (_ALL, _SO_FAR), answer == _SO_FAR
 
 
@@ -87,6 +75,7 @@ class _HandingOn:
     def __init__(self, read: int, kept: int, asked: int, answers: int, delay: float) -> None:
         self._read, self._kept, self._asked, self._answers, self._delay = read, kept, asked, answers, delay
         self._is_whole = self._is_shown = True
+        close_others(_ERRORS, read, asked, answers, kept)
         signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals() - {signal.SIGWINCH})
         signal.signal(signal.SIGWINCH, lambda number, frame: _take_size(read))
 

@@ -230,36 +230,51 @@ def _has_terminal() -> bool:
     return True
 
 
-class _Witness:
-    """A process in our group that waits for signals, and does nothing with them but say which it got."""
+class Companion:
+    """A process of our own in our group: ``serve`` is called in it with what it is asked on and what it answers on, and ends it."""
 
-    def __init__(self, watched: set[int]) -> None:
+    def __init__(self, serve: Callable[[int, int], None]) -> None:
         asked, self._ask = os.pipe()
         self._answer, answers = os.pipe()
-        self._pid = os.fork()
-        if self._pid == 0:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self.pid = os.fork()
+        if self.pid == 0:
             try:
-                self._watch(asked, answers, watched)
+                serve(asked, answers)
             finally:
                 os._exit(0)
         os.close(asked)
         os.close(answers)
 
+    def ask(self) -> bytes:
+        """Return what it answers, nothing where it has ended without a word."""
+        with suppress(BrokenPipeError):
+            os.write(self._ask, b"?")
+        return os.read(self._answer, 256)
+
+    def close(self) -> None:
+        """Ask it no more; it may end by that."""
+        os.close(self._ask)
+        os.close(self._answer)
+
+
+class _Witness:
+    """A process in our group that waits for signals, and does nothing with them but say which it got."""
+
+    def __init__(self, watched: set[int]) -> None:
+        self._process = Companion(lambda asked, answers: self._watch(asked, answers, watched))
+
     def saw(self, number: int) -> bool:
         """Return whether a signal that came to us went to the whole group."""
         time.sleep(_GROUP_DELAY)
-        try:
-            os.write(self._ask, b"?")
-            return number in os.read(self._answer, 256)
-        except OSError:  # somebody ended it
-            return False
+        return number in self._process.ask()  # nothing, where somebody ended it
 
     def close(self) -> None:
         """Let it end."""
-        os.close(self._ask)
-        os.close(self._answer)
+        self._process.close()
         with suppress(ChildProcessError):
-            os.waitpid(self._pid, 0)
+            os.waitpid(self._process.pid, 0)
 
     def _watch(self, asked: int, answers: int, watched: set[int]) -> None:
         close_others(asked, answers)
