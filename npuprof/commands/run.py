@@ -63,8 +63,13 @@ class Run(Verb):
         """Replace this process by the command; signals and the exit code are its own.
 
         Returns only where that failed: 127 for a command that is not there, 126 for one that cannot be started. With ``record``
-        or ``prove`` the command is a child, and this process ends as it does; what is proven counts where that is 0. Raises NpuprofError.
+        or ``prove`` the command is a child, and this process ends as it does; what is proven counts where that is 0. In a program
+        that has other threads it is always a child, and its exit code is returned. Raises NpuprofError.
         """
+        from npuprof.runs.apart import has_other_threads, run_apart
+
+        if has_other_threads():
+            return Answer(code=run_apart(self.list_words()))
         from npuprof.renderers.environment import collect_env_variables
         from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, write_sidecars
         from npuprof.renderers.sections import find_left_out_sections

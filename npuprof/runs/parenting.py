@@ -123,7 +123,7 @@ def _become(
 ) -> None:
     """Be the command, in a process that was made for it; never returns."""
     try:
-        _die_with(parent)
+        die_with(parent, signal.SIGKILL)
         if errors is not None:
             os.dup2(errors, 2)
         for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores them, and what is ignored stays ignored in the command
@@ -140,14 +140,14 @@ def _become(
         os._exit(127)
 
 
-def _die_with(parent: int) -> None:
-    """Let the kernel kill this process with its parent: who kills us for good means the command."""
+def die_with(parent: int, number: int) -> None:
+    """Let the kernel send this process a signal when its parent has ended: who kills us for good means the command."""
     with suppress(Exception):  # another system, or a Python without ctypes
         import ctypes
 
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, int(number), 0, 0, 0)
     if os.getppid() != parent:
-        os.kill(os.getpid(), signal.SIGKILL)
+        os.kill(os.getpid(), number)
 
 
 def _leave_streams() -> None:

@@ -180,6 +180,20 @@ class Verb:
         places = [getattr(self, key) for key, one in self.parameters.items() if one.kind in ("argument", "arguments")]
         return " ".join([name, *(word for place in places if place for word in ([place] if isinstance(place, str) else place))])
 
+    def list_words(self) -> list[str]:
+        """Return words of a command line that give this verb the same parameters; those known by their places are last, after ``--``."""
+        flags, places = [], []
+        for key, parameter in self.parameters.items():
+            value = getattr(self, key)
+            values = value if isinstance(value, list) else [] if value is None or value is False else [value]
+            if parameter.kind == "flag":
+                flags += [parameter.flags[0]] * len(values)
+            elif parameter.flags:
+                flags += [f"{parameter.flags[0]}={part}" for part in values]
+            else:
+                places += values
+        return [type(self).__module__.rpartition(".")[2].rstrip("_"), *flags, "--", *places]
+
     def run(self) -> Answer:
         """Do what the verb is for. Raises NpuprofError where it could not answer."""
         raise NotImplementedError
