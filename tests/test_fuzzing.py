@@ -21,6 +21,8 @@ from building import REPOSITORY
 from fuzzing import Case, roll_case, write_files
 from repositories import Repo
 
+from npuprof.runs import apart
+
 COUNT = int(os.environ.get("NPUPROF_FUZZ", "300"))
 SEED = os.environ.get("NPUPROF_FUZZ_SEED", "1")
 #: 0 fine, 1 not clean, 2 could not answer; `run` hands on 126 and 127; 130 and 141 are an interrupt and a closed pipe.
@@ -61,7 +63,7 @@ class Fence:
             allowed = allowed or given[0] in (os.devnull, "/dev/urandom")
             paths = [] if allowed else [given[0]]
         else:
-            own = given[0] == "/proc/self/fd"  # run --record: what it would hand on to the command
+            own = given[0] in ("/proc/self/fd", "/proc/self/task")  # run: what it would hand on to the command, and whether it can
             paths = [] if own else [given[place] for place in WATCHED[event] if place < len(given)]
         for path in paths:
             place = self._resolve(path)
@@ -140,6 +142,7 @@ def run_case(case: Case, folder: Path, history: Path, run: Callable[..., Any], m
         patch.setattr(sys, "dont_write_bytecode", True)  # what is imported here for the first time is compiled, and kept nowhere
         patch.chdir(work)
         patch.setattr(os, "execvpe", hand_over)
+        patch.setattr(apart, "run_beside", hand_over)  # in place of the other where pytest itself has threads
         patch.setattr(tempfile, "tempdir", str(home))
         patch.setenv("GIT_CEILING_DIRECTORIES", str(folder))
         # A device in the place of git's settings would be replaced by a file, as whoever may write there.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 import select
@@ -11,7 +10,7 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from typing import Any
 import pytest
 from building import build_store
 from terminals import Terminal
+from waiting import wait_for
 
 from npuprof.commands.framework.verb import parse_plain_words
 from npuprof.commands.run import Run
@@ -46,7 +46,7 @@ def note(number, frame):
 for name in ("INT", "TERM", "HUP"):
     signal.signal(getattr(signal, "SIG" + name), note)
 print("ready", flush=True)
-for _ in range(400):
+for _ in range(1200):
     time.sleep(0.05)
 """
 
@@ -100,14 +100,6 @@ def read_line(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline() if ready else ""
 
 
-def wait_until(test: Callable[[], bool]) -> None:
-    for _ in range(400):
-        if test():
-            return
-        time.sleep(0.05)
-    pytest.fail(f"never true: {inspect.getsource(test)}")
-
-
 def read_record() -> dict[str, Any]:
     record: dict[str, Any] = json.loads(Path("out/leaf.0.run.json").read_bytes())
     return record
@@ -115,10 +107,10 @@ def read_record() -> dict[str, Any]:
 
 def end_after_one_ctrl_c() -> None:
     """Wait for the first signal and for a second one that must not come, and end the command."""
-    wait_until(lambda: Path("got").exists() and bool(Path("got").read_text()))
+    wait_for(lambda: Path("got").exists() and bool(Path("got").read_text()))
     time.sleep(0.3)
     os.kill(read_record()["process"]["pid"], signal.SIGTERM)
-    wait_until(lambda: read_record()["state"] == "ended")
+    wait_for(lambda: read_record()["state"] == "ended")
     assert Path("got").read_text() == "SIGINT\nSIGTERM\n"
 
 
@@ -147,7 +139,7 @@ def test_a_program_that_is_killed_leaves_a_command_that_was_asked_to_end(number:
         assert process.wait(60) == -number
         assert process.stdout is not None
         assert process.stdout.read() == ""  # its end comes when the last has gone that could write
-        wait_until(lambda: read_record()["state"] == "ended")
+        wait_for(lambda: read_record()["state"] == "ended")
     assert Path("got").read_text() == "SIGTERM\n"
     assert read_record()["exit"] == {"code": 5, "signal": None}
 

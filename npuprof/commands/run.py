@@ -68,7 +68,7 @@ class Run(Verb):
         """
         from npuprof.runs.apart import has_other_threads, run_apart
 
-        if has_other_threads():
+        if has_other_threads() and (self.record is not None or self.prove):
             return Answer(code=run_apart(self.list_words()))
         from npuprof.renderers.environment import collect_env_variables
         from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, write_sidecars
@@ -118,11 +118,16 @@ def _explain_missing_preset(spec: str, command: list[str], error: NpuprofError) 
 
 
 def _become_command(command: list[str], environment: dict[str, str]) -> Answer:
-    sys.stdout.flush()
-    sys.stderr.flush()
-    for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores them, and what is ignored stays ignored in the command
-        signal.signal(getattr(signal, name), signal.SIG_DFL)
+    """Be the command from here on; in a program that has other threads, run it as a child."""
+    from npuprof.runs.apart import has_other_threads, run_beside
+
     try:
+        if has_other_threads():
+            return Answer(code=run_beside(command, environment))
+        sys.stdout.flush()
+        sys.stderr.flush()
+        for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores them, and what is ignored stays ignored in the command
+            signal.signal(getattr(signal, name), signal.SIG_DFL)
         os.execvpe(command[0], command, environment)  # noqa: S606
     except OSError as error:
         return _explain_start(command[0], error)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 #: Starts npuprof without what a site adds to Python, which may include threads.
 _START = """
@@ -33,22 +33,30 @@ def has_other_threads() -> bool:
 
 
 def run_apart(words: Sequence[str]) -> int:
-    """Run a command of npuprof in a process of its own; return its exit code, 128 + N for one that signal N ended.
+    """Run a command of npuprof in a process of its own; return its exit code.
 
-    It shares our streams, folder, environment and process group. An interrupt is passed on; if we are killed, it gets SIGTERM.
+    It shares our streams, folder, environment and process group. If we are killed, it gets SIGTERM.
     """
-    import subprocess
-
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     paths = [os.path.dirname(package), *filter(os.path.isabs, sys.path)]
     start = _START.format(paths=paths, parent=os.getpid(), signal=int(signal.SIGTERM))
+    return run_beside([sys.executable, "-I", "-S", "-c", start, *words], os.environ)
+
+
+def run_beside(command: Sequence[str], environment: Mapping[str, str]) -> int:
+    """Run a command as a child and pass interrupts on to it; return its exit code, 128 + N for a command that signal N ended.
+
+    Raises OSError where it cannot be started.
+    """
+    import subprocess
+
     sys.stdout.flush()
     sys.stderr.flush()
-    process = subprocess.Popen([sys.executable, "-I", "-S", "-c", start, *words], close_fds=False)  # noqa: S603
+    process = subprocess.Popen(command, env=environment, close_fds=False)  # noqa: S603
     while True:
         try:
             code = process.wait()
         except KeyboardInterrupt:
-            process.send_signal(signal.SIGINT)  # once for the command, whether its group got it too or not
+            process.send_signal(signal.SIGINT)
         else:
             return code if code >= 0 else 128 - code

@@ -1,0 +1,36 @@
+"""Waiting for what another process does, and no longer than a machine under load takes for it."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+import pytest
+
+#: How long a test waits for anything, in seconds.
+PATIENCE = 60
+
+
+def wait_for(test: Callable[[], object], pause: float = 0.02) -> None:
+    """Return when a test is true; fail with its source where it never is."""
+    ends = time.monotonic() + PATIENCE
+    while not test():
+        if time.monotonic() > ends:
+            pytest.fail(f"not after {PATIENCE} s: {inspect.getsource(test).strip()}")
+        time.sleep(pause)
+
+
+def read_until(terminal: int, text: bytes) -> bytes:
+    """Return what a terminal shows up to a text and a little further. Fails where it is closed before."""
+    shown = b""
+    while text not in shown:
+        piece = b""
+        with suppress(OSError):  # the other end of a terminal is closed
+            piece = os.read(terminal, 4096)
+        if not piece:
+            pytest.fail(f"no {text!r} in {shown!r}")
+        shown += piece
+    return shown
