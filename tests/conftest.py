@@ -12,10 +12,21 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from browsing import open_browser
 from building import REPOSITORY, Checkout, build_store
 from hypothesis import HealthCheck, settings
+from lanes import (  # noqa: F401
+    pytest_addoption,
+    pytest_collection_modifyitems,
+    pytest_make_collect_report,
+    pytest_pycollect_makeitem,
+    pytest_runtest_logreport,
+    pytest_runtest_makereport,
+    pytest_sessionfinish,
+    pytest_xdist_auto_num_workers,
+)
 from repositories import ENVIRONMENT, Repo
-from teams import BASE, HEIR, Team
+from teams import Shared, Team, copy_shared, copy_team
 from terminals import Terminal
 
 #: What a test says that compares with something accepted before.
@@ -30,9 +41,9 @@ settings.register_profile(
     derandomize=True,
     database=None,
 )
-settings.register_profile("long", settings.get_profile("npuprof"), max_examples=2000, derandomize=False)
-settings.register_profile("quick", settings.get_profile("npuprof"), max_examples=8)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "npuprof"))
+settings.register_profile("fast", settings.get_profile("npuprof"), max_examples=8)
+settings.register_profile("nightly", settings.get_profile("npuprof"), max_examples=1000, derandomize=False)
+settings.load_profile("npuprof")
 
 
 class Result(NamedTuple):
@@ -43,30 +54,15 @@ class Result(NamedTuple):
     err: str
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--update-golden", action="store_true", help="accept what is written now as golden files")
-    parser.addoption("--quick", action="store_true", help="leave out what takes long: TensorFlow, many processes, large inputs")
-
-
 def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell that runs the tests in the background hands that on to all commands
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    config.addinivalue_line("markers", "slow: takes long, and is left out of the quick lane")
+    config.addinivalue_line("markers", "nightly(gate): runs with --nightly only; FILE::FUNCTION stands for it in the gate")
     config.addinivalue_line("markers", "accepted: compares with what was accepted before")
-    if config.getoption("--quick"):
-        settings.load_profile("quick")
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave slow tests out of the quick lane, and all that need TensorFlow; accept with those that compare and no others."""
-    left: list[pytest.Item] = []
-    if config.getoption("--quick"):
-        left = [item for item in items if item.get_closest_marker("slow") or "tensorflow" in getattr(item, "fixturenames", ())]
-    elif config.getoption("--update-golden"):
-        left = [item for item in items if not item.get_closest_marker("accepted") and "golden" not in getattr(item, "fixturenames", ())]
-    if left:
-        config.hook.pytest_deselected(items=left)
-        items[:] = [item for item in items if item not in set(left)]
+    if config.getoption("--fast"):
+        settings.load_profile("fast")
+    if config.getoption("--nightly"):
+        settings.load_profile("nightly")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -157,6 +153,12 @@ def tensorflow() -> Any:
     return pytest.importorskip("tensorflow")
 
 
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Chromium of the machine, started once."""
+    yield from open_browser()
+
+
 @pytest.fixture
 def shipped() -> Path:
     """The presets of this repository."""
@@ -170,32 +172,36 @@ def checkout(tmp_path: Path) -> Checkout:
 
 
 @pytest.fixture
-def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
+def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, committer: None) -> Repo:
     """Make an empty repository with a fixed author, and work in it."""
-    for name, value in ENVIRONMENT.items():
-        monkeypatch.setenv(name, value)
     made = Repo(tmp_path / "repo")
     monkeypatch.chdir(made.folder)
     return made
 
 
 @pytest.fixture
-def team(tmp_path: Path) -> Team:
-    """Presets of a team, published as 1.0.0."""
-    made = Team(tmp_path)
-    made.publish({"base": BASE.format(600), "other": "options.deterministic = 1\n"}, "1.0.0", "base/v1.0.0")
-    return made
+def team(request: pytest.FixtureRequest, tmp_path: Path) -> Team:
+    """Presets of a team, published as 1.0.0; the one that the test's repository uses, if it has one."""
+    shared = [name for name in request.fixturenames if name.startswith("shared")]
+    found: Team = request.getfixturevalue(shared[0]).team if shared else copy_team(tmp_path)
+    return found
 
 
 @pytest.fixture
-def app(tmp_path: Path, team: Team, run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch) -> Repo:
-    """A repository that uses the team's presets, at 1.0.0."""
+def committer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fixed author for all that git commits."""
     for name, value in ENVIRONMENT.items():
         monkeypatch.setenv(name, value)
-    made = Repo(tmp_path / "app")
-    made.write({"job": HEIR, "own": "options.deterministic = 0\n"})
-    monkeypatch.chdir(made.folder)
-    result = run("source", "add", "team", team.url)
-    assert result.code == 0, result.err
-    made.commit(message="one")
-    return made
+
+
+@pytest.fixture
+def shared(tmp_path: Path, run: Callable[..., Result], committer: None) -> Shared:
+    """A team, and a repository that uses its presets at 1.0.0."""
+    return copy_shared(tmp_path, run)
+
+
+@pytest.fixture
+def app(shared: Shared, monkeypatch: pytest.MonkeyPatch) -> Repo:
+    """A repository that uses the team's presets, at 1.0.0."""
+    monkeypatch.chdir(shared.app.folder)
+    return shared.app

@@ -15,24 +15,29 @@ from typing import Any
 import pytest
 from building import REPOSITORY
 from repositories import Repo
-from teams import BASE, HEIR, Team, offline
+from teams import BASE, HEIR, Shared, Team, copy_shared, copy_team, offline, publish_first
 from test_sources_fetching import KILLING
 
 from npuprof.store.sources.fetching import fetch_commit, fetch_source
 from npuprof.store.sources.lock import format_lock, parse_lock
 from npuprof.store.sources.mirror import LOCKED, find_cache_folder, find_mirror_folder
 
-pytestmark = pytest.mark.slow
-
 Run = Callable[..., Any]
+
+
+def publish_two(team: Team) -> None:
+    team.publish({"base": BASE.format(300)}, "", "base/v0.9.0")
+    publish_first(team)
+
+
+@pytest.fixture
+def shared(tmp_path: Path, run: Run, committer: None) -> Shared:
+    return copy_shared(tmp_path, run, begin=publish_two)
 
 
 @pytest.fixture
 def team(tmp_path: Path) -> Team:
-    made = Team(tmp_path)
-    made.publish({"base": BASE.format(300)}, "", "base/v0.9.0")
-    made.publish({"base": BASE.format(600), "other": "options.deterministic = 1\n"}, "1.0.0", "base/v1.0.0")
-    return made
+    return copy_team(tmp_path, publish_two)
 
 
 def forget(*parts: str) -> None:

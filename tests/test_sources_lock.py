@@ -11,22 +11,29 @@ from typing import Any
 
 import pytest
 from repositories import Repo
-from teams import BASE, Team
-
-pytestmark = pytest.mark.slow
+from teams import BASE, Shared, Team, copy_shared
 
 Run = Callable[..., Any]
 
 
 @pytest.fixture
-def pinned(app: Repo, team: Team, run: Run) -> Repo:
+def shared_pinned(tmp_path: Path, run: Run, committer: None) -> Shared:
+    def pin(shared: Shared) -> None:
+        team, app = shared
+        team.publish({"base": BASE.format(7)}, "1.1.0", "base/v1.1.0")
+        team.publish({"base": BASE.format(8)}, "1.2.0", "base/v1.2.0")
+        app.write({"pinned": 'profile.extends = ["team:base@1.1"]\n'})
+        assert run("source", "update", "--yes").code == 0
+        app.commit(message="pinned")
+
+    return copy_shared(tmp_path, run, pin)
+
+
+@pytest.fixture
+def pinned(shared_pinned: Shared, monkeypatch: pytest.MonkeyPatch) -> Repo:
     """A repository whose source is at 1.2.0, of which a preset takes base 1.1.0."""
-    team.publish({"base": BASE.format(7)}, "1.1.0", "base/v1.1.0")
-    team.publish({"base": BASE.format(8)}, "1.2.0", "base/v1.2.0")
-    app.write({"pinned": 'profile.extends = ["team:base@1.1"]\n'})
-    assert run("source", "update", "--yes").code == 0
-    app.commit(message="pinned")
-    return app
+    monkeypatch.chdir(shared_pinned.app.folder)
+    return shared_pinned.app
 
 
 def type_over(app: Repo, pattern: str, replacement: str) -> str:

@@ -10,24 +10,31 @@ from typing import Any
 
 import pytest
 from repositories import Repo
-from teams import BASE, Team
+from teams import BASE, Shared, Team, copy_shared
 
 from npuprof.store.sources.mirror import find_cache_folder
-
-pytestmark = pytest.mark.slow
 
 Run = Callable[..., Any]
 
 
 @pytest.fixture
-def grown(app: Repo, team: Team, run: Run) -> Repo:
+def shared_grown(tmp_path: Path, run: Run, committer: None) -> Shared:
+    def grow(shared: Shared) -> None:
+        team, app = shared
+        team.publish({"base": BASE.format(7)}, "", "base/v1.1.0")
+        team.publish({"base": BASE.format(8)}, "1.2.0", "base/v1.2.0", "base/v1.2.0.yanked")
+        app.write({"job": 'profile.extends = ["team:other"]\n'})
+        assert run("source", "update", "--yes").code == 0
+        app.commit(message="locked")
+
+    return copy_shared(tmp_path, run, grow)
+
+
+@pytest.fixture
+def grown(shared_grown: Shared, monkeypatch: pytest.MonkeyPatch) -> Repo:
     """A repository whose source is locked at 1.2.0, and was released further since, also at older commits."""
-    team.publish({"base": BASE.format(7)}, "", "base/v1.1.0")
-    team.publish({"base": BASE.format(8)}, "1.2.0", "base/v1.2.0", "base/v1.2.0.yanked")
-    app.write({"job": 'profile.extends = ["team:other"]\n'})
-    assert run("source", "update", "--yes").code == 0
-    app.commit(message="locked")
-    return app
+    monkeypatch.chdir(shared_grown.app.folder)
+    return shared_grown.app
 
 
 def release_late(team: Team) -> None:

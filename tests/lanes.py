@@ -1,0 +1,123 @@
+"""Which tests run: the fast lane, the gate, the nightly lane; on how many processes; and what may be left out.
+
+The gate is what ``python -m pytest`` runs. ``--fast`` runs what of it is done in a moment, by the durations that are kept in
+``durations.tsv``. ``--nightly`` runs what takes long: tests marked ``nightly``, and all property tests with many fresh examples.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Generator
+from functools import cache
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+R = TypeVar("R", pytest.TestReport, pytest.CollectReport)
+DURATIONS = Path(__file__).parent / "durations.tsv"
+#: How long the tests of the fast lane may take together, one after the other, in seconds.
+FAST_BUDGET = 45
+#: For what tests may be skipped where CI runs them, as it is said, and why that is fine. A skip for anything else fails there.
+MAY_BE_SKIPPED: dict[str, str] = {}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="accept what is written now as golden files")
+    lanes = parser.getgroup("lanes")
+    lanes.addoption("--fast", action="store_true", help="run what is done in a moment, for every save")
+    lanes.addoption("--nightly", action="store_true", help="run what takes long: property tests with many examples, full products")
+    lanes.addoption("--keep-durations", action="store_true", help=f"write how long each test took to {DURATIONS.name}")
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """Return 0, for none but this process, where files or tests are named; None, for one a core, where all run."""
+    if config.args_source is not config.ArgsSource.ARGS or any(Path(word).is_dir() for word in config.args):
+        return None
+    return 0
+
+
+# -- lanes -------------------------------------------------------------------------------------------------------
+
+
+def read_durations() -> dict[str, float]:
+    """Return how many seconds the tests of a function took together, by ``FILE::FUNCTION``."""
+    rows = [line.split("\t") for line in DURATIONS.read_text().splitlines()] if DURATIONS.exists() else []
+    return {name: float(seconds) for seconds, name in rows}
+
+
+@cache
+def find_slow() -> frozenset[str]:
+    """Return the functions that are not in the fast lane: the ones that take longest, down to what the others may take."""
+    left = float(FAST_BUDGET)
+    slow = []
+    for name, seconds in sorted(read_durations().items(), key=lambda row: (row[1], row[0])):
+        left -= seconds
+        if left < 0:
+            slow.append(name)
+    return frozenset(slow)
+
+
+def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, name: str) -> list[pytest.Item] | None:
+    """Make no rows of a function that the fast lane leaves out."""
+    if collector.config.getoption("--fast") and f"{collector.path.name}::{name}" in find_slow():
+        return []
+    return None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the tests of the lane; accept with those that compare and no others."""
+    nightly = config.getoption("--nightly")
+
+    def is_wanted(item: pytest.Item) -> bool:
+        if config.getoption("--update-golden"):
+            return bool(item.get_closest_marker("accepted")) or "golden" in getattr(item, "fixturenames", ())
+        if item.get_closest_marker("nightly"):
+            return bool(nightly)
+        return not nightly or bool(getattr(getattr(item, "obj", None), "is_hypothesis_test", False))
+
+    kept = [item for item in items if is_wanted(item)]
+    if len(kept) < len(items):
+        config.hook.pytest_deselected(items=[item for item in items if not is_wanted(item)])
+        items[:] = kept
+
+
+# -- what they took ----------------------------------------------------------------------------------------------
+
+_TAKEN: dict[str, float] = defaultdict(float)
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    path, _, name = report.nodeid.partition("::")
+    _TAKEN[f"{Path(path).name}::{name.partition('[')[0]}"] += report.duration
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Keep the durations of the tests that ran, beside those of the tests that are still there."""
+    if session.config.getoption("--keep-durations") and not hasattr(session.config, "workerinput"):
+        DURATIONS.write_text("".join(f"{seconds:.2f}\t{name}\n" for name, seconds in sorted(_TAKEN.items())))
+
+
+# -- skips -------------------------------------------------------------------------------------------------------
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Let a test that is skipped for no listed reason fail where CI runs it."""
+    return _judge_skip((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """The same of a file."""
+    return _judge_skip((yield))
+
+
+def _judge_skip(report: R) -> R:
+    if os.environ.get("CI") and report.outcome == "skipped" and not hasattr(report, "wasxfail"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        if not any(said in reason for said in MAY_BE_SKIPPED):
+            report.outcome = "failed"
+            report.longrepr = f"{reason}\nIn CI that is no reason to skip it: see MAY_BE_SKIPPED in {Path(__file__).name}."
+    return report
