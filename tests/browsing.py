@@ -7,6 +7,8 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from waiting import PATIENCE
+
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
@@ -21,11 +23,11 @@ def open_browser() -> Iterator[Any]:
 
 
 def wait_until(page: Any, condition: str) -> None:
-    """Wait until an expression of a page holds. Raises AssertionError after half a minute.
+    """Wait until an expression of a page holds. Raises AssertionError where it never does.
 
     What Playwright has for it, ``wait_for_function``, asks a second time from within the page: its policy forbids that.
     """
-    ends = time.monotonic() + 30
+    ends = time.monotonic() + PATIENCE
     while not page.evaluate(condition):
         assert time.monotonic() < ends, condition
         page.wait_for_timeout(20)

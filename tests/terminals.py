@@ -10,6 +10,7 @@ import time
 from contextlib import suppress
 
 import pytest
+from waiting import PATIENCE
 
 
 class Terminal:
@@ -25,7 +26,7 @@ class Terminal:
     def send(self, text: str) -> None:
         os.write(self.handle, text.encode())
 
-    def expect(self, text: str, wait: float = 15) -> str:
+    def expect(self, text: str, wait: float = PATIENCE) -> str:
         end = time.monotonic() + wait
         while text not in self.seen:
             ready, _, _ = select.select([self.handle], [], [], max(end - time.monotonic(), 0))

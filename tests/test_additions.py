@@ -7,8 +7,6 @@ from typing import NamedTuple
 import pytest
 from building import Checkout
 
-pytestmark = pytest.mark.slow
-
 
 class Said(NamedTuple):
     """A command, what it is given, and what its answer holds, or does not."""

@@ -193,7 +193,7 @@ HEADS = ("", 'scenario="training"', 'scenario="offline-inference"', 'scenario="o
 @pytest.mark.parametrize("seed", range(4))
 def test_it_never_refuses_a_setting_that_check_lets_pass_in_what_a_preset_is_for(seed: int, request: pytest.FixtureRequest) -> None:
     dice, passed = random.Random(seed), 0
-    for _ in range(200 if request.config.getoption("--quick") else 1200):
+    for _ in range(200 if request.config.getoption("--fast") else 1200):
         section, name = dice.choice(NAMES)
         value = roll_value(dice, section, name)
         where = "append.options" if section == "options" and not isinstance(value, (int, float)) and dice.random() < 0.2 else section

@@ -192,7 +192,6 @@ def test_an_ignore_is_text(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyP
     assert 'code = "NP603"' in (repo.folder / "profiles/a.toml").read_text()
 
 
-@pytest.mark.slow
 def test_a_source_does_not_silence_what_a_consumer_sets(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in ENVIRONMENT.items():
         monkeypatch.setenv(name, value)

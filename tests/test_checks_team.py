@@ -384,7 +384,6 @@ def test_a_file_of_rules_that_cannot_be_understood_is_told_for_each_side(repo: R
     assert (run("check", "--rev", "HEAD~1").code, run("check", "--rev", "HEAD").code) == (2, 0)
 
 
-@pytest.mark.slow
 def test_a_merge_that_breaks_a_rule_of_the_team_is_a_conflict(repo: Repo, run: Run) -> None:
     said = f"[[rule]]\n{rule('deterministic == 1', when='hccl_timeout > 600')}"
     (repo.folder / "npuprof.toml").write_text(said)
@@ -404,7 +403,6 @@ def test_a_merge_that_breaks_a_rule_of_the_team_is_a_conflict(repo: Repo, run: R
 # -- sources ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_the_rules_of_a_source_bind_its_own_presets_unless_the_consumer_says_otherwise(repo: Repo, run: Run, tmp_path: Path) -> None:
     team = Repo(tmp_path / "team")
     (team.folder / "npuprof.toml").write_text(SHORT)

@@ -260,7 +260,6 @@ def test_undo_takes_it_back(here: Path) -> None:
     assert read_tree(here) == before
 
 
-@pytest.mark.slow
 def test_adopted_scripts_give_the_same_to_sessions_and_estimators(here: Path, tensorflow: Any) -> None:
     scripts = {f"zoo/{number}/train.py": text for number, (text, _) in enumerate(REPLACED.values())}
     write(here, scripts)

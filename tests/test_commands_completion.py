@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import select
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from building import REPOSITORY
-from repositories import Repo
+from repositories import ENVIRONMENT, Repo
 from teams import Team
 
 from npuprof.commands import completion
@@ -25,13 +26,17 @@ from npuprof.store import find_store
 BERT = '[profile]\nscenario = "training"\n[options]\nprecision_mode_v2 = "mixed_float16"\nhccl_timeout = 600\n'
 
 
-@pytest.fixture
-def folder(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Path:
+def fill(repo: Repo) -> Path:
     repo.commit({"bert": BERT, "base/training": BERT, "mixins/x": BERT})
     repo.git("tag", "-a", "-m", "x", "bert/v1.0.0")
     repo.git("tag", "-a", "-m", "x", "bert/v1.1.0")
     repo.git("branch", "next")
-    monkeypatch.chdir(repo.folder)
+    return repo.folder
+
+
+@pytest.fixture
+def folder(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(fill(repo))
     return repo.folder
 
 
@@ -174,18 +179,26 @@ def test_what_cannot_be_completed_offers_nothing(
         assert "Traceback" not in capsys.readouterr().err
 
 
-def complete_in(shell: str, folder: Path, line: str) -> list[str]:
-    """Return what a shell offers for a line by the function that npuprof installs in it."""
-    bin_folder = folder.parent / "bin"
-    bin_folder.mkdir(exist_ok=True)
-    command = bin_folder / "npuprof"
+def install_command(folder: Path) -> Path:
+    """Have the command in a folder, which is returned."""
+    folder.mkdir(exist_ok=True)
+    command = folder / "npuprof"
     command.write_text(f'#!/bin/sh\nPYTHONPATH="{REPOSITORY}" exec "{sys.executable}" -m npuprof "$@"\n')
     command.chmod(0o755)
-    environ = {**os.environ, "PATH": f"{bin_folder}:{os.environ['PATH']}"}
+    return folder
+
+
+def write_script(shell: str, environ: dict[str, str]) -> bytes:
+    """Return what npuprof has a shell run to complete its words."""
     asked = {**environ, "_NPUPROF_COMPLETE": f"source_{shell}"}
-    shown = subprocess.run([str(command)], env=asked, capture_output=True, text=True, check=True).stdout
+    return subprocess.run(["npuprof"], env=asked, capture_output=True, check=True).stdout
+
+
+def complete_in(shell: str, folder: Path, line: str) -> list[str]:
+    """Return what a shell offers for a line by the function that npuprof installs in it."""
+    environ = {**os.environ, "PATH": f"{install_command(folder.parent / 'bin')}:{os.environ['PATH']}"}
     script = folder.parent / f"completion.{shell}"
-    script.write_text(shown)
+    script.write_bytes(write_script(shell, environ))
     if shell == "bash":
         words = line.replace("=", " = ").replace("@", " @ ").split(" ")
         quoted = " ".join(f"'{word}'" for word in words)
@@ -228,7 +241,6 @@ def test_folders_that_hold_nothing_of_a_beginning_are_not_read(folder: Path, mon
     assert read == ["profiles", "base"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("shell", ["bash", "fish", "pwsh"])
 @pytest.mark.parametrize(
     ("line", "expected", "rest"),
@@ -279,61 +291,76 @@ TYPED = [
 ]
 
 
-@pytest.mark.slow
+class Shell:
+    """An interactive shell in which the words of npuprof are completed, and npuprof says what it was given."""
+
+    def __init__(self, command: list[str], prepare: str, folder: Path, environ: dict[str, str]) -> None:
+        self.shown = b""
+        self.pid, self.screen = pty.fork()
+        if self.pid == 0:
+            os.chdir(folder)
+            os.execvpe(command[0], command, environ)
+        self.type(f"{prepare}\n", lambda shown: b"READY" in shown)
+        self.wait(0.3, lambda shown: True)
+
+    def type(self, text: str, done: Callable[[bytes], bool], quiet: float = 0) -> bytes:
+        """Type a text; return what is shown until that is what it should be, and the shell is quiet."""
+        before = len(self.shown)
+        os.write(self.screen, text.encode())
+        self.wait(quiet, lambda shown: done(shown[before:]))
+        return self.shown[before:]
+
+    def wait(self, quiet: float, done: Callable[[bytes], bool]) -> None:
+        ends = time.monotonic() + 20
+        while time.monotonic() < ends and (not done(self.shown) or select.select([self.screen], [], [], quiet)[0]):
+            if select.select([self.screen], [], [], 0.3)[0]:
+                self.shown += os.read(self.screen, 65536)
+
+    def close(self) -> None:
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        os.close(self.screen)
+
+
+@pytest.fixture(scope="module")
+def open_shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Shell]]:
+    """Return the session of a shell, in a folder with one file of letters that a shell would offer by itself."""
+    top = tmp_path_factory.mktemp("shells")
+    folder = fill(Repo(top / "repo"))
+    (folder / "only").write_text("")
+    path = f"{install_command(top / 'bin')}:{os.environ['PATH']}"
+    environ = {**os.environ, **ENVIRONMENT, "PATH": path, "TERM": "dumb", "PS1": "$ ", "HOME": str(top)}
+    sessions: dict[str, Shell] = {}
+
+    def open_session(name: str) -> Shell:
+        if name not in sessions:
+            command, prepare = STARTS[name]
+            (top / "script").write_bytes(write_script(command[0], environ))
+            sessions[name] = Shell(command, prepare, folder, environ)
+        return sessions[name]
+
+    yield open_session
+    for session in sessions.values():
+        session.close()
+
+
 @pytest.mark.parametrize(
     ("shell", "typed", "told"),
     [(shell, *row) for shell in STARTS for row in TYPED if " " not in shell or "@" in row[0]],
 )
-def test_a_tab_completes_what_is_meant_and_no_file_where_none_is(folder: Path, shell: str, typed: str, told: str) -> None:
-    command, prepare = STARTS[shell]
-    if shutil.which(command[0]) is None:
-        pytest.skip(f"{command[0]} is not installed")
-    complete_in("bash", folder, "npuprof show be")  # which leaves the command there
-    (folder / "only").write_text("")  # the one file of its letters, which a shell would offer by itself
-    environ = {
-        **os.environ,
-        "PATH": f"{folder.parent / 'bin'}:{os.environ['PATH']}",
-        "TERM": "dumb",
-        "PS1": "$ ",
-        "HOME": str(folder.parent),
-    }
-    script = subprocess.run(
-        ["npuprof"], env={**environ, "_NPUPROF_COMPLETE": f"source_{command[0]}"}, capture_output=True, check=True
-    ).stdout
-    (folder.parent / "script").write_bytes(script)
-    pid, screen = pty.fork()
-    if pid == 0:
-        os.chdir(folder)
-        os.execvpe(command[0], command, environ)
-    shown = b""
-
-    def read_until(done: Callable[[bytes], bool]) -> None:
-        """Read what the shell shows until it is done, and then until it is quiet."""
-        nonlocal shown
-        end = time.monotonic() + 20
-        while time.monotonic() < end and (select.select([screen], [], [], 0.3)[0] or not done(shown)):
-            if select.select([screen], [], [], 0)[0]:
-                shown += os.read(screen, 65536)
-
-    try:
-        os.write(screen, f"{prepare}\n".encode())
-        read_until(lambda shown: b"READY" in shown)
-        begin, _, rest = typed.partition("\t")
-        os.write(screen, begin.encode())
-        read_until(lambda shown: shown.endswith(begin.encode()))
-        before = len(shown)
-        os.write(screen, b"\t")
-        read_until(lambda shown: len(shown) > before)
-        os.write(screen, f"{rest}\n".encode())
-        read_until(lambda shown: b"GOT:" in shown)
-    finally:
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-        os.close(screen)
-    assert f"GOT:{told}\r\n" in shown.decode(), shown.decode()
+def test_a_tab_completes_what_is_meant_and_no_file_where_none_is(
+    open_shell: Callable[[str], Shell], shell: str, typed: str, told: str
+) -> None:
+    if shutil.which(STARTS[shell][0][0]) is None:
+        pytest.skip(f"{STARTS[shell][0][0]} is not installed")
+    session = open_shell(shell)
+    begin, _, rest = typed.partition("\t")
+    session.type(begin, lambda shown: shown.endswith(begin.encode()))
+    session.type("\t", bool, quiet=0.3)
+    shown = session.type(f"{rest}\n", lambda shown: re.search(rb"GOT:.*\r\n", shown) is not None, quiet=0.1)
+    assert f"GOT:{told}\r\n" in shown.decode(), session.shown.decode()
 
 
-@pytest.mark.slow
 def test_zsh_gets_words_with_their_meaning(folder: Path, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("_NPUPROF_COMPLETE", "complete_zsh")
     monkeypatch.setenv("_TYPER_COMPLETE_ARGS", "npuprof sho")

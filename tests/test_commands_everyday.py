@@ -15,7 +15,6 @@ Run = Any
 TEAM = '[profile]\nscenario = "training"\n[options]\nhccl_timeout = 1837\n'
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", [2, 7])
 def test_edits_change_what_they_say_and_nothing_else(seed: int, repo: Repo, run: Run, tmp_path: Path) -> None:
     team = Repo(tmp_path / "team")

@@ -16,8 +16,6 @@ from repositories import ENVIRONMENT, Repo
 
 from npuprof.edit.mergetext import split_conflicts
 
-pytestmark = pytest.mark.slow
-
 BASE = """\
 [profile]
 description = "base"

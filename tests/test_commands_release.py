@@ -132,7 +132,6 @@ def test_commit_can_be_tried_limited_named_and_empty(repo: Repo, run) -> None:
     assert run("commit", "nope").code == 2
 
 
-@pytest.mark.slow
 def test_commits_at_one_time_wait_for_one_another(repo: Repo) -> None:
     names = [f"preset{number}" for number in range(8)]
     repo.commit(dict.fromkeys(names, BASE.format(1, "fp16")))
@@ -443,7 +442,6 @@ def answer_on_terminal(words: list[str], typed: bytes, folder: Path) -> tuple[in
     return process.wait(timeout=60), shown.decode()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("typed", "code", "tags"),
     [(b"y\n", 0, 3), (b"YES\n", 0, 3), (b"n\n", 1, 0), (b"\n", 1, 0), (b"yep\n", 1, 0), (b"\x04", 1, 0)],
@@ -454,7 +452,6 @@ def test_a_terminal_is_asked_before_many_are_tagged(typed: bytes, code: int, tag
     assert " ".join(shown.partition("[y/N]")[0].split()).count("v1.0.0 the whole store") == 1
 
 
-@pytest.mark.slow
 def test_who_is_interrupted_at_the_question_has_no_tags(repo: Repo) -> None:
     done, shown = answer_on_terminal(["release", "--all"], b"\x03", repo.folder)
     assert (done, repo.git("tag")) == (130, ""), shown

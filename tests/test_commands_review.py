@@ -16,8 +16,6 @@ from building import REPOSITORY
 from repositories import ENVIRONMENT, Repo
 from services import GitHub, GitLab, Token, describe_github_job, serve
 
-pytestmark = pytest.mark.slow
-
 yaml = pytest.importorskip("yaml")
 MARKER = "<!-- npuprof: presets -->"
 BASE = '[profile]\ndescription = "base"\nscenario = "training"\n\n[options]\nhccl_timeout = 1836\n'

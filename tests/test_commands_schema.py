@@ -41,7 +41,6 @@ ajv.compile(schema)
 SCHEMAS = [(build_profile_schema, "ajv"), (build_project_schema, "ajv"), (build_record_schema, "ajv/dist/2020")]
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not (MODULES / "ajv").is_dir() or not shutil.which("node"), reason="no ajv from npm")
 @pytest.mark.parametrize(("build", "dialect"), SCHEMAS, ids=["profile", "project", "run"])
 def test_ajv_takes_each_schema_in_its_strict_mode(build: Callable[[], Any], dialect: str, tmp_path: Path) -> None:
@@ -68,7 +67,6 @@ def lint_with_taplo(folder: Path) -> dict[str, str]:
     return found
 
 
-@pytest.mark.slow
 def test_taplo_underlines_what_is_wrong_and_nothing_else(tmp_path: Path, run: Run) -> None:
     assert run("init").code == 0
     for kind, texts in (("bad", UNDERLINED), ("good", LET_PASS)):
@@ -82,7 +80,6 @@ def test_taplo_underlines_what_is_wrong_and_nothing_else(tmp_path: Path, run: Ru
     assert {path: said for path, said in found.items() if "/bad/" not in path} == {}
 
 
-@pytest.mark.slow
 def test_taplo_finds_the_schema_by_the_line_in_the_preset_alone(tmp_path: Path, run: Run) -> None:
     assert run("init").code == 0
     assert run("new", "team/nlp/bert", "--extends", "bert-training").code == 0
@@ -93,7 +90,6 @@ def test_taplo_finds_the_schema_by_the_line_in_the_preset_alone(tmp_path: Path, 
     assert set(lint_with_taplo(tmp_path)) == {"profiles/team/nlp/bert.toml", "profiles/bert-training.toml"}
 
 
-@pytest.mark.slow
 def test_taplo_checks_npuprof_toml_of_a_new_store(tmp_path: Path, run: Run) -> None:
     assert run("init").code == 0
     (tmp_path / "npuprof.toml").write_text("[sources.team]\nurl = 1\n")

@@ -15,6 +15,7 @@ import pytest
 from building import REPOSITORY, build_store
 from hypothesis import given
 from hypothesis import strategies as st
+from waiting import read_until
 
 import npuprof
 from npuprof.resolve.config import Config
@@ -203,7 +204,6 @@ def test_nobody_to_ask_means_nothing_is_written(folder: Path, run: Run) -> None:
     assert "--yes" in said.err
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("said", "code"), [(b"y\n", 0), (b"n\n", 1)])
 def test_on_a_terminal_it_asks_behind_the_difference(said: bytes, code: int, folder: Path) -> None:
     here, there = pty.openpty()
@@ -212,9 +212,7 @@ def test_on_a_terminal_it_asks_behind_the_difference(said: bytes, code: int, fol
         [sys.executable, *words], stdin=there, stdout=there, stderr=there, env={**os.environ, "PYTHONPATH": str(REPOSITORY)}
     )
     os.close(there)
-    told = b""
-    while b"[y/N]" not in told:
-        told += os.read(here, 4096)
+    told = read_until(here, b"[y/N]")
     assert told.index(b"+options.hccl_timeout = 1700") < told.index(b"write 2 files of 3 presets")
     assert texts(folder) == STORE
     os.write(here, said)

@@ -21,6 +21,7 @@ import pytest
 from cluster import explain_absence, start_cluster
 from hypothesis import given
 from hypothesis import strategies as st
+from waiting import wait_for
 
 from npuprof.trials.sweeping import Goal, find_front, split_values
 
@@ -139,7 +140,6 @@ def test_a_sweep_that_is_cut_short_goes_on(run: Run, base: None, tmp_path: Path)
     assert run("sweep", "base", "--results", *words).code == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_a_sweep_that_is_killed_goes_on_and_runs_nothing_twice(run: Run, base: None, tmp_path: Path, number: int) -> None:
     words = ["--vary", f"hccl_timeout={','.join(map(str, range(600, 616)))}", "-j", "2", "--", "sh", "-c", f"sleep 0.05; {SAY}"]
@@ -149,8 +149,7 @@ def test_a_sweep_that_is_killed_goes_on_and_runs_nothing_twice(run: Run, base: N
         before = (tmp_path / "ran").stat().st_size
         command = [sys.executable, "-m", "npuprof", "sweep", "base", *words]
         with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
-            while (tmp_path / "ran").stat().st_size == before and process.poll() is None:
-                time.sleep(0.01)
+            wait_for(lambda: (tmp_path / "ran").stat().st_size != before or process.poll() is not None, pause=0.01)  # noqa: B023
             process.send_signal(number)
             assert process.stderr is not None
             told = process.stderr.read()
@@ -264,7 +263,6 @@ def test_the_page_needs_no_network_and_shows_the_front(run: Run, base: None) -> 
 # -- schedulers ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(bool(explain_absence()), reason=explain_absence() or "Slurm is here")
 @pytest.mark.parametrize("exported", ["ALL", "NONE"])
 def test_an_array_of_slurm_runs_the_sweep_and_its_results_are_read(run: Run, base: None, exported: str, tmp_path: Path) -> None:
@@ -382,11 +380,10 @@ def test_a_timeout_ends_the_trial_of_a_scheduler_and_nothing_else(run: Run, base
     import yaml
 
     words = ["--vary", "hccl_timeout=600,900", "--timeout", "1"]
-    command = ["--", "sh", "-c", "[ $NPUPROF_HCCL_TIMEOUT = 600 ] || sleep 30"]
+    command = ["--", "sh", "-c", "[ $NPUPROF_HCCL_TIMEOUT = 600 ] || sleep 1000"]
     (tmp_path / "job.sh").write_text(run("sweep", "base", "--to", "slurm-array", *words, *command).out)
     (tmp_path / "srun").write_text(SRUN)
     (tmp_path / "srun").chmod(0o755)
-    began = time.monotonic()
     for task in "01":
         environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "SLURM_ARRAY_TASK_ID": task}
         subprocess.run(["bash", "job.sh"], env=environment, check=False, capture_output=True)
@@ -395,7 +392,6 @@ def test_a_timeout_ends_the_trial_of_a_scheduler_and_nothing_else(run: Run, base
     shown = [line.split()[1] for line in run("sweep", "base", "--results", *words, *command).out.splitlines()[1:]]
     assert shown == ["0", "hang"]
 
-    assert time.monotonic() - began < 20
     pod = run("sweep", "base", "--fresh", "--to", "k8s-indexed-job", "--image", "train:1", *words, *command).out
     (tmp_path / "pod.sh").write_text(next(yaml.safe_load_all(pod))["data"]["run.sh"])
     environment = {"PATH": "/usr/bin:/bin", "JOB_COMPLETION_INDEX": "1"}

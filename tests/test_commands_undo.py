@@ -197,7 +197,6 @@ def test_an_edit_that_cannot_be_kept_is_made_and_that_is_said(project: Path, run
     assert "hccl_timeout = 600" in (project / "profiles" / "old.toml").read_text()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("edit", [("check", "--fix"), ("rename", "p0", "team/p9")], ids=lambda edit: edit[0])
 def test_an_edit_or_its_undoing_that_is_killed_can_be_undone(edit: tuple[str, ...], store: Any, tmp_path: Path) -> None:
     texts = {"p0": BASE, "p1": BASE, "p2": '[profile]\nextends = ["p0"]\n', "p3": '[profile]\nextends = ["p1", "p0"]\n'}

@@ -448,7 +448,6 @@ def test_three_presets_make_a_matrix(store, run) -> None:
     assert run("diff", "a", "a", "a", "--exit-code") == (0, "", "")
 
 
-@pytest.mark.slow
 def test_markdown_stays_within_what_a_comment_holds(repo: Repo, run) -> None:
     many = {f"p{number:04}": f'[options]\ndump_path = "/{number}/{"x" * 60}"\nhccl_timeout = 1\n' for number in range(400)}
     repo.commit(many)

@@ -142,7 +142,6 @@ def test_each_service_has_its_own_form_of_links(address: str, link: str, repo: R
     )
 
 
-@pytest.mark.slow
 def test_what_has_no_room_is_counted_and_what_is_broken_or_gone_is_told(repo: Repo, run) -> None:
     many = {f"job/{number:03}": f'[options]\ndump_path = "/{number}/{"x" * 200}"\n' for number in range(300)}
     repo.commit({**many, **{f"gone{number:02}": f"[options]\nhccl_timeout = {number + 1}\n" for number in range(40)}})
@@ -197,7 +196,6 @@ def test_long_values_that_many_share_are_whole_once_and_give_way_to_changes(repo
     assert text.endswith(f"\nLeft out: {30 - told} values in full (`npuprof diff --rev HEAD~1..HEAD` shows them).\n")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["own", "shared", "broken", "new"])
 def test_a_crowded_page_names_as_many_presets_as_fit_and_counts_the_rest(kind: str, repo: Repo, run) -> None:
     names = [f"team/{number % 7}/{'training-' * 6}{number:04}" for number in range(900)]

@@ -59,7 +59,6 @@ def write_back(page: str, text: str, request: pytest.FixtureRequest) -> None:
     assert text == read(page), f"{page} is out of date; {ACCEPT}"
 
 
-@pytest.mark.slow
 @pytest.mark.accepted
 @every_page
 def test_what_a_page_shows_is_what_happens(page: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
@@ -127,7 +126,6 @@ def test_what_a_command_prints_replaces_what_was_said_of_it_but_for_commits_and_
     assert run_console(World(tmp_path, "true"), shown) == printed
 
 
-@pytest.mark.slow
 @pytest.mark.accepted
 def test_the_recording_shows_what_the_readme_shows(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     text = read("README")

@@ -139,7 +139,6 @@ def test_an_edit_that_would_come_out_wrong_is_refused(monkeypatch: pytest.Monkey
         apply_changes(BASE, [change("options", "hccl_timeout", to=1838)])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(0, 1200, 100))
 def test_edits_of_any_layout_do_what_is_asked_and_keep_the_comments(seed: int) -> None:
     for number in range(seed, seed + 100):

@@ -254,7 +254,6 @@ def leaves(data: Any, path: tuple[Any, ...] = ()) -> Any:
         yield path, data
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(0, 3000, 250))
 def test_no_value_of_either_side_is_ever_lost(seed: int) -> None:
     clashed = 0

@@ -1,16 +1,18 @@
-"""What is made four times longer costs at most ten times as much: two and a half for each time, counted in calls, the same everywhere."""
+"""What is made four times longer costs about four times as much, counted in calls, which are the same everywhere.
+
+The limits are close to 1, so that inputs can be short: one call more for each pair of fifty entries is over most of them.
+"""
 
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from building import build_store
-from growth import count_calls, measure_growth
+from growth import count_calls, measure_growth, measure_time_growth
 from repositories import Repo
 from zoo import write_zoo
 
@@ -115,7 +117,6 @@ INPUTS: dict[str, tuple[list[str], Callable[[int], dict[str, str]]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", INPUTS)
 def test_presets_cost_what_their_length_costs(name: str, tmp_path: Path, run: Callable[..., Any]) -> None:
     words, build = INPUTS[name]
@@ -124,7 +125,7 @@ def test_presets_cost_what_their_length_costs(name: str, tmp_path: Path, run: Ca
         store = build_store(tmp_path / str(size), build(size))
         return lambda: run(*words, "--store", store)
 
-    assert measure_growth(build_command, 200) < 2.5
+    assert measure_growth(build_command, 50) < 1.15
 
 
 @pytest.mark.parametrize("glob", ["j{}/x.toml", "j{}/*.toml", "j{}*/x.toml", "*j{}/x.toml", "**/j{}/x.toml", "j{}/**/x.toml"])
@@ -141,16 +142,14 @@ def test_globs_that_name_a_file_each_cost_what_their_number_costs(glob: str, tmp
     assert measure_growth(build_command, 50) < 1.5
 
 
-@pytest.mark.slow
 def test_a_fault_that_many_inherit_costs_what_as_many_without_it_cost(tmp_path: Path, run: Callable[..., Any]) -> None:
     costs = []
     for fault in ("hccl_timeout = 600", "no_such_option = 1"):
-        store = build_store(tmp_path / fault, chain(400, {"p0": f"{HEAD}[options]\n{fault}\n"}))
+        store = build_store(tmp_path / fault, chain(100, {"p0": f"{HEAD}[options]\n{fault}\n"}))
         costs.append(count_calls(lambda store=store: run("check", "--store", store)))  # type: ignore[misc]
     assert costs[1] < 2 * costs[0]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("part", ["x", "./f.toml", "x@HEAD", "x@1+.f", "No Name"])
 def test_specs_that_are_joined_cost_what_their_number_costs(part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     build_store(tmp_path / "profiles", {"x": HEAD})
@@ -158,7 +157,7 @@ def test_specs_that_are_joined_cost_what_their_number_costs(part: str, tmp_path:
     Path("f.toml").write_text(HEAD)
     Repo(tmp_path).commit()
     workspace = Workspace()
-    assert measure_growth(lambda size: lambda: workspace.split_spec("+".join([part] * size)), 200) < 2.5
+    assert measure_growth(lambda size: lambda: workspace.split_spec("+".join([part] * size)), 50) < 1.5
 
 
 @pytest.mark.parametrize("verb", ["scan", "import"])
@@ -178,7 +177,7 @@ def test_a_family_costs_what_its_scripts_cost(distinct: int, tmp_path: Path, run
         write_zoo(folder / "zoo", size, size // distinct)
         return lambda: run("import", folder / "zoo", "--base", "auto", "-o", folder / "out", "--force")
 
-    assert measure_growth(build_command, 60) < 1.6
+    assert measure_growth(build_command, 15) < 1.6
 
 
 MAP = 'op.parameter_map["precision_mode"].s = '
@@ -199,7 +198,6 @@ SCRIPTS: dict[str, tuple[str, str, Callable[[int], str]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_scripts_cost_what_their_length_costs(name: str, tmp_path: Path, run: Callable[..., Any]) -> None:
     verb, called, build = SCRIPTS[name]
@@ -210,30 +208,37 @@ def test_scripts_cost_what_their_length_costs(name: str, tmp_path: Path, run: Ca
         path.write_text(build(size))
         return lambda: run(verb, path)
 
-    assert measure_growth(build_command, 400) < 2
+    limit = {"branches in branches": 1.9, "conversions": 1.45}.get(name, 1.12)
+    assert measure_growth(build_command, 100) < limit
 
 
-@pytest.mark.slow
 def test_configurations_of_one_script_take_time_by_their_number() -> None:
-    def measure_time(size: int) -> float:
+    def build_check(size: int) -> Callable[[], object]:
         read = import_script("a.py", (BASE * size).encode())
-        before = time.process_time()
-        check_script(read)
-        return time.process_time() - before
+        return lambda: check_script(read)
 
-    assert measure_time(12_000) < 6 * 2.5 * measure_time(2_000), "to go through all earlier ones takes twice that"
+    assert measure_time_growth(build_check, 800) < 2.5, "to go through all earlier ones takes the square"
 
 
-def test_long_words_take_no_time(tmp_path: Path, run: Callable[..., Any]) -> None:
-    (tmp_path / "a.sh").write_text("export HCCL_ALGO=" + "\\\\" * 400_000 + "\n")
-    line = ";".join(["op.parameter_map['x'].s = 'é'"] * 10_000)
-    (tmp_path / "a.py").write_text(f"{BASE}{line}\n")
-    (tmp_path / "b.py").write_text("c = NPURunConfig(precision_mode='x')\n" * 10_000)
-    before = time.process_time()
-    run("scan", "a.sh", "a.py", "b.py")
-    assert time.process_time() - before < 5, (
-        "to copy them for each character, and to look through a text for each call, takes three times that"
-    )
+#: Words of a length, to copy which for each character, or to look through which for each call, takes the square.
+LONG_WORDS: dict[str, tuple[str, int, Callable[[int], str]]] = {
+    "of a shell": ("a.sh", 100_000, lambda n: "export HCCL_ALGO=" + "\\\\" * n + "\n"),
+    "in one line": ("a.py", 400, lambda n: BASE + ";".join(["op.parameter_map['x'].s = 'é'"] * n) + "\n"),
+    "of calls": ("a.py", 1_000, lambda n: "c = NPURunConfig(precision_mode='x')\n" * n),
+}
+
+
+@pytest.mark.parametrize("name", LONG_WORDS)
+def test_long_words_take_the_time_of_their_length(name: str, tmp_path: Path, run: Callable[..., Any]) -> None:
+    called, size, build = LONG_WORDS[name]
+
+    def build_scan(size: int) -> Callable[[], object]:
+        path = tmp_path / str(size) / called
+        path.parent.mkdir()
+        path.write_text(build(size))
+        return lambda: run("scan", path)
+
+    assert measure_time_growth(build_scan, size) < 2.5
 
 
 @pytest.mark.parametrize(
@@ -258,14 +263,19 @@ def test_a_script_makes_a_bounded_number_of_presets(tmp_path: Path, run: Callabl
 
 
 @pytest.mark.parametrize(
-    "lines",
-    [" " * 40_000, f"except {' ' * 40_000}x", f"raise {' ' * 40_000}x", f"if {' ' * 40_000}x", f"else:{' ' * 40_000}x", "\n" * 40_000],
+    ("begin", "blank", "end"),
+    [("", " ", ""), ("except ", " ", "x"), ("raise ", " ", "x"), ("if ", " ", "x"), ("else:", " ", "x"), ("", "\n", "")],
 )
-def test_long_blanks_in_python_2_take_no_time(lines: str, tmp_path: Path, run: Callable[..., Any]) -> None:
-    (tmp_path / "a.py").write_text(f'print "x"\n{lines}\nop.parameter_map["precision_mode"].s = "x"\n')
-    before = time.process_time()
-    run("scan", "a.py")
-    assert time.process_time() - before < 2, "the square of the blanks takes ten times that"
+def test_long_blanks_in_python_2_take_the_time_of_their_length(
+    begin: str, blank: str, end: str, tmp_path: Path, run: Callable[..., Any]
+) -> None:
+    def build_scan(size: int) -> Callable[[], object]:
+        path = tmp_path / str(size) / "a.py"
+        path.parent.mkdir()
+        path.write_text(f'print "x"\n{begin}{blank * size}{end}\nop.parameter_map["precision_mode"].s = "x"\n')
+        return lambda: run("scan", path)
+
+    assert measure_time_growth(build_scan, 10_000) < 2.5
 
 
 def test_a_lattice_of_diamonds_is_told_once(store: Callable[..., Path], run: Callable[..., Any]) -> None:

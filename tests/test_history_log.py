@@ -15,8 +15,6 @@ from npuprof.history.timeline import Timeline
 from npuprof.model import Context
 from npuprof.store.repository import Repository
 
-pytestmark = pytest.mark.slow
-
 BASE = "[options]\nhccl_timeout = {}\n"
 LEAF = '[profile]\nextends = ["base"]\n[options]\ngraph_run_mode = {}\n'
 

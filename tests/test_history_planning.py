@@ -15,8 +15,6 @@ from repositories import ENVIRONMENT, Repo
 import npuprof
 from npuprof.history.planning import sort_parents_first
 
-pytestmark = pytest.mark.slow
-
 BASE = '[profile]\nabstract = true\nscenario = "training"\n[options]\nhccl_timeout = {}\n'
 HEIR = '[profile]\nextends = ["{}"]\nscenario = "training"\n[options]\niterations_per_loop = {}\n'
 

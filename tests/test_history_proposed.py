@@ -17,8 +17,6 @@ from npuprof.store.layout import Layout
 from npuprof.store.repository import Repository
 from npuprof.store.worktree import list_changed_paths
 
-pytestmark = pytest.mark.slow
-
 BASE = "[options]\nhccl_timeout = {}\n"
 LEAF = '[profile]\nextends = ["{}"]\nscenario = "training"\n[options]\niterations_per_loop = {}\n'
 WRONG = "[options]\nprecision_mode_v2 = 'fp61'\n"

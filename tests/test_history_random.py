@@ -12,8 +12,6 @@ from repositories import Repo
 
 import npuprof
 
-pytestmark = pytest.mark.slow
-
 SEEDS = range(int(os.environ.get("NPUPROF_SEEDS", "4")))
 NAMES = ["base", "mid", "side", "leaf"]
 KEYS = ["hccl_timeout", "graph_run_mode", "dynamic_dims"]

@@ -16,8 +16,6 @@ from npuprof.resolve.digests import compute_digest
 from npuprof.store.git import Git
 from npuprof.store.versions import ParentRecord, parse_release_record, parse_version_request, parse_version_text
 
-pytestmark = pytest.mark.slow
-
 BASE = "[profile]\nabstract = true\n[options]\nhccl_timeout = {}\n"
 HEIR = '[profile]\nextends = ["{}"]\nscenario = "training"\n[options]\niterations_per_loop = {}\n'
 

@@ -13,8 +13,6 @@ from repositories import Repo
 
 import npuprof
 
-pytestmark = pytest.mark.slow
-
 SEEDS = range(int(os.environ.get("NPUPROF_SEEDS", "4")))
 
 

@@ -15,8 +15,6 @@ from services import Fault, GitHub, GitLab, StandIn, Token, describe_github_job,
 
 from npuprof.hosting import comments
 
-pytestmark = pytest.mark.slow
-
 Run = Callable[..., Any]
 MARKER = "<!-- npuprof: presets -->"
 BASE = '[profile]\ndescription = "base"\nscenario = "training"\n\n[options]\nhccl_timeout = 1836\n'

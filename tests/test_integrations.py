@@ -164,7 +164,6 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.slow
 def test_pytest_knows_nothing_of_presets_until_it_is_asked(project: Path) -> None:
     (project / "test_more.py").write_text(
         "import sys\n\ndef test_loaded():\n    found = {name for name in sys.modules if name.startswith('npuprof')}\n"
@@ -175,7 +174,6 @@ def test_pytest_knows_nothing_of_presets_until_it_is_asked(project: Path) -> Non
     assert "2 passed" in said
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("words", [["--npuprof"], ["--npuprof=profiles"], ["-o", "npuprof=profiles"]])
 def test_each_preset_is_a_test_that_fails_with_what_check_says(project: Path, words: list[str]) -> None:
     code, said = pytest_there(project, *words, "-rA")
@@ -189,7 +187,6 @@ def test_each_preset_is_a_test_that_fails_with_what_check_says(project: Path, wo
     assert "Traceback" not in said
 
 
-@pytest.mark.slow
 def test_presets_are_chosen_and_judged_as_asked(project: Path) -> None:
     code, said = pytest_there(project, "--npuprof", "-k", "good or own")
     assert (code, "2 passed, 2 deselected" in said) == (0, True), said
@@ -282,7 +279,6 @@ def test_hydra_takes_a_version_and_another_store(repo: Any, run: Callable[..., A
     assert compose([], store=str(repo.folder / "profiles")).npu.store == str(repo.folder / "profiles")
 
 
-@pytest.mark.slow
 def test_hydra_finds_the_source_by_itself_in_a_script_that_leaves_its_folder(presets: Path, tmp_path: Path) -> None:
     pytest.importorskip("hydra")
     (tmp_path / "config.yaml").write_text(
@@ -329,7 +325,6 @@ def test_any_client_is_told_what_a_run_was_made_with(presets: Path) -> None:
         mlflow.tag_run(config, type("MlflowClient", (), {"set_tag": None, "get_run": None})())
 
 
-@pytest.mark.slow
 def test_mlflow_itself_keeps_the_tags_of_the_active_run_and_of_another(
     presets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -315,7 +315,6 @@ def read_snippets() -> list[str]:
     return blocks
 
 
-@pytest.mark.slow
 def test_the_snippets_run_and_are_typed(tmp_path: Path) -> None:
     shutil.copytree(REPOSITORY / "profiles", tmp_path / "profiles")
     snippets = read_snippets()
@@ -338,7 +337,6 @@ def test_the_snippets_run_and_are_typed(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(find_spec("pyright") is None, reason="pyright is not installed")
 def test_the_snippets_are_typed_for_pyright(tmp_path: Path) -> None:
     for number, snippet in enumerate(read_snippets()):

@@ -48,7 +48,6 @@ def read_metadata(wheel: Path) -> str:
         return file.read(name).decode()
 
 
-@pytest.mark.slow
 def test_the_wheel_holds_what_runs_and_nothing_else(built: dict[str, Path]) -> None:
     with zipfile.ZipFile(built[".whl"]) as file:
         names = file.namelist()
@@ -74,7 +73,6 @@ def test_the_wheel_holds_what_runs_and_nothing_else(built: dict[str, Path]) -> N
         assert str(page.relative_to(REPOSITORY)) in there
 
 
-@pytest.mark.slow
 def test_the_source_archive_holds_all_that_is_in_the_repository_and_nothing_else(built: dict[str, Path]) -> None:
     with tarfile.open(built[".gz"]) as file:
         names = {name.partition("/")[2] for name in file.getnames() if not name.endswith("/")}
@@ -85,7 +83,6 @@ def test_the_source_archive_holds_all_that_is_in_the_repository_and_nothing_else
     assert tracked - names == set()
 
 
-@pytest.mark.slow
 def test_an_index_takes_both_and_shows_the_readme(built: dict[str, Path], published: dict[str, Path]) -> None:
     pytest.importorskip("twine")
     files = [built[".whl"], built[".gz"], published[".whl"]]
@@ -93,7 +90,6 @@ def test_an_index_takes_both_and_shows_the_readme(built: dict[str, Path], publis
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.slow
 def test_no_address_is_made_up_and_nothing_leads_nowhere_where_there_is_no_home(built: dict[str, Path]) -> None:
     said = read_metadata(built[".whl"])
     assert "\nProject-URL:" not in said
@@ -105,7 +101,6 @@ def test_no_address_is_made_up_and_nothing_leads_nowhere_where_there_is_no_home(
     assert shown.split() == re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", words).split(), "and all its words are there"
 
 
-@pytest.mark.slow
 def test_with_a_home_links_and_pictures_lead_there_from_an_index_too(published: dict[str, Path]) -> None:
     said = read_metadata(published[".whl"])
     assert f"Project-URL: Homepage, {HOME}\n" in said
@@ -121,7 +116,6 @@ def test_with_a_home_links_and_pictures_lead_there_from_an_index_too(published: 
             assert (kind == "raw") == (path.endswith((".png", ".svg")) and "![" in shown.partition(link)[0].rpartition("\n")[2])
 
 
-@pytest.mark.slow
 def test_what_is_installed_brings_its_plugins(built: dict[str, Path], tmp_path: Path) -> None:
     site = tmp_path / "site"
     subprocess.run(

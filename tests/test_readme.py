@@ -6,12 +6,9 @@ import sys
 import tomllib
 from pathlib import Path
 
-import pytest
 from documents import PAGES, list_blocks
 
 from npuprof.document.profile import PROFILE_KEYS
-
-pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parent.parent
 

@@ -12,8 +12,6 @@ from typing import Any
 import pytest
 from documents import list_blocks
 
-pytestmark = pytest.mark.slow
-
 PAGE = "recipes/kubernetes.md"
 #: What the definition of a Volcano job says of its own part, as far as a recipe may use it: names and types of fields.
 VOLCANO_JOB = {

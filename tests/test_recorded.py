@@ -13,7 +13,7 @@ import pytest
 from conftest import ACCEPT
 from recorded import record
 
-pytestmark = [pytest.mark.slow, pytest.mark.accepted]
+pytestmark = pytest.mark.accepted
 
 SCENARIOS = record.scenarios()
 #: Verbs that become another program, or hand on bytes that are no text.

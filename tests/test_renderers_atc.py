@@ -18,8 +18,6 @@ from hypothesis import strategies as st
 import npuprof
 from npuprof import catalog, renderers
 
-pytestmark = pytest.mark.slow
-
 BASE = {"model": "/m.pb", "framework": 3, "output": "/o", "soc_version": "Ascend910B2"}
 _ATC = f"""#!{sys.executable} -I
 import json, os, sys

@@ -29,8 +29,6 @@ from npuprof.renderers.environment import collect_env_variables
 from npuprof.renderers.files import FORMATS
 from npuprof.renderers.shell import SHELLS, format_clear_lines, format_export_lines
 
-pytestmark = pytest.mark.slow
-
 AWKWARD = [
     "", " ", "  two  blanks ", "'", '"', "''", '"\'"', "\\", "\\\\", "\\'", "end\\", "$HOME", "${HOME}", "$(touch never)",
     "`id`", "!", "!!",
@@ -504,7 +502,6 @@ for task in 0 1; do SLURM_PROCID=$task SLURM_LOCALID=$task SLURM_STEP_NUM_TASKS=
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("form", ["slurm-job", "slurm-array"])
 def test_a_slurm_job_tells_each_task_which_it_is_and_proves_its_digest(form: str, store: Any, run: Any, tmp_path: Path) -> None:
     facts = ("rank", "local-rank", "world-size", "node-rank", "job", "node-ip")
@@ -531,7 +528,6 @@ def test_a_slurm_job_tells_each_task_which_it_is_and_proves_its_digest(form: str
     assert (nothing.returncode, nothing.stdout, nothing.stderr[:9]) == (2, "", "npuprof: ")
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(bool(explain_absence()), reason=explain_absence() or "Slurm is here")
 @pytest.mark.parametrize("exported", ["ALL", "NONE", "FOO=1"])
 def test_slurm_hands_what_a_job_exports_to_its_tasks_however_it_was_submitted(exported: str, store: Any, run: Any, tmp_path: Path) -> None:

@@ -76,7 +76,6 @@ def formatted(source: str) -> str:
     return black.format_str(source, mode=black.FileMode())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("target", PYTHON)
 def test_rendered_code_is_python_3_7_and_black_has_nothing_to_change(target: str) -> None:
     names = [name for name in READ if record(name).spelling.get("run_config" if target == "estimator" else "global_options")]
@@ -90,7 +89,6 @@ def test_rendered_code_is_python_3_7_and_black_has_nothing_to_change(target: str
         assert formatted(source) == source
 
 
-@pytest.mark.slow
 @given(settings)
 def test_any_text_leaves_rendered_code_as_black_writes_it(options: dict[str, Any]) -> None:
     preset = config(toml({"options": options}))

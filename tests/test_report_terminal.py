@@ -70,7 +70,6 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("columns", [80, 120])
 @pytest.mark.parametrize(
     "words",
@@ -106,7 +105,6 @@ WHY = "It diverges after ten hours on devices of the second generation, with mor
 UNWRAPPED = re.compile(r"[-+@ ]|diff --git|\S+$|rename |similarity ")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("columns", [80, 120])
 @pytest.mark.parametrize(
     "typed",
@@ -131,7 +129,6 @@ def test_newer_verbs_fit_the_terminal_and_say_all_that_a_pipe_is_told(released: 
     assert broken == []
 
 
-@pytest.mark.slow
 def test_tables_have_headers_on_a_terminal_and_descriptions_below(folder: Path) -> None:
     lines = capture(["list"], 80, folder).splitlines()
     assert lines[0].split() == ["PRESET", "FOR", "VERSION", "EXTENDS"]
@@ -139,7 +136,6 @@ def test_tables_have_headers_on_a_terminal_and_descriptions_below(folder: Path) 
     assert lines[4].strip() == LONG[len(lines[3].strip()) :].strip()
 
 
-@pytest.mark.slow
 def test_a_long_answer_goes_through_the_pager_of_the_user(folder: Path) -> None:
     pager = folder / "pager"
     pager.write_text('#!/bin/sh\nwhile read -r line; do echo "paged: $line"; done\n')
@@ -160,7 +156,6 @@ LONG_ANSWERS = [
 ]  # fmt: skip
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("words", "is_paged"), LONG_ANSWERS)
 def test_what_does_not_fit_the_screen_goes_through_the_pager_whatever_the_verb(folder: Path, words: str, is_paged: bool) -> None:
     pager = folder / "pager"

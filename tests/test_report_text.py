@@ -175,7 +175,6 @@ def hostile(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Repo:
     return repo
 
 
-@pytest.mark.slow
 def test_no_verb_prints_what_hides_itself(hostile: Repo, run: Run) -> None:
     for line in COMMANDS.split("\n"):
         words = [BRANCH if word == "BRANCH" else word.replace("{}", WORST) for word in line.split()]

@@ -39,7 +39,6 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return repo.folder
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("columns", [80, 120])
 @pytest.mark.parametrize(
     "typed",

@@ -84,7 +84,6 @@ VERBS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_run_that_is_killed_at_any_call_leaves_old_or_new_and_the_next_one_cleans(verb: str, tmp_path: Path, store: Any) -> None:
     names = ("open", "fsync", "fchmod", "link", "replace", "unlink")
@@ -109,7 +108,6 @@ def test_a_run_that_is_killed_at_any_call_leaves_old_or_new_and_the_next_one_cle
             assert leftovers(tmp_path) == [], number
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_disk_that_is_full_at_any_call_leaves_everything_as_it_was(verb: str, tmp_path: Path, store: Any) -> None:
     names = ("fsync", "fchmod", "link", "replace", "mkdir")
@@ -144,7 +142,6 @@ def lay_out(folder: Path, store: Any) -> None:
     (folder / "shown.toml").write_text("old")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("verb", "number"), [("set", 24), ("inject", 24), ("new", 8)])
 def test_writers_at_once_lose_nothing(verb: str, number: int, tmp_path: Path, store: Any) -> None:
     store({"all": "[options]\n", **{f"p{index}": PRESET for index in range(number)}})

@@ -7,7 +7,6 @@ import os
 import random
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -19,6 +18,7 @@ from adapterlogs.process import play
 from adapterlogs.stage import Epoch, Plan, Session
 from growth import measure_growth
 from repositories import Repo, fast_import
+from waiting import wait_for
 
 from npuprof.resolve.digests import load_sha256
 from npuprof.runs import index, index_file, indexed
@@ -258,10 +258,7 @@ def test_of_a_composition_with_more_set_the_layers_are_found(repo: Repo, run: An
 def test_a_live_process_says_what_it_was_given(repo: Repo, run: Any) -> None:
     repo.commit({"base": BASE.format(600), "bert": HEIR})
     with subprocess.Popen([*NPUPROF, "run", "bert", "--", "sleep", "30"]) as process:
-        for _ in range(200):
-            if b"NPUPROF_DIGEST" in Path(f"/proc/{process.pid}/environ").read_bytes():
-                break
-            time.sleep(0.05)
+        wait_for(lambda: b"NPUPROF_DIGEST" in Path(f"/proc/{process.pid}/environ").read_bytes())
         assert [one["name"] for one in found(run, "--pid", str(process.pid))] == ["bert"]
         assert [one["name"] for one in found(run, f"/proc/{process.pid}/environ")] == ["bert"]
         process.kill()
@@ -533,7 +530,6 @@ def history(commits: int) -> list[Mapping[str, str]]:
     return trees
 
 
-@pytest.mark.slow
 def test_building_the_index_is_linear_in_the_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index_file, "read_index", lambda *asked: None)
 

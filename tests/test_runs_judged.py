@@ -62,7 +62,6 @@ def test_nothing_that_verify_says_of_a_run_is_false(run: Run, tmp_path: Path, do
     hold(run, tmp_path, range(12 * dozen, 12 * dozen + 12))
 
 
-@pytest.mark.slow
 def test_nothing_that_verify_says_of_many_runs_is_false(run: Run, tmp_path: Path) -> None:
     hold(run, tmp_path, range(10_000, 10_000 + MORE))
 

@@ -15,12 +15,15 @@ import pytest
 from adapterlogs.tf2 import Plan2, play2
 from building import build_store
 from terminals import Terminal
+from waiting import wait_for
 
 NPUPROF = [sys.executable, "-m", "npuprof"]
 RUN = [*NPUPROF, "run", "leaf", "--record", "out", "--prove", "--"]
 PRESET = '[options]\nprecision_mode_v2 = "mixed_float16"\ndeterministic = 1\n'
 #: What it proves of the preset is exit code 0.
 SAY = ["cat", "said"]
+#: Waits for a file, a minute at most.
+WAIT = "for i in $(seq 1200); do [ -e stop ] && break; sleep 0.05; done"
 
 
 @pytest.fixture(autouse=True)
@@ -99,7 +102,7 @@ def test_every_byte_is_shown_and_kept_and_standard_output_is_another(data: bytes
 @pytest.mark.parametrize(("first", "code"), [("cat said >&2", 0), ("true", 2)])
 def test_who_writes_when_the_command_has_ended_is_shown_and_kept_still(first: str, code: int) -> None:
     read, write = os.pipe()
-    script = f"(while [ ! -e stop ]; do sleep 0.05; done; echo late >&2) & {first}"
+    script = f"({WAIT}; echo late >&2) & {first}"
     with subprocess.Popen([*RUN, "sh", "-c", script], stdout=subprocess.DEVNULL, stderr=write) as process:
         os.close(write)
         assert process.wait(20) == code
@@ -148,29 +151,31 @@ def test_a_run_without_standard_error_is_a_run() -> None:
 
 
 def test_who_kills_it_for_good_leaves_nobody_behind() -> None:
+    record = Path("out/leaf.0.run.json")
     with subprocess.Popen([*RUN, "sleep", "60"], stderr=subprocess.PIPE, start_new_session=True) as process:
-        deadline = time.monotonic() + 20
-        while not Path("out/leaf.0.run.json").is_file() or '"pid": null' in Path("out/leaf.0.run.json").read_text():
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        wait_for(lambda: record.is_file() and '"pid": null' not in record.read_text())
         process.kill()
         assert process.stderr is not None
         process.stderr.read()  # its end comes when the last has gone that could write
         assert process.wait(10) == -signal.SIGKILL
-    for _ in range(100):
+
+    def nobody_is_left() -> bool:
         try:
             os.killpg(process.pid, 0)
         except ProcessLookupError:
-            return
-        time.sleep(0.05)
-    pytest.fail("somebody lives on")
+            return True
+        return False
+
+    wait_for(nobody_is_left)
 
 
 def test_a_terminal_stays_one_of_its_size_and_nothing_is_added_to_what_is_kept(terminal: Terminal) -> None:
     terminal.expect("$ ")
     terminal.send("stty rows 33 cols 77\n")
     terminal.expect("$ ")
-    script = "test -t 2 && stty size <&2 >&2; while [ ! -e stop ]; do sleep 0.05; done; stty size <&2 >&2; cat said >&2"
+    script = (
+        "test -t 2 && stty size <&2 >&2; for i in $(seq 1200); do [ -e stop ] && break; sleep 0.05; done; stty size <&2 >&2; cat said >&2"
+    )
     terminal.send(f"{' '.join(RUN)} sh -c '{script}'; echo code $?\n")
     terminal.expect("33 77\r\n")
     subprocess.run(["stty", "rows", "44", "cols", "99"], stdin=terminal.handle, check=True)

@@ -20,6 +20,7 @@ import pytest
 from building import build_store
 from cluster import explain_absence, start_cluster
 from terminals import Terminal
+from waiting import PATIENCE, wait_for
 
 NPUPROF = [sys.executable, "-m", "npuprof"]
 RUN = [*NPUPROF, "run", "leaf", "--record", "out", "--"]
@@ -31,8 +32,7 @@ def tell(number, frame):
 for name in ("INT", "TERM", "HUP", "USR1", "USR2", "WINCH", "CONT", "QUIT"):
     signal.signal(getattr(signal, "SIG" + name), tell)
 print("ready", os.getpid(), os.getpgid(0), flush=True)
-end = time.monotonic() + 20
-while time.monotonic() < end:
+for _ in range(1200):
     time.sleep(0.05)
     if os.path.exists("stop"):
         sys.exit(5)
@@ -58,7 +58,7 @@ def listening() -> Iterator[subprocess.Popen[str]]:
             os.killpg(process.pid, signal.SIGKILL)
 
 
-def read_line(process: subprocess.Popen[str], wait: float = 10) -> str:
+def read_line(process: subprocess.Popen[str], wait: float = PATIENCE) -> str:
     assert process.stdout is not None
     ready, _, _ = select.select([process.stdout], [], [], wait)
     return process.stdout.readline().rstrip("\n") if ready else ""
@@ -104,12 +104,12 @@ def test_a_signal_to_the_whole_group_reaches_the_command_once(listening: subproc
     assert read_line(listening) == "SIGTERM"
 
 
-def wait_for_state(pid: int, letters: str) -> None:
-    for _ in range(200):
-        if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in letters:
-            return
-        time.sleep(0.05)
-    pytest.fail(f"{pid} never came to {letters}")
+def read_state(pid: int) -> str:
+    """Return the letter of a process's state, X for one that is no more."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return "X"
 
 
 def test_a_stop_that_is_sent_to_it_stops_the_command_and_it_goes_on_with_it(tmp_path: Path) -> None:
@@ -119,8 +119,7 @@ def test_a_stop_that_is_sent_to_it_stops_the_command_and_it_goes_on_with_it(tmp_
         assert read_line(process) == "ready"
         child = read_record()["process"]["pid"]
         process.send_signal(signal.SIGTSTP)
-        wait_for_state(child, "T")
-        wait_for_state(process.pid, "T")
+        wait_for(lambda: read_state(child) == read_state(process.pid) == "T")
         process.send_signal(signal.SIGCONT)
         assert read_line(process) == "done"
         assert process.wait(10) == 0
@@ -130,17 +129,13 @@ def test_who_kills_it_for_good_kills_the_command_and_the_record_says_that_it_was
     pid = int(read_line(listening).split()[1])
     listening.kill()
     listening.wait(10)
-    for _ in range(100):
-        if not os.path.exists(f"/proc/{pid}") or Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
-            break
-        time.sleep(0.05)
-    else:
-        pytest.fail("the command lives on")
+    wait_for(lambda: read_state(pid) in "XZ")
     assert (read_record()["state"], read_record()["exit"]) == ("running", None)
 
 
 def test_the_end_of_a_pipe_is_seen_when_the_command_closes_it(tmp_path: Path) -> None:
-    script = "import os, time\nos.write(1, b'x')\nos.close(1)\nos.close(0)\nwhile not os.path.exists('stop'): time.sleep(0.05)"
+    wait = "for _ in range(1200):\n  time.sleep(0.05 * (not os.path.exists('stop')))"
+    script = f"import os, time\nos.write(1, b'x')\nos.close(1)\nos.close(0)\n{wait}"
     with subprocess.Popen([*RUN, sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.read() == b"x"  # it has not ended yet
@@ -197,7 +192,6 @@ def test_a_command_that_reads_the_terminal_gets_what_is_typed(terminal: Terminal
     terminal.expect("tty")
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("mpirun") is None, reason="Open MPI is not here")
 def test_under_open_mpi_each_rank_has_a_record_of_its_own() -> None:
     words = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "3", *RUN, "sh", "-c", "exit 0"]
@@ -215,15 +209,15 @@ def tell(number, frame):
     count[0] += 1
 signal.signal(signal.SIGTERM, tell)
 print("ready", flush=True)
-end = time.monotonic() + 20
-while time.monotonic() < end and not count[0]:
+for _ in range(600):
+    if count[0]:
+        break
     time.sleep(0.1)
 time.sleep(1)
 sys.exit(count[0])
 """
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(bool(explain_absence()), reason=explain_absence() or "Slurm is here")
 def test_under_slurm_each_task_has_a_record_and_gets_a_signal_once() -> None:
     with tempfile.TemporaryDirectory(prefix="np") as top, start_cluster(Path(top)) as environ:

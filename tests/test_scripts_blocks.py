@@ -60,7 +60,6 @@ def test_a_block_goes_after_the_line_that_makes_the_config(here: Path) -> None:
     compile((here / "train.py").read_text(), "train.py", "exec")
 
 
-@pytest.mark.slow
 def test_the_block_fills_a_real_config(here: Path) -> None:
     assert run("inject", "train.py", "a") == 0
     import tensorflow as tf

@@ -363,7 +363,6 @@ WORDS = st.lists(st.sampled_from(["'", '"', "a", "\\", "!", "é", "$", "n", "%",
 WORDS = WORDS.filter(lambda word: not word.endswith("\\"))  # it would take the next line in
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("shell", "line", "name"), [("fish", "set -gx HCCL_ALGO {}", "x.fish"), ("tcsh", "setenv HCCL_ALGO {}", "x.csh")])
 @given(word=WORDS)
 def test_what_is_told_of_a_shell_is_what_it_exports(shell: str, line: str, name: str, word: str) -> None:

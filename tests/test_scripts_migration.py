@@ -385,7 +385,6 @@ def test_moving_scripts_costs_what_their_length_costs(name: str) -> None:
     assert measure_growth(lambda size: lambda: moved(LONG[name](size)), 50) < 1.5
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", LONG)
 def test_long_scripts_are_moved_in_no_time(name: str) -> None:
     text = LONG[name](1_500)

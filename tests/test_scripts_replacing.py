@@ -265,7 +265,6 @@ def is_plain(setting: Any, text: str) -> bool:
     return carried and not setting.reason and not setting.condition and not setting.commented
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("shape", REPLACED)
 def test_a_replaced_script_gives_the_same_to_sessions_and_estimators(here: Path, shape: str, tensorflow: Any) -> None:
     text, _ = REPLACED[shape]

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from browsing import CHROMIUM, open_browser, wait_until
+from browsing import CHROMIUM, wait_until
 from building import REPOSITORY, build_store
 from repositories import Repo
 
@@ -19,7 +19,7 @@ pytest.importorskip("playwright.sync_api")
 pytest.importorskip("jinja2")
 AXE = REPOSITORY / ".venv/node_modules/axe-core/axe.min.js"
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")]
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
 
 PAGES = (
     "index.html",
@@ -56,22 +56,33 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    yield from open_browser()
+def context(browser: Any) -> Iterator[Any]:
+    """What pages share that leave nothing behind: the site stores nothing in the browser."""
+    made = browser.new_context()
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def open_context(browser: Any) -> Iterator[Any]:
+    """What pages share into which a test puts scripts of its own."""
+    made = browser.new_context(bypass_csp=True)
+    yield made
+    made.close()
 
 
 @pytest.fixture
-def page(browser: Any, site: Path) -> Iterator[Any]:
+def page(context: Any, site: Path) -> Iterator[Any]:
     """A page that fails the test where anything is asked of a network, or said on the console."""
-    context = browser.new_context()
     made = context.new_page()
     said: list[str] = []
     made.on("console", lambda message: said.append(message.text))
     made.on("pageerror", lambda error: said.append(str(error)))
     made.on("request", lambda request: said.append(request.url) if not request.url.startswith(f"file://{site}/") else None)
     yield made
-    context.close()
-    assert said == []
+    stored = made.evaluate("Object.keys(localStorage).concat(Object.keys(sessionStorage))") if made.url.startswith("file:") else []
+    made.close()
+    assert (said, stored) == ([], [])
 
 
 def open_page(page: Any, site: Path, path: str) -> None:
@@ -86,14 +97,15 @@ def test_no_page_is_wider_than_the_window(page: Any, site: Path, path: str, widt
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def find_serious(browser: Any, address: str, width: int = 1280, scheme: str = "light") -> list[Any]:
+def find_serious(open_context: Any, address: str, width: int = 1280, scheme: str = "light") -> list[Any]:
     """Return what axe-core calls serious or critical of a page."""
-    context = browser.new_context(color_scheme=scheme, bypass_csp=True, viewport={"width": width, "height": 800})
-    page = context.new_page()
+    page = open_context.new_page()
+    page.set_viewport_size({"width": width, "height": 800})
+    page.emulate_media(color_scheme=scheme)
     page.goto(address)
     page.add_script_tag(path=str(AXE))
     found = page.evaluate("axe.run().then((done) => done.violations.map((one) => [one.impact, one.id, one.nodes[0].html]))")
-    context.close()
+    page.close()
     return [one for one in found if one[0] in ("serious", "critical")]
 
 
@@ -101,8 +113,8 @@ def find_serious(browser: Any, address: str, width: int = 1280, scheme: str = "l
 @pytest.mark.parametrize("path", PAGES)
 @pytest.mark.parametrize("width", [1280, 360])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious(browser: Any, site: Path, path: str, width: int, scheme: str) -> None:
-    assert find_serious(browser, f"file://{site}/{path}", width, scheme) == []
+def test_axe_finds_nothing_serious(open_context: Any, site: Path, path: str, width: int, scheme: str) -> None:
+    assert find_serious(open_context, f"file://{site}/{path}", width, scheme) == []
 
 
 @pytest.mark.parametrize(("text", "left"), [("", 24), ("leaf1", 11), ("LEAF13", 1), ("leaf training", 20), ("nothing at all", 0)])
@@ -587,7 +599,9 @@ SINGLE = {
 
 
 @pytest.mark.parametrize("title", SINGLE)
-def test_a_single_page_has_its_style_fits_the_window_and_is_clean(browser: Any, site: Path, tmp_path: Path, title: str) -> None:
+def test_a_single_page_has_its_style_fits_the_window_and_is_clean(
+    browser: Any, open_context: Any, site: Path, tmp_path: Path, title: str
+) -> None:
     from npuprof.__main__ import main
 
     verb, *rest = SINGLE[title]
@@ -605,7 +619,7 @@ def test_a_single_page_has_its_style_fits_the_window_and_is_clean(browser: Any, 
             assert page.locator("circle").first.evaluate("(one) => getComputedStyle(one).fill") != "rgb(0, 0, 0)"
         context.close()
     if AXE.exists():
-        assert find_serious(browser, f"file://{tmp_path}/page.html") == []
+        assert find_serious(open_context, f"file://{tmp_path}/page.html") == []
 
 
 def test_revisions_versions_records_logs_and_compositions_are_compared_by_a_link(

@@ -6,26 +6,20 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import hostile
 import pytest
-from browsing import CHROMIUM, open_browser
+from browsing import CHROMIUM
 from building import REPOSITORY, build_store
 from logged import write_run
 from repositories import Repo
 
 pytest.importorskip("playwright.sync_api")
 pytest.importorskip("jinja2")
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    yield from open_browser()
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
 
 
 @pytest.fixture(scope="module")

@@ -27,8 +27,6 @@ from npuprof.store.sources.project import parse_project
 from npuprof.store.sources.ranges import parse_version_range
 from npuprof.store.versions import parse_version_text
 
-pytestmark = pytest.mark.slow
-
 Run = Callable[..., Any]
 
 

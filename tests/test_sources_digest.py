@@ -20,8 +20,6 @@ from npuprof.store.sources.mirror import find_cache_folder
 from npuprof.store.sources.storedigest import digest_listed, digest_texts
 from npuprof.store.sources.vendored import format_manifest
 
-pytestmark = pytest.mark.slow
-
 Run = Callable[..., Any]
 
 

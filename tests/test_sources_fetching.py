@@ -8,13 +8,13 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from building import REPOSITORY
 from repositories import Repo
+from waiting import wait_for
 
 from npuprof.model import NpuprofError
 from npuprof.store.sources import fetching, holding, transport
@@ -34,13 +34,13 @@ env > {folder}/environ
 case $host in
 local) exec sh -c "$2" ;;
 slow) sleep 0.7; exec sh -c "$2" ;;
-hang) sleep 300 ;;
-stubborn) trap '' TERM HUP; sleep 300 & echo $! >> {folder}/pids; wait; wait; sleep 300 ;;
+hang) sleep 1000 ;;
+stubborn) trap '' TERM HUP; sleep 1000 & echo $! >> {folder}/pids; wait; wait; sleep 1000 ;;
 drip) while :; do printf x >&2; sleep 0.2; done ;;
 trickle) sh -c "$2" | {{ head -c 1000; while dd bs=1 count=1 2>{folder}/said; grep -q '^1 byte' {folder}/said; do sleep 0.2; done; }} ;;
 endless) while :; do echo 0; done ;;
 midway) sh -c "$2" | {{ head -c 600; kill -9 $$; }} ;;
-stuck) sh -c "$2" | {{ head -c 600; sleep 300; }} ;;
+stuck) sh -c "$2" | {{ head -c 600; sleep 1000; }} ;;
 ask) read -r answer < /dev/tty; echo "git@ask: Permission denied (publickey,password)." >&2; exit 255 ;;
 gone) echo "ERROR: Repository not found." >&2; exit 1 ;;
 key) echo "Host key verification failed." >&2; exit 255 ;;
@@ -136,13 +136,6 @@ def start_fetch(url: str, code: str = "") -> subprocess.Popen[bytes]:
     program = f"{code}\nfrom npuprof.store.sources.fetching import *\nprint(len(fetch_source({url!r}).tags))"
     environ = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     return subprocess.Popen([sys.executable, "-c", program], env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-
-
-def wait_for(test: Callable[[], object]) -> None:
-    until = time.monotonic() + 10
-    while not test():
-        assert time.monotonic() < until
-        time.sleep(0.02)
 
 
 # Addresses
@@ -283,7 +276,6 @@ def test_an_empty_remote_one_without_its_head_and_one_of_long_ids_are_fetched(re
     assert set(list_refs(str(long.folder))) == {f"{LOCKED}{long.head}", "refs/tags/base/v1.0.0"}
 
 
-@pytest.mark.slow
 def test_a_remote_of_many_tags_is_written_to_one_file(repo: Repo, hub: Path) -> None:
     url = str(hub)
     repo.commit({"other": BASE.format(1)})
@@ -438,9 +430,8 @@ def test_a_bad_remote_ends_in_an_error_and_leaves_the_mirror_and_no_process(
             repo.commit({"base": BASE.format(5)})
             repo.git("push", "-q", "hub", "main")
         before = snapshot(mirror)
-        started = time.monotonic()
         code, said = read_failure(lambda: fetch_source(url))
-        assert (code, time.monotonic() - started < 4) == ("NP045", True)
+        assert code == "NP045"
         assert FAULTS[host] in said
         assert url in said
         assert "secret" not in said
@@ -626,7 +617,6 @@ for name in ("mkdir", "replace", "open", "lstat", "close", "unlink"):
 """
 
 
-@pytest.mark.slow
 def test_a_run_that_was_killed_anywhere_does_not_stop_the_next(
     repo: Repo, hub: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -651,7 +641,6 @@ def test_a_run_that_was_killed_anywhere_does_not_stop_the_next(
     assert number > 22
 
 
-@pytest.mark.slow
 def test_two_first_fetches_at_once_wait_for_one_another(repo: Repo, hub: Path, ssh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NPUPROF_TIMEOUT", "20")
     both = [start_fetch(f"slow:{hub}") for _ in range(2)]

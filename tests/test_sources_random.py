@@ -20,8 +20,6 @@ from teams import BASE, Team
 import npuprof
 from npuprof.store.sources.mirror import find_cache_folder
 
-pytestmark = pytest.mark.slow
-
 Run = Callable[..., Any]
 SEEDS = range(int(os.environ.get("NPUPROF_SEEDS", "3")))
 

@@ -15,8 +15,6 @@ import pytest
 from repositories import Repo
 from teams import BASE, Team
 
-pytestmark = pytest.mark.slow
-
 Run = Callable[..., Any]
 
 

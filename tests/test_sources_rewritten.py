@@ -10,8 +10,6 @@ import pytest
 from repositories import Repo
 from teams import BASE, Team
 
-pytestmark = pytest.mark.slow
-
 Run = Callable[..., Any]
 
 

@@ -15,10 +15,9 @@ from typing import Any
 import pytest
 from repositories import Repo
 from teams import BASE, Team
+from waiting import read_until
 
 from npuprof.store.sources.mirror import find_cache_folder, find_mirror_folder
-
-pytestmark = pytest.mark.slow
 
 Run = Callable[..., Any]
 
@@ -138,9 +137,7 @@ def test_who_is_asked_and_says_no_has_taken_nothing(answer: str, app: Repo, team
     words = [sys.executable, "-m", "npuprof", "source", "update", "--moved"]
     child = subprocess.Popen(words, stdin=slave, stdout=slave, stderr=slave, cwd=app.folder)
     os.close(slave)
-    said = b""
-    while b"[y/N]" not in said:
-        said += os.read(master, 4096)
+    said = read_until(master, b"[y/N]")
     assert b"700" in said
     assert snapshot(app.folder, find_cache_folder()) == before
     if "meanwhile" in answer:

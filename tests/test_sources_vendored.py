@@ -15,8 +15,6 @@ import pytest
 from repositories import Repo
 from teams import BASE, Team
 
-pytestmark = pytest.mark.slow
-
 Run = Callable[..., Any]
 #: Dies, or finds the disk full, at the call of that number; exits with 99 where there were fewer.
 FAILING = """\

@@ -17,8 +17,6 @@ from repositories import ENVIRONMENT, Repo
 
 from npuprof.store import bare
 
-pytestmark = pytest.mark.slow
-
 BASE = "[options]\nhccl_timeout = {}\n"
 LEAF = '[profile]\nextends = ["base"]\n[options]\ndeterministic = 1\n'
 WRONG = "[options]\nprecision_mode_v2 = 'fp61'\n"

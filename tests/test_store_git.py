@@ -12,8 +12,6 @@ from pathlib import Path
 import pytest
 from repositories import ENVIRONMENT, Repo
 
-pytestmark = pytest.mark.slow
-
 LEAF = '[profile]\nextends = ["base@HEAD"]\n[options]\nhccl_timeout = 600\n'
 #: Every verb that looks at presets, with a preset ``leaf`` whose parent stands at a revision, and ``base``, which changed.
 READING = [

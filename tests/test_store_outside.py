@@ -130,7 +130,6 @@ def match_by_regex(glob: str, path: str) -> bool:
     )
 
 
-@pytest.mark.slow
 def test_work_tree_commit_and_names_agree_on_what_a_glob_takes(repo: Repo) -> None:
     write(repo.folder, dict.fromkeys(TREE, BASE))
     repo.commit({"a/b/p": BASE, "base": BASE})

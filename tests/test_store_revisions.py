@@ -13,8 +13,6 @@ from repositories import ENVIRONMENT, Repo
 import npuprof
 from npuprof.store import spec
 
-pytestmark = pytest.mark.slow
-
 BASE = "[profile]\nabstract = true\n[options]\nhccl_timeout = {}\n"
 LEAF = '[profile]\nextends = ["base"]\nscenario = "training"\n[options]\niterations_per_loop = {}\n'
 

@@ -16,8 +16,6 @@ from npuprof.store import spec
 from npuprof.store.commits import format_commit_date
 from npuprof.store.git import Git
 
-pytestmark = pytest.mark.slow
-
 BASE = "[profile]\nabstract = true\n[options]\nhccl_timeout = {}\n"
 LEAF = '[profile]\nextends = ["base"]\nscenario = "training"\n'
 

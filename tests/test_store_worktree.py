@@ -12,8 +12,6 @@ from typing import Any
 import pytest
 from repositories import Repo
 
-pytestmark = pytest.mark.slow
-
 BASE = "[options]\nhccl_timeout = {}\n"
 LEAF = '[profile]\nextends = ["far/base"]\n[options]\ndeterministic = 1\n'
 
