@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from hypothesis import settings
 from hypothesis import strategies as st
 
 import npuprof
@@ -111,6 +112,11 @@ class Checkout:
             cwd=self.folder, env={**os.environ, "PYTHONPATH": str(self.folder)}, input=stdin,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
         )  # fmt: skip
+
+
+def examples(count: int) -> settings:
+    """Let a property test have so many examples in the gate, and as many more or fewer in another lane as others have there."""
+    return settings(max_examples=max(1, count * settings.default.max_examples // 60))
 
 
 # -- hypothesis: what TOML can hold ------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import shutil
@@ -58,11 +59,18 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell that runs the tests in the background hands that on to all commands
         signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "nightly(gate): runs with --nightly only; FILE::FUNCTION stands for it in the gate")
+    config.addinivalue_line("markers", "at_night: one of the rows that run with --nightly only; lanes.more_at_night marks them")
     config.addinivalue_line("markers", "accepted: compares with what was accepted before")
     if config.getoption("--fast"):
         settings.load_profile("fast")
     if config.getoption("--nightly"):
         settings.load_profile("nightly")
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage in what tests make, not in the tests themselves."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

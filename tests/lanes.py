@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
@@ -20,7 +20,21 @@ DURATIONS = Path(__file__).parent / "durations.tsv"
 #: How long the tests of the fast lane may take together, one after the other, in seconds.
 FAST_BUDGET = 45
 #: For what tests may be skipped where CI runs them, as it is said, and why that is fine. A skip for anything else fails there.
-MAY_BE_SKIPPED: dict[str, str] = {}
+MAY_BE_SKIPPED = {
+    "pwsh is not installed": "it is in none of the registries that CI reaches",
+    "pyright is not installed": "it downloads itself when it is first called",
+    "root may write everywhere": "where CI is root, rights stop nobody",
+    "root writes everywhere": "the same",
+    "root reads everything": "the same",
+    "only root can give a folder away": "where CI is not root",
+    "a full file system can be made by root only": "the same",
+    "Slurm's daemons are started as root only": "the same",
+    "can be mounted here": "the same",
+    "there is no such class in that release": "a row of a product that means nothing",
+    "what is below may be anything there": "the same",
+    "nothing can be seen of another file": "the same",
+    "this checkout does not reach back to": "CI may have a shallow clone",
+}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -36,6 +50,11 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     if config.args_source is not config.ArgsSource.ARGS or any(Path(word).is_dir() for word in config.args):
         return None
     return 0
+
+
+def more_at_night(gate: Iterable[object], nightly: Iterable[object]) -> list[object]:
+    """Return the rows of a test: of those of the night the ones of the gate are a sample."""
+    return [*gate, *(pytest.param(row, marks=pytest.mark.at_night) for row in nightly)]
 
 
 # -- lanes -------------------------------------------------------------------------------------------------------
@@ -73,7 +92,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     def is_wanted(item: pytest.Item) -> bool:
         if config.getoption("--update-golden"):
             return bool(item.get_closest_marker("accepted")) or "golden" in getattr(item, "fixturenames", ())
-        if item.get_closest_marker("nightly"):
+        if item.get_closest_marker("nightly") or item.get_closest_marker("at_night"):
             return bool(nightly)
         return not nightly or bool(getattr(getattr(item, "obj", None), "is_hypothesis_test", False))
 

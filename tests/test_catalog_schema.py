@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from building import examples
 from everyday import Grower
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from schemas import LET_PASS, UNDERLINED
 
@@ -150,7 +151,7 @@ VALUES = (
 )
 
 
-@settings(max_examples=600)
+@examples(600)
 @given(st.sampled_from(NAMES), VALUES)
 def test_it_never_refuses_what_the_checks_let_pass(place: tuple[str, str], value: Any) -> None:
     section, name = place

@@ -13,8 +13,8 @@ from typing import Any
 
 import adapter
 import pytest
-from building import REPOSITORY, build_store, codes, findings, options, toml
-from hypothesis import given, settings
+from building import REPOSITORY, build_store, codes, examples, findings, options, toml
+from hypothesis import given
 from hypothesis import strategies as st
 
 import npuprof
@@ -177,7 +177,7 @@ def test_a_link_out_of_the_store_is_refused_and_one_inside_is_fine(tmp_path: Pat
 
 
 @pytest.mark.parametrize("name", catalog.record_names())
-@settings(max_examples=settings.default.max_examples // 3)
+@examples(20)
 @given(st.data())
 def test_what_the_adapter_refuses_is_found(name: str, data: st.DataObject) -> None:
     option = catalog.find_option(name)

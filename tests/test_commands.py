@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from building import REPOSITORY, toml
-from hypothesis import given, settings
+from building import REPOSITORY, examples, toml
+from hypothesis import given
 from hypothesis import strategies as st
 
 from npuprof import __version__
@@ -411,7 +411,7 @@ def settle(one: type[Verb], given: dict[str, Any]) -> dict[str, Any]:
     return {name: parameter.copy_default() if given.get(name) is None else given[name] for name, parameter in one.parameters.items()}
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(lines())
 def test_the_plain_form_means_what_the_framework_makes_of_it(line: tuple[tuple[str, ...], list[str]]) -> None:
     names, words = line

@@ -85,7 +85,18 @@ VERBS = {
 
 
 @pytest.mark.parametrize("verb", VERBS)
+def test_a_run_that_is_killed_leaves_old_or_new_and_the_next_one_cleans(verb: str, tmp_path: Path, store: Any) -> None:
+    kill_at_calls(verb, 4, tmp_path, store)
+
+
+@pytest.mark.nightly("test_report_writing.py::test_a_run_that_is_killed_leaves_old_or_new_and_the_next_one_cleans")
+@pytest.mark.parametrize("verb", VERBS)
 def test_a_run_that_is_killed_at_any_call_leaves_old_or_new_and_the_next_one_cleans(verb: str, tmp_path: Path, store: Any) -> None:
+    kill_at_calls(verb, 1, tmp_path, store)
+
+
+def kill_at_calls(verb: str, step: int, tmp_path: Path, store: Any) -> None:
+    """Kill a run at one in ``step`` of its calls, the last one among them, and look at what is there, and at the run that follows."""
     names = ("open", "fsync", "fchmod", "link", "replace", "unlink")
     lay_out(tmp_path, store)
     before = content(tmp_path)
@@ -95,7 +106,7 @@ def test_a_run_that_is_killed_at_any_call_leaves_old_or_new_and_the_next_one_cle
     count = int(whole.stderr.read().rpartition(b"calls ")[2])
     after = content(tmp_path)
     assert after != before
-    for number in range(1, count + 1):
+    for number in range(count, 0, -step):
         lay_out(tmp_path, store)
         done = fail_at(number, "kill", names, *VERBS[verb])
         assert done.returncode == -signal.SIGKILL, number

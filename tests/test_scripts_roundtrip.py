@@ -7,7 +7,8 @@ import tempfile
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from building import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 import npuprof
@@ -95,7 +96,7 @@ VALUES = st.fixed_dictionaries(
 
 
 @pytest.mark.parametrize("target", ["session", "keras", "global-options", "estimator", "atc"])
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(options=VALUES, inline=st.booleans())
 def test_any_values_come_back(target: str, options: dict[str, Any], inline: bool) -> None:
     config = npuprof.loads("[options]\n" + "".join(f"{name} = {format_toml_value(value)}\n" for name, value in options.items()))

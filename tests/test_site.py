@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from building import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from repositories import Repo
@@ -435,6 +436,7 @@ def test_a_store_outside_of_git_has_pages_without_a_history(store: Callable[...,
     assert "History" not in Page(tmp_path / "public/presets/job.html").text
 
 
+@examples(12)
 @given(st.text(max_size=40))
 def test_no_text_of_a_preset_becomes_markup(text: str) -> None:
     import tempfile

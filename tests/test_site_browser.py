@@ -109,12 +109,24 @@ def find_serious(open_context: Any, address: str, width: int = 1280, scheme: str
     return [one for one in found if one[0] in ("serious", "critical")]
 
 
+#: Each page in one of two ways to show it, which are as unlike as can be.
+ONCE = [(path, *((1280, "light"), (360, "dark"))[number % 2]) for number, path in enumerate(PAGES)]
+
+
 @pytest.mark.skipif(not AXE.exists(), reason="no axe-core from npm")
-@pytest.mark.parametrize("path", PAGES)
-@pytest.mark.parametrize("width", [1280, 360])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("path", "width", "scheme"), ONCE)
 def test_axe_finds_nothing_serious(open_context: Any, site: Path, path: str, width: int, scheme: str) -> None:
     assert find_serious(open_context, f"file://{site}/{path}", width, scheme) == []
+
+
+@pytest.mark.timeout(1200)
+@pytest.mark.nightly("test_site_browser.py::test_axe_finds_nothing_serious")
+@pytest.mark.skipif(not AXE.exists(), reason="no axe-core from npm")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious_on_any_page(open_context: Any, site: Path, scheme: str) -> None:
+    for path in site.rglob("*.html"):
+        for width in (1280, 360):
+            assert find_serious(open_context, f"file://{path}", width, scheme) == [], (path, width)
 
 
 @pytest.mark.parametrize(("text", "left"), [("", 24), ("leaf1", 11), ("LEAF13", 1), ("leaf training", 20), ("nothing at all", 0)])

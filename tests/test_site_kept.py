@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from building import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from repositories import Repo
@@ -139,6 +140,7 @@ EDITS = st.lists(
 )
 
 
+@examples(8)
 @given(EDITS)
 def test_a_folder_that_is_written_again_and_again_is_what_a_first_run_makes(edits: list[tuple[str, list[str] | None, str]]) -> None:
     import tempfile

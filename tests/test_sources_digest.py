@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from building import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from repositories import Repo
 from teams import BASE, HEIR, Team
@@ -94,7 +95,7 @@ def test_a_wrong_digest_in_the_lock_of_a_source_is_told_with_where_it_is_mended(
     assert "100" in run("show", "leaf").out
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(
     st.dictionaries(st.from_regex(r"[a-c][a-c.-]{0,2}(/[a-c][a-c.-]{0,2}){0,2}", fullmatch=True), st.binary(max_size=9)),
     st.sampled_from(["", ".sources/0123-ab/"]),

@@ -617,6 +617,17 @@ def start_sync(url: str, commit: str, before: str = "") -> subprocess.Popen[byte
 
 @pytest.mark.parametrize("first", [2, 13])
 def test_a_run_that_is_killed_while_it_makes_a_mirror_anew_does_not_stop_the_next(first: int, app: Repo, team: Team) -> None:
+    kill_at_calls(first, 29, team)
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.nightly("test_sources_faults.py::test_a_run_that_is_killed_while_it_makes_a_mirror_anew_does_not_stop_the_next")
+def test_a_run_that_is_killed_at_any_call_while_it_makes_a_mirror_anew_does_not_stop_the_next(app: Repo, team: Team) -> None:
+    kill_at_calls(2, 1, team)
+
+
+def kill_at_calls(first: int, step: int, team: Team) -> None:
+    """Kill a run that makes a mirror anew at one in ``step`` of its calls, and look at the run that follows."""
     mirror, locked = Path(find_mirror_folder(team.url)), team.repo.head
     number, completed = first, False
     while not completed:
@@ -629,7 +640,7 @@ def test_a_run_that_is_killed_while_it_makes_a_mirror_anew_does_not_stop_the_nex
         fetch_source(team.url)  # what needs nothing takes nothing away, this does
         assert os.listdir(mirror.parent) == [mirror.name]
         subprocess.run(["git", f"--git-dir={mirror}", "fsck", "--full"], check=True, capture_output=True)
-        number += 29
+        number += step
     assert number > 40
 
 

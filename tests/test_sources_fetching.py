@@ -617,9 +617,20 @@ for name in ("mkdir", "replace", "open", "lstat", "close", "unlink"):
 """
 
 
-def test_a_run_that_was_killed_anywhere_does_not_stop_the_next(
+def test_a_run_that_was_killed_does_not_stop_the_next(repo: Repo, hub: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kill_at_calls(11, hub, tmp_path, monkeypatch)
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.nightly("test_sources_fetching.py::test_a_run_that_was_killed_does_not_stop_the_next")
+def test_a_run_that_was_killed_at_any_call_does_not_stop_the_next(
     repo: Repo, hub: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    kill_at_calls(1, hub, tmp_path, monkeypatch)
+
+
+def kill_at_calls(step: int, hub: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kill a fetch at one in ``step`` of its calls, and fetch again."""
     number, completed = 2, False
     while not completed:
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / str(number)))
@@ -637,7 +648,7 @@ def test_a_run_that_was_killed_anywhere_does_not_stop_the_next(
         assert len(fetch_source(str(hub)).tags) == 2
         assert os.listdir(mirror.parent) == [mirror.name]
         assert not [path for path in mirror.rglob("*") if path.name.endswith((".lock", ".new")) or path.name.startswith("tmp_")]
-        number += 11
+        number += step
     assert number > 22
 
 
