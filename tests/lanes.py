@@ -10,6 +10,7 @@ import os
 from collections import defaultdict
 from collections.abc import Generator, Iterable
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,22 +20,16 @@ R = TypeVar("R", pytest.TestReport, pytest.CollectReport)
 DURATIONS = Path(__file__).parent / "durations.tsv"
 #: How long the tests of the fast lane may take together, one after the other, in seconds.
 FAST_BUDGET = 45
-#: For what tests may be skipped where CI runs them, as it is said, and why that is fine. A skip for anything else fails there.
+#: Why a test may be skipped where CI runs it, with what its skip says then. A skip that says anything else fails there.
 MAY_BE_SKIPPED = {
-    "pwsh is not installed": "it is in none of the registries that CI reaches",
-    "pyright is not installed": "it downloads itself when it is first called",
-    "root may write everywhere": "where CI is root, rights stop nobody",
-    "root writes everywhere": "the same",
-    "root reads everything": "the same",
-    "only root can give a folder away": "where CI is not root",
-    "a full file system can be made by root only": "the same",
-    "Slurm's daemons are started as root only": "the same",
-    "can be mounted here": "the same",
-    "there is no such class in that release": "a row of a product that means nothing",
-    "what is below may be anything there": "the same",
-    "nothing can be seen of another file": "the same",
-    "this checkout does not reach back to": "CI may have a shallow clone",
-}
+    "the program is in none of the registries that CI reaches": ("pwsh is not installed", "pyright is not installed"),
+    "CI is root, whom no rights stop": ("root may write everywhere", "root writes everywhere", "root reads everything"),
+    "CI is not root": ("only root can give a folder away", "can be made by root only", "are started as root only", "can be mounted here"),
+    "CI has a shallow clone": ("this checkout does not reach back to",),
+    "the row of a product means nothing": (
+        "there is no such class in that release", "what is below may be anything there", "nothing can be seen of another file",
+    ),
+}  # fmt: skip
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -46,7 +41,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """Return 0, for none but this process, where files or tests are named; None, for one a core, where all run."""
+    """Return 0, for none but this process, where files or tests are named or files are written; None, for one a core, where all run."""
+    if config.getoption("--update-golden"):
+        return 0
     if config.args_source is not config.ArgsSource.ARGS or any(Path(word).is_dir() for word in config.args):
         return None
     return 0
@@ -92,6 +89,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     def is_wanted(item: pytest.Item) -> bool:
         if config.getoption("--update-golden"):
             return bool(item.get_closest_marker("accepted")) or "golden" in getattr(item, "fixturenames", ())
+        if config.getoption("--fast") and "tensorflow" in getattr(item, "fixturenames", ()):
+            return False
         if item.get_closest_marker("nightly") or item.get_closest_marker("at_night"):
             return bool(nightly)
         return not nightly or bool(getattr(getattr(item, "obj", None), "is_hypothesis_test", False))
@@ -113,9 +112,12 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Keep the durations of the tests that ran, beside those of the tests that are still there."""
-    if session.config.getoption("--keep-durations") and not hasattr(session.config, "workerinput"):
-        DURATIONS.write_text("".join(f"{seconds:.2f}\t{name}\n" for name, seconds in sorted(_TAKEN.items())))
+    """Keep the durations of what ran; where the gate ran whole, of nothing else."""
+    config = session.config
+    if config.getoption("--keep-durations") and not hasattr(config, "workerinput"):
+        is_whole = config.args_source is not config.ArgsSource.ARGS and not (config.getoption("--fast") or config.getoption("--nightly"))
+        kept = {**({} if is_whole else read_durations()), **_TAKEN}
+        DURATIONS.write_text("".join(f"{seconds:.2f}\t{name}\n" for name, seconds in sorted(kept.items())))
 
 
 # -- skips -------------------------------------------------------------------------------------------------------
@@ -136,7 +138,7 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
 def _judge_skip(report: R) -> R:
     if os.environ.get("CI") and report.outcome == "skipped" and not hasattr(report, "wasxfail"):
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
-        if not any(said in reason for said in MAY_BE_SKIPPED):
+        if not any(said in reason for said in chain(*MAY_BE_SKIPPED.values())):
             report.outcome = "failed"
             report.longrepr = f"{reason}\nIn CI that is no reason to skip it: see MAY_BE_SKIPPED in {Path(__file__).name}."
     return report
