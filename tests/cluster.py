@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from waiting import wait_for
+
 PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "scancel", "squeue", "sinfo")
 _CONF = """\
 ClusterName=test
@@ -29,6 +31,7 @@ ProctrackType=proctrack/pgid
 TaskPlugin=task/none
 SelectType=select/cons_tres
 ReturnToService=2
+SchedulerParameters=batch_sched_delay=0,sched_interval=1
 NodeName={host} NodeAddr=127.0.0.1 CPUs=2 State=UNKNOWN
 PartitionName=all Nodes=ALL Default=YES State=UP OverSubscribe=FORCE:8
 """
@@ -43,8 +46,8 @@ def explain_absence() -> str:
 
 
 @contextmanager
-def start_cluster(top: Path) -> Iterator[dict[str, str]]:
-    """Start the daemons in a short folder; yield the environment for their clients."""
+def start_cluster(top: Path) -> Iterator[str]:
+    """Start the daemons in a short folder; yield the path of the settings by which clients find them."""
     ports = []
     for _ in range(2):
         with socket.socket() as probe:
@@ -64,12 +67,9 @@ def start_cluster(top: Path) -> Iterator[dict[str, str]]:
             quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
             daemons.append(subprocess.Popen(command, env=environ, start_new_session=True, **quiet))  # type: ignore[call-overload]
             time.sleep(0.5)
-        for _ in range(100):
-            done = subprocess.run(["sinfo", "-h", "-o", "%t"], env=environ, capture_output=True, text=True, check=False)
-            if done.stdout.strip() == "idle":
-                break
-            time.sleep(0.2)
-        yield environ
+        state = ["sinfo", "-h", "-o", "%t"]
+        wait_for(lambda: subprocess.run(state, env=environ, capture_output=True, check=False).stdout.strip() == b"idle", pause=0.2)
+        yield environ["SLURM_CONF"]
     finally:
         for daemon in reversed(daemons):
             daemon.terminate()
@@ -78,3 +78,13 @@ def start_cluster(top: Path) -> Iterator[dict[str, str]]:
             except subprocess.TimeoutExpired:
                 daemon.kill()
                 daemon.wait()
+
+
+def run_batch(*words: str, folder: Path | None = None) -> None:
+    """Submit a job to the cluster that the environment names, and wait for its end.
+
+    ``sbatch --wait`` looks ever more rarely, half a minute apart at last.
+    """
+    done = subprocess.run(["sbatch", "--parsable", *words], cwd=folder, capture_output=True, text=True, check=True)
+    listed = ["squeue", "-h", "-j", done.stdout.strip()]
+    wait_for(lambda: not subprocess.run(listed, capture_output=True, check=False).stdout.strip(), pause=0.1)

@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 from browsing import open_browser
 from building import REPOSITORY, Checkout, build_store
+from cluster import start_cluster
 from hypothesis import HealthCheck, settings
 from lanes import (  # noqa: F401
     pytest_addoption,
@@ -98,6 +100,7 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    monkeypatch.setenv("GIT_TEST_FSYNC", "0")
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.chdir(tmp_path)
@@ -159,6 +162,19 @@ def tensorflow() -> Any:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
     return pytest.importorskip("tensorflow")
+
+
+@pytest.fixture(scope="session")
+def slurm_conf() -> Iterator[str]:
+    """The settings of a cluster of one node."""
+    with tempfile.TemporaryDirectory(prefix="np") as top, start_cluster(Path(top)) as path:
+        yield path
+
+
+@pytest.fixture
+def slurm(slurm_conf: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cluster of one node, which Slurm's programs find."""
+    monkeypatch.setenv("SLURM_CONF", slurm_conf)
 
 
 @pytest.fixture(scope="session")

@@ -19,7 +19,7 @@ import pytest
 R = TypeVar("R", pytest.TestReport, pytest.CollectReport)
 DURATIONS = Path(__file__).parent / "durations.tsv"
 #: How long the tests of the fast lane may take together, one after the other, in seconds.
-FAST_BUDGET = 45
+FAST_BUDGET = 20
 #: Why a test may be skipped where CI runs it, with what its skip says then. A skip that says anything else fails there.
 MAY_BE_SKIPPED = {
     "the program is in none of the registries that CI reaches": ("pwsh is not installed", "pyright is not installed"),
@@ -51,7 +51,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
 
 def more_at_night(gate: Iterable[object], nightly: Iterable[object]) -> list[object]:
     """Return the rows of a test: of those of the night the ones of the gate are a sample."""
-    return [*gate, *(pytest.param(row, marks=pytest.mark.at_night) for row in nightly)]
+    return [*gate, *(pytest.param(*(row if isinstance(row, tuple) else (row,)), marks=pytest.mark.at_night) for row in nightly)]
 
 
 # -- lanes -------------------------------------------------------------------------------------------------------

@@ -9,7 +9,6 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from html.parser import HTMLParser
@@ -18,7 +17,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from cluster import explain_absence, start_cluster
+from cluster import explain_absence, run_batch
 from hypothesis import given
 from hypothesis import strategies as st
 from waiting import wait_for
@@ -265,16 +264,16 @@ def test_the_page_needs_no_network_and_shows_the_front(run: Run, base: None) -> 
 
 @pytest.mark.skipif(bool(explain_absence()), reason=explain_absence() or "Slurm is here")
 @pytest.mark.parametrize("exported", ["ALL", "NONE"])
-def test_an_array_of_slurm_runs_the_sweep_and_its_results_are_read(run: Run, base: None, exported: str, tmp_path: Path) -> None:
+def test_an_array_of_slurm_runs_the_sweep_and_its_results_are_read(
+    run: Run, base: None, exported: str, tmp_path: Path, slurm: None
+) -> None:
     words = ["--vary", "hccl_timeout=600,900", "--vary", "env.ODD=a b,$(touch pwned)", "--set", 'env.R={launcher="rank"}', "--no-check"]
     words += ["--metric", "loss=loss=([0-9.]+)"]
     command = ["--", "sh", "-c", 'echo "loss=0.$NPUPROF_HCCL_TIMEOUT $R $ODD"; [ $NPUPROF_HCCL_TIMEOUT != 900 ]']
     script = run("sweep", "base", "--to", "slurm-array", *words, *command)
     assert script.code == 0, script.err
     (tmp_path / "job.sh").write_text(script.out)
-    submit = ["sbatch", "--wait", f"--export={exported}", "-N", "1", "--ntasks-per-node=1", "job.sh"]
-    with tempfile.TemporaryDirectory(prefix="np") as top, start_cluster(Path(top)) as environ:
-        subprocess.run(submit, env=environ, check=False, capture_output=True, timeout=90)
+    run_batch(f"--export={exported}", "-N", "1", "--ntasks-per-node=1", "job.sh")
     found = ask(run, "--results", *words, *command)["combinations"]
     assert [(one["run"]["exit"], one["run"]["metrics"]["loss"]) for one in found] == [(0, 0.6), (0, 0.6), (1, 0.9), (1, 0.9)]
     logs = [Path(one["run"]["log"]).read_text() for one in found]

@@ -197,15 +197,15 @@ def test_an_edit_that_cannot_be_kept_is_made_and_that_is_said(project: Path, run
     assert "hccl_timeout = 600" in (project / "profiles" / "old.toml").read_text()
 
 
-EDITS = pytest.mark.parametrize("edit", [("check", "--fix"), ("rename", "p0", "team/p9")], ids=lambda edit: edit[0])
+KILLED = pytest.mark.parametrize("edit", [("check", "--fix"), ("rename", "p0", "team/p9")], ids=lambda edit: edit[0])
 
 
-@EDITS
+@KILLED
 def test_an_edit_or_its_undoing_that_is_killed_can_be_undone(edit: tuple[str, ...], store: Any, tmp_path: Path) -> None:
     kill_at_calls(edit, 6, store, tmp_path)
 
 
-@EDITS
+@KILLED
 @pytest.mark.nightly("test_commands_undo.py::test_an_edit_or_its_undoing_that_is_killed_can_be_undone")
 def test_an_edit_or_its_undoing_that_is_killed_at_any_call_can_be_undone(edit: tuple[str, ...], store: Any, tmp_path: Path) -> None:
     kill_at_calls(edit, 1, store, tmp_path)
@@ -234,7 +234,7 @@ def kill_at_calls(edit: tuple[str, ...], step: int, store: Any, tmp_path: Path) 
     count = count_calls(*edit)
     after = read()
     assert after != before
-    for number in range(count, 0, -step):
+    for number in range(1 + (count - 1) % step, count + 1, step):
         lay_out()
         assert fail_at(number, "kill", calls, *edit).returncode == -signal.SIGKILL
         start("undo").wait()
@@ -242,7 +242,7 @@ def kill_at_calls(edit: tuple[str, ...], step: int, store: Any, tmp_path: Path) 
     lay_out()
     fail_at(0, "kill", calls, *edit)
     count = count_calls("undo")
-    for number in range(count, 0, -step):
+    for number in range(1 + (count - 1) % step, count + 1, step):
         lay_out()
         fail_at(0, "kill", calls, *edit)
         assert read() == after

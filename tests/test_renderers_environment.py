@@ -11,14 +11,13 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from building import config, toml
-from cluster import explain_absence, start_cluster
+from cluster import explain_absence, run_batch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -530,13 +529,13 @@ def test_a_slurm_job_tells_each_task_which_it_is_and_proves_its_digest(form: str
 
 @pytest.mark.skipif(bool(explain_absence()), reason=explain_absence() or "Slurm is here")
 @pytest.mark.parametrize("exported", ["ALL", "NONE", "FOO=1"])
-def test_slurm_hands_what_a_job_exports_to_its_tasks_however_it_was_submitted(exported: str, store: Any, run: Any, tmp_path: Path) -> None:
+def test_slurm_hands_what_a_job_exports_to_its_tasks_however_it_was_submitted(
+    exported: str, store: Any, run: Any, tmp_path: Path, slurm: None
+) -> None:
     store({"leaf": '[options]\nhccl_timeout = 600\n[env]\nODD = "a\'$(touch y)"\nF = { launcher = "rank" }\n'})
     (tmp_path / "job.sh").write_text(run("env", "leaf", "--format", "slurm-job", "--no-check").out)
     show = "import os; open(f'task{os.environ[chr(70)]}', 'w').write(os.environ['ODD'] + os.environ['NPUPROF_HCCL_TIMEOUT'])"
-    submit = ["sbatch", "--wait", "-n", "2", f"--export={exported}", "job.sh", sys.executable, "-c", show]
-    with tempfile.TemporaryDirectory(prefix="np") as top, start_cluster(Path(top)) as environ:
-        subprocess.run(submit, cwd=tmp_path, env=environ, check=False, capture_output=True, timeout=90)
+    run_batch("-n", "2", f"--export={exported}", "job.sh", sys.executable, "-c", show, folder=tmp_path)
     said = "".join(path.read_text() for path in tmp_path.glob("*.out"))
     assert [path.read_text() for path in sorted(tmp_path.glob("task*"))] == ["a'$(touch y)600"] * 2, said
 

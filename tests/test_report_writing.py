@@ -120,14 +120,25 @@ def kill_at_calls(verb: str, step: int, tmp_path: Path, store: Any) -> None:
 
 
 @pytest.mark.parametrize("verb", VERBS)
+def test_a_full_disk_leaves_everything_as_it_was(verb: str, tmp_path: Path, store: Any) -> None:
+    fill_at_calls(verb, 3, tmp_path, store)
+
+
+@pytest.mark.nightly("test_report_writing.py::test_a_full_disk_leaves_everything_as_it_was")
+@pytest.mark.parametrize("verb", VERBS)
 def test_a_disk_that_is_full_at_any_call_leaves_everything_as_it_was(verb: str, tmp_path: Path, store: Any) -> None:
+    fill_at_calls(verb, 1, tmp_path, store)
+
+
+def fill_at_calls(verb: str, step: int, tmp_path: Path, store: Any) -> None:
+    """Let the disk be full at one in ``step`` of the calls of a run, the last one among them."""
     names = ("fsync", "fchmod", "link", "replace", "mkdir")
     lay_out(tmp_path, store)
     whole = fail_at(0, "full", names, *VERBS[verb])
     assert whole.stderr is not None
     count = int(whole.stderr.read().rpartition(b"calls ")[2])
     after = content(tmp_path)
-    for number in range(1, count + 1):
+    for number in range(count, 0, -step):
         lay_out(tmp_path, store)
         before = content(tmp_path)
         done = fail_at(number, "full", names, *VERBS[verb])

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from growth import count_calls
+from lanes import more_at_night
 from logged import write_block, write_engine_line, write_line, write_run
 
 from npuprof.runs.evidence import Process, Text, lines, log_reader, scanning
@@ -165,7 +166,7 @@ def tell(path: Path) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", more_at_night(range(6), range(6, 12)))
 def test_what_is_taken_at_once_is_what_its_lines_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     taken = 0
     recall = scanning.recall_lines

@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -18,7 +17,7 @@ from typing import Any
 
 import pytest
 from building import build_store
-from cluster import explain_absence, start_cluster
+from cluster import explain_absence
 from terminals import Terminal
 from waiting import PATIENCE, wait_for
 
@@ -219,28 +218,14 @@ sys.exit(count[0])
 
 
 @pytest.mark.skipif(bool(explain_absence()), reason=explain_absence() or "Slurm is here")
-def test_under_slurm_each_task_has_a_record_and_gets_a_signal_once() -> None:
-    with tempfile.TemporaryDirectory(prefix="np") as top, start_cluster(Path(top)) as environ:
-        words = ["srun", "-n", "2", "--overcommit", *RUN, sys.executable, "-c", COUNTER]
-        with subprocess.Popen(words, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as job:
-            ready = [read_line(job, 60) for _ in range(2)]
-            if ready != ["ready", "ready"]:
-                job.kill()
-                assert job.stderr is not None
-                pytest.skip(f"Slurm does not run here: {job.stderr.read()[-300:]}")
-            listed: list[str] = []
-            for _ in range(100):  # the controller tells of a job a little later than it starts
-                listed = subprocess.run(
-                    ["squeue", "-h", "-o", "%i"], env=environ, capture_output=True, text=True, check=True
-                ).stdout.split()
-                if listed:
-                    break
-                time.sleep(0.1)
-            if not listed:
-                job.kill()
-                pytest.skip("Slurm lists no job here, though it runs one")
-            subprocess.run(["scancel", "-s", "TERM", listed[0]], env=environ, check=True, capture_output=True)
-            job.wait(60)
+def test_under_slurm_each_task_has_a_record_and_gets_a_signal_once(slurm: None) -> None:
+    words = ["srun", "-J", "counted", "-n", "2", "--overcommit", *RUN, sys.executable, "-c", COUNTER]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as job:
+        assert [read_line(job), read_line(job)] == ["ready", "ready"]
+        listed = ["squeue", "-h", "-n", "counted", "-o", "%i"]  # the controller lists a job a little later than it starts
+        wait_for(lambda: subprocess.run(listed, capture_output=True, check=True).stdout)
+        subprocess.run(["scancel", "-s", "TERM", "-n", "counted"], check=True, capture_output=True)
+        job.wait(60)
     assert sorted(os.listdir("out")) == ["leaf.0.run.json", "leaf.1.run.json"]
     for rank in range(2):
         found = read_record(f"leaf.{rank}")

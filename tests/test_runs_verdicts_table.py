@@ -11,13 +11,17 @@ import pytest
 from adapterlogs import dumps, files, truth, wire
 from adapterlogs.process import play
 from adapterlogs.stage import Epoch, Plan, Played, Session
+from lanes import more_at_night
 
 from npuprof.catalog.wire import find_wire
 from npuprof.runs.evidence.reading import read_evidence
 from npuprof.runs.verdicts import judge_process
 
 #: Adapters by the state of their sources (see adapterlogs), the modules whose info lines are on, whether graphs were dumped.
-RUNS = [("g", "FMK", False), ("g", "FMK GE", False), ("g", "GE", False), ("g", "", True), *((one, "FMK", False) for one in "fedcba")]
+RUNS = more_at_night(
+    [("g", "FMK", False), ("g", "GE", False), ("g", "", True), ("d", "FMK", False), ("a", "FMK", False)],
+    [("g", "FMK GE", False), *((snapshot, "FMK", False) for snapshot in "fecb")],
+)
 #: What a script may have done with the setting of a preset.
 FATES = ("set", "left out", "misspelt", "another value", "another type", "too late")
 #: What no adapter reads on its own, and what it refuses, or reads as if it were not there.

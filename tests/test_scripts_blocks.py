@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from importing import write
@@ -60,14 +61,13 @@ def test_a_block_goes_after_the_line_that_makes_the_config(here: Path) -> None:
     compile((here / "train.py").read_text(), "train.py", "exec")
 
 
-def test_the_block_fills_a_real_config(here: Path) -> None:
+def test_the_block_fills_a_real_config(here: Path, tensorflow: Any) -> None:
     assert run("inject", "train.py", "a") == 0
-    import tensorflow as tf
     from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig
 
     text = (here / "train.py").read_text()
     block = text[text.index("    # >>>") : text.index("    # <<<")]
-    names = {"tf": tf, "RewriterConfig": RewriterConfig, "cfg": tf.compat.v1.ConfigProto()}
+    names = {"tf": tensorflow, "RewriterConfig": RewriterConfig, "cfg": tensorflow.compat.v1.ConfigProto()}
     exec("if True:\n" + block, names)
     (entry,) = names["cfg"].graph_options.rewrite_options.custom_optimizers
     assert (entry.parameter_map["hccl_timeout"].i, entry.parameter_map["precision_mode_v2"].s) == (600, b"mixed_float16")

@@ -387,6 +387,6 @@ def test_moving_scripts_costs_what_their_length_costs(name: str) -> None:
 
 @pytest.mark.parametrize("name", LONG)
 def test_long_scripts_are_moved_in_no_time(name: str) -> None:
-    text = LONG[name](300)
+    text = LONG[name](150)
     alone = count_calls(lambda: imported(text))
     assert count_calls(lambda: moved(text)) < 20 * alone, "what is looked through for each setting takes far longer"

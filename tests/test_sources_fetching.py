@@ -683,7 +683,7 @@ def test_what_a_run_started_ends_with_it_or_is_waited_for(
     assert (code, "packed-refs.lock" in said) == ("NP053", True)
     for pid in list_living(tmp_path):
         os.killpg(os.getpgid(pid), signal.SIGKILL)
-    ssh.write_text(ssh.read_text().replace("hang) sleep 300", 'hang) exec sh -c "$2"'))
+    ssh.write_text(ssh.read_text().replace("hang) sleep 1000", 'hang) exec sh -c "$2"'))
     monkeypatch.setattr(holding, "PATIENCE", 10.0)
     assert len(fetch_source(url).tags) == 2
 
