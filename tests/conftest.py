@@ -32,6 +32,8 @@ from repositories import ENVIRONMENT, Repo
 from teams import Shared, Team, copy_shared, copy_team
 from terminals import Terminal
 
+from npuprof.__main__ import _NEW_OBJECTS
+
 #: What a test says that compares with something accepted before.
 ACCEPT = "where that is meant to be: python -m pytest --update-golden"
 GOLDEN = Path(__file__).parent / "golden"
@@ -45,7 +47,7 @@ settings.register_profile(
     database=None,
 )
 settings.register_profile("fast", settings.get_profile("npuprof"), max_examples=8)
-settings.register_profile("nightly", settings.get_profile("npuprof"), max_examples=1000, derandomize=False)
+settings.register_profile("nightly", settings.get_profile("npuprof"), max_examples=500, derandomize=False, print_blob=True)
 settings.load_profile("npuprof")
 
 
@@ -58,6 +60,7 @@ class Result(NamedTuple):
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    gc.disable()  # collecting thousands of tests makes no garbage
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell that runs the tests in the background hands that on to all commands
         signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "nightly(gate): runs with --nightly only; FILE::FUNCTION stands for it in the gate")
@@ -67,12 +70,14 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.load_profile("fast")
     if config.getoption("--nightly"):
         settings.load_profile("nightly")
+        config.option.timeout = 1800
 
 
 def pytest_collection_finish() -> None:
-    """Look for garbage in what tests make, not in the tests themselves."""
-    gc.collect()
+    """Look for garbage as the command does, and not among the tests."""
     gc.freeze()
+    gc.enable()
+    gc.set_threshold(_NEW_OBJECTS, 5, 5)
 
 
 @pytest.fixture(scope="session", autouse=True)

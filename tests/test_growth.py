@@ -223,7 +223,7 @@ def test_configurations_of_one_script_take_time_by_their_number() -> None:
 #: Words of a length, to copy which for each character, or to look through which for each call, takes the square.
 LONG_WORDS: dict[str, tuple[str, int, Callable[[int], str]]] = {
     "of a shell": ("a.sh", 100_000, lambda n: "export HCCL_ALGO=" + "\\\\" * n + "\n"),
-    "in one line": ("a.py", 400, lambda n: BASE + ";".join(["op.parameter_map['x'].s = 'é'"] * n) + "\n"),
+    "in one line": ("a.py", 250, lambda n: BASE + ";".join(["op.parameter_map['x'].s = 'é'"] * n) + "\n"),
     "of calls": ("a.py", 1_000, lambda n: "c = NPURunConfig(precision_mode='x')\n" * n),
 }
 
