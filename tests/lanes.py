@@ -46,7 +46,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     Where files or tests are named, or files are written, it is 0: this process alone.
     """
     is_whole = config.args_source is not config.ArgsSource.ARGS or any(Path(word).is_dir() for word in config.args)
-    return len(os.sched_getaffinity(0)) + 1 if is_whole and not config.getoption("--update-golden") else 0
+    return (os.cpu_count() or 1) + 1 if is_whole and not config.getoption("--update-golden") else 0
 
 
 def more_at_night(gate: Iterable[object], nightly: Iterable[object]) -> list[object]:
