@@ -28,7 +28,8 @@ def decode_text(path: str, data: bytes, problems: list[Finding], reader: str = "
         what, why = "the file is not UTF-8 text", "It was read as Latin-1."
         problems.append(Finding("NP801", what, why, "save it as UTF-8", where=Place(path, line), severity="info"))
         text = data.decode("latin-1")
-    return text.replace("\r\n", "\n")
+    is_of_windows = text.count("\r\n") == text.count("\n")  # else a carriage return is a character, as it is to every reader
+    return text.replace("\r\n", "\n") if is_of_windows else text
 
 
 def build_variable_setting(
