@@ -78,7 +78,7 @@ def test_the_presets_of_the_store_come_back_from_every_export(name: str) -> None
 
 TEXTS = ("dump_path", "debug_dir", "work_path", "op_compiler_cache_dir", "dump_layer")
 AWKWARD = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1) | st.lists(
-    st.sampled_from(["'", '"', "\\", "$", "`", "!", "\n", "\r", "\t", " ", 
+    st.sampled_from(["'", '"', "\\", "$", "`", "!", "\n", "\r", "\t", " ",
         "(", ")", "{", "}", "#", "=", "a", "%", ";", "é", "😀", "\u2019"]),
     min_size=1, max_size=12,
 ).map("".join)  # fmt: skip
