@@ -40,13 +40,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     lanes.addoption("--keep-durations", action="store_true", help=f"write how long each test took to {DURATIONS.name}")
 
 
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Return one more than there are cores, as tests wait for shells, browsers and schedulers.
-
-    Where files or tests are named, or files are written, it is 0: this process alone.
-    """
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """Return None, for one process a core, or 0, for this process alone, where files or tests are named, or files are written."""
     is_whole = config.args_source is not config.ArgsSource.ARGS or any(Path(word).is_dir() for word in config.args)
-    return (os.cpu_count() or 1) + 1 if is_whole and not config.getoption("--update-golden") else 0
+    return None if is_whole and not config.getoption("--update-golden") else 0
 
 
 def more_at_night(gate: Iterable[object], nightly: Iterable[object]) -> list[object]:
