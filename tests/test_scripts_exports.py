@@ -122,3 +122,13 @@ def test_any_values_come_back_from_every_export(name: str, options: dict[str, An
             difference.pop("env.HCCL_EXEC_TIMEOUT", None)  # the option says as much
         assert not difference
         assert not any(one.severity != "info" for one in back[1].problems)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("export HCCL_ALGO='a\r\nb'\n", "a\r\nb"), ("export HCCL_ALGO='a\r\nb'\r\n", "a\nb")],
+    ids=["plain line ends", "line ends of Windows"],
+)
+def test_a_carriage_return_is_a_character_where_not_all_lines_end_in_one(text: str, value: str) -> None:
+    (setting,) = [one for one in imported(text, "x.sh").found if one.key == "env.HCCL_ALGO"]
+    assert setting.value == value
