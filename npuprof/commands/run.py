@@ -66,10 +66,10 @@ class Run(Verb):
         or ``prove`` the command is a child, and this process ends as it does; what is proven counts where that is 0. In a program
         that has other threads it is always a child, and its exit code is returned. Raises NpuprofError.
         """
-        from npuprof.runs.apart import has_other_threads, run_apart
+        from npuprof.runs.apart import has_other_threads, run_in_subprocess
 
         if has_other_threads() and (self.record is not None or self.prove):
-            return Answer(code=run_apart(self.list_words()))
+            return Answer(code=run_in_subprocess(self.list_words()))
         from npuprof.renderers.environment import collect_env_variables
         from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, write_sidecars
         from npuprof.renderers.sections import find_left_out_sections
@@ -119,11 +119,11 @@ def _explain_missing_preset(spec: str, command: list[str], error: NpuprofError) 
 
 def _become_command(command: list[str], environment: dict[str, str]) -> Answer:
     """Be the command from here on; in a program that has other threads, run it as a child."""
-    from npuprof.runs.apart import has_other_threads, run_beside
+    from npuprof.runs.apart import has_other_threads, run_child
 
     try:
         if has_other_threads():
-            return Answer(code=run_beside(command, environment))
+            return Answer(code=run_child(command, environment))
         sys.stdout.flush()
         sys.stderr.flush()
         for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores them, and what is ignored stays ignored in the command

@@ -32,7 +32,7 @@ def has_other_threads() -> bool:
         return threading.active_count() > 1
 
 
-def run_apart(words: Sequence[str]) -> int:
+def run_in_subprocess(words: Sequence[str]) -> int:
     """Run a command of npuprof in a process of its own; return its exit code.
 
     It shares our streams, folder, environment and process group. If we are killed, it gets SIGTERM.
@@ -40,10 +40,10 @@ def run_apart(words: Sequence[str]) -> int:
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     paths = [os.path.dirname(package), *filter(os.path.isabs, sys.path)]
     start = _START.format(paths=paths, parent=os.getpid(), signal=int(signal.SIGTERM))
-    return run_beside([sys.executable, "-I", "-S", "-c", start, *words], os.environ)
+    return run_child([sys.executable, "-I", "-S", "-c", start, *words], os.environ)
 
 
-def run_beside(command: Sequence[str], environment: Mapping[str, str]) -> int:
+def run_child(command: Sequence[str], environment: Mapping[str, str]) -> int:
     """Run a command as a child and pass interrupts on to it; return its exit code, 128 + N for a command that signal N ended.
 
     Raises OSError where it cannot be started.

@@ -141,7 +141,7 @@ def _become(
 
 
 def die_with(parent: int, number: int) -> None:
-    """Let the kernel send this process a signal when its parent has ended: who kills us for good means the command."""
+    """Have the kernel send this process a signal when its parent ends."""
     with suppress(Exception):  # another system, or a Python without ctypes
         import ctypes
 
