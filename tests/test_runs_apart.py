@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -18,7 +17,7 @@ from typing import Any
 import pytest
 from building import build_store
 from terminals import Terminal
-from waiting import wait_for
+from waiting import read_line, wait_for
 
 from npuprof.commands.framework.verb import parse_plain_words
 from npuprof.commands.run import Run
@@ -87,17 +86,11 @@ def listening(way: str) -> Iterator[subprocess.Popen[str]]:
     words = [*write_program(way), "--record", "out", "--", sys.executable, "-c", LISTENER]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
         try:
-            assert read_line(process) == "ready\n"
+            assert read_line(process) == "ready"
             yield process
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-
-
-def read_line(process: subprocess.Popen[str]) -> str:
-    assert process.stdout is not None
-    ready, _, _ = select.select([process.stdout], [], [], 60)
-    return process.stdout.readline() if ready else ""
 
 
 def read_record() -> dict[str, Any]:
@@ -118,7 +111,7 @@ def test_an_interrupt_of_the_program_alone_reaches_the_command_once() -> None:
     with listening("the main thread beside another") as process:
         process.send_signal(signal.SIGINT)
         end_after_one_ctrl_c()
-        assert read_line(process) == "returned 5\n"
+        assert read_line(process) == "returned 5"
 
 
 def test_ctrl_c_on_a_terminal_reaches_the_command_once(terminal: Terminal) -> None:

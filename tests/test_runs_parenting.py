@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import shutil
 import signal
 import subprocess
@@ -19,7 +18,7 @@ import pytest
 from building import build_store
 from cluster import explain_absence
 from terminals import Terminal
-from waiting import PATIENCE, wait_for
+from waiting import read_line, wait_for
 
 NPUPROF = [sys.executable, "-m", "npuprof"]
 RUN = [*NPUPROF, "run", "leaf", "--record", "out", "--"]
@@ -55,12 +54,6 @@ def listening() -> Iterator[subprocess.Popen[str]]:
         yield process
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-
-
-def read_line(process: subprocess.Popen[str], wait: float = PATIENCE) -> str:
-    assert process.stdout is not None
-    ready, _, _ = select.select([process.stdout], [], [], wait)
-    return process.stdout.readline().rstrip("\n") if ready else ""
 
 
 @pytest.mark.parametrize("code", [0, 1, 7, 126, 255])

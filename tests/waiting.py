@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import os
+import select
+import subprocess
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -21,6 +23,21 @@ def wait_for(test: Callable[[], object], pause: float = 0.02) -> None:
         if time.monotonic() > ends:
             pytest.fail(f"not after {PATIENCE} s: {inspect.getsource(test).strip()}")
         time.sleep(pause)
+
+
+def read_line(process: subprocess.Popen[str], wait: float = PATIENCE) -> str:
+    """Return the next line that a process writes, without its end; what there is of it where nothing comes for a while.
+
+    It is read a byte at a time: a line that waits in a buffer here is one that `select` does not see.
+    """
+    assert process.stdout is not None
+    line = b""
+    while not line.endswith(b"\n") and select.select([process.stdout], [], [], wait)[0]:
+        piece = os.read(process.stdout.fileno(), 1)
+        if not piece:
+            break
+        line += piece
+    return line.decode().removesuffix("\n")
 
 
 def read_until(terminal: int, text: bytes) -> bytes:
