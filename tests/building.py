@@ -97,7 +97,7 @@ class Checkout:
         self.folder = folder
         self.package = folder / "npuprof"
         self.catalogue = self.package / "catalog"
-        shutil.copytree(REPOSITORY / "npuprof", self.package, ignore=shutil.ignore_patterns("__pycache__", "_built"))
+        shutil.copytree(REPOSITORY / "npuprof", self.package, ignore=shutil.ignore_patterns("_built"))
 
     def run(self, *words: str, code: int = 0, stdin: str = "") -> str:
         """Return what the copy's command prints, errors included."""

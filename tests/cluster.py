@@ -30,6 +30,7 @@ SlurmdPidFile={top}/d.pid
 ProctrackType=proctrack/pgid
 TaskPlugin=task/none
 SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
 ReturnToService=2
 SchedulerParameters=batch_sched_delay=0,sched_interval=1
 NodeName={host} NodeAddr=127.0.0.1 CPUs=2 State=UNKNOWN

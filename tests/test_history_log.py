@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lanes import more_at_night
 from repositories import Repo, fast_import
 
 import npuprof
@@ -96,7 +97,7 @@ def test_tables_and_elements_have_a_history_of_their_own(repo: Repo, run) -> Non
     assert len(logged(run, "leaf", "modify_mixlist")) == 3
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", more_at_night(range(5), range(5, 12)))
 def test_the_history_of_a_value_is_what_resolving_every_commit_says(repo: Repo, run, seed: int) -> None:
     """A random history, branches, renames and rewritten files in it, against the resolver at each commit."""
     dice = random.Random(seed)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lanes import product_at_night
 from repositories import Repo
 from teams import BASE, Team
 
@@ -55,10 +56,11 @@ def test_a_number_that_is_given_needs_no_proposal(moved_on: Repo, run: Run) -> N
     assert "job/v3.0.0" in moved_on.git("tag")
 
 
-@pytest.mark.parametrize("revision", ["HEAD~1", "job/v1.0.0", "1.0.0"])
-@pytest.mark.parametrize(
-    "words", ["show job@{}", "show job@{} --origin", "diff job@{} job", "render job@{}", "explain job@{} hccl_timeout", "check job@{}"]
-)
+#: What reads a preset at a revision.
+READING = ["show job@{}", "show job@{} --origin", "diff job@{} job", "render job@{}", "explain job@{} hccl_timeout", "check job@{}"]
+
+
+@pytest.mark.parametrize(("words", "revision"), product_at_night(3, READING, ["HEAD~1", "job/v1.0.0", "1.0.0"]))
 def test_a_source_that_only_the_lock_of_a_revision_names_is_had_by_its_hint(words: str, revision: str, moved_on: Repo, run: Run) -> None:
     result = run(*words.format(revision).split())
     said = " ".join((result.out + result.err).split())

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from building import REPOSITORY, build_store
+from lanes import product_at_night
 from repositories import Repo
 
 from npuprof import catalog
@@ -105,18 +106,17 @@ WHY = "It diverges after ten hours on devices of the second generation, with mor
 UNWRAPPED = re.compile(r"[-+@ ]|diff --git|\S+$|rename |similarity ")
 
 
-@pytest.mark.parametrize("columns", [80, 120])
-@pytest.mark.parametrize(
-    "typed",
-    [
-        ["release", "--all", "--dry-run"], ["release", "bert-large-cluster-training", "--dry-run"],
-        ["yank", "bert-large-cluster-training@1.0.0", "--why", WHY, "--dry-run"], ["yank", "x@1.0.0", "--why", WHY], ["yank", "x"],
-        ["source", "list"], ["source", "update"], ["source", "vendor", "team"], ["source", "add", "other", "file:///gone"],
-        ["rename", "x", "nlp/of/a/long/name/without/end", "--dry-run"], ["undo"], ["migrate", "--all", "--cann", "8.0.0", "--dry-run"],
-        ["review"], ["check", "HEAD"], ["check", "--diff"], ["check", "--fix"], ["verify", "--tags"], ["trust", "nope"], ["git", "status"],
-    ],
-    ids=" ".join,
-)  # fmt: skip
+#: What is typed at the terminal.
+TYPED = [
+    ["release", "--all", "--dry-run"], ["release", "bert-large-cluster-training", "--dry-run"],
+    ["yank", "bert-large-cluster-training@1.0.0", "--why", WHY, "--dry-run"], ["yank", "x@1.0.0", "--why", WHY], ["yank", "x"],
+    ["source", "list"], ["source", "update"], ["source", "vendor", "team"], ["source", "add", "other", "file:///gone"],
+    ["rename", "x", "nlp/of/a/long/name/without/end", "--dry-run"], ["undo"], ["migrate", "--all", "--cann", "8.0.0", "--dry-run"],
+    ["review"], ["check", "HEAD"], ["check", "--diff"], ["check", "--fix"], ["verify", "--tags"], ["trust", "nope"], ["git", "status"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("typed", "columns"), product_at_night(2, TYPED, [80, 120]))
 def test_newer_verbs_fit_the_terminal_and_say_all_that_a_pipe_is_told(released: Path, typed: list[str], columns: int) -> None:
     environ = {"NO_COLOR": "1", "XDG_CACHE_HOME": os.environ["XDG_CACHE_HOME"]}
     shown = capture(typed, columns, released, **environ)

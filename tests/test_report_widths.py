@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from lanes import product_at_night
 from repositories import Repo
 from test_report_terminal import capture, strip_colours
 
@@ -39,26 +40,25 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return repo.folder
 
 
-@pytest.mark.parametrize("columns", [80, 120])
-@pytest.mark.parametrize(
-    "typed",
-    [
-        ["list"], ["list", "--tree"], ["list", "--versions"], ["list", "--origin"], ["list", "--unused"],
-        ["list", "--where", "hccl_timeout > 1"],
-        ["show", "base"], ["show", LONG], ["show", "nlp/gpt", "--origin"], ["explain", "nlp/gpt", "modify_mixlist"],
-        ["explain", LONG, "dump_path"],
-        ["check"], ["check", "--severity", "info"], ["diff", "base", "nlp/gpt"], ["diff", "base", LONG, "nlp/gpt"],
-        ["diff", "base@1.0.0", "base"],
-        ["diff", "--rev", "HEAD~1"], ["log", "base"], ["log", LONG], ["log", "base", "hccl_timeout"], ["blame", "base"], ["blame", LONG],
-        ["review"], ["options", "dump"], ["options", "--deprecated"], ["options", "--risk", "numerics"], ["option", "modify_mixlist"],
-        ["rule", "NP202"], ["scan", "train.py"], ["import", "train.py"], ["verify", "--tags"], ["doctor"], ["git", "status"],
-        ["source", "list"],
-        ["whatran", LONG], ["trust"], ["migrate", "--all", "--cann", "9.0.0", "--dry-run"], ["release", "--all", "--dry-run"], [],
-        ["help"], ["help", "usage"], ["help", "versions"], ["help", "recipes"], ["--help"], ["check", "--help"],
-        ["show", "bse"], ["explain", "base", "hccl_timeuot"],
-    ],
-    ids=lambda words: " ".join(words)[:40] if isinstance(words, list) else str(words),
-)  # fmt: skip
+#: What is typed at the terminal.
+TYPED = [
+    ["list"], ["list", "--tree"], ["list", "--versions"], ["list", "--origin"], ["list", "--unused"],
+    ["list", "--where", "hccl_timeout > 1"],
+    ["show", "base"], ["show", LONG], ["show", "nlp/gpt", "--origin"], ["explain", "nlp/gpt", "modify_mixlist"],
+    ["explain", LONG, "dump_path"],
+    ["check"], ["check", "--severity", "info"], ["diff", "base", "nlp/gpt"], ["diff", "base", LONG, "nlp/gpt"],
+    ["diff", "base@1.0.0", "base"],
+    ["diff", "--rev", "HEAD~1"], ["log", "base"], ["log", LONG], ["log", "base", "hccl_timeout"], ["blame", "base"], ["blame", LONG],
+    ["review"], ["options", "dump"], ["options", "--deprecated"], ["options", "--risk", "numerics"], ["option", "modify_mixlist"],
+    ["rule", "NP202"], ["scan", "train.py"], ["import", "train.py"], ["verify", "--tags"], ["doctor"], ["git", "status"],
+    ["source", "list"],
+    ["whatran", LONG], ["trust"], ["migrate", "--all", "--cann", "9.0.0", "--dry-run"], ["release", "--all", "--dry-run"], [],
+    ["help"], ["help", "usage"], ["help", "versions"], ["help", "recipes"], ["--help"], ["check", "--help"],
+    ["show", "bse"], ["explain", "base", "hccl_timeuot"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("typed", "columns"), product_at_night(2, TYPED, [80, 120]))
 def test_no_row_of_a_table_and_no_sentence_is_wider_than_the_terminal(world: Path, typed: list[str], columns: int) -> None:
     shown = strip_colours(capture(typed, columns, world, NO_COLOR="1", LANG="C.UTF-8", XDG_STATE_HOME=str(world.parent / "state")))
     assert shown.strip()

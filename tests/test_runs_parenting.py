@@ -105,16 +105,23 @@ def read_state(pid: int) -> str:
 
 
 def test_a_stop_that_is_sent_to_it_stops_the_command_and_it_goes_on_with_it(tmp_path: Path) -> None:
-    script = "import time\nprint('ready', flush=True)\ntime.sleep(0.5)\nprint('done', flush=True)"
+    wait = "for _ in range(1200):\n  time.sleep(0.05 * (not os.path.exists('stop')))"
+    script = f"import os, time\nprint('ready', flush=True)\n{wait}\nprint('done', flush=True)"
     # Of a group that no shell looks after, a stop from a terminal is ignored: so there is one.
     with subprocess.Popen([*RUN, sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, process_group=0) as process:
-        assert read_line(process) == "ready"
-        child = read_record()["process"]["pid"]
-        process.send_signal(signal.SIGTSTP)
-        wait_for(lambda: read_state(child) == read_state(process.pid) == "T")
-        process.send_signal(signal.SIGCONT)
-        assert read_line(process) == "done"
-        assert process.wait(10) == 0
+        try:
+            assert read_line(process) == "ready"
+            wait_for(lambda: read_record()["process"]["pid"])  # it is written down while the command starts
+            child = read_record()["process"]["pid"]
+            process.send_signal(signal.SIGTSTP)
+            wait_for(lambda: read_state(child) == read_state(process.pid) == "T")
+            process.send_signal(signal.SIGCONT)
+            Path("stop").touch()
+            assert read_line(process) == "done"
+            assert process.wait(10) == 0
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def test_who_kills_it_for_good_kills_the_command_and_the_record_says_that_it_was_running(listening: subprocess.Popen[str]) -> None:

@@ -14,6 +14,7 @@ import pytest
 from building import examples
 from hypothesis import given
 from hypothesis import strategies as st
+from lanes import product_at_night
 from repositories import Repo
 from teams import BASE, HEIR, Team
 
@@ -24,14 +25,14 @@ from npuprof.store.sources.vendored import format_manifest
 Run = Callable[..., Any]
 
 
-@pytest.mark.parametrize("how", ["mirror", "vendored", "copied by hand"])
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("show", "job"), ("check",), ("render", "job"), ("render", "pinned"), ("list", "--store", "team:"),
-        ("explain", "job", "hccl_timeout"), ("show", "team:base@1.0.0"), ("source", "sync"),
-    ],
-)  # fmt: skip
+#: What reads a source.
+READING = [
+    ("show", "job"), ("check",), ("render", "job"), ("render", "pinned"), ("list", "--store", "team:"),
+    ("explain", "job", "hccl_timeout"), ("show", "team:base@1.0.0"), ("source", "sync"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "how"), product_at_night(2, READING, ["mirror", "vendored", "copied by hand"]))
 def test_a_wrong_digest_in_the_lock_is_told_by_whatever_reads_the_source(words: tuple[str, ...], how: str, app: Repo, run: Run) -> None:
     app.write({"pinned": 'profile.extends = ["team:base@1.0.0"]\n'})
     assert run("source", "update", "--yes").code == 0

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lanes import product_at_night
 from repositories import Repo
 from teams import BASE, Shared, Team, copy_shared
 
@@ -137,24 +138,24 @@ def test_a_lock_without_seals_is_read_where_the_source_bears_it_out_and_sealed_b
     assert tomllib.loads((pinned.folder / "npuprof.lock").read_text()) == tomllib.loads(before)
 
 
-@pytest.mark.parametrize(
-    ("pattern", "replacement", "told"),
-    [
-        (r'"1\.1\.0 [0-9a-f]*"', '"1.1.0 {v1.0.0}"', "base@1.1 is 1.1.0, at {v1.0.0:.12}"),
-        (r'"1\.1\.0 [0-9a-f]*"', '"1.0.0 {v1.0.0}"', "base@1.1 is 1.0.0"),
-        (r'"1\.1\.0 [0-9a-f]*"', '"1.2.0 {v1.2.0}"', "base@1.1 is 1.2.0"),
-        (r'"1\.1\.0 ([0-9a-f]*)"', r'"1.1.1 \1"', "base@1.1 is 1.1.1"),
-        (r'"1\.1\.0 ([0-9a-f]*)"', r'"- \1"', "base@1.1 is no version"),
-        (r'tag = "v1\.2\.0"', 'tag = "v1.1.0"', "v1.1.0 is {v1.2.0:.12}"),
-        (r'tag = "v1\.2\.0"', 'tag = "v1.9.0"', "v1.9.0 is {v1.2.0:.12}"),
-    ],
-)
-@pytest.mark.parametrize("words", ["show pinned", "check", "check own", "source sync", "commit -m x", "release --all --yes"])
-@pytest.mark.parametrize("cache", ["old", "fresh"])
+#: What is typed over what, and what is said of it.
+TYPED = [
+    (r'"1\.1\.0 [0-9a-f]*"', '"1.1.0 {v1.0.0}"', "base@1.1 is 1.1.0, at {v1.0.0:.12}"),
+    (r'"1\.1\.0 [0-9a-f]*"', '"1.0.0 {v1.0.0}"', "base@1.1 is 1.0.0"),
+    (r'"1\.1\.0 [0-9a-f]*"', '"1.2.0 {v1.2.0}"', "base@1.1 is 1.2.0"),
+    (r'"1\.1\.0 ([0-9a-f]*)"', r'"1.1.1 \1"', "base@1.1 is 1.1.1"),
+    (r'"1\.1\.0 ([0-9a-f]*)"', r'"- \1"', "base@1.1 is no version"),
+    (r'tag = "v1\.2\.0"', 'tag = "v1.1.0"', "v1.1.0 is {v1.2.0:.12}"),
+    (r'tag = "v1\.2\.0"', 'tag = "v1.9.0"', "v1.9.0 is {v1.2.0:.12}"),
+]
+WORDS = ["show pinned", "check", "check own", "source sync", "commit -m x", "release --all --yes"]
+
+
+@pytest.mark.parametrize(("typed", "words", "cache"), product_at_night(2, TYPED, WORDS, ["old", "fresh"]))
 def test_what_was_typed_into_a_lock_without_seals_is_told_by_what_the_source_has(
-    cache: str, words: str, pattern: str, replacement: str, told: str, pinned: Repo, team: Team, run: Run,
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    typed: tuple[str, str, str], words: str, cache: str, pinned: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pattern, replacement, told = typed
     commits = {tag: team.repo.git("rev-parse", f"{tag}^{{commit}}").strip() for tag in ("v1.0.0", "v1.2.0")}
     for tag, commit in commits.items():
         replacement = replacement.replace(f"{{{tag}}}", commit)

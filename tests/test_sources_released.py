@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lanes import product_at_night
 from repositories import Repo
 from teams import BASE, Shared, Team, copy_shared
 
@@ -70,32 +71,33 @@ def fetch_again(how: str, app: Repo, run: Run, tmp_path: Path, monkeypatch: pyte
         monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
 
 
-@pytest.mark.parametrize("how", ["old", "emptied", "updated", "fresh"])
-@pytest.mark.parametrize(
-    ("reference", "told"),
-    [
-        ("1.1.0", "hccl_timeout = 7"),
-        ("1.0.0", "hccl_timeout = 600"),
-        ("v1.1.0", "hccl_timeout = 7"),
-        ("base/v1.1.0", "hccl_timeout = 7"),
-        ("1", "hccl_timeout = 7"),
-        ("1.2", "hccl_timeout = 8"),
-        ("HEAD", "hccl_timeout = 8"),
-        ("HEAD~1", "hccl_timeout = 7"),
-        ("{v1.0.0}", "hccl_timeout = 600"),
-        ("{v1.0.0:.9}", "hccl_timeout = 600"),
-        ("1.1.5", "team:base has no released version 1.1.5 where it is locked"),
-        ("1.3.0", "released are 1.2.0, 1.1.0, 1.0.0; npuprof source update team takes"),
-        ("9", "team:base has no released version 9 where it is locked"),
-        ("{late}", "npuprof.lock does not say which commit team:base@"),
-        ("main", "npuprof.lock does not say which commit team:base@main is"),
-        ("nope", "npuprof.lock does not say which commit team:base@nope is"),
-        ("HEAD~90", "npuprof.lock does not say which commit team:base@HEAD~90 is"),
-    ],
-)
+#: How a version of the source is asked for, and what is said.
+REFERENCES = [
+    ("1.1.0", "hccl_timeout = 7"),
+    ("1.0.0", "hccl_timeout = 600"),
+    ("v1.1.0", "hccl_timeout = 7"),
+    ("base/v1.1.0", "hccl_timeout = 7"),
+    ("1", "hccl_timeout = 7"),
+    ("1.2", "hccl_timeout = 8"),
+    ("HEAD", "hccl_timeout = 8"),
+    ("HEAD~1", "hccl_timeout = 7"),
+    ("{v1.0.0}", "hccl_timeout = 600"),
+    ("{v1.0.0:.9}", "hccl_timeout = 600"),
+    ("1.1.5", "team:base has no released version 1.1.5 where it is locked"),
+    ("1.3.0", "released are 1.2.0, 1.1.0, 1.0.0; npuprof source update team takes"),
+    ("9", "team:base has no released version 9 where it is locked"),
+    ("{late}", "npuprof.lock does not say which commit team:base@"),
+    ("main", "npuprof.lock does not say which commit team:base@main is"),
+    ("nope", "npuprof.lock does not say which commit team:base@nope is"),
+    ("HEAD~90", "npuprof.lock does not say which commit team:base@HEAD~90 is"),
+]
+
+
+@pytest.mark.parametrize(("how", "asked"), product_at_night(2, ["old", "emptied", "updated", "fresh"], REFERENCES))
 def test_a_version_that_the_lock_does_not_spell_is_what_it_was_when_the_source_was_locked(
-    how: str, reference: str, told: str, grown: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    how: str, asked: tuple[str, str], grown: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    reference, told = asked
     release_late(team)
     first = team.repo.git("rev-parse", "v1.0.0^{commit}").strip()
     reference = reference.replace("{v1.0.0}", first).replace("{v1.0.0:.9}", first[:9]).replace("{late}", team.repo.head)

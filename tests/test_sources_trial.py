@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lanes import product_at_night
 from repositories import Repo
 from teams import BASE, Team
 from waiting import read_until
@@ -67,17 +68,20 @@ def release_late(team: Team) -> None:
     team.repo.git("push", "-q", str(team.bare), "--tags")
 
 
-@pytest.mark.parametrize("happens", [move_tag, release, yank, remove_tag, delete_branch, release_late])
+#: How an update is asked for that changes nothing, and whether there is a copy of the source.
+ASKED = [
+    (("--dry-run", "--moved"), False), (("--dry-run", "--moved"), True), (("--dry-run",), False), (("--dry-run", "--yes"), False),
+    (("--frozen",), False), (("--frozen", "--yes"), True), ((), False), (("--moved",), True),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    ("words", "copied"),
-    [
-        (("--dry-run", "--moved"), False), (("--dry-run", "--moved"), True), (("--dry-run",), False), (("--dry-run", "--yes"), False),
-        (("--frozen",), False), (("--frozen", "--yes"), True), ((), False), (("--moved",), True),
-    ],
-)  # fmt: skip
+    ("happens", "asked"), product_at_night(3, [move_tag, release, yank, remove_tag, delete_branch, release_late], ASKED)
+)
 def test_what_only_shows_an_update_leaves_everything_as_it_was(
-    words: tuple[str, ...], copied: bool, happens: Callable[[Team], None], app: Repo, team: Team, run: Run, temporary: Path
+    happens: Callable[[Team], None], asked: tuple[tuple[str, ...], bool], app: Repo, team: Team, run: Run, temporary: Path
 ) -> None:
+    words, copied = asked
     app.write({"range": 'profile.extends = ["team:base@1"]\n'})
     assert run("source", "update", "--yes").code == 0
     if copied:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 
 from npuprof import docs
 from npuprof.model import Finding, NpuprofError, Record
@@ -26,6 +27,12 @@ class TopicPage(Record):
     topic: docs.Topic
     html: str
     pictures: tuple[tuple[str, bytes], ...] = ()
+
+
+@cache
+def load_topic_pages() -> tuple[TopicPage, ...]:
+    """Return the pages of the documentation, which are the same in every site. Raises NpuprofError as ``build_topic_pages``."""
+    return tuple(build_topic_pages(docs.load_topics()))
 
 
 def build_topic_pages(topics: Sequence[docs.Topic]) -> Iterator[TopicPage]:

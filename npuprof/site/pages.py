@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import products, releases
-from npuprof.docs import GROUP_TITLES, load_topics
+from npuprof.docs import GROUP_TITLES
 from npuprof.model import SCENARIOS, Finding, NpuprofError, Record, __version__
 from npuprof.report.text import escape_lines, format_count
 from npuprof.site import HOW_TO_INSTALL
 from npuprof.site.boards import Board, Upgrade, group_rows
 from npuprof.site.catalogue import KINDS, CatalogueRow, list_catalogue_rows, list_release_rows, list_rule_rows
 from npuprof.site.family import LONGEST_NAME, draw_family
-from npuprof.site.manual import build_topic_pages
+from npuprof.site.manual import load_topic_pages
 from npuprof.site.past import CommitRow, Past, VersionRow
 from npuprof.site.presets import PresetPage, Told
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 #: What pages may load: their own style and script, also where they are opened as files. Nothing else, and nothing written into them.
 POLICY = (
@@ -74,19 +79,25 @@ class _Row(Record):
     found: str
 
 
+@cache
+def _open_templates() -> Environment:
+    """Return the templates, each parsed once. Raises NpuprofError where what they are filled with is not installed."""
+    try:
+        import jinja2
+    except ImportError:
+        why = "The pages of a site are filled in by it."
+        raise NpuprofError([Finding("NP981", "Jinja2 is not installed", why, HOW_TO_INSTALL)]) from None
+    loader = jinja2.PackageLoader("npuprof.site", "templates")
+    return jinja2.Environment(
+        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, finalize=_show, trim_blocks=True, lstrip_blocks=True
+    )
+
+
 class Writer:
     """Fills the templates. Raises NpuprofError where what they are filled with is not installed."""
 
     def __init__(self, store: str, paths: Mapping[str, str]) -> None:
-        try:
-            import jinja2
-        except ImportError:
-            why = "The pages of a site are filled in by it."
-            raise NpuprofError([Finding("NP981", "Jinja2 is not installed", why, HOW_TO_INSTALL)]) from None
-        loader = jinja2.PackageLoader("npuprof.site", "templates")
-        self.jinja = jinja2.Environment(
-            loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, finalize=_show, trim_blocks=True, lstrip_blocks=True
-        )
+        self.jinja = _open_templates()
         self.store = store
         self.paths = paths
 
@@ -143,7 +154,7 @@ class Writer:
         """Return the pages of the documentation and what they show. Raises NpuprofError."""
         from markupsafe import Markup
 
-        pages = list(build_topic_pages(load_topics()))
+        pages = load_topic_pages()
         groups = [(title, [page for page in pages if page.topic.group == group]) for group, title in GROUP_TITLES.items()]
         files = {"docs/index.html": self.fill("topics.html", "docs/index.html", "Documentation", groups=groups).encode()}
         for before, page, after in zip([None, *pages], pages, [*pages[1:], None], strict=False):
