@@ -80,6 +80,19 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(_NEW_OBJECTS, 5, 5)
 
 
+#: The number of an open file at which repositories that nobody holds any more are asked to give theirs back.
+_files = {"most": 150}
+
+
+def pytest_runtest_logfinish() -> None:
+    """Keep the files of this process few: git's reader of a repository is open until the garbage that it is part of is looked for."""
+    lowest = os.open(os.devnull, os.O_RDONLY)
+    os.close(lowest)
+    if lowest > _files["most"]:
+        gc.collect()
+        _files["most"] = len(os.listdir("/dev/fd")) + 100
+
+
 @pytest.fixture(scope="session", autouse=True)
 def kept_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Keep the user's home out of what several tests share, which is made before any of them."""

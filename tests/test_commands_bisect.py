@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from building import build_store
+from lanes import product_at_night
 from waiting import wait_for
 
 NPUPROF = [sys.executable, "-m", "npuprof"]
@@ -692,8 +693,7 @@ def test_more_causes_than_are_looked_for_are_told(run: Run, ends: Path) -> None:
     assert (result.code, "not told: whether there are more causes than these 8" in result.out) == (1, True)
 
 
-@pytest.mark.parametrize("jobs", ["1", "2", "4"])
-@pytest.mark.parametrize("causes", ["D+K", "A", "B|N"])
+@pytest.mark.parametrize(("jobs", "causes"), product_at_night(3, ["1", "2", "4"], ["D+K", "A", "B|N"]))
 def test_every_run_that_was_started_is_told_as_counted_or_as_ended_early(
     run: Run, ends: Path, tmp_path: Path, jobs: str, causes: str
 ) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from building import config, toml
+from building import config, examples, toml
 from cluster import explain_absence, run_batch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -312,6 +312,7 @@ def sourced(text: str, tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("read", [npm_dotenv, sourced, dotenv_file], ids=lambda read: read.__name__)
+@examples(20)
 @given(st.lists(texts, min_size=1, max_size=6))
 def test_a_dotenv_file_is_read_alike_by_all_where_nothing_else_is_said(read: Any, tmp_path: Path, values: list[str]) -> None:
     form = FORMATS["dotenv"]

@@ -86,7 +86,7 @@ VERBS = {
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_run_that_is_killed_leaves_old_or_new_and_the_next_one_cleans(verb: str, tmp_path: Path, store: Any) -> None:
-    kill_at_calls(verb, 4, tmp_path, store)
+    kill_at_calls(verb, 6, tmp_path, store)
 
 
 @pytest.mark.nightly("test_report_writing.py::test_a_run_that_is_killed_leaves_old_or_new_and_the_next_one_cleans")
@@ -121,7 +121,7 @@ def kill_at_calls(verb: str, step: int, tmp_path: Path, store: Any) -> None:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_full_disk_leaves_everything_as_it_was(verb: str, tmp_path: Path, store: Any) -> None:
-    fill_at_calls(verb, 3, tmp_path, store)
+    fill_at_calls(verb, 4, tmp_path, store)
 
 
 @pytest.mark.nightly("test_report_writing.py::test_a_full_disk_leaves_everything_as_it_was")

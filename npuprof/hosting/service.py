@@ -9,6 +9,7 @@ import ssl
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from npuprof.model import __version__
@@ -78,7 +79,7 @@ class Service:
         request = urllib.request.Request(f"{self.address}{path}", body, headers, method=method)  # noqa: S310 - http or https, as the job says
         request.add_unredirected_header(name, token)
         try:
-            with self._build_opener().open(request, timeout=_TIMEOUT) as reply:
+            with self._opener.open(request, timeout=_TIMEOUT) as reply:
                 raw = reply.read(_LONGEST_ANSWER + 1)
                 found = reply.headers
         except urllib.error.HTTPError as error:
@@ -98,8 +99,9 @@ class Service:
         except (ValueError, RecursionError):
             raise ServiceError(f"what answers at {self.address} is not the API of {self.name}") from None
 
-    def _build_opener(self) -> urllib.request.OpenerDirector:
-        """Return what follows no redirect, and trusts whom it should. Raises OSError where their certificates cannot be read."""
+    @cached_property
+    def _opener(self) -> urllib.request.OpenerDirector:
+        """What follows no redirect, and trusts whom it should. Raises OSError where their certificates cannot be read."""
         context = ssl.create_default_context()
         if self._authority:
             context.load_verify_locations(self._authority)
