@@ -57,32 +57,40 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def context(browser: Any) -> Iterator[Any]:
-    """What pages share that leave nothing behind: the site stores nothing in the browser."""
-    made = browser.new_context()
-    yield made
-    made.close()
+def shared_page(browser: Any) -> Iterator[Any]:
+    """What tests share that leave nothing behind: the site stores nothing in the browser, and a new page takes as long as a look at one."""
+    context = browser.new_context()
+    yield context.new_page()
+    context.close()
 
 
 @pytest.fixture(scope="module")
-def open_context(browser: Any) -> Iterator[Any]:
-    """What pages share into which a test puts scripts of its own."""
-    made = browser.new_context(bypass_csp=True)
-    yield made
-    made.close()
+def scripted_page(browser: Any) -> Iterator[Any]:
+    """What tests share that put scripts of their own into a page."""
+    context = browser.new_context(bypass_csp=True)
+    yield context.new_page()
+    context.close()
 
 
 @pytest.fixture
-def page(context: Any, site: Path) -> Iterator[Any]:
+def page(shared_page: Any, site: Path) -> Iterator[Any]:
     """A page that fails the test where anything is asked of a network, or said on the console."""
-    made = context.new_page()
     said: list[str] = []
-    made.on("console", lambda message: said.append(message.text))
-    made.on("pageerror", lambda error: said.append(str(error)))
-    made.on("request", lambda request: said.append(request.url) if not request.url.startswith(f"file://{site}/") else None)
-    yield made
-    stored = made.evaluate("Object.keys(localStorage).concat(Object.keys(sessionStorage))") if made.url.startswith("file:") else []
-    made.close()
+    takers = {
+        "console": lambda message: said.append(message.text),
+        "pageerror": lambda error: said.append(str(error)),
+        "request": lambda request: said.append(request.url) if not request.url.startswith(f"file://{site}/") else None,
+    }
+    shared_page.goto("about:blank")
+    shared_page.set_viewport_size({"width": 1280, "height": 720})
+    shared_page.emulate_media(media="null", color_scheme="null", reduced_motion="null", forced_colors="null")
+    for event, take in takers.items():
+        shared_page.on(event, take)
+    yield shared_page
+    here = shared_page.url.startswith("file:")
+    stored = shared_page.evaluate("Object.keys(localStorage).concat(Object.keys(sessionStorage))") if here else []
+    for event, take in takers.items():
+        shared_page.remove_listener(event, take)
     assert (said, stored) == ([], [])
 
 
@@ -97,9 +105,8 @@ def test_no_page_is_wider_than_the_window(page: Any, site: Path, path: str, widt
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def find_serious(open_context: Any, address: str, width: int = 1280, scheme: str = "light") -> list[Any]:
-    """Return what axe-core calls serious or critical of a page."""
-    page = open_context.new_page()
+def find_serious(page: Any, address: str, width: int = 1280, scheme: str = "light") -> list[Any]:
+    """Return what axe-core calls serious or critical at an address."""
     page.set_viewport_size({"width": width, "height": 800})
     page.emulate_media(color_scheme=scheme)
     page.goto(address)
@@ -107,7 +114,6 @@ def find_serious(open_context: Any, address: str, width: int = 1280, scheme: str
     found = page.evaluate(
         "axe.run({resultTypes: ['violations']}).then((done) => done.violations.map((one) => [one.impact, one.id, one.nodes[0].html]))"
     )
-    page.close()
     return [one for one in found if one[0] in ("serious", "critical")]
 
 
@@ -117,18 +123,18 @@ ONCE = [(path, *((1280, "light"), (360, "dark"))[number % 2]) for number, path i
 
 @pytest.mark.skipif(not AXE.exists(), reason="no axe-core from npm")
 @pytest.mark.parametrize(("path", "width", "scheme"), ONCE)
-def test_axe_finds_nothing_serious(open_context: Any, site: Path, path: str, width: int, scheme: str) -> None:
-    assert find_serious(open_context, f"file://{site}/{path}", width, scheme) == []
+def test_axe_finds_nothing_serious(scripted_page: Any, site: Path, path: str, width: int, scheme: str) -> None:
+    assert find_serious(scripted_page, f"file://{site}/{path}", width, scheme) == []
 
 
 @pytest.mark.timeout(1200)
 @pytest.mark.nightly("test_site_browser.py::test_axe_finds_nothing_serious")
 @pytest.mark.skipif(not AXE.exists(), reason="no axe-core from npm")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious_on_any_page(open_context: Any, site: Path, scheme: str) -> None:
+def test_axe_finds_nothing_serious_on_any_page(scripted_page: Any, site: Path, scheme: str) -> None:
     for path in site.rglob("*.html"):
         for width in (1280, 360):
-            assert find_serious(open_context, f"file://{path}", width, scheme) == [], (path, width)
+            assert find_serious(scripted_page, f"file://{path}", width, scheme) == [], (path, width)
 
 
 @pytest.mark.parametrize(("text", "left"), [("", 24), ("leaf1", 11), ("LEAF13", 1), ("leaf training", 20), ("nothing at all", 0)])
@@ -614,7 +620,7 @@ SINGLE = {
 
 @pytest.mark.parametrize("title", SINGLE)
 def test_a_single_page_has_its_style_fits_the_window_and_is_clean(
-    browser: Any, open_context: Any, site: Path, tmp_path: Path, title: str
+    browser: Any, scripted_page: Any, site: Path, tmp_path: Path, title: str
 ) -> None:
     from npuprof.__main__ import main
 
@@ -633,7 +639,7 @@ def test_a_single_page_has_its_style_fits_the_window_and_is_clean(
             assert page.locator("circle").first.evaluate("(one) => getComputedStyle(one).fill") != "rgb(0, 0, 0)"
         context.close()
     if AXE.exists():
-        assert find_serious(open_context, f"file://{tmp_path}/page.html") == []
+        assert find_serious(scripted_page, f"file://{tmp_path}/page.html") == []
 
 
 def test_revisions_versions_records_logs_and_compositions_are_compared_by_a_link(
