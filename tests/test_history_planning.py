@@ -248,7 +248,8 @@ def test_the_number_of_the_store_can_be_given_and_only_rises(repo: Repo, run) ->
     assert plan(run, "--all", "4.0.0-rc.1")["@"] == ["minor", "4.0.0-rc.1"]
 
 
-def test_a_name_that_is_taken_leaves_none_of_the_tags(repo: Repo, run) -> None:
+def test_a_name_that_is_taken_leaves_none_of_the_tags(repo: Repo, run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("npuprof.history.writing._WAITS", (0.01, 0.01))  # nobody works there, it is not worth waiting
     repo.git("tag", "v1.0.0")  # no version, as it is lightweight
     done = run("release", "--all", "--yes")
     assert done.code == 2
@@ -273,7 +274,8 @@ def test_a_hook_that_says_no_leaves_none_of_the_tags(repo: Repo, run) -> None:
     ("state", "made"),
     [("prepared", 0), ("committed", 6)],
 )
-def test_being_killed_leaves_all_of_the_tags_or_none(state: str, made: int, repo: Repo, run) -> None:
+def test_being_killed_leaves_all_of_the_tags_or_none(state: str, made: int, repo: Repo, run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("npuprof.history.writing._WAITS", (0.01, 0.01))
     hook = repo.folder / ".git/hooks/reference-transaction"
     hook.parent.mkdir(exist_ok=True)
     hook.write_text(f'#!/bin/sh\n[ "$1" != {state} ] || kill -9 0\n')
