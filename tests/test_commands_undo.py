@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from repositories import Repo
-from test_report_writing import fail_at, start
+from test_report_writing import CALLS, RENAMING, fail_at, start
 
 Run = Callable[..., Any]
 BASE = '[profile]\ndescription = "base"\nscenario = "training"\ncann = ">=8.0"\n\n[options]\n# why\nhccl_timeout = "1h"\n'
@@ -202,20 +202,19 @@ KILLED = pytest.mark.parametrize("edit", [("check", "--fix"), ("rename", "p0", "
 
 @KILLED
 def test_an_edit_or_its_undoing_that_is_killed_can_be_undone(edit: tuple[str, ...], store: Any, tmp_path: Path) -> None:
-    kill_at_calls(edit, 6, store, tmp_path)
+    kill_at_calls(edit, RENAMING, store, tmp_path)
 
 
 @KILLED
 @pytest.mark.nightly("test_commands_undo.py::test_an_edit_or_its_undoing_that_is_killed_can_be_undone")
 def test_an_edit_or_its_undoing_that_is_killed_at_any_call_can_be_undone(edit: tuple[str, ...], store: Any, tmp_path: Path) -> None:
-    kill_at_calls(edit, 1, store, tmp_path)
+    kill_at_calls(edit, CALLS, store, tmp_path)
 
 
-def kill_at_calls(edit: tuple[str, ...], step: int, store: Any, tmp_path: Path) -> None:
-    """Kill an edit, and its undoing, at one in ``step`` of its calls, the last one among them, and undo it."""
+def kill_at_calls(edit: tuple[str, ...], calls: tuple[str, ...], store: Any, tmp_path: Path) -> None:
+    """Kill an edit, and its undoing, at each of some calls, and undo it."""
     texts = {"p0": BASE, "p1": BASE, "p2": '[profile]\nextends = ["p0"]\n', "p3": '[profile]\nextends = ["p1", "p0"]\n'}
     before = {f"{name}.toml": text.encode() for name, text in texts.items()}
-    calls = ("open", "fsync", "fchmod", "link", "replace", "unlink")
     folder = tmp_path / "profiles"
 
     def lay_out() -> None:
@@ -234,7 +233,7 @@ def kill_at_calls(edit: tuple[str, ...], step: int, store: Any, tmp_path: Path) 
     count = count_calls(*edit)
     after = read()
     assert after != before
-    for number in range(1 + (count - 1) % step, count + 1, step):
+    for number in range(1, count + 1):
         lay_out()
         assert fail_at(number, "kill", calls, *edit).returncode == -signal.SIGKILL
         start("undo").wait()
@@ -242,7 +241,7 @@ def kill_at_calls(edit: tuple[str, ...], step: int, store: Any, tmp_path: Path) 
     lay_out()
     fail_at(0, "kill", calls, *edit)
     count = count_calls("undo")
-    for number in range(1 + (count - 1) % step, count + 1, step):
+    for number in range(1, count + 1):
         lay_out()
         fail_at(0, "kill", calls, *edit)
         assert read() == after

@@ -70,6 +70,9 @@ def content(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file() and not own & {*path.parts}}
 
 
+#: The calls at which a run may be killed, and those of them that give a file a name.
+CALLS = ("open", "fsync", "fchmod", "link", "replace", "unlink")
+RENAMING = ("link", "replace")
 VERBS = {
     "set": ["set", "good", "hccl_timeout=3604"],
     "unset": ["unset", "good", "hccl_timeout"],
@@ -86,18 +89,17 @@ VERBS = {
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_run_that_is_killed_leaves_old_or_new_and_the_next_one_cleans(verb: str, tmp_path: Path, store: Any) -> None:
-    kill_at_calls(verb, 6, tmp_path, store)
+    kill_at_calls(verb, RENAMING, tmp_path, store)
 
 
 @pytest.mark.nightly("test_report_writing.py::test_a_run_that_is_killed_leaves_old_or_new_and_the_next_one_cleans")
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_run_that_is_killed_at_any_call_leaves_old_or_new_and_the_next_one_cleans(verb: str, tmp_path: Path, store: Any) -> None:
-    kill_at_calls(verb, 1, tmp_path, store)
+    kill_at_calls(verb, CALLS, tmp_path, store)
 
 
-def kill_at_calls(verb: str, step: int, tmp_path: Path, store: Any) -> None:
-    """Kill a run at one in ``step`` of its calls, the last one among them, and look at what is there, and at the run that follows."""
-    names = ("open", "fsync", "fchmod", "link", "replace", "unlink")
+def kill_at_calls(verb: str, names: tuple[str, ...], tmp_path: Path, store: Any) -> None:
+    """Kill a run at each of some calls, and look at what is there, and at the run that follows."""
     lay_out(tmp_path, store)
     before = content(tmp_path)
     whole = fail_at(0, "kill", names, *VERBS[verb])
@@ -106,7 +108,7 @@ def kill_at_calls(verb: str, step: int, tmp_path: Path, store: Any) -> None:
     count = int(whole.stderr.read().rpartition(b"calls ")[2])
     after = content(tmp_path)
     assert after != before
-    for number in range(count, 0, -step):
+    for number in range(1, count + 1):
         lay_out(tmp_path, store)
         done = fail_at(number, "kill", names, *VERBS[verb])
         assert done.returncode == -signal.SIGKILL, number

@@ -16,7 +16,7 @@ import pytest
 from building import REPOSITORY
 from repositories import Repo
 from teams import BASE, HEIR, Shared, Team, copy_shared, copy_team, offline, publish_first
-from test_sources_fetching import KILLING
+from test_sources_fetching import CALLS, KILLING, RENAMING
 
 from npuprof.store.sources.fetching import fetch_commit, fetch_source
 from npuprof.store.sources.lock import format_lock, parse_lock
@@ -616,22 +616,22 @@ def start_sync(url: str, commit: str, before: str = "") -> subprocess.Popen[byte
 
 
 def test_a_run_that_is_killed_while_it_makes_a_mirror_anew_does_not_stop_the_next(app: Repo, team: Team) -> None:
-    kill_at_calls(2, 25, team)
+    kill_at_calls(RENAMING, team)
 
 
 @pytest.mark.timeout(600)
 @pytest.mark.nightly("test_sources_faults.py::test_a_run_that_is_killed_while_it_makes_a_mirror_anew_does_not_stop_the_next")
 def test_a_run_that_is_killed_at_any_call_while_it_makes_a_mirror_anew_does_not_stop_the_next(app: Repo, team: Team) -> None:
-    kill_at_calls(2, 1, team)
+    kill_at_calls(CALLS, team)
 
 
-def kill_at_calls(first: int, step: int, team: Team) -> None:
-    """Kill a run that makes a mirror anew at one in ``step`` of its calls, and look at the run that follows."""
+def kill_at_calls(calls: tuple[str, ...], team: Team) -> None:
+    """Kill a run that makes a mirror anew at each of some calls, and look at the run that follows."""
     mirror, locked = Path(find_mirror_folder(team.url)), team.repo.head
-    number, completed = first, False
+    number, completed = 1, False
     while not completed:
         truncate_pack(mirror)
-        killed = start_sync(team.url, locked, KILLING.format(number=number))
+        killed = start_sync(team.url, locked, KILLING.format(number=number, calls=calls))
         killed.communicate()
         completed = killed.returncode == 0
         again = start_sync(team.url, locked)
@@ -639,8 +639,8 @@ def kill_at_calls(first: int, step: int, team: Team) -> None:
         fetch_source(team.url)  # what needs nothing takes nothing away, this does
         assert os.listdir(mirror.parent) == [mirror.name]
         subprocess.run(["git", f"--git-dir={mirror}", "fsck", "--full"], check=True, capture_output=True)
-        number += step
-    assert number > 40
+        number += 1
+    assert number > len(calls) + 1
 
 
 def test_several_runs_at_once_make_a_mirror_anew_and_all_end_well(app: Repo, team: Team) -> None:
