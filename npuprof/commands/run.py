@@ -120,6 +120,7 @@ def _explain_missing_preset(spec: str, command: list[str], error: NpuprofError) 
 def _become_command(command: list[str], environment: dict[str, str]) -> Answer:
     """Be the command from here on; in a program that has other threads, run it as a child."""
     from npuprof.runs.apart import has_other_threads, run_child
+    from npuprof.system import processes
 
     try:
         if has_other_threads():
@@ -128,7 +129,7 @@ def _become_command(command: list[str], environment: dict[str, str]) -> Answer:
         sys.stderr.flush()
         for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores them, and what is ignored stays ignored in the command
             signal.signal(getattr(signal, name), signal.SIG_DFL)
-        os.execvpe(command[0], command, environment)  # noqa: S606
+        processes.become_own(command, environment)
     except OSError as error:
         return _explain_start(command[0], error)
 

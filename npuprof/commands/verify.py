@@ -27,8 +27,7 @@ class Verify(Verb):
 
     EVIDENCE are plog files and folders, standard error of TensorFlow 2, graph dumps (.pbtxt), - for standard input,
     or a pipe that the shell opens: <(zcat run.log.gz). Of each process and setting it is told whether it was in force, changed, too late,
-    absent, or cannot be told. With --tags, where the repository asks
-    for signatures (tag.gpgSign, gpg.*), git verify-tag is run, and with it the signing program.
+    absent, or cannot be told. With --signatures git verify-tag checks the tags, by the signing program that git is configured with.
     """
 
     group = "versions"
@@ -38,6 +37,7 @@ class Verify(Verb):
 
     names: list[str] = arguments("SPEC EVIDENCE...", "A preset and logs of a run; with --tags presets, all if none is named.")
     tags: bool = flag("--tags", text="Verify the tags NAME/vX.Y.Z and vX.Y.Z (@); all if none is named.")
+    signatures: bool = flag("--signatures", text="With --tags: have git check the signature of each tag, by its signing program.")
     format: str = formats("text", "json", "github")
     cann: str | None = CANN
     product: str | None = PRODUCT
@@ -51,20 +51,24 @@ class Verify(Verb):
         Exit 1 where one does not or was not, 2 where that cannot be told, 0 where nothing speaks against it.
         """
         if not self.tags:
+            if self.signatures:
+                what = "--signatures is for released versions, and without --tags a run is verified"
+                raise NpuprofError([Finding("NP902", what, "", "npuprof verify --tags --signatures")])
             return self._prove_run()
         self._refuse_odd_flags()
+        from npuprof.history.signatures import asks_for_signatures
         from npuprof.history.verification import Verifier
 
         workspace = spec.Workspace(self.store)
         _refuse_unknown_names(workspace, self.names)
-        verifier = Verifier(workspace)
+        verifier = Verifier(workspace, self.signatures)
         found = list(verifier.verify_tags(self.names))
         states = [one.status for one in found]
         remarks = [
             f"{format_count(len(found), 'released version')} verified: {_count_states(states)}" if found else "nothing is released yet"
         ]
-        if verifier.signatures and found:
-            remarks.append("the repository asks for signatures: git verify-tag was run, with its signing program")
+        if found and not self.signatures and asks_for_signatures(verifier.repository):
+            remarks.append("signatures were not looked at, though git's configuration asks for them: --signatures has git check them")
         remarks += [f"not verified by that is what is here now: {finding.message}" for finding in verifier.find_edits_here()[:1]]
         forms: Forms = {
             "text": lambda: self._build_table(found),

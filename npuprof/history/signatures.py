@@ -1,4 +1,4 @@
-"""Signatures of tags, where the repository asks for them. Only then a program is started: git's own signing program."""
+"""Signatures of tags, where the user asks for them: git starts the signing program that the configuration names."""
 
 from __future__ import annotations
 
@@ -21,14 +21,13 @@ def asks_for_signatures(repository: Repository) -> bool:
 def find_signature_fault(repository: Repository, version: Version) -> Finding | None:
     """Return what is wrong with the signature of a tag, None where it is good; the signing program is run to tell."""
     tag = f"{version.name}/v{version.number_text}"
-    result = repository.git.try_command("verify-tag", version.tag)
+    result = repository.git.writing().try_command("verify-tag", version.tag)
     if not result.code:
         return None
     told = " ".join(result.complaint.decode(errors="replace").split())
     if "no signature found" in told:
-        why = "The repository asks for signatures: tag.gpgSign or gpg.* is set."
-        hint = "ask who released it; git config tag.gpgSign false asks for none"
-        return Finding("NP028", f"the tag {tag} is not signed", why, hint)
+        why = "With --signatures a version holds only where its tag is signed."
+        return Finding("NP028", f"the tag {tag} is not signed", why, "ask who released it, or leave out --signatures")
     if any(words in told.lower() for words in _UNABLE):
         return Finding("NP029", f"the signature of {tag} cannot be checked here", told, f"git verify-tag {tag} tells more")
     return Finding("NP028", f"the signature of {tag} does not hold", told, f"git verify-tag {tag} tells more")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from npuprof.history.releasing import digest_store, list_pinned_parents
-from npuprof.history.signatures import asks_for_signatures, find_signature_fault
+from npuprof.history.signatures import find_signature_fault
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.resolve.config import Config
 from npuprof.resolve.digests import FORM, compute_digest
@@ -50,22 +50,22 @@ class VerifiedVersion(Record):
 
 
 class Verifier:
-    """Compares released versions of a store with their tags. ``signatures`` says whether the repository asks for some."""
+    """Compares released versions of a store with their tags, and the ``signatures`` of those where they are asked for."""
 
-    def __init__(self, workspace: spec.Workspace) -> None:
+    def __init__(self, workspace: spec.Workspace, signatures: bool = False) -> None:
         self._workspace = workspace
-        self._repository: Repository = revisions.find_repository(workspace.store)
+        self.repository: Repository = revisions.find_repository(workspace.store)
         self._names = set(workspace.store.names())
-        self.signatures = asks_for_signatures(self._repository)
+        self.signatures = signatures
 
     def verify_tags(self, wanted: Sequence[str] = ()) -> Iterator[VerifiedVersion]:
         """Yield the versions of presets, of all where none is wanted, each with what speaks against it. Raises NpuprofError."""
-        refs = [ref for ref in self._repository.list_tag_refs() if not wanted or ref.name in wanted]
+        refs = [ref for ref in self.repository.list_tag_refs() if not wanted or ref.name in wanted]
         doubles = self._find_doubles(refs)
-        for ref, found in zip(refs, self._repository.git.read_objects([ref.oid for ref in refs]), strict=True):
+        for ref, found in zip(refs, self.repository.git.read_objects([ref.oid for ref in refs]), strict=True):
             tag, number = ref.tag, str(ref.text)
             if found is None:
-                absent = self._repository.git.explain_absence([ref.oid])
+                absent = self.repository.git.explain_absence([ref.oid])
                 yield VerifiedVersion(ref.name, number, tag, "", (absent._replace(message=f"the tag {tag}: {absent.message}"),))
             elif found.type != "tag":
                 if wanted or self._concerns_store(ref, ref.oid):
@@ -76,17 +76,17 @@ class Verifier:
                 version = parse_tag_object(ref, found.content)
                 if wanted or version.record.digest or version.faults or self._concerns_store(ref, version.commit):
                     findings = [*self._verify_version(version), *doubles.get(ref, ())]
-                    yanked = self._repository.find_yank(tag)
+                    yanked = self.repository.find_yank(tag)
                     yield VerifiedVersion(ref.name, number, tag, version.commit, tuple(dict.fromkeys(findings)), yanked)
         if not wanted or WHOLE_STORE in wanted:
             yield from self._verify_store_versions()
 
     def _verify_store_versions(self) -> Iterator[VerifiedVersion]:
         """Yield the versions of the whole store; a tag without a digest is a version of something else, or an older npuprof made it."""
-        for version in self._repository.load_store_versions():
+        for version in self.repository.load_store_versions():
             if version.digest or version.record.faults:
                 findings = tuple(self._verify_store_version(version))
-                yanked = self._repository.find_yank(version.tag_name)
+                yanked = self.repository.find_yank(version.tag_name)
                 yield VerifiedVersion(WHOLE_STORE, version.number_text, version.tag_name, version.commit, findings, yanked)
 
     def _verify_store_version(self, version: Version) -> Iterator[Finding]:
@@ -95,7 +95,7 @@ class Verifier:
         if version.faults:
             return
         try:
-            commit = self._repository.resolve_commit(version.commit)
+            commit = self.repository.resolve_commit(version.commit)
             there = revisions.load_revision(self._workspace.store, commit)
             found = digest_store(there)
         except NpuprofError as error:
@@ -118,7 +118,7 @@ class Verifier:
         if ref.name in self._names:
             return True
         try:
-            return ref.name in revisions.load_revision(self._workspace.store, self._repository.resolve_commit(commit)).files
+            return ref.name in revisions.load_revision(self._workspace.store, self.repository.resolve_commit(commit)).files
         except NpuprofError:
             return False
 
@@ -130,7 +130,7 @@ class Verifier:
         if not record.digest:
             why = "npuprof release writes one; this tag was made by hand."
             yield Finding("NP028", f"the tag {tag} holds no digest", why, "nothing can be compared with it: release the next version")
-        commit = self._repository.git.read_objects([f"{version.commit}^{{commit}}"])[0]
+        commit = self.repository.git.read_objects([f"{version.commit}^{{commit}}"])[0]
         if commit is None:
             yield self._explain_lost_commit(version, tag)
             return
@@ -147,16 +147,16 @@ class Verifier:
 
     def _verify_form(self, version: Version) -> Iterator[Finding]:
         """Yield what is wrong with a tag in itself."""
-        if self.signatures and (fault := find_signature_fault(self._repository, version)):
+        if self.signatures and (fault := find_signature_fault(self.repository, version)):
             yield fault
         for fault_text in version.faults:
             why = "What a release was made of stands in its tag; npuprof does not guess it."
             yield Finding("NP028", f"the tag {version.tag_name} is malformed: {fault_text}", why, _ADVICE.format(version.tag_name))
 
     def _explain_lost_commit(self, version: Version, tag: str) -> Finding:
-        if self._repository.git.read_objects([version.commit])[0] is not None:
+        if self.repository.git.read_objects([version.commit])[0] is not None:
             return Finding("NP028", f"the tag {tag} names no commit", "A release is made of one.", _ADVICE.format(tag))
-        absent = self._repository.git.explain_absence([version.commit])
+        absent = self.repository.git.explain_absence([version.commit])
         return absent._replace(code="NP029", message=f"the commit of {tag}: {absent.message}")
 
     def _compare_parents(self, version: Version, config: Config, tag: str) -> Iterator[Finding]:
@@ -183,8 +183,8 @@ class Verifier:
         if text is None or (request and not request.accepts(text)):
             yield Finding("NP028", f"the tag {tag} records {parent.version} for {parent.reference}", "", _ADVICE.format(tag))
             return
-        found = next((ref for ref in self._repository.list_tag_refs(parent.name) if ref.text == text), None)
-        named = self._repository.git.read_objects([f"{found.oid}^{{commit}}"])[0] if found else None
+        found = next((ref for ref in self.repository.list_tag_refs(parent.name) if ref.text == text), None)
+        named = self.repository.git.read_objects([f"{found.oid}^{{commit}}"])[0] if found else None
         if found is None:
             what, why = f"{tag} was made with {shown}, whose tag is gone", "The release still resolves; a new heir could not."
             yield Finding("NP028", what, why, f"fetch it: git fetch origin tag {parent.name}/v{parent.version}")
@@ -197,15 +197,15 @@ class Verifier:
 
     def _find_doubles(self, refs: Sequence[TagRef]) -> dict[TagRef, list[Finding]]:
         """Return, for the versions of presets that were renamed, that a former name has another version of the same number."""
-        head = self._repository.git.read_objects(["HEAD"])[0]
+        head = self.repository.git.read_objects(["HEAD"])[0]
         names = {ref.name for ref in refs}
         if not head or not names:
             return {}
         found: dict[TagRef, list[Finding]] = {}
-        layout = self._repository.find_layout(head.oid)
-        for name, formers in find_former_names(self._repository.git, head.oid, layout, names & self._names).items():
+        layout = self.repository.find_layout(head.oid)
+        for name, formers in find_former_names(self.repository.git, head.oid, layout, names & self._names).items():
             for former in formers:
-                old = {version.text for version in self._repository.load_reachable_versions(former.name, former.commit)}
+                old = {version.text for version in self.repository.load_reachable_versions(former.name, former.commit)}
                 for ref in refs:
                     if ref.name == name != former.name and ref.text in old:
                         what = f"{name} {ref.text} and {former.name} {ref.text} are two versions of one preset"

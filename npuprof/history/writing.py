@@ -9,7 +9,8 @@ from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from npuprof.model import Finding, NpuprofError
-from npuprof.store.git import Git, build_git_environment, build_refusal_finding, list_settings, take_environment
+from npuprof.store.git import Git, build_git_environment, build_refusal_finding
+from npuprof.system import processes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ def _create_refs(repository: Repository, transaction: bytes) -> None:
     import time
 
     for wait in (*_WAITS, None):
-        result = repository.git.try_command("update-ref", "--stdin", stdin=transaction)
+        result = repository.git.writing().try_command("update-ref", "--stdin", stdin=transaction)
         if not result.code:
             return
         said = result.complaint.decode(errors="replace").strip()
@@ -185,17 +186,8 @@ def _find_objects(repository: Repository) -> str:
 
 
 def open_git_commands(repository: Repository) -> git.Git:
-    """Return git in the top of the repository, as its user would start it there: its hooks, filters and signer run.
-
-    It discovers the repository itself; GitPython's own search would take a store that looks like a repository for one.
-    """
-    os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
-    import git
-
-    commands = git.Git(repository.top)
-    commands.set_persistent_git_options(c=list_settings())
-    commands.update_environment(GIT_TERMINAL_PROMPT="0", GIT_LITERAL_PATHSPECS="1")
-    return commands
+    """Return git in the top of the repository, as its user would start it there: its hooks, filters and signer run."""
+    return processes.open_git_writer(repository.top)
 
 
 def run_git_command(
@@ -211,7 +203,7 @@ def run_git_command(
 
     for wait in (*_WAITS, None):
         try:
-            with take_environment(build_git_environment(repository.git.top)):
+            with processes.take_environment(build_git_environment(repository.git.top)):
                 return str(command(*words))
         except git.GitCommandError as error:
             said = str(error.stderr).strip().removeprefix("stderr:").strip().strip("'")

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 
 from npuprof.model import Finding, NpuprofError
 from npuprof.store.git import Git
 from npuprof.store.repository import Repository, shorten_commit
+from npuprof.system.processes import NETWORK
 
-#: What a fetch may do that reading may not. Nobody is asked for a password.
-_FETCHING = {
-    "GIT_ALLOW_PROTOCOL": "https:http:ssh:file", "GIT_OPTIONAL_LOCKS": "1", "GIT_ASKPASS": "", "SSH_ASKPASS_REQUIRE": "never",
-}  # fmt: skip
-_SETTINGS = (f"core.hooksPath={os.devnull}", "core.askPass=", "http.lowSpeedLimit=1", "http.lowSpeedTime=60", "gc.auto=0")
-_FLAGS = ("--quiet", "--tags", "--no-recurse-submodules", "--no-write-fetch-head", "--no-auto-maintenance")
+#: A job fetches as its checkout did, which may have been over http. git ends what comes too slowly.
+_FETCHING = {"GIT_ALLOW_PROTOCOL": "https:http:ssh:file", "GIT_HTTP_LOW_SPEED_LIMIT": "1", "GIT_HTTP_LOW_SPEED_TIME": "60"}
+_FLAGS = ("--progress", "--tags", "--no-recurse-submodules", "--no-write-fetch-head", "--no-auto-maintenance")
 
 
 def complete_checkout(folder: str, base: str, head: str, hint: str) -> None:
@@ -46,12 +43,11 @@ def _has_both(folder: str, base: str, head: str) -> bool:
 
 def _fetch_rest(folder: str, base: str, head: str, shallow: bool) -> str:
     """Fetch from where the checkout came; return what git complains of, empty where it does not."""
-    git = Git(folder, _FETCHING)
-    settings = [word for setting in _SETTINGS for word in ("-c", setting)]
+    git = Git(folder, _FETCHING, profile=NETWORK)
     deeper = ["--unshallow"] if shallow else []
     complaint = ""
     for wanted in ([] if base.startswith("refs/") else [base, head], []):  # not every server hands out commits by their ids
-        done = git.try_command(*settings, "fetch", *_FLAGS, *deeper, "--", "origin", *wanted)
+        done = git.try_command("fetch", *_FLAGS, *deeper, "--", "origin", *wanted)
         if not done.code and _has_both(folder, base, head):
             return ""
         deeper = deeper if done.code else []

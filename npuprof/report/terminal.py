@@ -127,10 +127,11 @@ def page_answer(pieces: Iterable[bytes], write: Callable[[Iterable[bytes]], None
     meant ``at_once``, an answer that the screen holds is written: not every pager leaves by itself.
     """
     import shlex
-    import subprocess
+
+    from npuprof.system import processes
 
     asked = os.environ.get("NPUPROF_PAGER", os.environ.get("PAGER"))
-    words = shlex.split(asked) if asked is not None else ["less"]
+    words = shlex.split(asked) if asked is not None else [processes.find_program("less") or "cat"]
     if not words or words == ["cat"] or shutil.which(words[0]) is None:
         write(pieces)
         return
@@ -142,7 +143,7 @@ def page_answer(pieces: Iterable[bytes], write: Callable[[Iterable[bytes]], None
         pieces = chain(begun, pieces)
     sys.stdout.flush()
     environment = {"LESS": "FRX", "LESSCHARSET": "utf-8", **os.environ}
-    with subprocess.Popen(words, stdin=subprocess.PIPE, env=environment) as pager:  # noqa: S603 - the user names it
+    with processes.start_own(words, stdin=processes.PIPE, env=environment) as pager:
         assert pager.stdin is not None
         try:
             for piece in pieces:

@@ -9,9 +9,12 @@ from typing import IO
 
 from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.report.output import UnfitFileError, describe_os_error, name_special_file
+from npuprof.store.around import find_repository_top
 
 #: The packages of the adapter: for TF 1, and for TF 2.
 PACKAGES = ("npu_bridge", "npu_device")
+#: Prints where Python imports from; that of the user is left out where it starts apart from its environment.
+_ASK_FOLDERS = "import json, site, sys; print(json.dumps([*sys.path, site.getusersitepackages()]))"
 #: A longer file is no library of an adapter, and would be looked through for minutes.
 _LARGEST = 1 << 29
 
@@ -25,23 +28,24 @@ class Source(Record):
 
 
 def find_installed() -> Iterator[Source]:
-    """Yield the folders from which the Python on PATH imports, that hold a package of the adapter."""
+    """Yield the folders from which the Python on PATH imports, that hold a package of the adapter; none in the work tree we are in."""
     import json
-    import shutil
-    import subprocess
 
-    program = shutil.which("python3") or shutil.which("python")
-    if program is None:
-        return
-    words = [program, "-c", "import sys, json; print(json.dumps(sys.path))"]
+    from npuprof.system.processes import ask_python
+
     try:
-        done = subprocess.run(words, capture_output=True, timeout=60, check=False)  # noqa: S603 - no shell
-        folders = json.loads(done.stdout.splitlines()[-1]) if done.stdout else []
-    except (OSError, ValueError, subprocess.SubprocessError):
+        folders = json.loads(ask_python(_ASK_FOLDERS))
+    except ValueError:
         return
-    for folder in dict.fromkeys(folder or os.curdir for folder in folders if isinstance(folder, str)):
+    given = [folder for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if os.path.isabs(folder)]
+    top = find_repository_top(os.path.realpath(os.curdir))
+    for folder in dict.fromkeys([*(one for one in given if not _lies_in(one, top)), *folders]):
         if any(os.path.isdir(os.path.join(folder, name)) for name in PACKAGES):
             yield _list_folder(folder, only_packages=True)
+
+
+def _lies_in(folder: str, top: str) -> bool:
+    return bool(top) and f"{os.path.realpath(folder)}{os.sep}".startswith(top.rstrip(os.sep) + os.sep)
 
 
 def open_source(path: str) -> Source:

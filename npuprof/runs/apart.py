@@ -48,11 +48,11 @@ def run_child(command: Sequence[str], environment: Mapping[str, str]) -> int:
 
     Raises OSError where it cannot be started.
     """
-    import subprocess
+    from npuprof.system import processes
 
     sys.stdout.flush()
     sys.stderr.flush()
-    process = subprocess.Popen(command, env=environment, close_fds=False)  # noqa: S603
+    process = processes.start_own(command, env=environment, close_fds=False)
     while True:
         try:
             code = process.wait()

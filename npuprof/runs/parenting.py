@@ -17,6 +17,7 @@ from contextlib import suppress
 from itertools import pairwise
 
 from npuprof.model import Record
+from npuprof.system import processes
 
 #: Signals that no process hands on: those that cannot be caught, faults of our own, and a terminal's word to who is in the background.
 _OURS = {
@@ -73,7 +74,7 @@ def run_command(
     witness = _Witness(watched)
     read, write = os.pipe()
     parent = os.getpid()
-    child = os.fork()
+    child = processes.fork()
     if child == 0:
         _become(command, environment, write, before, told, parent, errors)
     os.close(write)
@@ -133,7 +134,7 @@ def _become(
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        os.execvpe(command[0], list(command), environment)  # noqa: S606
+        processes.become_own(command, environment)
     except OSError as error:
         os.write(report, str(error.errno or 0).encode())
     finally:
@@ -238,7 +239,7 @@ class Companion:
         self._answer, answers = os.pipe()
         sys.stdout.flush()
         sys.stderr.flush()
-        self.pid = os.fork()
+        self.pid = processes.fork()
         if self.pid == 0:
             try:
                 serve(asked, answers)

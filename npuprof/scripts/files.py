@@ -79,18 +79,15 @@ def _list_git_files(folder: str, problems: list[Finding], is_candidate: Callable
 
     git tells of no pipes, so they are looked for in the folders that it tells of.
     """
-    import subprocess
+    from npuprof.store.git import Git
 
-    command = ["git", "-C", folder, "-c", "core.fsmonitor=false", "-c", "core.quotePath=false", "ls-files", "-coz", "--exclude-standard"]
     try:
-        done = subprocess.run(command, capture_output=True, check=False, env={**os.environ, "GIT_OPTIONAL_LOCKS": "0"})  # noqa: S603
-    except OSError:
-        return None
-    if done.returncode:
+        listed = Git(folder).list_files(folder)
+    except NpuprofError:
         return None
     found: list[str] = []
     folders = {folder}
-    for raw in dict.fromkeys(done.stdout.split(b"\0")):
+    for raw in dict.fromkeys(listed):
         if not raw:
             continue
         path = os.path.join(folder, os.fsdecode(raw)) if folder != "." else os.fsdecode(raw)

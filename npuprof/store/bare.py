@@ -79,12 +79,15 @@ def is_own_folder(folder: str) -> bool:
     """Return whether a repository's folder belongs to this user, or is among those that they call safe, as git would ask."""
     if os.environ.get("GIT_TEST_ASSUME_DIFFERENT_OWNER", "0") in ("", "0") and _is_owned(folder):
         return True
-    import subprocess
+    from npuprof.system import processes
 
-    words = ["git", "config", "--show-scope", "--type=path", "-z", "--get-all", "safe.directory"]
+    words = ["config", "--show-scope", "--type=path", "-z", "--get-all", "safe.directory"]
     environ = {name: text for name, text in os.environ.items() if not name.startswith("GIT_DIR")}
-    done = subprocess.run(words, cwd=os.sep, env=environ, capture_output=True, check=False)  # noqa: S603 - no shell
-    parts = os.fsdecode(done.stdout).split("\0")
+    try:
+        said = processes.finish(processes.start_git(words, os.sep, environ | {**processes.READ.variables}))[0]
+    except OSError:
+        return False
+    parts = os.fsdecode(said).split("\0")
     safe = False
     for scope, place in zip(parts[::2], parts[1::2], strict=False):
         if scope not in ("system", "global", "command"):

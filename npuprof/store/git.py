@@ -5,18 +5,22 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import subprocess
+import shlex
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import IO, NamedTuple
 
 from npuprof.model import Finding, NpuprofError
-from npuprof.report.output import read_plain_file
+from npuprof.report.output import name_special_file, read_plain_file
 from npuprof.store.around import find_repository_top
 from npuprof.store.bare import is_own_folder
+from npuprof.system import processes
+from npuprof.system.processes import READ, GitProfile, Replies, SilentError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import subprocess
+
     #: Contents by their ids, once somebody waits for them: git reads them meanwhile.
     PendingContents = Callable[[], dict[str, bytes]]
 
@@ -24,14 +28,6 @@ if TYPE_CHECKING:
 _REPOSITORY_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
 #: Where that repository has its objects: those that a push has brought are in quarantine until its hooks agree.
 _OBJECT_VARIABLES = ("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH")
-#: Settings that stand over those of any repository. A folder that merely looks like a bare repository is none, and what
-#: watches files is a program.
-_SETTINGS = ("safe.bareRepository=explicit", "core.fsmonitor=false", "core.quotePath=false")
-#: Where nothing is written, no program that the repository names is started: no pager, no signature's checker, no other
-#: diff. Hooks belong to what writes.
-_READING = ("core.pager=cat", "log.showSignature=false", "diff.external=")
-#: Nothing that is missing is fetched. The first is for git 2.45 and later; the second lets older ones find no way to.
-_OFFLINE = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
 _CHUNK = 400  # requests written at once: fewer bytes than a pipe holds, so neither side waits for the other
 _OWN_PROCESS_MINIMUM = 200  # how many requests are worth a process of their own
 
@@ -57,20 +53,23 @@ class Git:
 
     It is started in the ``top`` of the repository (an empty text where there is none), where it discovers the
     repository by its own rules, ``safe.directory`` among them: a store that looks like a bare repository is not seen.
-    ``variables`` are set over those of the environment: another index, another place for objects.
+    ``variables`` are set over those of the environment: another index, another place for objects. It reads, unless another
+    ``profile`` is asked for.
 
     A repository without a work tree, ``bare``, is named to git, which then asks nobody who owns it: that is done here.
     """
 
     _reader: subprocess.Popen[bytes] | None = None  # of the class: one that was refused is taken away as well
 
-    def __init__(self, folder: str, variables: Mapping[str, str] | None = None, bare: str = "") -> None:
+    def __init__(self, folder: str, variables: Mapping[str, str] | None = None, bare: str = "", profile: GitProfile = READ) -> None:
         self.folder = folder
+        self.profile = profile
         self.bare = os.path.realpath(bare) if bare else ""
         self.top = "" if bare else find_repository_top(os.path.realpath(folder))
         if bare and not is_own_folder(self.bare):
             raise NpuprofError([self.build_refusal(b"dubious ownership")])
         self._variables = dict(variables or {})
+        self._is_looked_at = False
         self._lock = threading.Lock()
 
     def build_refusal(self, reason: bytes) -> Finding:
@@ -96,7 +95,7 @@ class Git:
         """
         if len(oids) < _OWN_PROCESS_MINIMUM:
             return lambda: {oid: read.content for oid, read in zip(oids, self.read_objects(oids), strict=True) if read}
-        process = self._start_process("cat-file", "--batch", "--buffer")
+        process = self._start_process("cat-file", "--batch", "--buffer", is_asked=True)
         _widen_pipe(process.stdout)
         requests = "".join(f"{oid}\n" for oid in oids).encode()
         asked = process.stdin
@@ -108,7 +107,7 @@ class Git:
             process.stdin, requests = None, b""
 
         def collect_contents() -> dict[str, bytes]:
-            out, reason = process.communicate(requests or None)
+            out, reason = self._finish(process, requests or None)
             if process.returncode:
                 raise NpuprofError([self.build_refusal(reason)])
             return _split_contents(out, oids)
@@ -117,19 +116,23 @@ class Git:
 
     def _read_object_batch(self, names: Sequence[str]) -> list[GitObject | None]:
         if self._reader is None:
-            self._reader = self._start_process("cat-file", "--batch")
-        asked, replies = self._reader.stdin, self._reader.stdout
+            self._reader = self._start_process("cat-file", "--batch", is_asked=True)
+            self._replies = Replies(self._reader)
+        asked = self._reader.stdin
         assert asked is not None, "it was asked for"
-        assert replies is not None, "it was asked for"
         try:
             asked.write(b"".join(os.fsencode(name) + b"\n" for name in names))
             asked.flush()
         except BrokenPipeError:
             pass  # git has ended; its reason follows
-        return [self._read_reply(replies) for _ in names]
+        try:
+            return [self._read_reply() for _ in names]
+        except SilentError as error:
+            self._reader = None
+            raise NpuprofError([self._build_silence(error)]) from None
 
-    def _read_reply(self, replies: IO[bytes]) -> GitObject | None:
-        line = replies.readline()
+    def _read_reply(self) -> GitObject | None:
+        line = self._replies.read_line()
         if not line:
             assert self._reader is not None, "it is being read"
             assert self._reader.stderr is not None, "it was asked for"
@@ -139,8 +142,8 @@ class Git:
         words = line.rstrip(b"\n").rsplit(b" ", 2)
         if len(words) != 3 or not words[2].isdigit() or len(words[0]) not in (40, 64):
             return None
-        content = replies.read(int(words[2]))
-        replies.read(1)
+        content = self._replies.read(int(words[2]))
+        self._replies.read(1)
         return GitObject(words[0].decode(), words[1].decode(), content)
 
     def read_contents(self, oids: Iterable[str]) -> dict[str, bytes]:
@@ -150,6 +153,14 @@ class Git:
         if len(found) < len(wanted):
             raise NpuprofError([self.explain_absence(oid for oid in wanted if oid not in found)])
         return found
+
+    def list_files(self, folder: str) -> list[bytes]:
+        """Return the files that git would show in a folder, from there: tracked ones, and new ones that are not ignored.
+
+        Raises NpuprofError where it is in no work tree.
+        """
+        words = ("-C", os.path.abspath(folder)) if self.top else ()
+        return self.run_command(*words, "ls-files", "-coz", "--exclude-standard").split(b"\0")
 
     def without_filters(self) -> Git:
         """Return the same git without the programs that the configuration names as filters: contents are taken as they are."""
@@ -161,7 +172,11 @@ class Git:
         variables = {"GIT_CONFIG_COUNT": str(first + len(off))}
         for number, (name, value) in enumerate(off, first):
             variables |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
-        return Git(self.folder, {**self._variables, **variables}, self.bare)
+        return Git(self.folder, {**self._variables, **variables}, self.bare, self.profile)
+
+    def writing(self) -> Git:
+        """Return the same git as its user would start it: hooks and filters run."""
+        return Git(self.folder, self._variables, self.bare, processes.WRITE)
 
     def explain_absence(self, oids: Iterable[str]) -> Finding:
         """Return why objects are not there, and how to get them."""
@@ -177,44 +192,59 @@ class Git:
 
     def try_command(self, *words: str, stdin: bytes | None = None) -> GitResult:
         """Return exit code, output and complaints of a command. Raises NpuprofError only where git is missing."""
-        process = self._start_process(*words, stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE)
-        out, reason = process.communicate(stdin)
+        process = self._start_process(*words, is_asked=stdin is not None)
+        out, reason = self._finish(process, stdin)
         return GitResult(process.returncode, out, reason)
+
+    def _finish(self, process: subprocess.Popen[bytes], stdin: bytes | None) -> tuple[bytes, bytes]:
+        try:
+            return processes.finish(process, stdin)
+        except SilentError as error:
+            raise NpuprofError([self._build_silence(error)]) from None
 
     def stream_output(self, *words: str) -> Iterator[bytes]:
         """Yield what a command prints, in blocks. Raises NpuprofError where it fails."""
-        process = self._start_process(*words, stdin=subprocess.DEVNULL)
+        process = self._start_process(*words)
         _widen_pipe(process.stdout)
         assert process.stdout is not None, "it was asked for"
         assert process.stderr is not None, "it was asked for"
+        replies = Replies(process)
         try:
-            while block := process.stdout.read(1 << 20):
+            while block := replies.read_some():
                 yield block
             reason = process.stderr.read()
             if process.wait():
                 raise NpuprofError([self.build_refusal(reason)])
+        except SilentError as error:
+            raise NpuprofError([self._build_silence(error)]) from None
         finally:
             process.stdout.close()
             process.stderr.close()
             process.wait()
 
-    def _start_process(self, *words: str, stdin: int = subprocess.PIPE) -> subprocess.Popen[bytes]:
-        place = [f"--git-dir={self.bare}"] if self.bare else []
-        command = ["git", *place, "--no-pager", *(word for setting in (*_SETTINGS, *_READING) for word in ("-c", setting)), *words]
-        environ = {**build_git_environment(self.top, self.bare), **_OFFLINE, **self._variables}
-        pipe = subprocess.PIPE
+    def _start_process(self, *words: str, is_asked: bool = False) -> subprocess.Popen[bytes]:
+        place = self.bare or self.top or self.folder
+        environ = {**build_git_environment(self.top, self.bare), **self.profile.variables, **self._variables}
+        if not self._is_looked_at:
+            self._is_looked_at = True
+            refuse_special_files(self.bare or self.top)
         try:
-            return subprocess.Popen(  # noqa: S603 - no shell; what users wrote goes through standard input
-                command, cwd=self.bare or self.top or self.folder, env=environ, stdin=stdin, stdout=pipe, stderr=pipe
-            )
+            return processes.start_git(words, place, environ, self.bare, is_asked, self.profile)
         except FileNotFoundError:
-            if not os.path.isdir(self.bare or self.top or self.folder):
+            if not os.path.isdir(place):
                 raise NpuprofError([self.build_refusal(b"no such folder")]) from None
             why = "Revisions and versions are read from a git repository."
             hint = "install git, or put it on the PATH; presets without '@' need none"
             raise NpuprofError([Finding("NP020", "git was not found", why, hint)]) from None
         except OSError as error:
             raise NpuprofError([self.build_refusal(str(error).encode())]) from None
+
+    def _build_silence(self, error: SilentError) -> Finding:
+        """Return that git hangs."""
+        why = "What git waits for is no plain file, lies on a disk that does not answer, or is locked."
+        return Finding(
+            "NP022", f"git was ended in {self.bare or self.folder}: {error.strerror}", why, "git status there tells whether it hangs"
+        )
 
     def close(self) -> None:
         """End the reader, if there is one."""
@@ -243,21 +273,6 @@ def _split_contents(replies: bytes, oids: Sequence[str]) -> dict[str, bytes]:
             found[oid] = replies[place : place + int(size)]
             place += int(size) + 1
     return found
-
-
-def list_settings() -> list[str]:
-    """Return the settings that stand over those of any repository, for a git that writes as the user's own would."""
-    return list(_SETTINGS)
-
-
-@contextlib.contextmanager
-def take_environment(wanted: dict[str, str]) -> Iterator[None]:
-    """Let GitPython hand on this environment: it can add to ours, and take nothing out."""
-    kept = {name: os.environ.pop(name) for name in set(os.environ).difference(wanted)}
-    try:
-        yield
-    finally:
-        os.environ.update(kept)
 
 
 def build_git_environment(top: str, bare: str = "") -> dict[str, str]:
@@ -299,6 +314,59 @@ def _widen_pipe(pipe: IO[bytes] | None) -> int:
         return fcntl(pipe.fileno(), F_SETPIPE_SZ, 1 << 19)
     except (ImportError, AttributeError, OSError):
         return 512  # what POSIX promises
+
+
+def refuse_special_files(repository: str) -> None:
+    """Raise NpuprofError where a repository holds a pipe, a socket or a device where git would read a file, and wait for ever.
+
+    ``repository`` is the folder of one without a work tree, or the top of a work tree; an empty text is none.
+    """
+    for folder in _list_git_folders(repository) if repository else ():
+        for place in (folder, os.path.join(folder, "info"), os.path.join(folder, "objects", "info")):
+            _refuse_special_entries(place)
+        for place, _, _ in os.walk(os.path.join(folder, "refs")):
+            _refuse_special_entries(place)
+
+
+def _list_git_folders(repository: str) -> Iterator[str]:
+    """Yield where git keeps what it knows of a repository: one folder, or that of a work tree and the one it has in common with others."""
+    inside = os.path.join(repository, ".git")
+    if not os.path.lexists(inside):
+        yield repository
+        return
+    _refuse_special_file(inside)
+    if os.path.isfile(inside):
+        inside = os.path.join(repository, _read_line(inside).removeprefix("gitdir:").strip())
+    yield inside
+    common = os.path.join(inside, "commondir")
+    if os.path.lexists(common):
+        _refuse_special_file(common)
+        yield os.path.join(inside, _read_line(common).strip())
+
+
+def _read_line(path: str) -> str:
+    with contextlib.suppress(OSError):
+        return os.fsdecode(read_plain_file(path, 4096, whole=False))
+    return ""
+
+
+def _refuse_special_entries(folder: str) -> None:
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if not entry.is_dir() and not entry.is_file():
+                _refuse_special_file(entry.path)
+
+
+def _refuse_special_file(path: str) -> None:
+    try:
+        kind = name_special_file(os.stat(path).st_mode)
+    except OSError:
+        return
+    if kind:
+        why = "git would wait for what it holds, for ever."
+        raise NpuprofError(
+            [Finding("NP021", f"git cannot use {path}: it is {kind}, not a file", why, f"remove it: rm {shlex.quote(path)}")]
+        )
 
 
 def build_refusal_finding(reason: bytes, folder: str) -> Finding:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import os
 import selectors
 import signal
-import subprocess
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from npuprof.model import Record
+from npuprof.system.processes import DEVNULL, start_own
 from npuprof.trials.marks import GLANCE, GRACE, MARK, find_marked, read_stat
 from npuprof.trials.metrics import MetricReader
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import subprocess
 
 #: What is kept of the output of a command: so many bytes from its beginning, and so many from its end. Metrics are read in all of it.
 KEPT_OUTPUT = 1_048_576
@@ -101,9 +105,9 @@ class Pool:
         reading, writing = os.pipe()
         began = time.monotonic()
         try:
-            process = subprocess.Popen(  # noqa: S603 - the user names it
-                list(command),
-                stdin=subprocess.DEVNULL,
+            process = start_own(
+                command,
+                stdin=DEVNULL,
                 stdout=writing,
                 stderr=writing,
                 env={**environment, MARK: mark},

@@ -35,7 +35,7 @@ def format_call(name: str) -> str:
 
 def find_hook(git: Git, name: str) -> str:
     """Return the path of a hook, wherever ``core.hooksPath`` says. Raises NpuprofError."""
-    path = git.run_command("rev-parse", "--git-path", f"hooks/{name}").decode(errors="surrogateescape").removesuffix("\n")
+    path = git.writing().run_command("rev-parse", "--git-path", f"hooks/{name}").decode(errors="surrogateescape").removesuffix("\n")
     return os.path.join(git.folder, os.path.expanduser(path))
 
 

@@ -12,8 +12,9 @@ from contextlib import contextmanager, nullcontext, suppress
 from typing import BinaryIO, NamedTuple, cast
 
 from npuprof.report.terminal import progress_line
-from npuprof.store.git import Git, build_git_environment, list_settings, take_environment
+from npuprof.store.git import Git, build_git_environment
 from npuprof.store.sources.failures import build_os_error
+from npuprof.system import processes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,14 +22,6 @@ if TYPE_CHECKING:
 
     Tell = Callable[[str], None]
 
-#: What stands over every setting of the user's git while it fetches: no program but the transport, nothing besides the refs asked for.
-_SETTINGS = (
-    "protocol.ext.allow=never", f"core.hooksPath={os.devnull}", "core.askPass=", "core.alternateRefsCommand=",
-    "credential.interactive=false",
-    "submodule.recurse=false", "fetch.recurseSubmodules=false", "transfer.bundleURI=false", "fetch.bundleURI=", "fetch.fsckObjects=true",
-    "transfer.fsckObjects=true", "fetch.unpackLimit=1", "transfer.unpackLimit=1", "gc.auto=0", "maintenance.auto=false",
-    "fetch.writeCommitGraph=false", "fetch.prune=false", "fetch.pruneTags=false", "core.logAllRefUpdates=false",
-)  # fmt: skip
 _FLAGS = (
     "--progress",
     "--no-tags",
@@ -48,11 +41,6 @@ _LEFT_OUT = (
     "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH", "GIT_DEFAULT_HASH", "GIT_PROTOCOL_FROM_USER", "GIT_HTTP_LOW_SPEED_LIMIT",
     "GIT_HTTP_LOW_SPEED_TIME",
 )  # fmt: skip
-_NEVER_PROMPT = {
-    "GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "", "SSH_ASKPASS_REQUIRE": "never", "GCM_INTERACTIVE": "never",
-    "GIT_ALLOW_PROTOCOL": "ssh:https:file",
-    "GIT_NO_LAZY_FETCH": "1",
-}  # fmt: skip
 #: How far something is: git's own lines, or those of the other side.
 _PROGRESS = re.compile(r"(?:remote: )?[A-Z][\w ]+: +\d+(?:% \(\d+/\d+\))?(?:,.*| *)")
 _MOST_LINES = 200  # what a remote says is kept up to this many lines
@@ -113,22 +101,13 @@ class Line(NamedTuple):
             raise build_os_error(self.mirror, error) from None
 
     def _talk(self, words: Sequence[str], listed: BinaryIO | None = None) -> Talk:
-        os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
-        import git
-
         environ = _build_environment(self.mirror, self.timeout)
         slow = (f"http.lowSpeedLimit={LEAST_SPEED}", f"http.lowSpeedTime={max(1, round(self.timeout))}")
-        settings = (*list_settings(), *_SETTINGS, *slow)
-        command = ["git", f"--git-dir={self.mirror}", *(word for setting in settings for word in ("-c", setting)), *words]
         handles = () if self.hold is None else (self.hold,)
         shown = progress_line() if self.progress else nullcontext(_say_nothing)
         with shown as tell, _end_together() as started:
-            with take_environment(environ):
-                wrapped = git.Git(self.mirror).execute(
-                    command, listed, as_process=True, env=environ, start_new_session=True, pass_fds=handles
-                )
-            process: subprocess.Popen[bytes] | None = getattr(wrapped, "proc", None)
-            assert process is not None, "it was started"
+            with processes.take_environment(environ):
+                process = processes.start_git_talk(words, self.mirror, environ, slow, listed, handles)
             started.append(process)
             try:
                 return _listen(process, self, tell)
@@ -148,7 +127,7 @@ def _say_nothing(text: str) -> None:
 def _build_environment(mirror: str, timeout: float) -> dict[str, str]:
     """Return the environment: the user's own, but for what prompts, and for what belongs to another repository."""
     found = {name: text for name, text in build_git_environment("", mirror).items() if name not in _LEFT_OUT}
-    found |= _NEVER_PROMPT | {"LANGUAGE": "C"}
+    found |= processes.NETWORK.variables
     if not found.get("GIT_SSH_COMMAND") and not found.get("GIT_SSH"):
         found.pop("GIT_SSH_COMMAND", None)
         if not Git(mirror, bare=mirror).try_command("config", "--get", "core.sshCommand").output.strip():

@@ -1,0 +1,308 @@
+"""The one place where processes start: git and Python that read, git that writes or talks to a remote, and what the user named.
+
+What a repository, a preset or a log names is never started; what the user named runs as given.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from typing import IO, Any, NamedTuple, NoReturn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import selectors
+    import subprocess
+
+    import git
+
+#: Stand for a pipe to a process that is started, and for nothing at all: as in ``subprocess``, which not every start needs.
+PIPE, DEVNULL = -1, -3
+#: For how many seconds a process that reads may say nothing.
+PATIENCE = 60.0
+#: What stands over the settings of any repository. A folder that merely looks like a bare repository is none, and what watches files
+#: is a program.
+_ALWAYS = ("safe.bareRepository=explicit", "core.fsmonitor=false", "core.quotePath=false")
+
+
+class GitProfile(NamedTuple):
+    """How git is started: settings over those of any repository, and variables over those of the caller."""
+
+    settings: tuple[str, ...]
+    variables: Mapping[str, str]
+
+    def build_command(self, words: Sequence[str], git_folder: str = "", more: Sequence[str] = ()) -> list[str]:
+        """Return a command line of git; ``more`` are further settings. Raises FileNotFoundError where there is no git."""
+        place = [f"--git-dir={git_folder}"] if git_folder else []
+        settings = [word for setting in (*self.settings, *more) for word in ("-c", setting)]
+        return [require_program("git"), *place, "--no-pager", *settings, *words]
+
+
+#: git that reads starts nothing that the repository names, and fetches nothing that is missing: the first variable is for git 2.45
+#: and later, the second lets older ones find no way to.
+READ = GitProfile(
+    (
+        *_ALWAYS, f"core.hooksPath={os.devnull}", "core.pager=cat", "core.askPass=", "core.alternateRefsCommand=", "diff.external=",
+        "log.showSignature=false", "submodule.recurse=false", "gc.auto=0", "maintenance.auto=false",
+    ),
+    {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"},
+)  # fmt: skip
+#: git that writes runs the hooks, the filters and the signer of its user, as if started by hand.
+WRITE = GitProfile(_ALWAYS, {"GIT_TERMINAL_PROMPT": "0", "GIT_LITERAL_PATHSPECS": "1"})
+#: git that talks to a remote starts its transport and its own helpers; nothing is prompted, nothing comes but what is asked for.
+NETWORK = GitProfile(
+    (
+        *_ALWAYS, "protocol.ext.allow=never", f"core.hooksPath={os.devnull}", "core.askPass=", "core.alternateRefsCommand=",
+        "credential.interactive=false", "submodule.recurse=false", "fetch.recurseSubmodules=false", "transfer.bundleURI=false",
+        "fetch.bundleURI=", "fetch.fsckObjects=true", "transfer.fsckObjects=true", "fetch.unpackLimit=1", "transfer.unpackLimit=1",
+        "gc.auto=0", "maintenance.auto=false", "fetch.writeCommitGraph=false", "fetch.prune=false", "fetch.pruneTags=false",
+        "core.logAllRefUpdates=false",
+    ),
+    {
+        "GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "", "SSH_ASKPASS_REQUIRE": "never", "GCM_INTERACTIVE": "never",
+        "GIT_ALLOW_PROTOCOL": "ssh:https:file", "GIT_NO_LAZY_FETCH": "1", "LANGUAGE": "C",
+    },
+)  # fmt: skip
+
+
+class SilentError(OSError):
+    """A process that reads said nothing for too long, and was ended."""
+
+
+@lru_cache(maxsize=64)
+def _find_program(name: str, path: str) -> str | None:
+    import shutil
+
+    return shutil.which(name, path=os.pathsep.join(filter(os.path.isabs, path.split(os.pathsep))))
+
+
+def find_program(name: str) -> str | None:
+    """Return the absolute path of a program, None where there is none; folders of PATH that are not absolute are those of a clone."""
+    return _find_program(name, os.environ.get("PATH", os.defpath))
+
+
+def require_program(name: str) -> str:
+    """Return the absolute path of a program. Raises FileNotFoundError where there is none."""
+    found = find_program(name)
+    if found is None:
+        raise FileNotFoundError(2, f"{name} was not found", name)
+    return found
+
+
+# -- what reads --------------------------------------------------------------------------------------------------
+
+
+def start_git(
+    words: Sequence[str], folder: str, environment: Mapping[str, str], git_folder: str = "", is_asked: bool = False,
+    profile: GitProfile = READ,
+) -> subprocess.Popen[bytes]:  # fmt: skip
+    """Start git in a folder, with pipes for what it says, and for what it ``is_asked`` meanwhile. Raises OSError."""
+    import subprocess
+
+    command, stdin = profile.build_command(words, git_folder), PIPE if is_asked else DEVNULL
+    return subprocess.Popen(command, cwd=folder, env={**environment}, stdin=stdin, stdout=PIPE, stderr=PIPE)  # noqa: S603 - no shell
+
+
+def finish(process: subprocess.Popen[bytes], given: bytes | None = None) -> tuple[bytes, bytes]:
+    """Return what a process says until it ends, on standard output and on standard error; ``given`` is its standard input.
+
+    Raises SilentError where it neither says nor takes anything for longer than ``PATIENCE``.
+    """
+    import selectors
+
+    said: dict[IO[bytes], list[bytes]] = {pipe: [] for pipe in (process.stdout, process.stderr) if pipe is not None}
+    left = memoryview(given or b"")
+    with selectors.DefaultSelector() as selector:
+        for pipe in said:
+            selector.register(pipe, selectors.EVENT_READ)
+        if process.stdin is not None:
+            os.set_blocking(process.stdin.fileno(), False)
+            selector.register(process.stdin, selectors.EVENT_WRITE)
+        while selector.get_map():
+            ready = selector.select(PATIENCE)
+            if not ready:
+                end_silent(process)
+            for key, _ in ready:
+                if key.fileobj is process.stdin:
+                    left = _write_some(process, selector, left)
+                elif piece := os.read(key.fd, 1 << 16):
+                    said[key.fileobj].append(piece)  # type: ignore[index]
+                else:
+                    selector.unregister(key.fileobj)
+    for pipe in said:
+        pipe.close()
+    _wait_briefly(process)
+    out, complaints = (b"".join(said[pipe]) if pipe is not None else b"" for pipe in (process.stdout, process.stderr))
+    return out, complaints
+
+
+def _write_some(process: subprocess.Popen[bytes], selector: selectors.BaseSelector, left: memoryview) -> memoryview:
+    """Hand on as much as a process takes; at the end of it close its standard input."""
+    pipe = process.stdin
+    assert pipe is not None, "it is being written"
+    with suppress(BlockingIOError, BrokenPipeError):
+        if left:
+            left = left[os.write(pipe.fileno(), left[: 1 << 16]) :]
+            if left:
+                return left
+    selector.unregister(pipe)
+    with suppress(BrokenPipeError):
+        pipe.close()
+    return left
+
+
+def _wait_briefly(process: subprocess.Popen[bytes]) -> None:
+    import subprocess
+
+    try:
+        process.wait(PATIENCE)
+    except subprocess.TimeoutExpired:
+        end_silent(process)
+
+
+def end_silent(process: subprocess.Popen[bytes]) -> NoReturn:
+    """End a process that says nothing. Raises SilentError."""
+    process.kill()
+    process.wait()
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None:
+            with suppress(OSError):
+                pipe.close()
+    raise SilentError(110, f"it said nothing for {PATIENCE:.0f} s")
+
+
+class Replies:
+    """What a process that stays open answers, waited for no longer than ``PATIENCE``."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdout is not None, "it was asked for"
+        self._process = process
+        self._handle = process.stdout.fileno()
+        self._held = b""
+
+    def read_line(self) -> bytes:
+        """Return the next line with its end, what is left of one where the process has ended. Raises SilentError."""
+        pieces = [self._held]
+        while b"\n" not in pieces[-1]:
+            if not (piece := self.read_some()):
+                self._held = b""
+                return b"".join(pieces)
+            pieces.append(piece)
+        line, end, self._held = b"".join(pieces).partition(b"\n")
+        return line + end
+
+    def read(self, size: int) -> bytes:
+        """Return so many bytes, fewer where the process has ended. Raises SilentError."""
+        pieces = [self._held[:size]]
+        self._held = self._held[size:]
+        size -= len(pieces[0])
+        while size:
+            if not (piece := self.read_some()):
+                break
+            pieces.append(piece[:size])
+            self._held = piece[size:]
+            size -= len(pieces[-1])
+        return b"".join(pieces)
+
+    def read_some(self) -> bytes:
+        """Return what comes next from the process, nothing at its end. Raises SilentError."""
+        import select
+
+        waiting = select.poll()
+        waiting.register(self._handle, select.POLLIN)
+        if not waiting.poll(PATIENCE * 1000):
+            end_silent(self._process)
+        return os.read(self._handle, 1 << 20)
+
+
+def ask_python(code: str) -> bytes:
+    """Return what the Python on PATH prints for some code, nothing where there is none or it fails.
+
+    It starts apart from the folder it is started in and from what the environment says: nothing of a clone is imported.
+    """
+    import subprocess
+
+    program = find_program("python3") or find_program("python")
+    if program is None:
+        return b""
+    try:
+        process = subprocess.Popen(  # noqa: S603 - no shell
+            [program, "-I", "-c", code], cwd=os.sep, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL
+        )
+        return finish(process)[0]
+    except OSError:
+        return b""
+
+
+# -- what writes, and what talks to a remote: by GitPython ------------------------------------------------------------------
+
+
+def open_git_writer(top: str) -> git.Git:
+    """Return git in the top of a repository, as its user would start it there: its hooks, filters and signer run.
+
+    It discovers the repository itself; GitPython's own search would take a store that looks like a repository for one.
+    """
+    commands: git.Git = _import_gitpython().Git(top)
+    commands.set_persistent_git_options(c=list(WRITE.settings))
+    commands.update_environment(**WRITE.variables)
+    return commands
+
+
+def start_git_talk(
+    words: Sequence[str], mirror: str, environment: Mapping[str, str], more: Sequence[str], stdin: IO[bytes] | None, handles: Sequence[int]
+) -> subprocess.Popen[bytes]:
+    """Start git that talks to a remote for a mirror, in a session of its own. Raises OSError."""
+    wrapped = _import_gitpython().Git(mirror).execute(
+        NETWORK.build_command(words, mirror, more), stdin, as_process=True, env={**environment}, start_new_session=True, pass_fds=handles
+    )  # fmt: skip
+    process: subprocess.Popen[bytes] = wrapped.proc
+    wrapped.proc = None  # it would end the process as soon as nobody holds it
+    return process
+
+
+@contextmanager
+def take_environment(wanted: Mapping[str, str]) -> Iterator[None]:
+    """Let GitPython hand on this environment: it can add to ours, and take nothing out."""
+    kept = {name: os.environ.pop(name) for name in set(os.environ).difference(wanted)}
+    try:
+        yield
+    finally:
+        os.environ.update(kept)
+
+
+def _import_gitpython() -> Any:
+    """Return GitPython, with the git that is meant: it would start whichever it finds, the first time as it is imported."""
+    program = find_program("git") or "git"
+    kept = {name: os.environ.get(name) for name in ("GIT_PYTHON_REFRESH", "GIT_PYTHON_GIT_EXECUTABLE")}
+    os.environ.update(GIT_PYTHON_REFRESH="quiet", GIT_PYTHON_GIT_EXECUTABLE=program)
+    try:
+        import git
+    finally:
+        for name, text in kept.items():
+            os.environ.pop(name)
+            if text is not None:
+                os.environ[name] = text
+    git.Git.GIT_PYTHON_GIT_EXECUTABLE = program
+    return git
+
+
+# -- what the user named -----------------------------------------------------------------------------------------
+
+
+def start_own(command: Sequence[str], **how: Any) -> subprocess.Popen[bytes]:
+    """Start a command that the user named: a pager, a trial, npuprof itself. Raises OSError where it cannot be started."""
+    import subprocess
+
+    return subprocess.Popen(list(command), **how)  # noqa: S603 - the user names it
+
+
+def become_own(command: Sequence[str], environment: Mapping[str, str]) -> NoReturn:
+    """Be a command that the user named, in place of this process. Raises OSError where it cannot be started."""
+    os.execvpe(command[0], list(command), environment)  # noqa: S606 - the user names it
+
+
+def fork() -> int:
+    """Make a child of this process that becomes a command; return 0 in it, else its process id."""
+    return os.fork()

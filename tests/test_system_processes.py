@@ -1,0 +1,213 @@
+"""Child processes: which may start in a clone of a stranger, with which flags; none that hangs is waited for without end."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from building import REPOSITORY
+from repositories import ENVIRONMENT, Repo
+from test_store_git import configure_everything, plant_bare_repository
+
+from npuprof.commands.framework.registry import list_verb_names
+from npuprof.model import NpuprofError
+from npuprof.store.git import Git
+from npuprof.system import processes
+
+Run = Callable[..., Any]
+#: Calls that start a process, by module.
+STARTING = {
+    "os": ("system", "popen", "fork", "forkpty", "posix_spawn", "posix_spawnp", "startfile"), "pty": ("fork", "spawn"),
+    "subprocess": ("Popen", "run", "call", "check_call", "check_output", "getoutput", "getstatusoutput"),
+}  # fmt: skip
+
+
+def list_starts(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
+            module, name = node.func.value.id, node.func.attr
+            if name in STARTING.get(module, ()) or (module == "os" and name.startswith(("exec", "spawn"))):
+                yield f"{module}.{name}"
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+            yield from (f"import {name}" for name in names if name.split(".")[0] in ("multiprocessing", "asyncio", "concurrent"))
+
+
+def test_processes_start_in_one_module() -> None:
+    starting = {
+        str(path.relative_to(REPOSITORY)): found for path in (REPOSITORY / "npuprof").rglob("*.py") if (found := [*list_starts(path)])
+    }
+    assert set(starting) == {"npuprof/system/processes.py"}, starting
+    assert len(starting["npuprof/system/processes.py"]) >= 5
+
+
+# -- a clone of a stranger -----------------------------------------------------------------------------------------
+
+#: Writes down with which words it was started, and is the program that it stands for.
+RECORDER = """\
+#!{python} -IS
+import json, os, sys
+with open({log!r}, "a") as file:
+    file.write(json.dumps([{name!r}, sys.argv[1:], {{name: os.environ.get(name) for name in {watched!r}}}]) + "\\n")
+os.execv({real!r}, [{real!r}, *sys.argv[1:]])
+"""
+#: What has to stand on the command line of any git, and of one that reads.
+ALWAYS = {"safe.bareRepository=explicit", "core.fsmonitor=false"}
+OFFLINE = {"GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
+READING = {"core.hooksPath=/dev/null", "core.pager=cat", "diff.external=", "log.showSignature=false"}
+#: git of the user's own, asked for a path in the repository: where the hooks are is what the configuration says.
+PLAIN = [["rev-parse", "--git-path"]]
+#: What each verb is given; most of them end in an error of their own.
+VERBS = {
+    "list": "--versions", "show": "leaf@HEAD", "explain": "leaf hccl_timeout", "check": "--rev HEAD", "diff": "--rev HEAD~1",
+    "render": "leaf", "env": "leaf", "log": "leaf", "blame": "leaf", "verify": "--tags", "whatran": "leaf", "doctor": "leaf",
+    "scan": ".", "import": "train.py", "adopt": "train.py --dry-run", "inject": ". --all --check", "review": "",
+    "migrate": "--all --cann 9.0.0 --dry-run", "release": "leaf --dry-run", "restore": "leaf@HEAD --dry-run",
+    "set": "leaf hccl_timeout=900", "unset": "leaf hccl_timeout", "new": "other", "rename": "leaf twig", "copy": "leaf twig",
+    "yank": "leaf@1.0.0 --why x --dry-run", "undo": "", "init": "", "option": "hccl_timeout", "options": "", "rule": "NP202",
+    "help": "usage", "schema": "", "trust": "", "site": "out", "git status": "", "git uninstall": "", "source list": "",
+    "source remove": "team", "source vendor": "",
+}  # fmt: skip
+#: They start what the user names, have hooks and filters run as git does, or talk to a remote.
+OTHERS = {"run", "bisect", "sweep", "commit", "git install", "source add", "source sync", "source update"}
+
+
+@pytest.fixture
+def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repo:
+    """A repository of a stranger that names a program wherever one could be named, and brings modules of Python's own names."""
+    repo = Repo(tmp_path / "clone")
+    repo.commit({"leaf": "[options]\nhccl_timeout = 600\n"})
+    repo.commit({"leaf": "[options]\nhccl_timeout = 700\n"})
+    repo.release("leaf", "1.0.0")
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\necho \"$0 $*\" >> '{tmp_path}/started'\ncat\n")
+    program.chmod(0o755)
+    configure_everything(repo, program)
+    (repo.folder / "planted").mkdir()
+    plant_bare_repository(repo.folder / "planted", program)
+    (repo.folder / "train.py").write_text('import npu_bridge\ncustom_op.parameter_map["precision_mode"].s = b"x"\n')
+    for name in ("json", "site", "subprocess", "sitecustomize", "usercustomize", "git", "tomlkit"):
+        (repo.folder / f"{name}.py").write_text(f"open({str(tmp_path / 'started')!r}, 'a').write('{name}.py')\n")
+    for name in ("git", "python3", "less", "ssh", "sh"):
+        shutil.copy(program, repo.folder / name)
+    monkeypatch.chdir(repo.folder)
+    return repo
+
+
+@pytest.fixture
+def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[Any]]:
+    """Put recorders on PATH, behind a folder of the clone; return what tells what they were started with since the last time."""
+    folder, log = tmp_path / "recorders", tmp_path / "log"
+    folder.mkdir()
+    for name in ("git", "python3", "python", "less", "ssh", "sh", "gpg", "tput", "stty", "uname"):
+        if real := shutil.which(name):
+            text = RECORDER.format(python=sys.executable, log=str(log), name=name, watched=list(OFFLINE), real=real)
+            (folder / name).write_text(text)
+            (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f".:{folder}")
+
+    def take() -> list[Any]:
+        found = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+        log.unlink(missing_ok=True)
+        return found
+
+    return take
+
+
+def test_every_verb_is_tried_in_the_clone() -> None:
+    assert set(VERBS) | OTHERS == {" ".join(words) for words, _ in list_verb_names()}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_in_a_clone_of_a_stranger_nothing_starts_but_git_that_reads_and_python_apart(
+    verb: str, clone: Repo, recorded: Callable[[], list[Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = [sys.executable, "-P", "-m", "npuprof", *verb.split(), *VERBS[verb].split()]
+    environ = {**os.environ, **ENVIRONMENT, "PYTHONPATH": str(REPOSITORY)}
+    done = subprocess.run(words, capture_output=True, env=environ, timeout=100, check=False)
+    assert done.returncode in (0, 1, 2), done.stderr
+    assert not (tmp_path / "started").exists(), (tmp_path / "started").read_text()
+    for name, given, environment in recorded():
+        if name == "git":
+            settings = {given[place + 1] for place, word in enumerate(given) if word == "-c"}
+            is_plain = given[-3:-1] in PLAIN
+            assert settings >= (ALWAYS if is_plain else ALWAYS | READING), " ".join(given[-4:])
+            assert is_plain or environment == OFFLINE, " ".join(given[-4:])
+        else:
+            assert (name, given[:2]) == ("python3", ["-I", "-c"]), (name, given)
+
+
+def test_the_recorders_see_what_starts(clone: Repo, recorded: Callable[[], list[Any]]) -> None:
+    environ = {**os.environ, **ENVIRONMENT, "PYTHONPATH": str(REPOSITORY)}
+    for words in (["log", "leaf"], ["doctor"]):
+        subprocess.run([sys.executable, "-P", "-m", "npuprof", *words], capture_output=True, env=environ, check=False)
+    assert {name for name, _, _ in recorded()} == {"git", "python3"}
+
+
+# -- what would be waited for ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("words", [("list",), ("list", "--versions"), ("log", "leaf"), ("diff", "--rev", "HEAD"), ("scan", ".")])
+@pytest.mark.parametrize(
+    "name", ["HEAD", "packed-refs", "shallow", "index", "info/exclude", "config", "refs/heads/x", "objects/info/alternates", "."]
+)
+def test_a_pipe_in_git_s_folder_is_told_and_not_waited_for(
+    name: str, words: tuple[str, ...], tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo = Repo(tmp_path / "clone")
+    repo.commit({"leaf": "[options]\nhccl_timeout = 600\n"})
+    monkeypatch.chdir(repo.folder)
+    path = repo.folder / ".git" / name
+    if name == ".":
+        shutil.rmtree(path)
+    path.unlink(missing_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(repo.folder / ".git" if name == "." else path)
+    monkeypatch.setattr(processes, "PATIENCE", 5.0)
+    done = run(*words)
+    assert done.code in (0, 1, 2)
+    if words[0] in ("log", "diff"):
+        assert (done.code, "a named pipe" in done.err) == (2, True), done.err
+
+
+def test_git_that_says_nothing_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    repo = Repo(tmp_path / "clone")
+    repo.commit({"leaf": "[options]\nhccl_timeout = 600\n"})
+    os.mkfifo(repo.folder / "never")
+    repo.git("config", "include.path", "../never")
+    monkeypatch.setattr(processes, "PATIENCE", 0.3)
+    git = Git(str(repo.folder))
+    with pytest.raises(NpuprofError, match="it said nothing"):
+        git.run_command("log")
+    with pytest.raises(NpuprofError, match="it said nothing"):
+        git.read_objects(["HEAD"])
+    with pytest.raises(NpuprofError, match="it said nothing"):
+        list(git.stream_output("log"))
+
+
+def test_a_program_is_looked_for_in_absolute_folders_of_path_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "git").write_text("#!/bin/sh\n")
+    (tmp_path / "git").chmod(0o755)
+    for path in (".", "", ":", "./:bin"):
+        monkeypatch.setenv("PATH", path)
+        assert processes.find_program("git") is None
+    monkeypatch.setenv("PATH", f".:{tmp_path}")
+    assert processes.find_program("git") == str(tmp_path / "git")
+
+
+def test_what_a_process_takes_and_says_may_be_long() -> None:
+    given = os.urandom(3 << 20)
+    process = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert processes.finish(process, given) == (given, b"")
+    assert process.returncode == 0
+    process = subprocess.Popen(["true"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert processes.finish(process, given) == (b"", b"")
