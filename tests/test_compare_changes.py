@@ -303,7 +303,7 @@ def test_twice_as_much_takes_twice_as_long(key: str, build: Callable[[list[int]]
         return count_calls(lambda: [change.compare_elements() for change in npuprof.diff(left, right)])
 
     count_for(10)
-    assert count_for(2400) < 2.5 * count_for(1200)
+    assert count_for(1600) < 2.5 * count_for(800)
 
 
 def test_each_side_of_a_change_has_its_own_cause(store) -> None:

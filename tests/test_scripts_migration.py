@@ -382,11 +382,11 @@ LONG: dict[str, Callable[[int], str]] = {
 
 @pytest.mark.parametrize("name", LONG)
 def test_moving_scripts_costs_what_their_length_costs(name: str) -> None:
-    assert measure_growth(lambda size: lambda: moved(LONG[name](size)), 50) < 1.5
+    assert measure_growth(lambda size: lambda: moved(LONG[name](size)), 25) < 1.5
 
 
 @pytest.mark.parametrize("name", LONG)
 def test_long_scripts_are_moved_in_no_time(name: str) -> None:
-    text = LONG[name](150)
+    text = LONG[name](75)
     alone = count_calls(lambda: imported(text))
     assert count_calls(lambda: moved(text)) < 20 * alone, "what is looked through for each setting takes far longer"

@@ -7,6 +7,7 @@ import json
 import os
 import re
 from collections.abc import Callable
+from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -175,7 +176,7 @@ def test_versions_stand_newest_first_and_say_which_were_yanked_and_why(repo: Rep
     assert run("yank", "job@2.0.0", "--why", "slow").code == 0
     assert run("site", "public").code == 0
     assert {path for path, content in read_files(repo.folder / "public").items() if content != before[path]} == {
-        "presets/job.html", ".npuprof-site-kept.json",
+        "presets/job.html", ".npuprof-site-kept.json", ".npuprof-site.json",
     }  # fmt: skip
 
 
@@ -208,11 +209,11 @@ def test_a_run_that_was_stopped_halfway_is_finished_by_the_next(
             written(files)
         else:
             (tmp_path / "public/data").mkdir(exist_ok=True)
-            (tmp_path / "public/data/.half").write_text("begun")
+            (tmp_path / f"public/data/.npuprof-{'0' * 16}.new").write_text("begun")
             written(files[: 0 if stop == "first file" else len(files) // 2])
             raise KeyboardInterrupt
 
-    def refuse(path: str) -> None:
+    def refuse(path: str, **more: int) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as changed:
@@ -222,9 +223,7 @@ def test_a_run_that_was_stopped_halfway_is_finished_by_the_next(
             folder.write_site(str(tmp_path / "public"), {"index.html": b"x", "presets/a.html": b"y", "data/a.js": b"z"})
     assert run("site", "public").code == 0
     assert run("site", "fresh").code == 0
-    left = read_files(tmp_path / "public")
-    left.pop("data/.half", None)
-    assert left == read_files(tmp_path / "fresh")
+    assert read_files(tmp_path / "public") == read_files(tmp_path / "fresh")
 
 
 def test_a_folder_may_be_reached_through_a_link_and_no_page_is_written_through_one_that_leads_out(
@@ -401,12 +400,50 @@ def test_pages_are_not_waited_for_and_what_a_crash_left_of_them_is_made_again(
     assert read_files(repo.folder / "public") == before
 
 
-def test_a_page_goes_with_its_preset_and_nothing_else(site: Path, run: Run, repo: Repo) -> None:
-    (site / "notes.txt").write_text("mine")
+def test_a_page_goes_with_its_preset_unless_somebody_edited_it_or_git_tracks_it(site: Path, run: Run, repo: Repo) -> None:
     (repo.folder / "profiles/broken.toml").unlink()
     assert run("site", "public").code == 0
     assert not (site / "presets/broken.html").exists()
+    (repo.folder / "profiles/job.toml").unlink()
+    with open(site / "presets/job.html", "a") as file:
+        file.write("mine")
+    result = run("site", "public")
+    assert (result.code, "presets/job.html stays" in result.err) == (0, True), result.err
+    assert (site / "presets/job.html").read_text().endswith("mine")
+    repo.git("add", "-f", "public")
+    (repo.folder / "profiles/extra.toml").write_text("[options]\nhccl_timeout = 600\n")
+    assert run("site", "public").code == 0
+    repo.git("add", "-f", "public")
+    (repo.folder / "profiles/extra.toml").unlink()
+    assert run("site", "public").code == 0
+    assert (site / "presets/extra.html").exists()
+
+
+def test_a_file_of_yours_among_the_pages_is_named_and_stays(site: Path, run: Run) -> None:
+    (site / "notes.txt").write_text("mine")
+    result = run("site", "public")
+    assert (result.code, "NP980" in result.err, "notes.txt" in result.err) == (2, True, True), result.err
     assert (site / "notes.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "presets/notes.txt", "out/kept", "../outside/kept", "link"])
+def test_a_forged_list_of_a_site_removes_nothing_of_yours(name: str, site: Path, run: Run, repo: Repo, tmp_path: Path) -> None:
+    outside = repo.folder.parent / "outside"
+    outside.mkdir()
+    (outside / "kept").write_text("mine")
+    mark = site / ".npuprof-site.json"
+    said = json.loads(mark.read_text())
+    if name == "out/kept":
+        (site / "out").symlink_to(outside)
+    elif name == "link":
+        (site / "link").symlink_to(outside / "kept")
+    elif ".." not in name:
+        (site / name).write_text("mine")
+    said["files"][name] = "0" * 64 if name != "out/kept" else sha256(b"mine").hexdigest()
+    mark.write_text(json.dumps(said))
+    assert run("site", "public").code in (0, 2)
+    assert (outside / "kept").read_text() == "mine"
+    assert ".." in name or (site / name).read_text() == "mine"
 
 
 @pytest.mark.parametrize("mark", [None, "{", '{"schema": "other"}', '{"schema": "npuprof.site/1", "files": ["../job.toml"]}'])

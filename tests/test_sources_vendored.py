@@ -90,3 +90,55 @@ def test_files_of_which_some_disks_hold_but_one_are_not_copied(words: str, app: 
     app.git("add", ".")
     assert app.git("write-tree") == before
     assert run("show", "job").code == 0
+
+
+# -- whose the folder is -----------------------------------------------------------------------------------------------
+
+
+def name_folder(app: Repo, folder: str) -> None:
+    path = app.folder / "npuprof.toml"
+    path.write_text(f'{path.read_text()}vendor = "{folder}"\n')
+
+
+@pytest.mark.parametrize("folder", ["profiles", "conf", ".", "profiles/x", "./profiles"])
+@pytest.mark.parametrize("words", ["source update --yes", "source vendor team"])
+def test_a_folder_that_npuprof_toml_names_loses_no_file_that_no_copy_put_there(
+    words: str, folder: str, app: Repo, team: Team, run: Run
+) -> None:
+    app.write({"mine": "options.deterministic = 1\n", "x/deep": "options.deterministic = 1\n"})
+    (app.folder / "conf").mkdir()
+    (app.folder / "conf/notes.toml").write_text("mine = 1\n")
+    name_folder(app, folder)
+    before = {path: path.read_bytes() for path in app.folder.rglob("*") if path.is_file() and ".git" not in path.parts}
+    team.publish({"base": BASE.format(7)}, "1.1.0")
+    assert run(*words.split()).code == 2
+    assert {path: path.read_bytes() for path in app.folder.rglob("*") if path.is_file() and ".git" not in path.parts} == before
+
+
+def test_what_is_no_longer_in_a_source_goes_from_its_copy_unless_somebody_edited_it(app: Repo, team: Team, run: Run) -> None:
+    team.publish({"base": BASE.format(7), "old": BASE.format(8), "older": BASE.format(9)}, "1.1.0")
+    assert run("source", "update", "--yes").code == 0
+    assert run("source", "vendor", "team").code == 0
+    copy = app.folder / "vendor/team"
+    (copy / "older.toml").write_text("mine = 1\n")
+    team.publish({"base": BASE.format(10), "old": None, "older": None}, "1.2.0")
+    assert run("source", "update", "--yes").code == 0
+    assert (sorted(path.name for path in copy.glob("*.toml")), (copy / "older.toml").read_text()) == (
+        ["base.toml", "older.toml", "other.toml"],
+        "mine = 1\n",
+    )
+
+
+def test_a_list_of_a_stranger_makes_no_folder_a_copy(app: Repo, team: Team, run: Run) -> None:
+    assert run("source", "vendor", "team").code == 0
+    copy = app.folder / "vendor/team"
+    with open(copy / ".digests", "a") as file:
+        file.write("../../mine.toml " + "0" * 64 + "\n")
+    (app.folder / "mine.toml").write_text("mine")
+    (copy / "own.toml").write_text("mine")
+    team.publish({"base": BASE.format(7)}, "1.1.0")
+    result = run("source", "update", "--yes")
+    assert (result.code, "own.toml" in result.err) == (2, True), result.err
+    (copy / "own.toml").unlink()
+    assert run("source", "update", "--yes").code == 0
+    assert (app.folder / "mine.toml").read_text() == "mine"

@@ -48,7 +48,8 @@ class Site(Verb):
         written = write_site(self.folder, build_site(workspace, Asked(release, tuple(self.also), scripts), self.folder))
         pages = format_count(written.written + written.kept, "file")
         said = f"{self.folder}: {pages}, {written.written} written, {written.removed} removed; open {self.folder}/index.html"
-        return Answer(None, (said,))
+        left = [f"{self.folder}/{name} stays: it is not what npuprof wrote, or git tracks it" for name in written.left]
+        return Answer(None, (said, *left))
 
 
 def _list_touched(paths: list[str], release: str, store: str | None) -> Iterable[tuple[str, tuple[Touched, ...]]]:

@@ -262,10 +262,8 @@ class Sweep(Verb):
             return Answer(text, notes=tuple(sorted(notes)))
         folder = os.path.abspath(journal.folder)
         text, files, notes = write_slurm_array(self.spec, known, setup, folder, self.jobs or 0)
-        for path in files:
-            output.make_folder(os.path.dirname(path))
-        write_texts(files)
-        output.make_folder(os.path.join(folder, "results"))
+        write_texts(journal.tree, {os.path.relpath(path, folder): text for path, text in files.items()})
+        journal.tree.make_folder("results")
         return Answer(text, notes=tuple(sorted(notes)))
 
 

@@ -279,6 +279,9 @@ def make_folder(path: str) -> list[str]:
 
     Raises NpuprofError.
     """
+    from npuprof.system.tree import refuse_link_out
+
+    refuse_link_out(path)
     made: list[str] = []
     above = path
     while above and not os.path.lexists(above):

@@ -10,6 +10,7 @@ from contextlib import suppress
 from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.report import journal, output
 from npuprof.report.locks import MOST_LOCKS, hold_file, lock_folders, name_under_way
+from npuprof.system.tree import refuse_link_out
 
 #: Stands for whatever a file holds.
 ANYTHING = b"\0whatever it holds"
@@ -80,7 +81,9 @@ def write_files_atomically(files: Mapping[str, str | bytes]) -> None:
 
 
 def find_target(path: str, below: str = "") -> str:
-    """Return the file that a path leads to. Raises NpuprofError (NP941) where that is outside of ``below``."""
+    """Return the file that a path leads to. Raises NpuprofError (NP941) where that is outside of ``below``, or a link of a clone."""
+    if not below:
+        refuse_link_out(path)
     target = os.path.realpath(path)
     if below:
         base = os.path.realpath(below)

@@ -47,8 +47,7 @@ class Recorder:
         """Write what is known before the command runs; a full disk is told and nothing more. Raises NpuprofError for another reason."""
         made: list[str] = []
         try:
-            if not os.path.isdir(self.folder):
-                made = output.make_folder(self.folder)
+            made = output.make_folder(self.folder)
             self.path = self._claim_name()
         except OSError as error:
             what = f"{self.folder}: {output.describe_os_error(error, os.path.join(self.folder, 'x'))}"

@@ -154,13 +154,14 @@ class Git:
             raise NpuprofError([self.explain_absence(oid for oid in wanted if oid not in found)])
         return found
 
-    def list_files(self, folder: str) -> list[bytes]:
+    def list_files(self, folder: str, only_tracked: bool = False) -> list[bytes]:
         """Return the files that git would show in a folder, from there: tracked ones, and new ones that are not ignored.
 
         Raises NpuprofError where it is in no work tree.
         """
+        kinds = "-cz" if only_tracked else "-coz"
         words = ("-C", os.path.abspath(folder)) if self.top else ()
-        return self.run_command(*words, "ls-files", "-coz", "--exclude-standard").split(b"\0")
+        return self.run_command(*words, "ls-files", kinds, "--exclude-standard").split(b"\0")
 
     def without_filters(self) -> Git:
         """Return the same git without the programs that the configuration names as filters: contents are taken as they are."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import time
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
 from npuprof.model import Finding, NpuprofError, Place, Record
-from npuprof.report.output import build_write_error, describe_os_error, make_folder
+from npuprof.report.output import build_write_error, describe_os_error
 from npuprof.resolve.digests import compute_digest
+from npuprof.system.tree import Tree
 
 try:
     import fcntl
@@ -21,7 +21,8 @@ except ImportError:  # no locks there
     fcntl = None  # type: ignore[assignment]
 
 SCHEMA = "npuprof.trials/1"
-HOME = os.path.join(".npuprof", "trials")
+HOME = ".npuprof/trials"
+_FILE = "journal.jsonl"
 
 
 #: How often a lock is tried, a tenth of a second apart, that a process holds which is no more.
@@ -86,11 +87,8 @@ class Journal:
         self.key = compute_digest({"asked": json.dumps(self.asked, sort_keys=True)})[:16]
         self.folder = os.path.join(HOME, self.key)
         self.results: dict[str, list[Result]] = {}
-        self.file = os.path.join(self.folder, "journal.jsonl")
-        for name in ("logs", "code"):
-            make_folder(os.path.join(self.folder, name))
-        with suppress(OSError), open(os.path.join(HOME, ".gitignore"), "x", encoding="utf-8") as file:
-            file.write("*\n")
+        self.file = os.path.join(self.folder, _FILE)
+        self.tree = self._open_tree()
         self._lock = self._take_lock()
         try:
             if fresh:
@@ -100,10 +98,25 @@ class Journal:
             os.close(self._lock)
             raise
 
+    def _open_tree(self) -> Tree:
+        """Return the folder of the journal, made where it is not there. Raises NpuprofError where something else is."""
+        try:
+            here = Tree(os.curdir)
+            for name in ("logs", "code"):
+                here.make_folder(f"{self.folder}/{name}")
+            with suppress(FileExistsError):
+                handle = here.open_file(f"{HOME}/.gitignore", os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+                with open(handle, "w", encoding="utf-8") as file:
+                    file.write("*\n")
+            return here.open_below(self.folder)
+        except OSError as error:
+            what = f"{self.folder}: {describe_os_error(error, os.path.join(self.folder, 'x'))}"
+            raise build_write_error(what, "Nothing was run.") from None
+
     def _take_lock(self) -> int:
         path = os.path.join(self.folder, "lock")
         try:
-            handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+            handle = self.tree.open_file("lock", os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             raise build_write_error(f"{path}: {describe_os_error(error, path)}", "Nothing was run.") from None
         for attempt in range(_MOST_TRIES if fcntl is not None else 0):
@@ -127,15 +140,15 @@ class Journal:
 
     def _forget(self) -> None:
         for name in ("logs", "code", "results"):
-            shutil.rmtree(os.path.join(self.folder, name), ignore_errors=True)
+            self.tree.remove_folder(name)
             if name != "results":
-                make_folder(os.path.join(self.folder, name))
+                self.tree.make_folder(name)
         with suppress(OSError):
-            os.replace(self.file, f"{self.file}.old")
+            self.tree.rename(_FILE, f"{_FILE}.old")
 
     def _open(self) -> int:
         try:
-            handle = os.open(self.file, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+            handle = self.tree.open_file(_FILE, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         except OSError as error:
             raise build_write_error(f"{self.file}: {describe_os_error(error, self.file)}", "Results would be lost.") from None
         raw = b""
@@ -189,6 +202,7 @@ class Journal:
         """Give the lock back."""
         os.close(self._handle)
         os.close(self._lock)
+        self.tree.close()
 
 
 def _read_line(line: bytes) -> dict[str, Any]:

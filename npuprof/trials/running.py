@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,9 +14,10 @@ from npuprof.catalog.launchers import tell_single_process
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.renderers.environment import collect_env_variables
 from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, write_sidecars
-from npuprof.report.output import build_write_error, describe_os_error, make_folder
+from npuprof.report.output import build_write_error, describe_os_error
 from npuprof.report.text import format_count
 from npuprof.resolve.config import Config
+from npuprof.system.tree import Tree
 from npuprof.trials.journal import Journal, Result
 from npuprof.trials.judging import UNTOLD, build_result
 from npuprof.trials.marks import end_marked
@@ -222,9 +222,9 @@ class Runner:
         target = load_target(self.setup.target)
         rendered = target.render(config)
         folder = os.path.abspath(os.path.join(self.journal.folder, "code", name))
-        shutil.rmtree(folder, ignore_errors=True)
-        make_folder(folder)
-        write_texts({os.path.join(folder, file): text for file, text in {target.file: rendered.text, **rendered.sidecars}.items()})
+        self.journal.tree.remove_folder(f"code/{name}")
+        texts = {target.file: rendered.text, **rendered.sidecars}
+        write_texts(self.journal.tree, {f"code/{name}/{file}": text for file, text in texts.items()})
         return [word.replace(CODE, os.path.join(folder, target.file)) for word in self.setup.command]
 
     def _finish(self, name: str, how: Ended) -> None:
@@ -239,9 +239,9 @@ class Runner:
                 )
             return
         self._free += [device] if device and device not in self._unfit else []
-        with suppress(OSError), open(log, "wb") as file:  # it is there to be read; what counts is in the journal
-            file.write(how.output)
-        shutil.rmtree(os.path.join(self.journal.folder, "code", name), ignore_errors=True)
+        with suppress(OSError):  # it is there to be read; what counts is in the journal
+            self.journal.tree.write_file(f"logs/{os.path.basename(log)}", how.output)
+        self.journal.tree.remove_folder(f"code/{name}")
         result = build_result(wanted.digest, how, log, device)._replace(files=self._files, ends=self.ends)
         self._refuse(result)
         self.journal.add(result)
@@ -283,13 +283,13 @@ def parse_devices(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def write_texts(files: Mapping[str, str]) -> None:
-    """Write files that runs need. Raises NpuprofError."""
-    for path, text in files.items():
+def write_texts(tree: Tree, files: Mapping[str, str]) -> None:
+    """Write files that runs need, by their paths below the folder of a journal. Raises NpuprofError."""
+    for name, text in files.items():
         try:
-            with open(path, "w", encoding="utf-8", newline="") as stream:
-                stream.write(text)
+            tree.write_files({name: text.encode(errors="surrogateescape")})
         except OSError as error:
+            path = tree.find_path(name)
             raise build_write_error(f"{path}: {describe_os_error(error, path)}", "A run needs it; what is known is kept.") from None
 
 

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from npuprof.model import Finding, NpuprofError, Record, Step
 from npuprof.resolve.config import Config
 from npuprof.store import one_time
+from npuprof.system.tree import Tree
 from npuprof.trials.journal import Journal, Result
 from npuprof.trials.judging import build_result, name_signal
 from npuprof.trials.metrics import WINDOW, MetricReader
@@ -255,14 +256,13 @@ def _read_end(code: int, seconds: float, timeout: float | None, reader: MetricRe
 
 def take_results(journal: Journal, metrics: dict[str, str], timeout: float | None = None) -> int:
     """Take over what jobs of a scheduler have left in the folder of results; return how many there were."""
-    folder = os.path.join(journal.folder, "results")
     taken = 0
-    for digest, end in _list_ends(folder):
+    for digest, end in _list_ends(journal.tree):
         if digest in journal.results:
             continue
-        log = os.path.join(folder, f"{digest}.log")
+        log = os.path.join(journal.folder, "results", f"{digest}.log")
         reader = MetricReader(metrics)
-        with suppress(OSError), open(log, "rb") as file:
+        with suppress(OSError), journal.tree.open_reader(f"results/{digest}.log") as file:
             while piece := file.read(WINDOW):
                 reader.add(piece)
         code, began, ended = int(end[0]), float(end[1]), float(end[2])
@@ -317,13 +317,11 @@ def _read_pod_line(line: str) -> tuple[str, tuple[str, int, float] | None]:
         return line, None
 
 
-def _list_ends(folder: str) -> Iterator[tuple[str, list[Any]]]:
-    if not os.path.isdir(folder):
-        return
-    for name in sorted(os.listdir(folder)):
+def _list_ends(tree: Tree) -> Iterator[tuple[str, list[Any]]]:
+    for name in tree.list_names("results"):
         digest, dot, kind = name.rpartition(".")
         if dot and kind == "end":
-            with suppress(OSError, ValueError, IndexError), open(os.path.join(folder, name), encoding="ascii") as file:
-                words = file.read().split()
+            with suppress(OSError, ValueError, IndexError), tree.open_reader(f"results/{name}") as file:
+                words = file.read(200).decode("ascii").split()
                 int(words[0]), float(words[1]), float(words[2])
                 yield digest, words

@@ -126,6 +126,7 @@ class Update(Verb):
             return Answer(None, (*step.remarks, f"npuprof.lock is up to date{f'; copied {mended} anew' if mended else ''}"))
         if self.yes and step.gone and not self.moved:
             _refuse_step_back(step.gone)
+        _find_copy_folders(place, step.copies)
         written = place.write(None, step.sources)
         written += _copy_anew(place, step.locked, step.copies)
         shown = answer.forms if self.yes or not sys.stdin.isatty() else None
@@ -161,21 +162,28 @@ def _collect_copies(place: ProjectPlace, locked: dict[str, LockedSource]) -> dic
     return {name: collect_files(there) for name, there in locked.items() if place.project.sources[name].vendor}
 
 
+def _find_copy_folders(place: ProjectPlace, copies: dict[str, dict[str, bytes]]) -> dict[str, str]:
+    """Return the paths of the folders of copies. Raises NpuprofError where one holds what no copy put there."""
+    from npuprof.commands.source.vendor import find_fit_folder
+
+    sources = place.project.sources
+    return {name: find_fit_folder(place, sources[name], sources[name].vendor) for name in copies}
+
+
 def _copy_anew(place: ProjectPlace, locked: dict[str, LockedSource], copies: dict[str, dict[str, bytes]]) -> list[str]:
     """Copy the stores that this repository holds copies of, where those are not what is locked now; return the folders.
 
     Raises NpuprofError.
     """
     from npuprof.commands.source.vendor import write_copy
-    from npuprof.store.sources.vendored import find_copy_folder
 
+    folders = _find_copy_folders(place, copies)
     sources = Sources(place.project, Lock(sources=locked), open_copy=place.open_copy)
     written: list[str] = []
     for name, texts in copies.items():
         if find_copy_faults(sources, name):
-            folder = place.project.sources[name].vendor
-            write_copy(find_copy_folder(place.folder, folder), texts)
-            written.append(folder)
+            write_copy(folders[name], texts)
+            written.append(place.project.sources[name].vendor)
     return written
 
 

@@ -45,7 +45,7 @@ class Vendor(Verb):
         (source,) = place.select_sources([self.name])
         locked = Sources(place.project, place.lock).open_source(source.name).locked
         folder = (source.vendor or f"vendor/{source.name}") if self.into is None else self.into.rstrip("/") or self.into
-        top = _find_fit_folder(place, source, folder)
+        top = find_fit_folder(place, source, folder)
         texts = collect_files(locked)
         write_copy(top, texts)
         known = locked._replace(copy=digest_manifest(texts[MANIFEST]), is_unsealed=False)
@@ -80,10 +80,13 @@ class Vendor(Verb):
         return Answer(None, (*remarks, f"kept in {home.label}/{FOLDER}: {told}; git add {home.label}/{FOLDER}"))
 
 
-def _find_fit_folder(place: ProjectPlace, source: Source, folder: str) -> str:
-    """Return the path of a folder that the copy of a source may be written to. Raises NpuprofError where nothing may."""
+def find_fit_folder(place: ProjectPlace, source: Source, folder: str) -> str:
+    """Return the path of a folder that the copy of a source may be written to, whichever verb asks. Raises NpuprofError where none may.
+
+    A copy owns its folder: what is there that its list does not name is somebody's work.
+    """
     from npuprof.store.sources.project import find_copy_fault
-    from npuprof.store.sources.vendored import MARK, find_copy_folder
+    from npuprof.store.sources.vendored import find_copy_folder
 
     hint = f"name an empty or a new folder: --into vendor/{source.name}"
     if fault := find_copy_fault(folder):
@@ -94,11 +97,13 @@ def _find_fit_folder(place: ProjectPlace, source: Source, folder: str) -> str:
         pair = [f"{one.lower()}/" for one in (other.vendor, folder)]
         if other.name != source.name and other.vendor and (pair[0].startswith(pair[1]) or pair[1].startswith(pair[0])):
             raise NpuprofError([Finding("NP940", f"{folder} holds the copy of the source {other.name!r}, or lies in it", why, hint)])
-    if f"{os.path.realpath(top)}{os.sep}".startswith(os.path.realpath(place.home.root) + os.sep):
-        what = f"{folder} lies in the store {place.home.label}"
-        why = "Its presets would be presets of this repository as well, under other names."
+    folders = [f"{os.path.realpath(one)}{os.sep}" for one in (top, place.home.root)]
+    if folders[0].startswith(folders[1]) or folders[1].startswith(folders[0]):
+        what = f"{folder} lies in the store {place.home.label}" if folders[0] != folders[1] else f"{folder} is the store itself"
+        what = what if folders[0].startswith(folders[1]) else f"the store {place.home.label} lies in {folder}"
+        why = "Its presets would be presets of this repository as well, or be replaced by those of the source."
         raise NpuprofError([Finding("NP940", what, why, hint)])
-    if folder != source.vendor and not os.path.isfile(os.path.join(top, MARK)) and (file := _find_file(top)):
+    if file := _find_foreign_file(top):
         what = f"{folder} holds files that are no copy of {source.name}: {os.path.relpath(file, place.folder)}"
         way = (
             "move them away, or say another one with --into"
@@ -109,16 +114,33 @@ def _find_fit_folder(place: ProjectPlace, source: Source, folder: str) -> str:
     return top
 
 
-def _find_file(top: str) -> str:
-    """Return a file in a folder, an empty text where none is: empty folders, and files under way, are what a killed run has left."""
+def _find_foreign_file(top: str) -> str:
+    """Return a file in a folder that the list of a copy there does not name, an empty text where there is none.
+
+    Empty folders, and files under way, are what a killed run has left.
+    """
     from npuprof.report.locks import is_under_way
 
+    known = {os.path.join(top, name) for name in _read_manifest(top)}
     for folder, folders, names in os.walk(top):
         linked = [name for name in folders if os.path.islink(os.path.join(folder, name))]
         for name in sorted([*names, *linked]):
-            if not is_under_way(name):
-                return os.path.join(folder, name)
+            path = os.path.join(folder, name)
+            if not is_under_way(name) and path not in known:
+                return path
     return ""
+
+
+def _read_manifest(top: str) -> dict[str, str]:
+    """Return what the list of a copy names, the list itself included, each with its digest; nothing where there is no list."""
+    from npuprof.report.output import read_plain_file
+    from npuprof.store.sources.vendored import MANIFEST
+
+    try:
+        said = read_plain_file(os.path.join(top, MANIFEST)).decode(errors="surrogateescape")
+    except OSError:
+        return {}
+    return {MANIFEST: "", **dict(line.rpartition(" ")[::2] for line in said.splitlines())}
 
 
 def write_copy(top: str, texts: dict[str, bytes], is_marked: bool = True) -> None:
@@ -129,7 +151,7 @@ def write_copy(top: str, texts: dict[str, bytes], is_marked: bool = True) -> Non
     from npuprof.report import output, writing
     from npuprof.report.locks import lock_folders
     from npuprof.report.writing import Wanted
-    from npuprof.store.sources.vendored import MARK
+    from npuprof.store.sources.vendored import MANIFEST, MARK
 
     made = output.make_folder(top)
     try:
@@ -137,19 +159,42 @@ def write_copy(top: str, texts: dict[str, bytes], is_marked: bool = True) -> Non
             files = {os.path.join(top, name): text for name, text in texts.items()}
             for path in files:
                 made = [*writing.make_folder_below(os.path.dirname(path), top), *made]
-            gone = [path for path in _list_files(top) if path not in files]
-            mark = os.path.join(top, MARK)
-            if is_marked:
-                writing.write_wanted_files([Wanted(mark, b"not whole\n", below=top)])  # who is killed from here on leaves no copy
-            writing.write_wanted_files([Wanted(path, text, below=top) for path, text in files.items() if path != mark])
-            if is_marked:
-                writing.write_wanted_files([Wanted(mark, files[mark], below=top)])
+            gone = [path for path in (_list_copied(top) if is_marked else _list_files(top)) if path not in files]
+            mark, listed = os.path.join(top, MARK), os.path.join(top, MANIFEST)
+            if is_marked:  # who is killed from here on leaves no copy, and no file that the list does not name
+                writing.write_wanted_files([Wanted(listed, _join_manifests(top, texts[MANIFEST]), below=top)])
+                writing.write_wanted_files([Wanted(mark, b"not whole\n", below=top)])
+            last = (mark, listed) if is_marked else ()
+            writing.write_wanted_files([Wanted(path, text, below=top) for path, text in files.items() if path not in last])
             for path in gone:
                 os.unlink(path)
                 _remove_empty_folders(os.path.dirname(path), top)
+            writing.write_wanted_files([Wanted(path, files[path], below=top) for path in reversed(last)])
     except BaseException:
         output.remove_folders(made)
         raise
+
+
+def _join_manifests(top: str, new: bytes) -> bytes:
+    """Return the list of what a copy holds while it becomes another one: the names of both."""
+    from npuprof.store.sources.vendored import MANIFEST
+
+    named = {**_read_manifest(top), **dict(line.rpartition(" ")[::2] for line in new.decode(errors="surrogateescape").splitlines())}
+    lines = (f"{name} {digest}\n" for name, digest in sorted(named.items()) if name != MANIFEST)
+    return "".join(lines).encode(errors="surrogateescape")
+
+
+def _list_copied(top: str) -> list[str]:
+    """Return the files of an earlier copy that are there as they were copied, by its list; none is reached through a link."""
+    from npuprof.report.output import read_plain_file
+    from npuprof.store.sources.vendored import find_equal_text
+
+    real, found = os.path.realpath(top), []
+    for name, digest in _read_manifest(top).items():
+        path = os.path.join(top, name)
+        if os.path.isfile(path) and os.path.realpath(path) == os.path.join(real, name) and find_equal_text(read_plain_file(path), digest):
+            found.append(path)
+    return found
 
 
 def _remove_empty_folders(folder: str, top: str) -> None:

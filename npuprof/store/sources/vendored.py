@@ -49,7 +49,7 @@ class Proof:
             if not self._digest:
                 what = f"npuprof.lock does not say what is in the copy of the source {self.told!r}"
                 raise NpuprofError([Finding("NP044", what, "Whether it was edited cannot be told.", advise_copy(self.told))])
-            found = _find_equal_text(self._read(), self._digest.removeprefix("sha256:"))
+            found = find_equal_text(self._read(), self._digest.removeprefix("sha256:"))
             if found is None:
                 raise NpuprofError([self._build_finding(MANIFEST, self._read(), self._digest.removeprefix("sha256:"))])
             self._lines = found
@@ -69,7 +69,7 @@ class Proof:
         if start < 0 and raw is None:
             return None
         wanted = lines[start + len(mark) : lines.find(b"\n", start + len(mark))].decode() if start >= 0 else ""
-        found = _find_equal_text(raw, wanted)
+        found = find_equal_text(raw, wanted)
         if found is None:
             raise NpuprofError([self._build_finding(path, raw, wanted)])
         return found
@@ -85,7 +85,7 @@ class Proof:
         return Finding("NP049", what, why, advise_copy(self.told))
 
 
-def _find_equal_text(raw: bytes | None, digest: str) -> bytes | None:
+def find_equal_text(raw: bytes | None, digest: str) -> bytes | None:
     """Return a text that has a digest, as it is or as it was before git gave its lines other ends; None where it has not."""
     for text in () if raw is None else (raw, raw.replace(b"\r\n", b"\n")):
         if load_sha256()(text).hexdigest() == digest:

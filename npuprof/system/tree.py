@@ -1,0 +1,210 @@
+"""A folder and what lies below it, reached through no link: what is written, made or removed there stays there.
+
+A repository of a stranger may hold links wherever npuprof keeps something. A folder is opened once; each name below it is looked up in
+the folder that is open, and one that is a link is refused. So nothing that becomes a link meanwhile leads elsewhere either.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import IO
+
+from npuprof.model import Finding, NpuprofError, Place
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0)
+
+
+#: More links than this on one path lead in a circle.
+_MOST_LINKS = 40
+
+
+def find_work_tree(folder: str) -> str:
+    """Return the nearest folder from ``folder`` upward that holds a ``.git``, or an empty text."""
+    here = folder
+    while not os.path.lexists(os.path.join(here, ".git")):
+        above = os.path.dirname(here)
+        if above == here:
+            return ""
+        here = above
+    return here
+
+
+def refuse_link_out(path: str) -> None:
+    """Raise NpuprofError (NP941) where a typed path leads, by a link in a work tree, out of that: the link may be a clone's.
+
+    Any other link is the user's own, or the system's, and is followed.
+    """
+    here, links = os.sep, 0
+    todo = os.path.join(os.getcwd(), path).split(os.sep)[::-1]
+    while todo:
+        part = todo.pop()
+        if part in ("", "."):
+            continue
+        if part == "..":
+            here = os.path.dirname(here)
+            continue
+        below = os.path.join(here, part)
+        if not os.path.islink(below):
+            here = below
+            continue
+        links += 1
+        if links > _MOST_LINKS:
+            return
+        target = os.readlink(below)
+        top, found = find_work_tree(here), os.path.realpath(os.path.join(here, target))
+        if top and not f"{found}{os.sep}".startswith(os.path.realpath(top).rstrip(os.sep) + os.sep):
+            what = f"{path} leads out of {top}, to {found}: {below} is a link"
+            why = "A clone may bring such a link; nothing was written."
+            raise NpuprofError([Finding("NP941", what, why, "remove the link, or name where it leads", where=Place(path))])
+        todo += target.split(os.sep)[::-1]
+        here = os.sep if os.path.isabs(target) else here
+
+
+class Tree:
+    """A folder that stays open. Names are paths below it, with ``/`` between folders.
+
+    All that it does raises NpuprofError (NP941) where a folder on the way is a link or no folder, and OSError for what the system says.
+    """
+
+    def __init__(self, top: str, handle: int | None = None) -> None:
+        """Open a folder, links to it followed; one that is open already has a ``handle``, which is ours from here on."""
+        self.top = top
+        self._handle = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC) if handle is None else handle
+
+    def close(self) -> None:
+        """Let go of the folder."""
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1
+
+    def __del__(self) -> None:
+        with suppress(OSError):
+            self.close()
+
+    def open_below(self, name: str) -> Tree:
+        """Return a folder below this one."""
+        with self._open_folder(name) as handle:
+            return Tree(self.find_path(name), os.dup(handle))
+
+    def find_path(self, name: str) -> str:
+        """Return the path of a name, to be shown, or handed to a command."""
+        return os.path.join(self.top, name)
+
+    def make_folder(self, name: str) -> None:
+        """Make a folder and those above it, as far as they are not there."""
+        with self._open_folder(name, make=True):
+            pass
+
+    def open_file(self, name: str, flags: int, mode: int = 0o666) -> int:
+        """Return a handle of a file, as ``os.open`` does; a link is no file."""
+        with self._open_parent(name) as (parent, last):
+            try:
+                return os.open(last, flags | _FILE, mode, dir_fd=parent)
+            except OSError as error:
+                raise self._explain(name, error) from None
+
+    def open_reader(self, name: str) -> IO[bytes]:
+        """Return a file, open to be read: a pipe or a device is none, and not waited for."""
+        handle = self.open_file(name, os.O_RDONLY)
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            os.close(handle)
+            raise OSError(errno.EINVAL, "it is no file", self.find_path(name))
+        return open(handle, "rb")
+
+    def list_names(self, name: str) -> list[str]:
+        """Return what is in a folder, sorted; nothing where there is none."""
+        try:
+            with self._open_folder(name) as handle:
+                return sorted(os.listdir(handle))
+        except FileNotFoundError:
+            return []
+
+    def write_file(self, name: str, content: bytes) -> None:
+        """Write a file: whoever reads it sees it as it was, or whole."""
+        with self._open_parent(name) as (parent, last):
+            beside = f".npuprof-{os.urandom(8).hex()}.new"
+            handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE, 0o666, dir_fd=parent)
+            try:
+                with open(handle, "wb") as file:
+                    file.write(content)
+                os.replace(beside, last, src_dir_fd=parent, dst_dir_fd=parent)
+            except BaseException:
+                with suppress(OSError):
+                    os.unlink(beside, dir_fd=parent)
+                raise
+
+    def write_files(self, files: Mapping[str, bytes]) -> None:
+        """Write files one after the other, and the folders that they lie in."""
+        for name, content in files.items():
+            if os.path.dirname(name):
+                self.make_folder(os.path.dirname(name))
+            self.write_file(name, content)
+
+    def rename(self, name: str, new: str) -> None:
+        """Give a file another name, in place of whatever has that."""
+        with self._open_parent(name) as (parent, last), self._open_parent(new) as (there, new_last):
+            os.replace(last, new_last, src_dir_fd=parent, dst_dir_fd=there)
+
+    def remove_file(self, name: str) -> None:
+        """Remove a file, or a link; what that leads to stays."""
+        with self._open_parent(name) as (parent, last):
+            os.unlink(last, dir_fd=parent)
+
+    def remove_empty_folders(self, name: str) -> None:
+        """Remove a folder and those above it, as far as nothing is in them."""
+        while name:
+            try:
+                with self._open_parent(name) as (parent, last):
+                    os.rmdir(last, dir_fd=parent)
+            except OSError:
+                return
+            name = os.path.dirname(name)
+
+    def remove_folder(self, name: str) -> None:
+        """Remove a folder with all that is in it, as far as the system allows; of a link in it, the link."""
+        import shutil
+
+        with suppress(OSError), self._open_parent(name) as (parent, last), self._open_folder(name):  # what is no folder stays
+            shutil.rmtree(last, ignore_errors=True, dir_fd=parent)
+
+    @contextmanager
+    def _open_parent(self, name: str) -> Iterator[tuple[int, str]]:
+        folder, _, last = name.rpartition("/")
+        with self._open_folder(folder) as handle:
+            yield handle, last
+
+    @contextmanager
+    def _open_folder(self, name: str, make: bool = False) -> Iterator[int]:
+        handle = os.dup(self._handle)
+        try:
+            for part in filter(None, name.split("/")):
+                if part in (".", ".."):
+                    raise ValueError(name)
+                if make:
+                    with suppress(FileExistsError):
+                        os.mkdir(part, dir_fd=handle)
+                try:
+                    below = os.open(part, _FOLDER, dir_fd=handle)
+                except OSError as error:
+                    raise self._explain(name, error) from None
+                os.close(handle)
+                handle = below
+            yield handle
+        finally:
+            os.close(handle)
+
+    def _explain(self, name: str, error: OSError) -> Exception:
+        """Return why a name cannot be reached: the first on the way that is a link, or what the system said."""
+        path = self.top
+        for part in name.split("/"):
+            path = os.path.join(path, part)
+            if os.path.islink(path):
+                what = f"{path} is a link, to {os.readlink(path)}"
+                why = f"What npuprof keeps below {self.top} lies there and nowhere else; nothing was changed."
+                return NpuprofError([Finding("NP941", what, why, f"remove the link: rm {path}", where=Place(path))])
+        return error
