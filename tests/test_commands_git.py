@@ -335,6 +335,24 @@ def test_hooks_are_where_git_looks_for_them_and_what_was_added_to_them_stays(rep
     assert not hook.with_name("post-rewrite").exists()
 
 
+@pytest.mark.parametrize("scope", ["--local", "--global"])
+def test_hooks_are_written_outside_where_the_user_says_so_and_not_where_the_repository_does(
+    scope: str, repo: Repo, run: Callable[..., object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
+    place = repo.folder / ".git/config" if scope == "--local" else tmp_path / "gitconfig"
+    with open(place, "a") as file:
+        file.write(f"[core]\n\thooksPath = {outside}\n")
+    done = run("git", "install", "--hook")
+    if scope == "--local":
+        assert (done.code, "NP941" in done.err, list(outside.iterdir())) == (2, True, [])
+        assert run("git", "uninstall").code == 2
+    else:
+        assert (done.code, (outside / "post-merge").exists()) == (0, True), done.err
+
+
 def test_hooks_are_for_one_repository(repo: Repo, run: Callable[..., object]) -> None:
     said = run("git", "install", "--hook", "--global")
     assert said.code == 2

@@ -64,7 +64,7 @@ ALWAYS = {"safe.bareRepository=explicit", "core.fsmonitor=false"}
 OFFLINE = {"GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
 READING = {"core.hooksPath=/dev/null", "core.pager=cat", "diff.external=", "log.showSignature=false"}
 #: git of the user's own, asked for a path in the repository: where the hooks are is what the configuration says.
-PLAIN = [["rev-parse", "--git-path"]]
+PLAIN = [["rev-parse", "--git-path"], ["config", "--show-scope", "-z", "--get-all"]]
 #: What each verb is given; most of them end in an error of their own.
 VERBS = {
     "list": "--versions", "show": "leaf@HEAD", "explain": "leaf hccl_timeout", "check": "--rev HEAD", "diff": "--rev HEAD~1",
@@ -138,7 +138,7 @@ def test_in_a_clone_of_a_stranger_nothing_starts_but_git_that_reads_and_python_a
     for name, given, environment in recorded():
         if name == "git":
             settings = {given[place + 1] for place, word in enumerate(given) if word == "-c"}
-            is_plain = given[-3:-1] in PLAIN
+            is_plain = any(given[-len(words) - 1 : -1] == words for words in PLAIN)
             assert settings >= (ALWAYS if is_plain else ALWAYS | READING), " ".join(given[-4:])
             assert is_plain or environment == OFFLINE, " ".join(given[-4:])
         else:

@@ -18,7 +18,15 @@ from npuprof.commands.git.configuration import (
     read_setting,
     write_setting,
 )  # fmt: skip
-from npuprof.commands.git.hooks import HOOKS, SERVER_HOOK, build_foreign_hook_finding, find_hook, judge_hook, write_hook
+from npuprof.commands.git.hooks import (
+    HOOKS,
+    SERVER_HOOK,
+    build_foreign_hook_finding,
+    find_hook,
+    judge_hook,
+    refuse_hook_elsewhere,
+    write_hook,
+)
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import output
 from npuprof.report.answer import Answer
@@ -102,6 +110,7 @@ def _write_hooks(git: Git, done: list[str], names: Sequence[str] = HOOKS) -> lis
     problems = []
     for name in names:
         path = find_hook(git, name)
+        refuse_hook_elsewhere(git, path)
         state = judge_hook(path, name)
         if state == "somebody else's":
             problems.append(build_foreign_hook_finding(path, name))
