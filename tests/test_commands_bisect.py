@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from building import build_store
-from lanes import product_at_night
+from lanes import more_at_night, product_at_night
 from waiting import wait_for
 
 NPUPROF = [sys.executable, "-m", "npuprof"]
@@ -362,7 +362,7 @@ def settle(path: Path) -> int:
     return sizes[-1]
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", more_at_night([signal.SIGKILL], [signal.SIGINT, signal.SIGTERM]))
 def test_what_is_killed_at_any_time_goes_on_and_runs_nothing_twice(run: Run, ends: Path, tmp_path: Path, number: int) -> None:
     command = ["sh", "-c", 'sleep 0.05; echo "$NPUPROF_DIGEST" >> done; [ "$SET_B$SET_M" != badbad ]']
     begun = tmp_path / "done"

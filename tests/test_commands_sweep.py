@@ -20,6 +20,7 @@ import pytest
 from cluster import explain_absence, run_batch
 from hypothesis import given
 from hypothesis import strategies as st
+from lanes import more_at_night
 from waiting import wait_for
 
 from npuprof.trials.sweeping import Goal, find_front, split_values
@@ -263,7 +264,7 @@ def test_the_page_needs_no_network_and_shows_the_front(run: Run, base: None) -> 
 
 
 @pytest.mark.skipif(bool(explain_absence()), reason=explain_absence() or "Slurm is here")
-@pytest.mark.parametrize("exported", ["ALL", "NONE"])
+@pytest.mark.parametrize("exported", more_at_night(["NONE"], ["ALL"]))
 def test_an_array_of_slurm_runs_the_sweep_and_its_results_are_read(
     run: Run, base: None, exported: str, tmp_path: Path, slurm: None
 ) -> None:

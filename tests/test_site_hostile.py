@@ -84,7 +84,8 @@ def test_pages_of_a_store_where_all_is_hostile_run_nothing_ask_for_nothing_and_s
     shown = {f"presets/h{number}.html": text for number, text in plain.items()}
     assert len(shown) > 20
     for path in [*presets, *lists, *searches, "search.html#q=dump"]:
-        page.goto("about:blank")
+        if page.url.partition("#")[0].endswith(path.partition("#")[0]):
+            page.goto("about:blank")  # of a page that is open only another part would be shown
         page.goto(f"file://{hostile_site}/{path}")
         page.evaluate("new Promise((done) => setTimeout(done, 20))")
         assert page.title().endswith(" · npuprof"), path
