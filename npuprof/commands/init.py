@@ -12,7 +12,7 @@ from npuprof.model import Finding, NpuprofError
 from npuprof.report import output
 from npuprof.report.answer import Answer
 from npuprof.report.text import format_count
-from npuprof.store.around import find_repository_top
+from npuprof.system.tree import find_repository_top
 
 #: The shipped preset that a new store starts with, together with all it extends.
 _SAMPLE = "bert-training"

@@ -14,7 +14,7 @@ from npuprof.model import Context, Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.report.text import format_count
 from npuprof.store import Folder, spec
-from npuprof.store.around import find_repository_top
+from npuprof.system.tree import find_repository_top
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

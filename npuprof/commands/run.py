@@ -129,7 +129,7 @@ def _become_command(command: list[str], environment: dict[str, str]) -> Answer:
         sys.stderr.flush()
         for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores them, and what is ignored stays ignored in the command
             signal.signal(getattr(signal, name), signal.SIG_DFL)
-        processes.become_own(command, environment)
+        processes.exec_user_command(command, environment)
     except OSError as error:
         return _explain_start(command[0], error)
 

@@ -9,8 +9,8 @@ from npuprof.history.timeline import Timeline
 from npuprof.model import NpuprofError, Path, TomlValue
 from npuprof.resolve.config import Config
 from npuprof.store import revisions, spec
-from npuprof.store.around import find_repository_top
 from npuprof.store.commits import Commit
+from npuprof.system.tree import find_repository_top
 
 
 def build_commit_fields(commit: Commit | None) -> dict[str, str | None]:

@@ -6,7 +6,7 @@ import functools
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 
 from npuprof.report.output import build_write_error, tell_remark
@@ -39,6 +39,20 @@ def name_under_way(folder: str) -> str:
 def is_under_way(name: str) -> bool:
     """Return whether a file of a name is one that a run has under way, or that a killed one has left."""
     return _UNDER_WAY.fullmatch(name) is not None
+
+
+def find_foreign_file(folder: str, known: Collection[str]) -> str:
+    """Return the path below a folder of a file or link that is not ``known``, an empty text if there is none.
+
+    Empty folders and files under way are skipped: a killed run leaves them.
+    """
+    for where, folders, names in os.walk(folder):
+        links = [name for name in folders if os.path.islink(os.path.join(where, name))]
+        for name in sorted([*names, *links]):
+            path = os.path.relpath(os.path.join(where, name), folder)
+            if path not in known and not is_under_way(name):
+                return path
+    return ""
 
 
 @contextmanager

@@ -143,7 +143,7 @@ def page_answer(pieces: Iterable[bytes], write: Callable[[Iterable[bytes]], None
         pieces = chain(begun, pieces)
     sys.stdout.flush()
     environment = {"LESS": "FRX", "LESSCHARSET": "utf-8", **os.environ}
-    with processes.start_own(words, stdin=processes.PIPE, env=environment) as pager:
+    with processes.start_user_command(words, stdin=processes.PIPE, env=environment) as pager:
         assert pager.stdin is not None
         try:
             for piece in pieces:

@@ -9,7 +9,7 @@ from typing import IO
 
 from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.report.output import UnfitFileError, describe_os_error, name_special_file
-from npuprof.store.around import find_repository_top
+from npuprof.system.tree import find_repository_top, is_below
 
 #: The packages of the adapter: for TF 1, and for TF 2.
 PACKAGES = ("npu_bridge", "npu_device")
@@ -39,13 +39,9 @@ def find_installed() -> Iterator[Source]:
         return
     given = [folder for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if os.path.isabs(folder)]
     top = find_repository_top(os.path.realpath(os.curdir))
-    for folder in dict.fromkeys([*(one for one in given if not _lies_in(one, top)), *folders]):
+    for folder in dict.fromkeys([*(one for one in given if not (top and is_below(one, top))), *folders]):
         if any(os.path.isdir(os.path.join(folder, name)) for name in PACKAGES):
             yield _list_folder(folder, only_packages=True)
-
-
-def _lies_in(folder: str, top: str) -> bool:
-    return bool(top) and f"{os.path.realpath(folder)}{os.sep}".startswith(top.rstrip(os.sep) + os.sep)
 
 
 def open_source(path: str) -> Source:

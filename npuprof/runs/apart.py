@@ -52,7 +52,7 @@ def run_child(command: Sequence[str], environment: Mapping[str, str]) -> int:
 
     sys.stdout.flush()
     sys.stderr.flush()
-    process = processes.start_own(command, env=environment, close_fds=False)
+    process = processes.start_user_command(command, env=environment, close_fds=False)
     while True:
         try:
             code = process.wait()

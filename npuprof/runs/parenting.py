@@ -134,7 +134,7 @@ def _become(
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        processes.become_own(command, environment)
+        processes.exec_user_command(command, environment)
     except OSError as error:
         os.write(report, str(error.errno or 0).encode())
     finally:

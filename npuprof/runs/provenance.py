@@ -42,7 +42,7 @@ def _read_plainly(text: bytes) -> bytes:
 
 def _find_repository(home: Folder) -> Repository | None:
     from npuprof.store import revisions
-    from npuprof.store.around import find_repository_top
+    from npuprof.system.tree import find_repository_top
 
     if not find_repository_top(os.path.realpath(home.root)) and "GIT_DIR" not in os.environ:
         return None

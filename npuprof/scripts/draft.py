@@ -9,7 +9,7 @@ from typing import Any
 
 from npuprof.model import Record
 from npuprof.scripts.reading.found import FoundSetting
-from npuprof.store.around import find_repository_top
+from npuprof.system.tree import find_repository_top
 
 #: What a test is the negation of: a test that is negated itself, a name or a call of one, a comparison.
 _NEGATED = re.compile(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from npuprof.report import output
 from npuprof.scripts.reading.found import ImportedFile
 from npuprof.scripts.reading.modules import Modules
-from npuprof.store.around import find_repository_top
+from npuprof.system.tree import find_repository_top
 
 _MOST_TOLD = 3
 #: In larger trees nobody looks for who names a function.

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from npuprof.catalog import releases
 from npuprof.report.output import read_plain_file
 from npuprof.scripts.draft import Draft, NamedRelease, cite_script
-from npuprof.store.around import find_repository_top
+from npuprof.system.tree import find_repository_top
 
 _TELLING = re.compile(r"(?:readme.*|requirements.*\.txt|(?:.*\.)?dockerfile.*|containerfile|version\.(?:info|cfg|txt))", re.IGNORECASE)
 #: The version behind what names it: the images of the vendor's cloud, the packages, or the word itself.

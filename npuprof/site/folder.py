@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.report import output
-from npuprof.report.locks import is_under_way
+from npuprof.report.locks import find_foreign_file
 from npuprof.report.output import read_plain_file
 from npuprof.report.writing import Wanted, write_wanted_files
 from npuprof.site.kept import digest_content
@@ -107,7 +107,7 @@ def read_own_files(folder: str) -> dict[str, str]:
         what = f"{folder} holds something else than a site that npuprof wrote"
         why = "A site is written over only where npuprof wrote it: what lies there may be somebody's work."
         raise NpuprofError([Finding("NP980", what, why, "name an empty folder, or one that is not there yet", where=Place(folder))])
-    if other := _find_other(folder, known):
+    if other := find_foreign_file(folder, {*known, MARK}):
         what = f"{folder} holds {other}, which npuprof did not write"
         why = "A site is written over only where all is npuprof's: the rest may be somebody's work."
         hint = "move it elsewhere, or name another folder"
@@ -128,17 +128,6 @@ def _read_mark(path: str) -> dict[str, str] | None:
         return None
     good = isinstance(files, dict) and all(_is_own_name(name) and isinstance(digest, str) for name, digest in files.items())
     return files if good else None
-
-
-def _find_other(folder: str, known: Mapping[str, str]) -> str:
-    """Return a file in a folder that its list does not name, an empty text where there is none."""
-    for where, folders, names in os.walk(folder):
-        linked = [name for name in folders if os.path.islink(os.path.join(where, name))]
-        for name in sorted([*names, *linked]):
-            path = os.path.relpath(os.path.join(where, name), folder)
-            if path not in known and path != MARK and not is_under_way(name):
-                return path
-    return ""
 
 
 def _is_own_name(name: object) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from npuprof.report.output import UnfitFileError, read_plain_file
+from npuprof.system.tree import find_repository_top
 
 
 def has_release_tags(root: str) -> bool:
@@ -31,14 +32,3 @@ def has_sparse_checkout(root: str) -> bool:
     top = find_repository_top(os.path.realpath(root))
     git = os.path.join(top, ".git")
     return bool(top) and (os.path.isfile(git) or os.path.exists(os.path.join(git, "info", "sparse-checkout")))
-
-
-def find_repository_top(folder: str) -> str:
-    """Return the nearest folder from ``folder`` upward that holds a ``.git``, or an empty text."""
-    here = folder
-    while not os.path.exists(os.path.join(here, ".git")):
-        above = os.path.dirname(here)
-        if above == here:
-            return ""
-        here = above
-    return here

@@ -8,9 +8,9 @@ from npuprof.model import NpuprofError, Record
 from npuprof.report import output
 from npuprof.resolve.digests import load_sha256
 from npuprof.store import find_project_folder, find_store
-from npuprof.store.around import find_repository_top
 from npuprof.store.personal import find_personal_folder
 from npuprof.store.trust import find_trust_file
+from npuprof.system.tree import find_repository_top
 
 
 class EditPlace(Record):

@@ -12,10 +12,10 @@ from typing import IO, NamedTuple
 
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.output import name_special_file, read_plain_file
-from npuprof.store.around import find_repository_top
 from npuprof.store.bare import is_own_folder
 from npuprof.system import processes
 from npuprof.system.processes import READ, GitProfile, Replies, SilentError
+from npuprof.system.tree import find_repository_top
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

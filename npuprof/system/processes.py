@@ -291,14 +291,14 @@ def _import_gitpython() -> Any:
 # -- what the user named -----------------------------------------------------------------------------------------
 
 
-def start_own(command: Sequence[str], **how: Any) -> subprocess.Popen[bytes]:
+def start_user_command(command: Sequence[str], **how: Any) -> subprocess.Popen[bytes]:
     """Start a command that the user named: a pager, a trial, npuprof itself. Raises OSError where it cannot be started."""
     import subprocess
 
     return subprocess.Popen(list(command), **how)  # noqa: S603 - the user names it
 
 
-def become_own(command: Sequence[str], environment: Mapping[str, str]) -> NoReturn:
+def exec_user_command(command: Sequence[str], environment: Mapping[str, str]) -> NoReturn:
     """Be a command that the user named, in place of this process. Raises OSError where it cannot be started."""
     os.execvpe(command[0], list(command), environment)  # noqa: S606 - the user names it
 

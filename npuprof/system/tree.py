@@ -23,15 +23,20 @@ _FILE = os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0)
 _MOST_LINKS = 40
 
 
-def find_work_tree(folder: str) -> str:
+def find_repository_top(folder: str) -> str:
     """Return the nearest folder from ``folder`` upward that holds a ``.git``, or an empty text."""
     here = folder
-    while not os.path.lexists(os.path.join(here, ".git")):
+    while not os.path.exists(os.path.join(here, ".git")):
         above = os.path.dirname(here)
         if above == here:
             return ""
         here = above
     return here
+
+
+def is_below(path: str, top: str) -> bool:
+    """Return whether a path, with its links followed, is a folder or below it."""
+    return f"{os.path.realpath(path)}{os.sep}".startswith(os.path.realpath(top).rstrip(os.sep) + os.sep)
 
 
 def refuse_link_out(path: str) -> None:
@@ -56,8 +61,8 @@ def refuse_link_out(path: str) -> None:
         if links > _MOST_LINKS:
             return
         target = os.readlink(below)
-        top, found = find_work_tree(here), os.path.realpath(os.path.join(here, target))
-        if top and not f"{found}{os.sep}".startswith(os.path.realpath(top).rstrip(os.sep) + os.sep):
+        top, found = find_repository_top(here), os.path.realpath(os.path.join(here, target))
+        if top and not is_below(found, top):
             what = f"{path} leads out of {top}, to {found}: {below} is a link"
             why = "A clone may bring such a link; nothing was written."
             raise NpuprofError([Finding("NP941", what, why, "remove the link, or name where it leads", where=Place(path))])

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from npuprof.model import Record
-from npuprof.system.processes import DEVNULL, start_own
+from npuprof.system.processes import DEVNULL, start_user_command
 from npuprof.trials.marks import GLANCE, GRACE, MARK, find_marked, read_stat
 from npuprof.trials.metrics import MetricReader
 
@@ -105,7 +105,7 @@ class Pool:
         reading, writing = os.pipe()
         began = time.monotonic()
         try:
-            process = start_own(
+            process = start_user_command(
                 command,
                 stdin=DEVNULL,
                 stdout=writing,

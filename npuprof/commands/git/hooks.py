@@ -7,6 +7,7 @@ import os
 from npuprof.commands.git.configuration import find_command
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import output
+from npuprof.system.tree import is_below
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,13 +40,13 @@ def find_hook(git: Git, name: str) -> str:
     return os.path.join(git.folder, os.path.expanduser(path))
 
 
-def refuse_hook_elsewhere(git: Git, path: str) -> None:
+def reject_outside_hook(git: Git, path: str) -> None:
     """Raise NpuprofError (NP941) where a repository's own configuration has its hooks outside of it: a clone's could be anybody's."""
     said = os.fsdecode(git.writing().try_command("config", "--show-scope", "-z", "--get-all", "core.hooksPath").output).split("\0")
     if not said[:-1] or said[:-1:2][-1] not in ("local", "worktree"):
         return  # the user's own, or the default
     inside = (git.folder, os.path.join(git.folder, os.fsdecode(git.run_command("rev-parse", "--git-common-dir").rstrip(b"\n"))))
-    if not any(f"{os.path.realpath(path)}{os.sep}".startswith(os.path.realpath(one).rstrip(os.sep) + os.sep) for one in inside):
+    if not any(is_below(path, folder) for folder in inside):
         what = f"the repository {git.folder} has its hooks elsewhere: {os.path.dirname(path)}"
         why = "Its own configuration says so (core.hooksPath), which a clone or an archive may have brought."
         hint = "take that away: git config --local --unset core.hooksPath; what you set with --global is followed"

@@ -24,7 +24,7 @@ from npuprof.commands.git.hooks import (
     build_foreign_hook_finding,
     find_hook,
     judge_hook,
-    refuse_hook_elsewhere,
+    reject_outside_hook,
     write_hook,
 )
 from npuprof.model import Finding, NpuprofError
@@ -110,7 +110,7 @@ def _write_hooks(git: Git, done: list[str], names: Sequence[str] = HOOKS) -> lis
     problems = []
     for name in names:
         path = find_hook(git, name)
-        refuse_hook_elsewhere(git, path)
+        reject_outside_hook(git, path)
         state = judge_hook(path, name)
         if state == "somebody else's":
             problems.append(build_foreign_hook_finding(path, name))

@@ -18,7 +18,7 @@ from npuprof.commands.git.configuration import (
     read_setting,
     write_setting,
 )  # fmt: skip
-from npuprof.commands.git.hooks import HOOKS, SERVER_HOOK, find_hook, refuse_hook_elsewhere, remove_hook
+from npuprof.commands.git.hooks import HOOKS, SERVER_HOOK, find_hook, reject_outside_hook, remove_hook
 from npuprof.report.answer import Answer
 
 
@@ -47,7 +47,7 @@ class Uninstall(Verb):
             done.append(path)
         for name in () if self.everywhere else HOOKS:
             hook = find_hook(git, name)
-            refuse_hook_elsewhere(git, hook)
+            reject_outside_hook(git, hook)
             if remove_hook(hook, name):
                 done.append(hook)
         where = "for all repositories of this user" if self.everywhere else "for this repository alone"

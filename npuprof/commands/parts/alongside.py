@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from npuprof.model import Context
 from npuprof.store import Folder, spec
-from npuprof.store.around import find_repository_top
+from npuprof.system.tree import find_repository_top
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

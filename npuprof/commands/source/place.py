@@ -178,7 +178,7 @@ def _find_home(given: str | None) -> Folder:
     except NpuprofError as error:
         if given or os.environ.get("NPUPROF_STORE") or error.findings[0].code != "NP010":
             raise
-        from npuprof.store.around import find_repository_top
+        from npuprof.system.tree import find_repository_top
 
         made = Folder(os.path.join(find_repository_top(os.getcwd()) or os.getcwd(), "profiles"))
         made.is_implied = True

@@ -121,14 +121,14 @@ class Update(Verb):
 
     def _take_step(self, place: ProjectPlace, step: _Step, answer: Answer) -> Answer:
         """Write the lock, and copies anew; ``answer`` is what was, or is, shown of it. Raises NpuprofError."""
+        folders = _find_copy_folders(place, step.copies)  # before anything is written
         if not step.is_new:
-            mended = ", ".join(_copy_anew(place, step.locked, step.copies))
+            mended = ", ".join(_copy_anew(place, step.locked, step.copies, folders))
             return Answer(None, (*step.remarks, f"npuprof.lock is up to date{f'; copied {mended} anew' if mended else ''}"))
         if self.yes and step.gone and not self.moved:
             _refuse_step_back(step.gone)
-        _find_copy_folders(place, step.copies)
         written = place.write(None, step.sources)
-        written += _copy_anew(place, step.locked, step.copies)
+        written += _copy_anew(place, step.locked, step.copies, folders)
         shown = answer.forms if self.yes or not sys.stdin.isatty() else None
         return Answer(shown, (*answer.remarks, f"wrote {', '.join(written)}"))
 
@@ -170,14 +170,15 @@ def _find_copy_folders(place: ProjectPlace, copies: dict[str, dict[str, bytes]])
     return {name: find_fit_folder(place, sources[name], sources[name].vendor) for name in copies}
 
 
-def _copy_anew(place: ProjectPlace, locked: dict[str, LockedSource], copies: dict[str, dict[str, bytes]]) -> list[str]:
+def _copy_anew(
+    place: ProjectPlace, locked: dict[str, LockedSource], copies: dict[str, dict[str, bytes]], folders: dict[str, str]
+) -> list[str]:
     """Copy the stores that this repository holds copies of, where those are not what is locked now; return the folders.
 
     Raises NpuprofError.
     """
     from npuprof.commands.source.vendor import write_copy
 
-    folders = _find_copy_folders(place, copies)
     sources = Sources(place.project, Lock(sources=locked), open_copy=place.open_copy)
     written: list[str] = []
     for name, texts in copies.items():

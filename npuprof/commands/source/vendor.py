@@ -85,8 +85,10 @@ def find_fit_folder(place: ProjectPlace, source: Source, folder: str) -> str:
 
     A copy owns its folder: what is there that its list does not name is somebody's work.
     """
+    from npuprof.report.locks import find_foreign_file
     from npuprof.store.sources.project import find_copy_fault
     from npuprof.store.sources.vendored import find_copy_folder
+    from npuprof.system.tree import is_below
 
     hint = f"name an empty or a new folder: --into vendor/{source.name}"
     if fault := find_copy_fault(folder):
@@ -97,14 +99,14 @@ def find_fit_folder(place: ProjectPlace, source: Source, folder: str) -> str:
         pair = [f"{one.lower()}/" for one in (other.vendor, folder)]
         if other.name != source.name and other.vendor and (pair[0].startswith(pair[1]) or pair[1].startswith(pair[0])):
             raise NpuprofError([Finding("NP940", f"{folder} holds the copy of the source {other.name!r}, or lies in it", why, hint)])
-    folders = [f"{os.path.realpath(one)}{os.sep}" for one in (top, place.home.root)]
-    if folders[0].startswith(folders[1]) or folders[1].startswith(folders[0]):
-        what = f"{folder} lies in the store {place.home.label}" if folders[0] != folders[1] else f"{folder} is the store itself"
-        what = what if folders[0].startswith(folders[1]) else f"the store {place.home.label} lies in {folder}"
+    is_inside, is_around = is_below(top, place.home.root), is_below(place.home.root, top)
+    if is_inside or is_around:
+        what = f"{folder} is in the store {place.home.label}" if is_inside else f"{folder} contains the store {place.home.label}"
+        what = f"{folder} is the store itself" if is_inside and is_around else what
         why = "Its presets would be presets of this repository as well, or be replaced by those of the source."
         raise NpuprofError([Finding("NP940", what, why, hint)])
-    if file := _find_foreign_file(top):
-        what = f"{folder} holds files that are no copy of {source.name}: {os.path.relpath(file, place.folder)}"
+    if file := find_foreign_file(top, _read_manifest(top)):
+        what = f"{folder} holds files that are no copy of {source.name}: {os.path.relpath(os.path.join(top, file), place.folder)}"
         way = (
             "move them away, or say another one with --into"
             if folder == f"vendor/{source.name}"
@@ -112,23 +114,6 @@ def find_fit_folder(place: ProjectPlace, source: Source, folder: str) -> str:
         )
         raise NpuprofError([Finding("NP940", what, why, way)])
     return top
-
-
-def _find_foreign_file(top: str) -> str:
-    """Return a file in a folder that the list of a copy there does not name, an empty text where there is none.
-
-    Empty folders, and files under way, are what a killed run has left.
-    """
-    from npuprof.report.locks import is_under_way
-
-    known = {os.path.join(top, name) for name in _read_manifest(top)}
-    for folder, folders, names in os.walk(top):
-        linked = [name for name in folders if os.path.islink(os.path.join(folder, name))]
-        for name in sorted([*names, *linked]):
-            path = os.path.join(folder, name)
-            if not is_under_way(name) and path not in known:
-                return path
-    return ""
 
 
 def _read_manifest(top: str) -> dict[str, str]:
@@ -168,7 +153,7 @@ def write_copy(top: str, texts: dict[str, bytes], is_marked: bool = True) -> Non
             writing.write_wanted_files([Wanted(path, text, below=top) for path, text in files.items() if path not in last])
             for path in gone:
                 os.unlink(path)
-                _remove_empty_folders(os.path.dirname(path), top)
+                writing.remove_empty_folders(path, top)
             writing.write_wanted_files([Wanted(path, files[path], below=top) for path in reversed(last)])
     except BaseException:
         output.remove_folders(made)
@@ -195,12 +180,6 @@ def _list_copied(top: str) -> list[str]:
         if os.path.isfile(path) and os.path.realpath(path) == os.path.join(real, name) and find_equal_text(read_plain_file(path), digest):
             found.append(path)
     return found
-
-
-def _remove_empty_folders(folder: str, top: str) -> None:
-    while folder != top and not os.listdir(folder):
-        os.rmdir(folder)
-        folder = os.path.dirname(folder)
 
 
 def _list_files(top: str) -> list[str]:

@@ -43,7 +43,7 @@ class Readers:
 
     def _find_tops(self, path: str) -> tuple[str, ...]:
         """Return the repository of a file, or its folder where it has none, and the folders that were named."""
-        from npuprof.store.around import find_repository_top
+        from npuprof.system.tree import find_repository_top
 
         own = os.path.dirname(os.path.realpath(path))
         tops: list[str] = []
