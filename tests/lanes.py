@@ -51,6 +51,13 @@ def more_at_night(gate: Iterable[object], nightly: Iterable[object]) -> list[obj
     return [*gate, *(pytest.param(*(row if isinstance(row, tuple) else (row,)), marks=pytest.mark.at_night) for row in nightly)]
 
 
+def rest_at_night(one_in: int, rows: Iterable[object]) -> list[object]:
+    """Return the rows of a test: the first, and one in so many after it, are those of the gate."""
+    listed = list(rows)
+    nightly = [row for number, row in enumerate(listed) if number % one_in]
+    return more_at_night(listed[::one_in], nightly)
+
+
 def product_at_night(one_in: int, *factors: Sequence[object]) -> list[object]:
     """Return the rows of a full product: the gate has one in so many, in which each value of a factor meets some of every other.
 

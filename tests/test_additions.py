@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import pytest
 from building import Checkout
+from lanes import rest_at_night
 
 
 class Said(NamedTuple):
@@ -234,7 +235,7 @@ ADDITIONS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", ADDITIONS)
+@pytest.mark.parametrize("what", rest_at_night(3, ADDITIONS))
 def test_one_place_is_enough(what: str, checkout: Checkout) -> None:
     addition = ADDITIONS[what]
     (checkout.folder / "old.toml").write_text('[options]\nwork_path = "./x"\n')

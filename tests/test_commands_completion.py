@@ -345,7 +345,7 @@ def open_shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[s
         session.close()
 
 
-@pytest.mark.parametrize(("typed", "shell"), product_at_night(2, TYPED, STARTS))
+@pytest.mark.parametrize(("typed", "shell"), product_at_night(4, TYPED, STARTS))
 def test_a_tab_completes_what_is_meant_and_no_file_where_none_is(
     open_shell: Callable[[str], Shell], typed: tuple[str, str], shell: str
 ) -> None:

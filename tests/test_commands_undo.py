@@ -200,7 +200,7 @@ def test_an_edit_that_cannot_be_kept_is_made_and_that_is_said(project: Path, run
 KILLED = pytest.mark.parametrize("edit", [("check", "--fix"), ("rename", "p0", "team/p9")], ids=lambda edit: edit[0])
 
 
-@KILLED
+@pytest.mark.parametrize("edit", [("rename", "p0", "team/p9")], ids=["rename"])
 def test_an_edit_or_its_undoing_that_is_killed_can_be_undone(edit: tuple[str, ...], store: Any, tmp_path: Path) -> None:
     kill_at_calls(edit, RENAMING, store, tmp_path)
 

@@ -15,6 +15,7 @@ import pytest
 from building import toml
 from hypothesis import given
 from hypothesis import strategies as st
+from lanes import rest_at_night
 from repositories import Repo
 
 import npuprof
@@ -285,7 +286,7 @@ def count_calls(work: Callable[[], object]) -> int:
 
 @pytest.mark.parametrize(
     ("key", "build"),
-    [
+    rest_at_night(2, [
         ("x", list),
         ("x", lambda numbers: [[number, number] for number in numbers]),
         ("x", lambda numbers: {f"k{index}": number for index, number in enumerate(numbers)}),
@@ -293,7 +294,7 @@ def count_calls(work: Callable[[], object]) -> int:
         ("modify_mixlist", lambda numbers: {"black-list": {"to-add": [f"Op{number}" for number in numbers]}}),
         ("dump_step", lambda numbers: "|".join(map(str, numbers))),
         ("input_shape", lambda numbers: ";".join(f"i{index}:{number}" for index, number in enumerate(numbers))),
-    ],
+    ]),
     ids=["list", "list of lists", "table", "table of other keys", "list without order", "its text", "text of a table"],
 )  # fmt: skip
 def test_twice_as_much_takes_twice_as_long(key: str, build: Callable[[list[int]], Any]) -> None:

@@ -31,6 +31,7 @@ from documents import (
     record_steps,
     run_console,
 )
+from lanes import rest_at_night
 from recording import draw_recording, read_lines
 
 from npuprof import catalog, docs
@@ -60,7 +61,7 @@ def write_back(page: str, text: str, request: pytest.FixtureRequest) -> None:
 
 
 @pytest.mark.accepted
-@every_page
+@pytest.mark.parametrize("page", rest_at_night(2, PAGES))
 def test_what_a_page_shows_is_what_happens(page: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     text = read(page)
     blocks = list(read_blocks(text))

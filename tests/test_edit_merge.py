@@ -14,7 +14,7 @@ import pytest
 from growth import measure_growth
 from hypothesis import given
 from hypothesis import strategies as st
-from lanes import more_at_night
+from lanes import more_at_night, rest_at_night
 
 from npuprof.catalog import values
 from npuprof.edit.comments import collect_comments, count_needed_comments
@@ -561,7 +561,7 @@ MANY: dict[str, Callable[[int], tuple[str, ...]]] = {
 }
 
 
-@pytest.mark.parametrize("name", MANY)
+@pytest.mark.parametrize("name", rest_at_night(2, MANY))
 def test_the_work_of_a_merge_grows_no_faster_than_the_files(name: str) -> None:
     def merge(size: int) -> Callable[[], object]:
         texts = MANY[name](size)

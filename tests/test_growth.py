@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from building import build_store
 from growth import count_calls, measure_growth, measure_time_growth
+from lanes import rest_at_night
 from repositories import Repo
 from zoo import write_zoo
 
@@ -117,7 +118,7 @@ INPUTS: dict[str, tuple[list[str], Callable[[int], dict[str, str]]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", INPUTS)
+@pytest.mark.parametrize("name", rest_at_night(2, INPUTS))
 def test_presets_cost_what_their_length_costs(name: str, tmp_path: Path, run: Callable[..., Any]) -> None:
     words, build = INPUTS[name]
 
@@ -198,7 +199,7 @@ SCRIPTS: dict[str, tuple[str, str, Callable[[int], str]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", SCRIPTS)
+@pytest.mark.parametrize("name", rest_at_night(2, SCRIPTS))
 def test_scripts_cost_what_their_length_costs(name: str, tmp_path: Path, run: Callable[..., Any]) -> None:
     verb, called, build = SCRIPTS[name]
 

@@ -315,12 +315,19 @@ def read_snippets() -> list[str]:
     return blocks
 
 
-def test_the_snippets_run_and_are_typed(tmp_path: Path) -> None:
+@pytest.fixture
+def snippets(tmp_path: Path) -> list[str]:
+    """The snippets of README, docs and docstrings, each a file beside a copy of the presets."""
     shutil.copytree(REPOSITORY / "profiles", tmp_path / "profiles")
-    snippets = read_snippets()
-    assert len(snippets) > 6
-    for number, snippet in enumerate(snippets):
+    found = read_snippets()
+    assert len(found) > 6
+    for number, snippet in enumerate(found):
         (tmp_path / f"snippet{number}.py").write_text(snippet, encoding="utf-8")
+    return found
+
+
+def test_the_snippets_run(snippets: list[str], tmp_path: Path) -> None:
+    for number, snippet in enumerate(snippets):
         if any(
             re.search(rf"^(?:import|from) {name}\b", snippet, re.MULTILINE) and find_spec(name) is None
             for name in ("tensorflow", "absl", "hydra")
@@ -331,6 +338,10 @@ def test_the_snippets_run_and_are_typed(tmp_path: Path) -> None:
             env={**os.environ, "PYTHONPATH": str(REPOSITORY), "XDG_CACHE_HOME": str(tmp_path / "cache")},
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.nightly("test_library.py::test_the_snippets_run")
+def test_the_snippets_are_typed(snippets: list[str], tmp_path: Path) -> None:
     words = [sys.executable, "-m", "mypy", "--strict", "--ignore-missing-imports", "--follow-imports=silent", "--no-error-summary"]
     words += [f"snippet{number}.py" for number in range(len(snippets))]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, env={**os.environ, "MYPYPATH": str(REPOSITORY)})

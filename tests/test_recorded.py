@@ -11,6 +11,7 @@ from unittest import mock
 
 import pytest
 from conftest import ACCEPT
+from lanes import rest_at_night
 from recorded import record
 
 pytestmark = pytest.mark.accepted
@@ -35,7 +36,7 @@ def command(run: Any, monkeypatch: pytest.MonkeyPatch) -> record.Command:
     return called
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=[f"{scenario.room}: {scenario.name}" for scenario in SCENARIOS])
+@pytest.mark.parametrize("scenario", rest_at_night(2, SCENARIOS), ids=lambda scenario: f"{scenario.room}: {scenario.name}")
 def test_a_scenario_goes_as_it_was_recorded(
     scenario: record.Scenario, tmp_path: Path, command: record.Command, request: pytest.FixtureRequest
 ) -> None:

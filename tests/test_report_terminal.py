@@ -116,7 +116,7 @@ TYPED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("typed", "columns"), product_at_night(2, TYPED, [80, 120]))
+@pytest.mark.parametrize(("typed", "columns"), product_at_night(4, TYPED, [80, 120]))
 def test_newer_verbs_fit_the_terminal_and_say_all_that_a_pipe_is_told(released: Path, typed: list[str], columns: int) -> None:
     environ = {"NO_COLOR": "1", "XDG_CACHE_HOME": os.environ["XDG_CACHE_HOME"]}
     shown = capture(typed, columns, released, **environ)

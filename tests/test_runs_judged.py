@@ -200,6 +200,7 @@ def test_ranks_that_disagree_are_told_apart(run: Run, tmp_path: Path) -> None:
     assert answer.code == 1
 
 
+@pytest.mark.nightly("test_runs_judged.py::test_nothing_that_verify_says_of_a_run_is_false")
 def test_the_judge_finds_what_is_false(tmp_path: Path) -> None:
     drawn = [cases.draw_case(tmp_path / str(seed), seed) for seed in range(40)]
     for word in VERDICTS:

@@ -19,8 +19,8 @@ from npuprof.runs.verdicts import judge_process
 
 #: Adapters by the state of their sources (see adapterlogs), the modules whose info lines are on, whether graphs were dumped.
 RUNS = more_at_night(
-    [("g", "FMK", False), ("g", "", True), ("a", "FMK", False)],
-    [("g", "GE", False), ("g", "FMK GE", False), *((snapshot, "FMK", False) for snapshot in "fedcb")],
+    [("g", "FMK", False), ("g", "", True)],
+    [("a", "FMK", False), ("g", "GE", False), ("g", "FMK GE", False), *((snapshot, "FMK", False) for snapshot in "fedcb")],
 )
 #: What a script may have done with the setting of a preset.
 FATES = ("set", "left out", "misspelt", "another value", "another type", "too late")

@@ -13,6 +13,7 @@ from growth import measure_growth
 from hypothesis import given
 from hypothesis import strategies as st
 from importing import imported, write
+from lanes import product_at_night
 from test_scripts_kinds import CONDITIONS, CONFIGS, KUBERNETES, READ
 from test_scripts_notebooks import CELLS, notebook
 
@@ -52,8 +53,7 @@ BROKEN: dict[str, tuple[Callable[[bytes], bytes], str, str]] = {
 }
 
 
-@pytest.mark.parametrize("how", BROKEN)
-@pytest.mark.parametrize("kind", [kind for kind in GOOD if kind != "python"])
+@pytest.mark.parametrize(("how", "kind"), product_at_night(2, list(BROKEN), [kind for kind in GOOD if kind != "python"]))
 def test_a_broken_file_is_a_finding_with_its_place(kind: str, how: str, run: Callable[..., Result], tmp_path: Path) -> None:
     change, said, severity = BROKEN[how]
     name, text = GOOD[kind]

@@ -11,6 +11,7 @@ import pytest
 from building import examples
 from hypothesis import given
 from hypothesis import strategies as st
+from lanes import rest_at_night
 from repositories import Repo
 
 from npuprof.site import building, kept
@@ -72,7 +73,7 @@ CHANGES: dict[str, tuple[dict[str, str | None], set[str]]] = {  # what changes, 
 }
 
 
-@pytest.mark.parametrize("title", CHANGES)
+@pytest.mark.parametrize("title", rest_at_night(2, CHANGES))
 def test_only_what_is_made_of_something_else_is_made_anew(title: str, repo: Repo, run: Run, made: list[str]) -> None:
     changes, anew = CHANGES[title]
     repo.commit(PRESETS)

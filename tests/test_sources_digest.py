@@ -32,7 +32,7 @@ READING = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("words", "how"), product_at_night(2, READING, ["mirror", "vendored", "copied by hand"]))
+@pytest.mark.parametrize(("words", "how"), product_at_night(4, READING, ["mirror", "vendored", "copied by hand"]))
 def test_a_wrong_digest_in_the_lock_is_told_by_whatever_reads_the_source(words: tuple[str, ...], how: str, app: Repo, run: Run) -> None:
     app.write({"pinned": 'profile.extends = ["team:base@1.0.0"]\n'})
     assert run("source", "update", "--yes").code == 0
@@ -110,8 +110,14 @@ def test_the_digest_of_a_copy_is_that_of_the_store(presets: dict[str, bytes], pl
 # Copies that were edited: what a commit's tree holds counts, and not who edited them first
 
 
-@pytest.mark.parametrize("name", ["base.toml", "other.toml", ".npuprof.toml", ".digests"])
-@pytest.mark.parametrize("words", [("commit",), ("commit", "own"), ("commit", "job"), ("commit", "--dry-run")])
+@pytest.mark.parametrize(
+    ("name", "words"),
+    product_at_night(
+        2,
+        ["base.toml", "other.toml", ".npuprof.toml", ".digests"],
+        [("commit",), ("commit", "own"), ("commit", "job"), ("commit", "--dry-run")],
+    ),
+)
 def test_a_commit_that_holds_an_edited_copy_is_refused_though_the_last_one_has_it_already(
     words: tuple[str, ...], name: str, app: Repo, run: Run
 ) -> None:

@@ -151,7 +151,7 @@ TYPED = [
 WORDS = ["show pinned", "check", "check own", "source sync", "commit -m x", "release --all --yes"]
 
 
-@pytest.mark.parametrize(("typed", "words", "cache"), product_at_night(2, TYPED, WORDS, ["old", "fresh"]))
+@pytest.mark.parametrize(("typed", "words", "cache"), product_at_night(4, TYPED, WORDS, ["old", "fresh"]))
 def test_what_was_typed_into_a_lock_without_seals_is_told_by_what_the_source_has(
     typed: tuple[str, str, str], words: str, cache: str, pinned: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

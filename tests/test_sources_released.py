@@ -93,7 +93,7 @@ REFERENCES = [
 ]
 
 
-@pytest.mark.parametrize(("how", "asked"), product_at_night(2, ["old", "emptied", "updated", "fresh"], REFERENCES))
+@pytest.mark.parametrize(("how", "asked"), product_at_night(4, ["old", "emptied", "updated", "fresh"], REFERENCES))
 def test_a_version_that_the_lock_does_not_spell_is_what_it_was_when_the_source_was_locked(
     how: str, asked: tuple[str, str], grown: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

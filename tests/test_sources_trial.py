@@ -76,7 +76,7 @@ ASKED = [
 
 
 @pytest.mark.parametrize(
-    ("happens", "asked"), product_at_night(3, [move_tag, release, yank, remove_tag, delete_branch, release_late], ASKED)
+    ("happens", "asked"), product_at_night(6, [move_tag, release, yank, remove_tag, delete_branch, release_late], ASKED)
 )
 def test_what_only_shows_an_update_leaves_everything_as_it_was(
     happens: Callable[[Team], None], asked: tuple[tuple[str, ...], bool], app: Repo, team: Team, run: Run, temporary: Path

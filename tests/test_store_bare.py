@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from building import REPOSITORY
+from lanes import product_at_night
 from repositories import ENVIRONMENT, Repo
 
 from npuprof.store import bare
@@ -78,8 +79,7 @@ ASKED = {
 }
 
 
-@pytest.mark.parametrize("words", ASKED)
-@pytest.mark.parametrize("place", ["top", "inside", "named by GIT_DIR"])
+@pytest.mark.parametrize(("words", "place"), product_at_night(3, ASKED, ["top", "inside", "named by GIT_DIR"]))
 def test_revisions_are_read_where_there_is_no_work_tree(
     hub: Path, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, words: str, place: str
 ) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lanes import rest_at_night
 from repositories import Repo
 
 import npuprof
@@ -259,7 +260,7 @@ def test_releases_nested_as_deeply_as_a_path_can_be_end_in_a_finding(
     assert (done.code, "was kept without a@1.0.0" in done.out + done.err) == (2, True)
 
 
-@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.parametrize("damage", rest_at_night(2, DAMAGE))
 def test_a_check_tells_of_a_kept_release_that_would_fail_elsewhere_though_git_has_it(damage: str, store: Repo, run: Run) -> None:
     assert run("check").code == 0
     change, said = DAMAGE[damage]

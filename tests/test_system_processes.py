@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from building import REPOSITORY
+from lanes import rest_at_night
 from repositories import ENVIRONMENT, Repo
 from test_store_git import configure_everything, plant_bare_repository
 
@@ -126,7 +127,7 @@ def test_every_verb_is_tried_in_the_clone() -> None:
     assert set(VERBS) | OTHERS == {" ".join(words) for words, _ in list_verb_names()}
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", rest_at_night(2, VERBS))
 def test_in_a_clone_of_a_stranger_nothing_starts_but_git_that_reads_and_python_apart(
     verb: str, clone: Repo, recorded: Callable[[], list[Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lanes import rest_at_night
 from repositories import Repo
 
 BERT = '[profile]\nscenario = "training"\n\n[options]\nprecision_mode_v2 = "mixed_float16"\nhccl_timeout = 600\n'
@@ -452,9 +453,7 @@ def test_a_folder_of_presets_names_what_is_in_it(folder: Path, run: Any, typed: 
     assert "sub is a folder of presets, which are named one by one: sub/in" in result.out + result.err
 
 
-@pytest.mark.parametrize(
-    ("typed", "code", "said"), [(typed, code, said) for typed, code, *said in TYPED], ids=[row[0][:80] for row in TYPED]
-)
+@pytest.mark.parametrize(("typed", "code", "said"), rest_at_night(2, [(typed, code, said) for typed, code, *said in TYPED]))
 def test_a_mistake_on_the_command_line_is_answered_in_words(folder: Path, run: Any, typed: str, code: int, said: list[str]) -> None:
     result = run(*shlex.split(typed))
     assert result.code == code, result.err
