@@ -586,6 +586,39 @@ def test_the_command_to_type_names_the_remote_of_the_branch(settings: dict[str, 
     assert f"share it with git push {name} base/v1.0.0" in run("release", "base").err
 
 
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("ssh://nobody@nowhere/presets.git", "team sent nothing for 1 seconds"),
+        ("ext::sh -c touch% {touched}", "over ssh, https and file only, not over ext"),
+        ("git://127.0.0.1:1/presets.git", "over ssh, https and file only, not over git"),
+    ],
+)
+def test_a_push_goes_by_ssh_https_or_file_and_is_given_up_where_nothing_comes(
+    address: str, said: str, repo: Repo, remote: Repo, run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    touched = tmp_path / "touched"
+    monkeypatch.setenv("NPUPROF_TIMEOUT", "1")
+    monkeypatch.setenv("GIT_SSH_COMMAND", "sleep 100;")
+    repo.git("remote", "set-url", "team", address.format(touched=touched))
+    repo.git("config", "remote.team.receivepack", f"touch {touched}; git-receive-pack")
+    repo.git("config", "remote.team.uploadpack", f"touch {touched}; git-upload-pack")
+    done = run("release", "base", "--push")
+    assert done.code == 2
+    assert said in done.err
+    assert repo.git("tag") == "base/v1.0.0"
+    assert not touched.exists()
+
+
+def test_a_push_starts_no_program_of_the_other_side_but_git_s_own(repo: Repo, remote: Repo, run, tmp_path: Path) -> None:
+    touched = tmp_path / "touched"
+    repo.git("config", "remote.team.receivepack", f"touch {touched}; git-receive-pack")
+    repo.git("config", "remote.team.uploadpack", f"touch {touched}; git-upload-pack")
+    assert run("release", "base", "--push").code == 0
+    assert remote.git("tag") == "base/v1.0.0"
+    assert not touched.exists()
+
+
 def test_a_server_that_knows_no_all_or_none_is_told_with_the_push_that_it_takes(repo: Repo, remote: Repo, run) -> None:
     remote.git("config", "receive.advertiseAtomic", "false")
     done = run("release", "--all", "--yes", "--push")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from npuprof.history.writing import open_git_commands, run_git_command
 from npuprof.model import Finding, NpuprofError
 from npuprof.store.git import build_refusal_finding
+from npuprof.store.sources.talking import read_timeout
+from npuprof.store.sources.transport import HangingError, Line, Talk
 from npuprof.store.versions import YANKED, parse_version_text
 
 TYPE_CHECKING = False
@@ -55,8 +56,7 @@ def compare_remote_tags(repository: Repository, remote: str, head: str, name: st
     listed = os.fsdecode(repository.git.run_command("for-each-ref", f"--merged={head}", form, "refs/tags/"))
     rows = [line.split(" ", 2) for line in listed.splitlines()]
     here = {ref.removeprefix("refs/tags/"): oid for kind, oid, ref in rows if kind == "tag"}
-    commands = open_git_commands(repository)
-    said = run_git_command(repository, commands.ls_remote, "--tags", "--refs", "--", remote)
+    said = os.fsdecode(_talk(repository, remote, Line.list_tags, build_refusal_finding).answer)
     there = {ref.removeprefix("refs/tags/"): oid for oid, _, ref in (line.partition("\t") for line in said.splitlines())}
     wanted = [tag for tag in here if (found := _split_version_tag(tag)) and name in (None, found[0]) and number in ("", found[1])]
     other = [tag for tag in wanted if tag in there and there[tag] != here[tag]]
@@ -79,9 +79,8 @@ def advise_other_tags(tags: Sequence[str]) -> str:
 def push_tags(repository: Repository, remote: str, tags: Sequence[str]) -> Finding | None:
     """Push these tags and nothing else, all or none; return why that failed, None where it did not. The tags stay here anyway."""
     refs = [f"refs/tags/{tag}:refs/tags/{tag}" for tag in tags]
-    commands = open_git_commands(repository)
     try:
-        run_git_command(repository, commands.push, "--atomic", "--no-follow-tags", "--", remote, *refs, explain=_explain_refusal)
+        _talk(repository, remote, lambda line: line.push(refs), _explain_refusal)
     except NpuprofError as error:
         told = error.findings[0]
         why = told.why or told.message.removeprefix("git could not answer: ")
@@ -93,14 +92,32 @@ def push_tags(repository: Repository, remote: str, tags: Sequence[str]) -> Findi
     return None
 
 
+def _talk(repository: Repository, remote: str, ask: Callable[[Line], Talk], explain: Callable[[bytes, str], Finding]) -> Talk:
+    """Return what a remote answers. Raises NpuprofError where it does not, with what ``explain`` makes of what git said."""
+    timeout = read_timeout(remote)
+    objects = os.path.join(repository.git.top, os.fsdecode(repository.git.run_command("rev-parse", "--git-common-dir").rstrip(b"\n")))
+    try:
+        talk = ask(Line(objects, remote, timeout, top=repository.git.top))
+    except HangingError:
+        why = f"{remote} sent nothing for {timeout:g} seconds."
+        hint = "try again later; NPUPROF_TIMEOUT is how many seconds to wait"
+        raise NpuprofError([Finding("NP022", f"git could not answer: {remote} is silent", why, hint)]) from None
+    if refused := re.search(r"transport '([^']+)' not allowed", talk.said):
+        why = f"npuprof talks to remotes over ssh, https and file only, not over {refused[1]}."
+        raise NpuprofError([Finding("NP022", f"git could not answer: {remote} was not asked", why, "use git itself")])
+    if talk.code:
+        raise NpuprofError([explain(talk.said.encode(), repository.folder)])
+    return talk
+
+
 def format_push_command(remote: str, tags: Sequence[str], atomic: bool = True) -> str:
     """Return what pushes tags, to type."""
     return f"git push {'--atomic ' if atomic and len(tags) > 1 else ''}{remote} {' '.join(tags)}"
 
 
-def _explain_refusal(said: str, folder: str) -> Finding:
+def _explain_refusal(said: bytes, folder: str) -> Finding:
     """Return why a push failed: what the remote says in its own words, then each reason once with the tags it holds for."""
-    lines = [line.rstrip() for line in said.splitlines()]
+    lines = [line.rstrip() for line in said.decode(errors="replace").splitlines()]
     words = [found for line in lines if line.startswith("remote:") and (found := line.removeprefix("remote:").strip())]
     words = [word for word in words if not word.startswith("error: hook declined to update ")]  # told with the tags
     reasons: dict[str, list[str]] = {}
@@ -108,7 +125,7 @@ def _explain_refusal(said: str, folder: str) -> Finding:
         if refused := _REFUSED.match(line):
             reasons.setdefault(refused[3] or refused[1], []).append(refused[2])
     if not reasons:
-        told = build_refusal_finding(said.encode(), folder)
+        told = build_refusal_finding(said, folder)
         why = told.message.removeprefix("git could not answer: ") if not words else "; ".join(words)
         return told._replace(why=why, hint="")
     carried = sum(len(tags) for reason, tags in reasons.items() if _CARRIED.match(reason))

@@ -251,12 +251,21 @@ def open_git_writer(top: str) -> git.Git:
 
 
 def start_git_talk(
-    words: Sequence[str], mirror: str, environment: Mapping[str, str], more: Sequence[str], stdin: IO[bytes] | None, handles: Sequence[int]
+    words: Sequence[str],
+    folder: str,
+    environment: Mapping[str, str],
+    more: Sequence[str],
+    stdin: IO[bytes] | None,
+    handles: Sequence[int],
+    git_folder: str = "",
 ) -> subprocess.Popen[bytes]:
-    """Start git that talks to a remote for a mirror, in a session of its own. Raises OSError."""
-    wrapped = _import_gitpython().Git(mirror).execute(
-        NETWORK.build_command(words, mirror, more), stdin, as_process=True, env={**environment}, start_new_session=True, pass_fds=handles
-    )  # fmt: skip
+    """Start git that talks to a remote in a folder, in a session of its own. Raises OSError."""
+    command = NETWORK.build_command(words, git_folder, more)
+    wrapped = (
+        _import_gitpython()
+        .Git(folder)
+        .execute(command, stdin, as_process=True, env={**environment}, start_new_session=True, pass_fds=handles)
+    )
     process: subprocess.Popen[bytes] = wrapped.proc
     wrapped.proc = None  # it would end the process as soon as nobody holds it
     return process

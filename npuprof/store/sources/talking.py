@@ -40,7 +40,7 @@ class Talker:
 
         self.url = url
         self.told = name_source(url, name)
-        self._timeout = _read_timeout(self.told)
+        self._timeout = read_timeout(self.told)
         self._is_shown = sys.stderr.isatty() if progress is None else progress
 
     def list_remote(self, held: HeldMirror) -> RemoteRefs:
@@ -157,7 +157,8 @@ def name_source(url: str, name: str = "") -> str:
     return f"the source {name!r} ({hide_credentials(url)})" if name else hide_credentials(url)
 
 
-def _read_timeout(told: str) -> float:
+def read_timeout(told: str) -> float:
+    """Return for how many seconds a remote may give no sign of life. Raises NpuprofError, which names what is ``told``."""
     given = os.environ.get("NPUPROF_TIMEOUT", "")
     if not given:
         return TIMEOUT

@@ -31,6 +31,8 @@ _FLAGS = (
     "--no-show-forced-updates",
     "--stdin",
 )
+#: The programs of the other side: the configuration of a repository may name others.
+_UPLOAD, _RECEIVE = "--upload-pack=git-upload-pack", "--receive-pack=git-receive-pack"
 #: Fewer bytes a second, over the time in which a sign of life is waited for, are none: a remote may send one now and then for ever.
 LEAST_SPEED = 10
 _LONGEST_LIST = 64 * 1024 * 1024  # bytes of refs that are taken from a remote
@@ -69,7 +71,7 @@ class Talk(NamedTuple):
 
 
 class Line(NamedTuple):
-    """How to talk to a remote for a mirror.
+    """How to talk to a remote for a mirror, or for the repository whose work tree has its ``top`` there.
 
     ``timeout`` is for how many seconds it may give no sign of life, ``progress`` whether to tell how far it is, and ``hold`` the
     handle of a file that git keeps open as long as it lives.
@@ -80,6 +82,15 @@ class Line(NamedTuple):
     timeout: float
     progress: bool = False
     hold: int | None = None
+    top: str = ""
+
+    def list_tags(self) -> Talk:
+        """Ask for the tags of a remote. Raises HangingError."""
+        return self._talk(["ls-remote", "--tags", "--refs", _UPLOAD, "--", self.url])
+
+    def push(self, refs: Iterable[str]) -> Talk:
+        """Push refs, all or none, and nothing else. Raises HangingError."""
+        return self._talk(["push", "--atomic", "--no-follow-tags", _RECEIVE, "--", self.url, *refs])
 
     def list_refs(self) -> Talk:
         """Ask for the heads, the tags and the HEAD of a remote, as ``git ls-remote`` does. Raises HangingError."""
@@ -101,13 +112,15 @@ class Line(NamedTuple):
             raise build_os_error(self.mirror, error) from None
 
     def _talk(self, words: Sequence[str], listed: BinaryIO | None = None) -> Talk:
-        environ = _build_environment(self.mirror, self.timeout)
+        environ = _build_environment(self)
         slow = (f"http.lowSpeedLimit={LEAST_SPEED}", f"http.lowSpeedTime={max(1, round(self.timeout))}")
         handles = () if self.hold is None else (self.hold,)
         shown = progress_line() if self.progress else nullcontext(_say_nothing)
         with shown as tell, _end_together() as started:
             with processes.take_environment(environ):
-                process = processes.start_git_talk(words, self.mirror, environ, slow, listed, handles)
+                process = processes.start_git_talk(
+                    words, self.top or self.mirror, environ, slow, listed, handles, "" if self.top else self.mirror
+                )
             started.append(process)
             try:
                 return _listen(process, self, tell)
@@ -124,14 +137,15 @@ def _say_nothing(text: str) -> None:
     pass
 
 
-def _build_environment(mirror: str, timeout: float) -> dict[str, str]:
+def _build_environment(line: Line) -> dict[str, str]:
     """Return the environment: the user's own, but for what prompts, and for what belongs to another repository."""
-    found = {name: text for name, text in build_git_environment("", mirror).items() if name not in _LEFT_OUT}
+    bare = "" if line.top else line.mirror
+    found = {name: text for name, text in build_git_environment(line.top, bare).items() if name not in _LEFT_OUT}
     found |= processes.NETWORK.variables
     if not found.get("GIT_SSH_COMMAND") and not found.get("GIT_SSH"):
         found.pop("GIT_SSH_COMMAND", None)
-        if not Git(mirror, bare=mirror).try_command("config", "--get", "core.sshCommand").output.strip():
-            wait = max(1, round(timeout))
+        if not Git(line.top or bare, bare=bare).try_command("config", "--get", "core.sshCommand").output.strip():
+            wait = max(1, round(line.timeout))
             found["GIT_SSH_COMMAND"] = (
                 f"ssh -o BatchMode=yes -o ConnectTimeout={wait} -o ServerAliveInterval={wait} -o ServerAliveCountMax=1"
             )
