@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
 import stat
 import subprocess
 import sys
@@ -12,6 +14,7 @@ from pathlib import Path
 
 import commented
 import pytest
+from lanes import rest_at_night
 from repositories import ENVIRONMENT, Repo
 
 from npuprof.edit.mergetext import split_conflicts
@@ -353,6 +356,45 @@ def test_hooks_are_written_outside_where_the_user_says_so_and_not_where_the_repo
         assert (done.code, (outside / "post-merge").exists()) == (0, True), done.err
 
 
+@pytest.mark.parametrize("kind", ["file", "link"])
+def test_no_hook_of_another_repository_is_changed_by_a_git_folder_that_leads_there(
+    kind: str, repo: Repo, run: Callable[..., object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = Repo(tmp_path / "other")
+    other.commit({"mine": BASE})
+    before = sorted(path.relative_to(other.folder) for path in other.folder.rglob("*"))
+    unpacked = tmp_path / "unpacked"
+    shutil.copytree(repo.folder, unpacked, ignore=shutil.ignore_patterns(".git"))
+    if kind == "file":
+        (unpacked / ".git").write_text(f"gitdir: {other.folder / '.git'}\n")
+    else:
+        (unpacked / ".git").symlink_to(other.folder / ".git")
+    monkeypatch.chdir(unpacked)
+    said = run("git", "install", "--hook")
+    assert (said.code, "knows nothing of" in said.err) == (2, True), said.err
+    assert run("set", "base", "hccl_timeout=1801").code == 0
+    assert sorted(path.relative_to(other.folder) for path in other.folder.rglob("*")) == before
+    typed = said.err.partition("say so there: git ")[2].splitlines()[0]
+    assert git(other, *shlex.split(typed)).returncode == 0
+    assert run("git", "install", "--hook").code == (0 if kind == "file" else 2)
+
+
+@pytest.mark.parametrize("kind", ["worktree", "submodule"])
+def test_hooks_of_a_linked_work_tree_and_of_a_submodule_are_their_own(
+    kind: str, repo: Repo, run: Callable[..., object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "place"
+    if kind == "worktree":
+        repo.git("worktree", "add", "-q", str(place))
+    else:
+        around = Repo(tmp_path / "around")
+        around.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(repo.folder), "below")
+        place = around.folder / "below"
+    monkeypatch.chdir(place)
+    assert run("git", "install", "--hook").code == 0
+    assert Path(git(Repo(place, init=False), "rev-parse", "--git-path", "hooks/post-merge").stdout.strip()).exists()
+
+
 def test_hooks_are_for_one_repository(repo: Repo, run: Callable[..., object]) -> None:
     said = run("git", "install", "--hook", "--global")
     assert said.code == 2
@@ -410,7 +452,7 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("name", BROKEN)
+@pytest.mark.parametrize("name", rest_at_night(2, BROKEN))
 def test_a_broken_file_never_fails_a_git_command(talking: Repo, name: str) -> None:
     talking.write({"base": BROKEN[name]})
     said = subprocess.run(["git", "diff"], cwd=talking.folder, env={**os.environ, **ENVIRONMENT}, capture_output=True, check=False)

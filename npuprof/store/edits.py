@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 
 from npuprof.model import NpuprofError, Record
-from npuprof.report import output
 from npuprof.resolve.digests import load_sha256
 from npuprof.store import find_project_folder, find_store
 from npuprof.store.personal import find_personal_folder
@@ -37,20 +36,9 @@ def find_edit_place(store: str | None, project: str | None = None) -> EditPlace:
     except NpuprofError:
         folder = os.path.realpath(os.getcwd())
     top = find_repository_top(folder)
-    if top and (git := _find_git_folder(os.path.join(top, ".git"))):
+    git = os.path.join(top, ".git")
+    if top and os.path.isdir(git) and not os.path.islink(git):  # elsewhere it may be anybody's
         return EditPlace(os.path.join(git, "npuprof", "undo.json"), os.path.realpath(top))
     mark = load_sha256()(os.fsencode(folder)).hexdigest()[:8]
     name = f"{os.path.basename(folder) or 'root'}-{mark}.json"
     return EditPlace(os.path.join(os.path.dirname(find_trust_file()), "undo", name), folder)
-
-
-def _find_git_folder(path: str) -> str:
-    """Return git's own folder of a work tree, an empty text where that cannot be told: a linked work tree has it elsewhere."""
-    if os.path.isdir(path):
-        return path
-    try:
-        said = output.read_plain_file(path, 4096).decode(errors="surrogateescape")
-    except OSError:
-        return ""
-    named = os.path.join(os.path.dirname(path), said.removeprefix("gitdir:").strip())
-    return os.path.realpath(named) if said.startswith("gitdir:") and os.path.isdir(named) else ""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import shlex
 
 from npuprof.commands.git.configuration import find_command
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import Finding, NpuprofError, Place
 from npuprof.report import output
-from npuprof.system.tree import is_below
+from npuprof.system.tree import Tree, is_below
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +42,8 @@ def find_hook(git: Git, name: str) -> str:
 
 
 def reject_outside_hook(git: Git, path: str) -> None:
-    """Raise NpuprofError (NP941) where a repository's own configuration has its hooks outside of it: a clone's could be anybody's."""
+    """Raise NpuprofError (NP941) where a repository itself has its hooks outside of it: those of a clone could be anybody's."""
+    _reject_foreign_folder(git)
     said = os.fsdecode(git.writing().try_command("config", "--show-scope", "-z", "--get-all", "core.hooksPath").output).split("\0")
     if not said[:-1] or said[:-1:2][-1] not in ("local", "worktree"):
         return  # the user's own, or the default
@@ -51,6 +53,30 @@ def reject_outside_hook(git: Git, path: str) -> None:
         why = "Its own configuration says so (core.hooksPath), which a clone or an archive may have brought."
         hint = "take that away: git config --local --unset core.hooksPath; what you set with --global is followed"
         raise NpuprofError([Finding("NP941", what, why, hint)])
+
+
+def _reject_foreign_folder(git: Git) -> None:
+    """Raise NpuprofError (NP941) where ``.git`` leads to a folder that knows nothing of this work tree, as an archive may have it."""
+    inside = os.path.join(git.top, ".git")
+    if not git.top or (os.path.isdir(inside) and not os.path.islink(inside)):
+        return
+    folder = os.path.join(git.folder, os.fsdecode(git.writing().run_command("rev-parse", "--git-dir").rstrip(b"\n")))
+    linked = _read_line(os.path.join(folder, "gitdir"))
+    tree = git.writing().try_command("config", f"--file={os.path.join(folder, 'config')}", "--get", "core.worktree").output
+    back = (linked, os.path.join(folder, os.fsdecode(tree.rstrip(b"\n")), ".git") if tree else "")
+    if is_below(folder, git.top) or any(path and os.path.realpath(path) == os.path.realpath(inside) for path in back):
+        return
+    what = f"{inside} leads to {folder}, which knows nothing of {git.top}"
+    why = "A clone or an archive may have brought it, and the hooks of another repository of yours would be changed."
+    hint = f"where that is right, say so there: git --git-dir={shlex.quote(folder)} config core.worktree {shlex.quote(git.top)}"
+    raise NpuprofError([Finding("NP941", what, why, hint, where=Place(inside))])
+
+
+def _read_line(path: str) -> str:
+    try:
+        return os.fsdecode(output.read_plain_file(path, 4096, whole=False)).rstrip("\n")
+    except OSError:
+        return ""
 
 
 def judge_hook(path: str, name: str) -> str:
@@ -70,9 +96,8 @@ def write_hook(path: str, name: str) -> None:
     output.make_folder(os.path.dirname(path))
     with lock_folders([os.path.dirname(os.path.realpath(path))]):
         _write_locked_hook(path, name)
-    target = os.path.realpath(path)
-    mode = os.stat(target).st_mode
-    os.chmod(target, mode | (mode & 0o444) >> 2)  # who may read it may run it
+    folder, last = os.path.split(os.path.realpath(path))
+    Tree(folder).make_executable(last)
 
 
 def _write_locked_hook(path: str, name: str) -> None:
@@ -106,7 +131,7 @@ def remove_hook(path: str, name: str) -> bool:
             return False
         lines = _drop_own_lines(lines, _CALLS[name][1])
         if [line for line in lines if line.strip()] in ([], ["#!/bin/sh"]):
-            os.unlink(path)
+            writing.write_wanted_files([Wanted(path, None, known)])
         else:
             writing.write_wanted_files([Wanted(path, "\n".join([*lines, ""]).encode(errors="surrogateescape"), known)])
     return True

@@ -67,9 +67,8 @@ def _remove_attributes(path: str, wanted: list[str], below: str) -> bool:
         kept = _drop_attributes(lines, wanted)
         if kept == lines:
             return False
-        writing.write_wanted_files([Wanted(path, "".join(kept).encode(errors="surrogateescape"), known, below)])
-        if not kept:
-            os.unlink(path)
+        text = "".join(kept).encode(errors="surrogateescape")
+        writing.write_wanted_files([Wanted(path, text or None, known, below)])
     return True
 
 
