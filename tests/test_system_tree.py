@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 from collections.abc import Callable
 from contextlib import suppress
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import npuprof
 from npuprof.model import NpuprofError
 from npuprof.system.tree import Tree
 
@@ -157,3 +159,77 @@ def test_links_that_are_not_a_clones_are_followed(run: Run, tmp_path: Path, monk
         assert run("show", "leaf", "-o", path).code == 0
         assert made.read_text()
     assert (clone / "inside").is_symlink()
+
+
+#: Functions that change what is on the disk, by their module; of ``shutil`` all but those that read.
+CHANGING = {
+    "os": {
+        "remove", "unlink", "rename", "renames", "replace", "truncate", "ftruncate", "mkdir", "makedirs", "rmdir", "removedirs", "symlink",
+        "link", "chmod", "lchmod", "chown", "lchown", "mkfifo", "mknod", "utime",
+    },
+    "shutil": {
+        "copy", "copy2", "copyfile", "copyfileobj", "copymode", "copystat", "copytree", "move", "rmtree", "chown", "unpack_archive",
+        "make_archive",
+    },
+}  # fmt: skip
+#: Methods of paths that do.
+PATH_METHODS = {"write_bytes", "touch", "symlink_to", "hardlink_to", "rmdir", "unlink", "mkdir"}
+#: What may change files by itself, with the reason.
+ELSEWHERE = {
+    "system/tree.py": "the one place",
+    "catalog/build.py": "makes the built catalogue as the package is built",
+    "catalog/checkout.py": "keeps the built catalogue of a checkout",
+}
+WRITING_FLAGS = ("O_CREAT", "O_TRUNC", "O_WRONLY", "O_RDWR", "O_APPEND")
+#: Where a device or a pipe is opened to be written: neither is a file.
+DEVICES = ("os.devnull", "stream.path")
+#: What gives a handle that may be written to.
+OPENERS = (".open_file(", ".create_file(", "os.dup(")
+
+
+def list_changes(code: ast.AST) -> list[str]:
+    """Return what in a module changes files by their paths, and not by a handle that a tree has opened."""
+    assigned = [node for node in ast.walk(code) if isinstance(node, ast.Assign)]
+    handles = {ast.unparse(target) for node in assigned if is_opener(node.value) for target in node.targets}
+    calls = [node for node in ast.walk(code) if isinstance(node, ast.Call)]
+    return [f"{call.lineno}: {ast.unparse(call)}" for call in calls if is_change(call, handles)]
+
+
+def is_opener(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and any(opener in f"{ast.unparse(node.func)}(" for opener in OPENERS)
+
+
+def is_change(call: ast.Call, handles: set[str]) -> bool:
+    name, words = ast.unparse(call.func), ast.unparse(call)
+    owner, _, last = name.rpartition(".")
+    first = ast.unparse(call.args[0]) if call.args else ""
+    if owner in CHANGING:
+        is_handed = name == "os.open" and any(flag in words for flag in WRITING_FLAGS) and first not in DEVICES
+        return last in CHANGING[owner] or is_handed
+    if name in ("open", "os.fdopen"):
+        mode = call.args[1].value if len(call.args) > 1 and isinstance(call.args[1], ast.Constant) else ""
+        return bool(set(str(mode)) & set("wax+")) and first not in handles and not is_opener(call.args[0])
+    return bool(owner) and (last in PATH_METHODS or (last == "write_text" and "encoding" in words))
+
+
+def test_files_are_written_and_removed_in_one_module() -> None:
+    found, judged = {}, 0
+    for path in sorted(Path(npuprof.__file__).parent.rglob("*.py")):
+        name = path.relative_to(Path(npuprof.__file__).parent).as_posix()
+        if name not in ELSEWHERE and not name.startswith("catalog/_built/"):
+            judged += 1
+            if changes := list_changes(ast.parse(path.read_text())):
+                found[name] = changes
+    assert judged > 300
+    assert found == {}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "os.remove(path)", "os.replace(a, b)", "shutil.rmtree(folder)", "Path(x).unlink()", "open(path, 'w').write('')", "open(path, 'ab')",
+        "os.open(path, os.O_WRONLY | os.O_CREAT)", "path.write_text('x', encoding='utf-8')", "os.makedirs(folder, exist_ok=True)",
+    ],
+)  # fmt: skip
+def test_what_changes_files_by_their_paths_would_be_found(code: str) -> None:
+    assert list_changes(ast.parse(code))

@@ -15,6 +15,7 @@ from npuprof.hosting.job import Job
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.report.findings import FORMATS, format_findings, format_severity_counts
+from npuprof.system.tree import Tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -191,7 +192,9 @@ class Review(Verb):
         """Write the summary and the comment, which is the ``short`` page; note what could not be."""
         if job.summary:
             try:
-                with open(job.summary, "a", encoding="utf-8", errors="surrogateescape") as file:
+                folder, name = os.path.split(os.path.realpath(job.summary))
+                handle = Tree(folder).open_file(name, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+                with open(handle, "w", encoding="utf-8", errors="surrogateescape") as file:
                     file.write(page)
             except OSError as error:
                 what = f"the summary of the job cannot be written: {error.strerror}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -12,6 +11,7 @@ from npuprof.store.git import Git
 from npuprof.store.repository import Repository
 from npuprof.store.revision import ProposedRevision, Revision
 from npuprof.store.revisions import find_pin
+from npuprof.system.tree import Tree
 
 
 def load_last_commit(repository: Repository) -> Revision:
@@ -54,10 +54,11 @@ def _open_beside(repository: Repository, index: str) -> Iterator[Git]:
     """Hand out git for a repository, with a copy of an index, and a place of its own for new objects."""
     with tempfile.TemporaryDirectory(prefix="npuprof-") as folder:
         copy, objects = os.path.join(folder, "index"), os.path.join(folder, "objects")
-        os.mkdir(objects)
+        tree = Tree(folder)
+        tree.make_folder("objects")
         with suppress(FileNotFoundError):
             # What git knows of the files' times spares reading them again; it has to know how old that is.
-            shutil.copy2(index, copy)
+            tree.copy_in(index, "index")
         beside = Git(
             repository.git.folder,
             {

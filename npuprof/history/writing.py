@@ -244,10 +244,7 @@ def _hold_in_temporary_file(content: bytes) -> Iterator[str]:
     """Make a temporary file: a command line does not hold any number of paths, nor any length of message."""
     import tempfile
 
-    handle, name = tempfile.mkstemp(prefix="npuprof-")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        yield name
-    finally:
-        os.unlink(name)
+    with tempfile.NamedTemporaryFile(prefix="npuprof-") as file:
+        file.write(content)
+        file.flush()
+        yield file.name

@@ -8,7 +8,8 @@ from contextlib import contextmanager, suppress
 
 from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.report import output
-from npuprof.report.locks import hold_file, lock_folders, name_under_way
+from npuprof.report.locks import lock_folders
+from npuprof.system.tree import Tree, make_tree
 
 _SCHEMA = "npuprof.undo/1"
 
@@ -52,7 +53,7 @@ class _Recorder:
         def take_back() -> None:
             self._changes = earlier
             with suppress(OSError):
-                _keep(file, kept) if kept is not None else os.unlink(file)
+                _keep(file, kept) if kept is not None else Tree(os.path.dirname(file)).remove_file(os.path.basename(file))
 
         return take_back
 
@@ -126,18 +127,9 @@ def _read_bytes(file: str) -> bytes | None:
 
 def _keep(file: str, content: bytes) -> None:
     """Write the file so that it is there whole or as it was, for nobody else to read: it holds what presets hold. Raises OSError."""
-    folder = os.path.dirname(file)
-    os.makedirs(folder, mode=0o700, exist_ok=True)
+    folder, name = os.path.split(file)
+    above, last = os.path.split(folder)
+    tree = make_tree(above, 0o700)
+    tree.make_folder(last, 0o700)  # which is no link: a clone may bring one
     with lock_folders([folder]):
-        temporary = name_under_way(folder)
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            hold_file(handle)
-            with open(handle, "wb") as stream:
-                stream.write(content)
-                stream.flush()
-                os.fsync(handle)
-            os.replace(temporary, file)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        tree.write_file(f"{last}/{name}", content, 0o600)

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import functools
 import os
-import re
+import stat
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 
+from npuprof.model import NpuprofError
 from npuprof.report.output import build_write_error, tell_remark
+from npuprof.system.tree import Tree, is_under_way
 
 try:
     import fcntl
 except ImportError:  # no locks there: what is written is still compared with what was read
     fcntl = None  # type: ignore[assignment]
 
-#: A file under way, and what it replaces.
-_UNDER_WAY = re.compile(r"\.npuprof-[0-9a-f]{16}\.(?:new|old)")
 #: More files than this are not locked by one run, nor more folders where the system lets it open few files; all are compared.
 MOST_LOCKS = 100
 #: So many files a run may open beside the folders that it locks.
@@ -31,25 +31,14 @@ LONGEST_WAIT = 120.0
 _held: set[tuple[int, int]] = set()
 
 
-def name_under_way(folder: str) -> str:
-    """Return the path of a file to write in a folder: short, so that it has room beside whatever name it will take."""
-    return os.path.join(folder, f".npuprof-{os.urandom(8).hex()}.new")
-
-
-def is_under_way(name: str) -> bool:
-    """Return whether a file of a name is one that a run has under way, or that a killed one has left."""
-    return _UNDER_WAY.fullmatch(name) is not None
-
-
 def find_foreign_file(folder: str, known: Collection[str]) -> str:
     """Return the path below a folder of a file or link that is not ``known``, an empty text if there is none.
 
     Empty folders and files under way are skipped: a killed run leaves them.
     """
-    for where, folders, names in os.walk(folder):
-        links = [name for name in folders if os.path.islink(os.path.join(where, name))]
-        for name in sorted([*names, *links]):
-            path = os.path.relpath(os.path.join(where, name), folder)
+    for where, _, names in Tree(folder).walk() if os.path.isdir(folder) else ():
+        for name in sorted(names):
+            path = os.path.join(where, name)
             if path not in known and not is_under_way(name):
                 return path
     return ""
@@ -151,16 +140,18 @@ def _wait_for_lock(handle: int, folder: str) -> None:
 
 def _remove_leftovers(folder: str) -> None:
     """Remove the files that killed runs had under way in a folder that is locked; one that somebody holds stays."""
-    with suppress(OSError), os.scandir(folder) as entries:
-        for entry in list(entries):
-            if is_under_way(entry.name) and entry.is_file(follow_symlinks=False):
-                with suppress(OSError):
-                    handle = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-                    try:
-                        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                        os.unlink(entry.path)
-                    finally:
-                        os.close(handle)
+    with suppress(OSError):
+        tree = Tree(folder)
+        for name in filter(is_under_way, tree.list_names("")):
+            with suppress(OSError, NpuprofError):
+                if not stat.S_ISREG(tree.find_status(name).st_mode):
+                    continue
+                handle = tree.open_file(name, os.O_RDONLY)
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    tree.remove_file(name)
+                finally:
+                    os.close(handle)
 
 
 def hold_file(handle: int) -> None:

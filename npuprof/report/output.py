@@ -6,6 +6,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
 from npuprof.model import Finding, NpuprofError, Record
 
@@ -279,7 +280,7 @@ def make_folder(path: str) -> list[str]:
 
     Raises NpuprofError.
     """
-    from npuprof.system.tree import refuse_link_out
+    from npuprof.system.tree import make_tree, refuse_link_out
 
     refuse_link_out(path)
     made: list[str] = []
@@ -288,8 +289,8 @@ def make_folder(path: str) -> list[str]:
         made.append(above)
         above = os.path.dirname(above.rstrip(os.sep))
     try:
-        os.makedirs(path, exist_ok=True)
-    except (OSError, RecursionError) as error:  # it calls itself for each folder above
+        make_tree(path)
+    except OSError as error:
         remove_folders(made)
         what = f"{path}, for the folder cannot be made: {describe_os_error(error, os.path.join(path, 'x'))}"
         raise build_write_error(what, "Nothing was written.") from None
@@ -304,11 +305,12 @@ def tell_made_folders(made: list[str]) -> None:
 
 def remove_folders(made: list[str]) -> None:
     """Take back what ``make_folder`` made, as far as nothing is in it."""
+    from npuprof.system.tree import Tree
+
     for folder in made:
-        try:
-            os.rmdir(folder)
-        except OSError:
-            continue
+        above, name = os.path.split(os.path.abspath(folder))
+        with suppress(OSError):
+            Tree(above).remove_empty_folders(name)
 
 
 def build_write_error(what: str, why: str) -> NpuprofError:

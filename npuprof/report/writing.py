@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.report import journal, output
-from npuprof.report.locks import MOST_LOCKS, hold_file, lock_folders, name_under_way
-from npuprof.system.tree import refuse_link_out
+from npuprof.report.locks import MOST_LOCKS, hold_file, lock_folders
+from npuprof.system.tree import Tree, name_under_way, refuse_link_out
 
 #: Stands for whatever a file holds.
 ANYTHING = b"\0whatever it holds"
@@ -34,10 +34,14 @@ class Wanted(Record):
 
 
 class _Prepared(Record):
-    """A file written beside its target, or one that goes; whether there is a file to replace, and how many names that has."""
+    """A file written beside its target, or one that goes; whether there is a file to replace, and how many names that has.
+
+    ``name`` and ``temporary`` are below the folder that is open, ``target`` is the path.
+    """
 
     wanted: Wanted
     target: str
+    name: str
     temporary: str
     replaces: bool
     links: int
@@ -104,62 +108,164 @@ def make_folder_below(path: str, below: str) -> list[str]:
 def remove_empty_folders(path: str, below: str) -> None:
     """Remove the folder of a file that has gone, and those above it, as far as nothing is in them; ``below`` stays."""
     folder, top = os.path.dirname(os.path.realpath(path)), os.path.realpath(below)
-    while folder.startswith(top.rstrip(os.sep) + os.sep):
-        try:
-            os.rmdir(folder)
-        except OSError:
-            return
-        folder = os.path.dirname(folder)
+    if folder.startswith(top.rstrip(os.sep) + os.sep):
+        Tree(top).remove_empty_folders(os.path.relpath(folder, top))
 
 
 def _replace_files(files: Sequence[tuple[Wanted, str]], streams: Sequence[Wanted]) -> None:
-    prepared: list[_Prepared] = []
-    placed: list[_Prepared] = []
-    backups: dict[str, str] = {}
-    handles: list[int] = []
     now = ""
-    forget = _do_nothing
     try:
-        for wanted, target in sorted(files, key=lambda row: row[0].content is None):  # who dies on the way leaves too much, not too little
-            now = wanted.path
-            if not _compare_target(wanted, target):
-                prepared.append(_prepare_file(wanted, target, handles))
-        forget = journal.note_changes(lambda: [_describe_change(one) for one in prepared])
-        for one in prepared:
-            now = one.wanted.path
-            if one.replaces and (len(prepared) + len(streams) > 1 or one.wanted.known is not ANYTHING):
-                backups[one.target] = _back_up_file(one, handles)
-                _refuse_saved(one, one.target)
-            _put_in_place(one)
-            placed.append(one)
-        for stream in streams:
-            now = stream.path
-            _write_stream(stream)
-        for one in placed:
-            if one.target in backups:
-                _refuse_saved(one, backups[one.target])
-    except BaseException as error:
-        for one in reversed(placed):
-            _take_back(one, backups.get(one.target))
-        for path in (*(one.temporary for one in prepared), *backups.values()):
-            with suppress(OSError):
-                os.unlink(path)
-        forget()
-        if not isinstance(error, (OSError, ValueError)):
-            raise
+        if not files:
+            for stream in streams:
+                now = stream.path
+                _write_stream(stream)
+            return
+        now = files[0][0].path
+        replacing = _Replacing(Tree(os.path.commonpath([os.path.dirname(target) for _, target in files])))
+    except OSError as error:
         raise output.build_write_error(f"{now}: {output.describe_os_error(error, now)}", "Nothing was changed.") from None
-    finally:
-        for handle in handles:
-            os.close(handle)
-    for path in backups.values():
-        with suppress(OSError):
-            os.unlink(path)
-    for one in prepared:
-        if one.links > 1:
-            output.tell_remark(f"{one.wanted.path} was a hard link; its other name keeps the text it had")
-        if not _is_as_wanted(one.wanted, one.target):
-            why = "It was written as it should be, and then by another program."
-            raise NpuprofError([_build_changed_finding(one.wanted.path)._replace(why=why)])
+    replacing.replace(files, streams)
+
+
+class _Replacing:
+    """Files that take the place of others, all or none, in folders below ``tree``."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+        self._prepared: list[_Prepared] = []
+        self._placed: list[_Prepared] = []
+        self._backups: dict[str, str] = {}
+        self._handles: list[int] = []
+        self._now = ""
+        self._forget: Callable[[], None] = _do_nothing
+
+    def replace(self, files: Sequence[tuple[Wanted, str]], streams: Sequence[Wanted]) -> None:
+        """Write files, and then streams. Raises NpuprofError, with all files as they were."""
+        try:
+            self._write_and_place(files, streams)
+        except BaseException as error:
+            for one in reversed(self._placed):
+                self._take_back(one)
+            for name in (*(one.temporary for one in self._prepared), *self._backups.values()):
+                self._remove_quietly(name)
+            self._forget()
+            if not isinstance(error, (OSError, ValueError)):
+                raise
+            why = output.describe_os_error(error, self._now)
+            raise output.build_write_error(f"{self._now}: {why}", "Nothing was changed.") from None
+        finally:
+            for handle in self._handles:
+                os.close(handle)
+        for name in self._backups.values():
+            self._remove_quietly(name)
+        for one in self._prepared:
+            if one.links > 1:
+                output.tell_remark(f"{one.wanted.path} was a hard link; its other name keeps the text it had")
+            if not _is_as_wanted(one.wanted, one.target):
+                why = "It was written as it should be, and then by another program."
+                raise NpuprofError([_build_changed_finding(one.wanted.path)._replace(why=why)])
+
+    def _write_and_place(self, files: Sequence[tuple[Wanted, str]], streams: Sequence[Wanted]) -> None:
+        for wanted, target in sorted(files, key=lambda row: row[0].content is None):  # who dies on the way leaves too much, not too little
+            self._now = wanted.path
+            if not _compare_target(wanted, target):
+                self._prepared.append(self._prepare_file(wanted, target))
+        self._forget = journal.note_changes(lambda: [_describe_change(one) for one in self._prepared])
+        for one in self._prepared:
+            self._now = one.wanted.path
+            if one.replaces and (len(self._prepared) + len(streams) > 1 or one.wanted.known is not ANYTHING):
+                self._backups[one.target] = self._back_up_file(one)
+                _refuse_saved(one, one.target)
+            self._put_in_place(one)
+            self._placed.append(one)
+        for stream in streams:
+            self._now = stream.path
+            _write_stream(stream)
+        for one in self._placed:
+            if one.target in self._backups:
+                _refuse_saved(one, self._tree.find_path(self._backups[one.target]))
+
+    def _remove_quietly(self, name: str) -> None:
+        with suppress(OSError, NpuprofError):
+            self._tree.remove_file(name)
+
+    def _prepare_file(self, wanted: Wanted, target: str) -> _Prepared:
+        """Return a file that is written beside its target, or is to go. Raises OSError."""
+        name = os.path.relpath(target, self._tree.top)
+        temporary = name_under_way(os.path.dirname(name))
+        if wanted.content is None:
+            return _Prepared(wanted, target, name, temporary, True, 1)
+        return self._write_beside(_Prepared(wanted, target, name, temporary, False, 1), wanted.content)
+
+    def _write_beside(self, one: _Prepared, content: bytes) -> _Prepared:
+        """Write what is wanted to a file beside its target, with the target's mode and owner, and read it back. Raises OSError."""
+        wanted = one.wanted
+        try:
+            old: os.stat_result | None = os.stat(one.target)
+        except FileNotFoundError:
+            old = None
+        # A new file gets what the user's umask leaves of it; one that replaces another is closed to others until it has its mode.
+        handle = self._tree.create_file(one.temporary, 0o666 if old is None else 0o600)
+        self._handles.append(handle)
+        try:
+            hold_file(handle)
+            with open(handle, "wb", closefd=False) as file:
+                file.write(content)
+                file.flush()
+                if wanted.durable:
+                    os.fsync(handle)
+            if old is not None:
+                _copy_attributes(handle, one.target, old)
+            elif wanted.mode is not None:
+                os.fchmod(handle, wanted.mode)
+            if not _holds_text(self._tree.find_path(one.temporary), content):
+                raise OSError(5, "what was written cannot be read back")
+        except BaseException:
+            self._tree.remove_file(one.temporary)
+            raise
+        if len(self._handles) > MOST_LOCKS:
+            os.close(self._handles.pop())
+        return one._replace(replaces=old is not None, links=old.st_nlink if old else 1)
+
+    def _put_in_place(self, one: _Prepared) -> None:
+        """Let a file that is written take its name. Raises OSError, and NpuprofError where somebody made one of that name."""
+        if one.wanted.content is None:
+            self._tree.remove_file(one.name)
+            return
+        if not one.replaces and one.wanted.known is None:
+            try:
+                self._tree.link_file(one.temporary, one.name)
+            except FileExistsError:
+                raise NpuprofError([_build_changed_finding(one.wanted.path)]) from None
+            except OSError:  # a file system without links
+                if os.path.lexists(one.target):
+                    raise NpuprofError([_build_changed_finding(one.wanted.path)]) from None
+            else:
+                self._tree.remove_file(one.temporary)
+                return
+        self._tree.rename(one.temporary, one.name)
+
+    def _back_up_file(self, one: _Prepared) -> str:
+        """Give a file that is about to be replaced a second name. Raises OSError."""
+        name = f"{one.temporary.removesuffix('.new')}.old"
+        try:
+            self._tree.link_file(one.name, name)
+        except OSError:  # a file system without links
+            self._tree.copy_in(one.target, name)
+        if len(self._handles) < MOST_LOCKS:
+            with suppress(OSError):
+                self._handles.append(self._tree.open_file(name, os.O_RDONLY))
+                hold_file(self._handles[-1])
+        return name
+
+    def _take_back(self, one: _Prepared) -> None:
+        """Bring back what was in the place of a file, as far as it is there; what was new goes."""
+        backup = self._backups.get(one.target)
+        with suppress(OSError, NpuprofError):
+            if backup is not None:
+                self._tree.rename(backup, one.name)
+            elif not one.replaces:
+                self._tree.remove_file(one.name)
 
 
 def _do_nothing() -> None:
@@ -218,44 +324,6 @@ def _build_changed_finding(path: str) -> Finding:
     return Finding("NP922", what, why, "try again", where=Place(path))
 
 
-def _prepare_file(wanted: Wanted, target: str, handles: list[int]) -> _Prepared:
-    """Return a file that is written beside its target, or is to go. Raises OSError."""
-    if wanted.content is None:
-        return _Prepared(wanted, target, name_under_way(os.path.dirname(target)), True, 1)
-    return _write_beside(wanted, target, wanted.content, handles)
-
-
-def _write_beside(wanted: Wanted, target: str, content: bytes, handles: list[int]) -> _Prepared:
-    """Write what is wanted to a file beside its target, with the target's mode and owner, and read it back. Raises OSError."""
-    try:
-        old: os.stat_result | None = os.stat(target)
-    except FileNotFoundError:
-        old = None
-    temporary = name_under_way(os.path.dirname(target))
-    # A new file gets what the user's umask leaves of it; one that replaces another is closed to others until it has its mode.
-    handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666 if old is None else 0o600)
-    handles.append(handle)
-    try:
-        hold_file(handle)
-        with open(handle, "wb", closefd=False) as file:
-            file.write(content)
-            file.flush()
-            if wanted.durable:
-                os.fsync(handle)
-        if old is not None:
-            _copy_attributes(handle, target, old)
-        elif wanted.mode is not None:
-            os.fchmod(handle, wanted.mode)
-        if not _holds_text(temporary, content):
-            raise OSError(5, "what was written cannot be read back")
-    except BaseException:
-        os.unlink(temporary)
-        raise
-    if len(handles) > MOST_LOCKS:
-        os.close(handles.pop())
-    return _Prepared(wanted, target, temporary, old is not None, old.st_nlink if old else 1)
-
-
 def _copy_attributes(handle: int, target: str, old: os.stat_result) -> None:
     """Give a file the owner, as far as the system lets us, and the mode of the one it replaces. Raises OSError."""
     new = os.fstat(handle)
@@ -270,50 +338,6 @@ def _copy_attributes(handle: int, target: str, old: os.stat_result) -> None:
             if name.startswith(("user.", "system.posix_acl")):
                 os.setxattr(handle, name, os.getxattr(target, name))
     os.fchmod(handle, old.st_mode & 0o7777)
-
-
-def _put_in_place(one: _Prepared) -> None:
-    """Let a file that is written take its name. Raises OSError, and NpuprofError where somebody made one of that name."""
-    if one.wanted.content is None:
-        os.unlink(one.target)
-        return
-    if not one.replaces and one.wanted.known is None:
-        try:
-            os.link(one.temporary, one.target)
-        except FileExistsError:
-            raise NpuprofError([_build_changed_finding(one.wanted.path)]) from None
-        except OSError:  # a file system without links
-            if os.path.lexists(one.target):
-                raise NpuprofError([_build_changed_finding(one.wanted.path)]) from None
-        else:
-            os.unlink(one.temporary)
-            return
-    os.replace(one.temporary, one.target)
-
-
-def _back_up_file(one: _Prepared, handles: list[int]) -> str:
-    """Give a file that is about to be replaced a second name. Raises OSError."""
-    name = f"{one.temporary.removesuffix('.new')}.old"
-    try:
-        os.link(one.target, name)
-    except OSError:  # a file system without links
-        import shutil
-
-        shutil.copy2(one.target, name)
-    if len(handles) < MOST_LOCKS:
-        with suppress(OSError):
-            handles.append(os.open(name, os.O_RDONLY))
-            hold_file(handles[-1])
-    return name
-
-
-def _take_back(one: _Prepared, backup: str | None) -> None:
-    """Bring back what was in the place of a file, as far as it is there; what was new goes."""
-    with suppress(OSError):
-        if backup is not None:
-            os.replace(backup, one.target)
-        elif not one.replaces:
-            os.unlink(one.target)
 
 
 def _write_stream(stream: Wanted) -> None:

@@ -10,13 +10,14 @@ from typing import Any
 
 from npuprof.catalog import load_built_part
 from npuprof.model import NpuprofError, __version__
-from npuprof.report.locks import lock_folders, name_under_way
+from npuprof.report.locks import lock_folders
 from npuprof.report.output import read_plain_file
 from npuprof.resolve.digests import FORM, load_sha256
 from npuprof.runs.indexed import Digests, Index, State
 from npuprof.store.bare import is_own_folder
 from npuprof.store.repository import Repository
 from npuprof.store.sources.mirror import find_cache_folder
+from npuprof.system.tree import make_tree
 
 _SCHEMA = "npuprof.index/3"  # 1 resolved what a pinned parent extends at the wrong commit, 2 was kept with presets that git lacked
 _SEAL = b"# npuprof sha256:"
@@ -90,18 +91,11 @@ def keep_index(path: str, head: dict[str, Any], index: Index) -> None:
     body = b"".join(_list_lines(head, index))
     folder = os.path.dirname(path)
     with suppress(OSError, NpuprofError):
-        os.makedirs(folder, mode=0o700, exist_ok=True)
+        tree = make_tree(folder, 0o700)
         if not _is_ours(path):
             return
         with lock_folders([folder]):  # which takes away what killed ones have left there
-            fresh = name_under_way(folder)
-            try:
-                with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                    file.write(body + _SEAL + load_sha256()(body).hexdigest().encode() + b"\n")
-                os.replace(fresh, path)
-            finally:
-                with suppress(FileNotFoundError):
-                    os.unlink(fresh)
+            tree.write_file(os.path.basename(path), body + _SEAL + load_sha256()(body).hexdigest().encode() + b"\n", 0o600)
 
 
 def _list_lines(head: dict[str, Any], index: Index) -> Iterable[bytes]:

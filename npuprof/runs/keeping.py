@@ -12,6 +12,7 @@ import signal
 from contextlib import suppress
 
 from npuprof.runs.parenting import Companion, close_others
+from npuprof.system.tree import Tree
 
 _ERRORS = 2
 _SIZE = 1 << 16
@@ -32,7 +33,8 @@ class KeptErrors:
         os.fstat(_ERRORS)
         self.path = path
         self.is_whole = self.is_open = False
-        kept = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        folder, name = os.path.split(path)
+        kept = Tree(folder).open_file(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         read, self.stream, is_terminal = _open_line()
         delay = _DELAY if is_terminal else 0
         self._process = Companion(lambda asked, answers: _HandingOn(read, kept, asked, answers, delay).run())

@@ -27,6 +27,7 @@ from npuprof.resolve.lineages import is_of_source, is_personal
 from npuprof.runs.hiding import hide_arguments, hide_text
 from npuprof.runs.records import HIDDEN, SCHEMA, SUFFIX, encode_value
 from npuprof.runs.secretnames import is_secret
+from npuprof.system.tree import Tree
 
 #: What the system says of a disk without room: the command runs all the same.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ESTALE)
@@ -81,39 +82,41 @@ class Recorder:
         """Return the path of a file that nobody else has, with the record in it. Raises OSError."""
         rank = self.fields["process"]["rank"]
         stem = f"{name_file(self.fields['preset']['name'])}.{rank if rank is not None else 0}"
-        beside = self._write_beside()
+        tree = Tree(self.folder)
+        beside = self._write_beside(tree)
         try:
             for number in range(1, _MOST):
-                path = os.path.join(self.folder, f"{stem}{f'-{number}' if number > 1 else ''}{SUFFIX}")
+                name = f"{stem}{f'-{number}' if number > 1 else ''}{SUFFIX}"
                 try:
-                    os.link(beside, path)
+                    tree.link_file(beside, name)
                 except FileExistsError:
                     continue
                 except OSError:  # a file system without links
                     try:
-                        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+                        os.close(tree.create_file(name))
                     except FileExistsError:
                         continue
-                    os.replace(beside, path)
-                return path
+                    tree.rename(beside, name)
+                return tree.find_path(name)
             raise OSError(errno.EEXIST, f"it holds {_MOST} records of {stem}")
         finally:
             with suppress(OSError):
-                os.unlink(beside)
+                tree.remove_file(beside)
 
     def _replace(self) -> None:
-        beside = self._write_beside()
+        tree = Tree(self.folder)
+        beside = self._write_beside(tree)
         try:
-            os.replace(beside, self.path)
+            tree.rename(beside, os.path.basename(self.path))
         except OSError:
-            os.unlink(beside)
+            tree.remove_file(beside)
             raise
 
-    def _write_beside(self) -> str:
-        """Return the path of a file with the record, which has no name of a record yet. Raises OSError."""
+    def _write_beside(self, tree: Tree) -> str:
+        """Return the name of a file with the record, which has no name of a record yet. Raises OSError."""
         text = json.dumps(self.fields, ensure_ascii=True, indent=2, default=str) + "\n"
-        path = os.path.join(self.folder, f".{os.uname().nodename[:60]}-{os.getpid()}.new")
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o666)
+        name = f".{os.uname().nodename[:60]}-{os.getpid()}.new"
+        handle = tree.open_file(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         try:
             with open(handle, "w", encoding="utf-8") as file:
                 file.write(text)
@@ -121,9 +124,9 @@ class Recorder:
                 os.fsync(handle)
         except OSError:
             with suppress(OSError):
-                os.unlink(path)
+                tree.remove_file(name)
             raise
-        return path
+        return name
 
 
 def name_file(preset: str) -> str:

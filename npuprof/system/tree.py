@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -15,10 +16,12 @@ from typing import IO
 
 from npuprof.model import Finding, NpuprofError, Place
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+#: A folder on the way need not be readable where the system can do without.
+_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 _FILE = os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0)
 
-
+#: A file that is being written, and one that is about to be replaced.
+_UNDER_WAY = re.compile(r"\.npuprof-[0-9a-f]{16}\.(?:new|old)")
 #: More links than this on one path lead in a circle.
 _MOST_LINKS = 40
 
@@ -70,6 +73,36 @@ def refuse_link_out(path: str) -> None:
         here = os.sep if os.path.isabs(target) else here
 
 
+def name_under_way(folder: str = "") -> str:
+    """Return a name for a file to be written in a folder: short, so that it has room beside whatever name it will take."""
+    return os.path.join(folder, f".npuprof-{os.urandom(8).hex()}.new")
+
+
+def is_under_way(name: str) -> bool:
+    """Return whether a file of a name is one that a run has under way, or that a killed one has left."""
+    return _UNDER_WAY.fullmatch(name) is not None
+
+
+def make_tree(path: str, mode: int = 0o777) -> Tree:
+    """Return the folder at a path, made with those above it as far as they are not there. Raises OSError and NpuprofError."""
+    with suppress(FileNotFoundError):
+        os.stat(path)  # raises what a path that is too long, or leads through a file, comes to
+    top = real = os.path.realpath(path)
+    while not os.path.lexists(top):
+        top = os.path.dirname(top)
+    tree = Tree(top)
+    if top == real:
+        return tree
+    name = os.path.relpath(real, top)
+    tree.make_folder(name, mode)
+    return tree.open_below(name)
+
+
+def shorten_file(handle: int, size: int) -> None:
+    """Cut an open file after so many bytes."""
+    os.ftruncate(handle, size)
+
+
 class Tree:
     """A folder that stays open. Names are paths below it, with ``/`` between folders.
 
@@ -79,7 +112,7 @@ class Tree:
     def __init__(self, top: str, handle: int | None = None) -> None:
         """Open a folder, links to it followed; one that is open already has a ``handle``, which is ours from here on."""
         self.top = top
-        self._handle = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC) if handle is None else handle
+        self._handle = os.open(top, _FOLDER) if handle is None else handle
 
     def close(self) -> None:
         """Let go of the folder."""
@@ -100,10 +133,15 @@ class Tree:
         """Return the path of a name, to be shown, or handed to a command."""
         return os.path.join(self.top, name)
 
-    def make_folder(self, name: str) -> None:
+    def make_folder(self, name: str, mode: int = 0o777) -> None:
         """Make a folder and those above it, as far as they are not there."""
-        with self._open_folder(name, make=True):
+        with self._open_folder(name, mode):
             pass
+
+    def find_status(self, name: str) -> os.stat_result:
+        """Return what ``os.lstat`` does. Raises FileNotFoundError where there is nothing of that name."""
+        with self._open_parent(name) as (parent, last):
+            return os.stat(last or ".", dir_fd=parent, follow_symlinks=False)
 
     def open_file(self, name: str, flags: int, mode: int = 0o666) -> int:
         """Return a handle of a file, as ``os.open`` does; a link is no file."""
@@ -125,23 +163,42 @@ class Tree:
         """Return what is in a folder, sorted; nothing where there is none."""
         try:
             with self._open_folder(name) as handle:
-                return sorted(os.listdir(handle))
+                listed = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=handle)
         except FileNotFoundError:
             return []
+        try:
+            return sorted(os.listdir(listed))
+        finally:
+            os.close(listed)
 
-    def write_file(self, name: str, content: bytes) -> None:
+    def walk(self, name: str = "") -> Iterator[tuple[str, list[str], list[str]]]:
+        """Yield each folder below one, with the names of folders, which may be taken out, and those of all else in it.
+
+        A link is no folder. What cannot be read is left out.
+        """
+        with self._open_folder(name) as handle:
+            for where, folders, names, here in os.fwalk(".", dir_fd=handle):
+                links = [one for one in folders if stat.S_ISLNK(os.stat(one, dir_fd=here, follow_symlinks=False).st_mode)]
+                folders[:] = [one for one in folders if one not in links]
+                path = os.path.normpath(os.path.join(name, where))
+                yield "" if path == "." else path, folders, [*names, *links]
+
+    def create_file(self, name: str, mode: int = 0o666) -> int:
+        """Return a handle of a file that is new, to be written and read. Raises FileExistsError where there is one."""
+        return self.open_file(name, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
+
+    def write_file(self, name: str, content: bytes, mode: int = 0o666) -> None:
         """Write a file: whoever reads it sees it as it was, or whole."""
-        with self._open_parent(name) as (parent, last):
-            beside = f".npuprof-{os.urandom(8).hex()}.new"
-            handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE, 0o666, dir_fd=parent)
-            try:
-                with open(handle, "wb") as file:
-                    file.write(content)
-                os.replace(beside, last, src_dir_fd=parent, dst_dir_fd=parent)
-            except BaseException:
-                with suppress(OSError):
-                    os.unlink(beside, dir_fd=parent)
-                raise
+        beside = name_under_way(os.path.dirname(name))
+        handle = self.create_file(beside, mode)
+        try:
+            with open(handle, "wb") as file:
+                file.write(content)
+            self.rename(beside, name)
+        except BaseException:
+            with suppress(OSError):
+                self.remove_file(beside)
+            raise
 
     def write_files(self, files: Mapping[str, bytes]) -> None:
         """Write files one after the other, and the folders that they lie in."""
@@ -155,10 +212,40 @@ class Tree:
         with self._open_parent(name) as (parent, last), self._open_parent(new) as (there, new_last):
             os.replace(last, new_last, src_dir_fd=parent, dst_dir_fd=there)
 
+    def link_file(self, name: str, new: str) -> None:
+        """Give a file a second name. Raises FileExistsError where something has that, OSError where the system has no such thing."""
+        with self._open_parent(name) as (parent, last), self._open_parent(new) as (there, new_last):
+            os.link(last, new_last, src_dir_fd=parent, dst_dir_fd=there, follow_symlinks=False)
+
+    def copy_in(self, path: str, name: str) -> None:
+        """Copy the file at a path, with its times, mode and further attributes, to a new one."""
+        import shutil
+
+        with open(path, "rb") as source, open(self.create_file(name, 0o600), "wb") as file:  # read first: there may be none
+            shutil.copyfileobj(source, file)
+            file.flush()
+            shutil.copystat(path, file.fileno())  # type: ignore[arg-type]
+
+    def make_executable(self, name: str) -> None:
+        """Let whoever may read a file run it."""
+        handle = self.open_file(name, os.O_RDONLY)
+        try:
+            mode = os.fstat(handle).st_mode
+            os.fchmod(handle, mode | (mode & 0o444) >> 2)
+        finally:
+            os.close(handle)
+
     def remove_file(self, name: str) -> None:
         """Remove a file, or a link; what that leads to stays."""
         with self._open_parent(name) as (parent, last):
             os.unlink(last, dir_fd=parent)
+
+    def remove(self, name: str) -> None:
+        """Remove whatever has a name, as far as the system allows; of a link the link."""
+        try:
+            self.remove_file(name)
+        except OSError:
+            self.remove_folder(name)
 
     def remove_empty_folders(self, name: str) -> None:
         """Remove a folder and those above it, as far as nothing is in them."""
@@ -184,17 +271,17 @@ class Tree:
             yield handle, last
 
     @contextmanager
-    def _open_folder(self, name: str, make: bool = False) -> Iterator[int]:
+    def _open_folder(self, name: str, make: int | None = None) -> Iterator[int]:
         handle = os.dup(self._handle)
         try:
             for part in filter(None, name.split("/")):
                 if part in (".", ".."):
                     raise ValueError(name)
-                if make:
+                if make is not None:
                     with suppress(FileExistsError):
-                        os.mkdir(part, dir_fd=handle)
+                        os.mkdir(part, make, dir_fd=handle)
                 try:
-                    below = os.open(part, _FOLDER, dir_fd=handle)
+                    below = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=handle)
                 except OSError as error:
                     raise self._explain(name, error) from None
                 os.close(handle)

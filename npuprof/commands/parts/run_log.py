@@ -12,6 +12,7 @@ from npuprof.runs import recording
 from npuprof.runs.family import Family
 from npuprof.runs.keeping import KeptErrors
 from npuprof.runs.loglevels import list_log_states, plan_log
+from npuprof.system.tree import Tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class RunLog:
             elif self._kept.is_open:
                 _tell(f"somebody whom it has left behind may write on to its standard error, which is kept in {self._kept.path}")
             elif not os.path.getsize(self._kept.path):
-                os.unlink(self._kept.path)
+                Tree(self._own).remove_file(_ERRORS)
             elif self._family:
                 _tell(f"its standard error is kept in {self._kept.path}")
         if self._family or not started:

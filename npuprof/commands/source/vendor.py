@@ -151,8 +151,8 @@ def write_copy(top: str, texts: dict[str, bytes], is_marked: bool = True) -> Non
                 writing.write_wanted_files([Wanted(mark, b"not whole\n", below=top)])
             last = (mark, listed) if is_marked else ()
             writing.write_wanted_files([Wanted(path, text, below=top) for path, text in files.items() if path not in last])
+            writing.write_wanted_files([Wanted(path, None, below=top) for path in gone])
             for path in gone:
-                os.unlink(path)
                 writing.remove_empty_folders(path, top)
             writing.write_wanted_files([Wanted(path, files[path], below=top) for path in reversed(last)])
     except BaseException:

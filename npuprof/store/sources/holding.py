@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from npuprof.model import Record
-from npuprof.report.locks import hold_file, lock_folders, name_under_way
+from npuprof.report.locks import hold_file, lock_folders
 from npuprof.report.output import describe_os_error
 from npuprof.store.sources.failures import build_cache_error, build_os_error
 from npuprof.store.sources.mirror import find_mirror_folder, refuse_foreign, refuse_foreign_cache
 from npuprof.store.sources.mirrorgit import MirrorGit
+from npuprof.system.tree import Tree, make_tree
 
 try:
     import fcntl
@@ -63,7 +64,7 @@ class HeldMirror(Record):
     def use_long_ids(self) -> None:
         """Make it one of objects with SHA-256 ids. Raises NpuprofError."""
         try:
-            _write_text(self.folder, "config", _build_config(True))
+            Tree(self.folder).write_file("config", _build_config(True).encode())
         except OSError as error:
             raise build_os_error(self.folder, error) from None
 
@@ -99,7 +100,7 @@ def hold_mirror(url: str, told: str, remake: bool = False) -> Iterator[HeldMirro
                     _replace_mirror(folder, mirror)
             except BaseException:
                 if folder != mirror:
-                    _remove(folder)
+                    Tree(cache).remove(os.path.basename(folder))
                 raise
             finally:
                 if hold is not None:
@@ -114,31 +115,34 @@ def is_mirror(folder: str) -> bool:
 
 def _replace_mirror(folder: str, mirror: str) -> None:
     """Put a new mirror in its place. Raises NpuprofError."""
+    cache, name = os.path.split(mirror)
     try:
+        tree = Tree(cache)
         if os.path.lexists(mirror):
-            _remove(f"{mirror}{_OLD}")
-            os.replace(mirror, f"{mirror}{_OLD}")
-        os.replace(folder, mirror)
+            tree.remove(f"{name}{_OLD}")
+            tree.rename(name, f"{name}{_OLD}")
+        tree.rename(os.path.basename(folder), name)
     except OSError as error:
-        raise build_os_error(os.path.dirname(mirror), error) from None
-    _remove(f"{mirror}{_OLD}")
+        raise build_os_error(cache, error) from None
+    tree.remove(f"{name}{_OLD}")
 
 
 def _take_back(mirror: str) -> bool:
     """Put a mirror back that a killed run was about to replace; return whether there was one. Raises OSError."""
-    old = f"{mirror}{_OLD}"
-    if not os.path.lexists(old):
+    cache, name = os.path.split(mirror)
+    old = f"{name}{_OLD}"
+    if not os.path.lexists(f"{mirror}{_OLD}"):
         return False
     if os.path.lexists(mirror):  # its successor took its place
-        _remove(old)
+        Tree(cache).remove(old)
         return False
-    os.replace(old, mirror)
+    Tree(cache).rename(old, name)
     return True
 
 
 def _make_cache_folder(cache: str) -> None:
     try:
-        os.makedirs(cache, mode=0o700, exist_ok=True)
+        make_tree(cache, 0o700)
     except OSError as error:
         raise build_cache_error(cache, f"It cannot be made: {describe_os_error(error, os.path.join(cache, 'x'))}.") from None
     refuse_foreign_cache()
@@ -149,9 +153,8 @@ def _make_cache_folder(cache: str) -> None:
 def _identify_folder(folder: str, make: bool = True) -> tuple[int, int]:
     """Return what tells a folder from all others, (0, 0) where there is none. Raises NpuprofError."""
     try:
-        if make:
-            with suppress(FileExistsError):
-                os.mkdir(folder, 0o700)
+        if make and not os.path.lexists(folder):
+            Tree(os.path.dirname(folder)).make_folder(os.path.basename(folder), 0o700)
         found = os.lstat(folder)
     except FileNotFoundError:
         return 0, 0
@@ -166,13 +169,15 @@ def _identify_folder(folder: str, make: bool = True) -> tuple[int, int]:
 
 def _mend_mirror(folder: str) -> None:
     """Make a folder a mirror, or give one back what it has to hold. Raises OSError."""
+    tree = Tree(folder)
     for name in ("objects/pack", "objects/info", "refs/heads", "refs/tags"):
-        os.makedirs(os.path.join(folder, name), exist_ok=True)
+        tree.make_folder(name)
     known = _read_text(os.path.join(folder, "config"))
     if known not in (_build_config(False), _build_config(True)):
-        _write_text(folder, "config", _build_config(re.search(r"(?i)^\s*objectformat\s*=\s*\"?sha256", known, re.MULTILINE) is not None))
+        is_long = re.search(r"(?i)^\s*objectformat\s*=\s*\"?sha256", known, re.MULTILINE) is not None
+        tree.write_file("config", _build_config(is_long).encode())
     if not _read_text(os.path.join(folder, "HEAD")).startswith("ref: refs/heads/"):
-        _write_text(folder, "HEAD", "ref: refs/heads/main\n")
+        tree.write_file("HEAD", b"ref: refs/heads/main\n")
 
 
 def _build_config(is_long: bool) -> str:
@@ -183,13 +188,6 @@ def _read_text(path: str) -> str:
     with suppress(FileNotFoundError), open(path, encoding="utf-8", errors="replace") as file:
         return file.read(65536)
     return ""
-
-
-def _write_text(folder: str, name: str, text: str) -> None:
-    under_way = name_under_way(folder)
-    with open(under_way, "x", encoding="utf-8") as file:
-        file.write(text)
-    os.replace(under_way, os.path.join(folder, name))
 
 
 def _hold_alive(folder: str) -> int | None:
@@ -208,13 +206,15 @@ def _hold_alive(folder: str) -> int | None:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 if time.monotonic() - started > PATIENCE:
-                    raise build_cache_error(folder, f"Another git, which a killed run has left, works there: {stale[0]}.") from None
+                    raise build_cache_error(
+                        folder, f"Another git, which a killed run has left, works there: {os.path.join(folder, stale[0])}."
+                    ) from None
                 time.sleep(0.05)
                 continue
             except OSError:
                 pass  # a file system without locks
-            for path in _list_leftovers(folder):
-                os.unlink(path)
+            for name in _list_leftovers(folder):
+                Tree(folder).remove_file(name)
             break
         hold_file(handle)
     except BaseException:
@@ -226,30 +226,20 @@ def _hold_alive(folder: str) -> int | None:
 def _list_leftovers(folder: str) -> list[str]:
     """Return the files that a git has under way in a mirror, or that one which was killed has left."""
     found = []
-    for place, folders, files in os.walk(folder):
-        is_top, in_objects = place == folder, place.startswith(os.path.join(folder, "objects"))
+    for place, folders, files in Tree(folder).walk():
+        in_objects = place.split("/", 1)[0] == "objects"
         found += [
             os.path.join(place, name)
             for name in files
-            if name.endswith(".lock") or (in_objects and name.startswith("tmp_")) or (is_top and name == "packed-refs.new")
+            if name.endswith(".lock") or (in_objects and name.startswith("tmp_")) or (not place and name == "packed-refs.new")
         ]
         if in_objects:
-            folders[:] = [name for name in folders if place.endswith("objects") and not name.startswith(".")]
+            folders[:] = [name for name in folders if place == "objects" and not name.startswith(".")]
     return found
 
 
 def _empty_folder(folder: str) -> None:
     """Remove all that is in a folder, which stays the one that is locked. Raises OSError."""
-    with os.scandir(folder) as entries:
-        for entry in list(entries):
-            _remove(entry.path)
-
-
-def _remove(path: str) -> None:
-    import shutil
-
-    if os.path.islink(path) or os.path.isfile(path):
-        with suppress(OSError):
-            os.unlink(path)
-    else:
-        shutil.rmtree(path, ignore_errors=True)
+    tree = Tree(folder)
+    for name in tree.list_names(""):
+        tree.remove(name)

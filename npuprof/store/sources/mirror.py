@@ -12,6 +12,7 @@ from npuprof.model import Finding, NpuprofError, Origin
 from npuprof.report.output import read_plain_file
 from npuprof.resolve.digests import load_sha256
 from npuprof.store.sources.urls import normalize_url
+from npuprof.system.tree import make_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -168,17 +169,10 @@ class TextCache:
 
     def keep_text(self, name: str, text: bytes) -> None:
         """Keep a text; where that cannot be, it is read from the mirror again."""
-        path = os.path.join(self._folder, name)
-        fresh = f"{path}.{os.getpid()}.new"
-        with suppress(OSError):
-            os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-            try:
-                with open(fresh, "xb") as file:
-                    file.write(text + _SEAL + _seal_text(name, text))
-                os.replace(fresh, path)
-            finally:
-                with suppress(FileNotFoundError):
-                    os.unlink(fresh)
+        with suppress(OSError, NpuprofError):
+            tree = make_tree(self._folder, 0o700)
+            tree.make_folder(os.path.dirname(name), 0o700)
+            tree.write_file(name, text + _SEAL + _seal_text(name, text))
 
 
 def _is_owned(folder: str) -> bool:

@@ -12,6 +12,7 @@ from npuprof.store.git import Git, GitObject
 from npuprof.store.sources.failures import build_os_error
 from npuprof.store.sources.mirrorgit import MirrorGit
 from npuprof.store.versions import YANKED, ReleaseRecord, parse_release_record, parse_version_text
+from npuprof.system.tree import Tree
 
 HEADS, TAGS = "refs/heads/", "refs/tags/"
 _MANY = 200  # changed refs from which on they are written to one file
@@ -93,17 +94,18 @@ def _pack_refs(git: MirrorGit, refs: dict[str, str]) -> None:
         lines.append(f"{refs[name]} {name}\n")
         if target != refs[name]:
             lines.append(f"^{target}\n")
-    path = os.path.join(git.bare, "packed-refs")
+    lock = "packed-refs.lock"
     try:
-        with open(f"{path}.lock", "x", encoding="utf-8", errors="surrogateescape", newline="\n") as file:
-            file.write("".join(lines))
+        tree = Tree(git.bare)
+        with open(tree.create_file(lock), "wb") as file:
+            file.write("".join(lines).encode(errors="surrogateescape"))
             file.flush()
             os.fsync(file.fileno())
-        os.replace(f"{path}.lock", path)
+        tree.rename(lock, "packed-refs")
     except OSError as error:
         if not isinstance(error, FileExistsError):
             with suppress(OSError):
-                os.unlink(f"{path}.lock")
+                Tree(git.bare).remove_file(lock)
         raise build_os_error(git.bare, error) from None
 
 

@@ -10,6 +10,7 @@ from npuprof.model import Finding, NpuprofError
 from npuprof.store.sources import mirror
 from npuprof.store.sources.failures import build_os_error
 from npuprof.store.sources.holding import is_mirror
+from npuprof.system.tree import Tree, make_tree
 
 _WHOLE = ("HEAD", "config")
 
@@ -52,16 +53,20 @@ def _borrow_mirror(known: str, copy: str) -> None:
 
 
 def _copy_mirror(known: str, copy: str) -> None:
-    import shutil
-
+    tree = make_tree(copy, 0o700)
     for name in ("objects/pack", "objects/info", "refs"):
-        os.makedirs(os.path.join(copy, name), mode=0o700)
-    with open(os.path.join(copy, "objects", "info", "alternates"), "w", encoding="utf-8", errors="surrogateescape") as file:
-        file.write(f"{_quote(os.path.join(os.path.realpath(known), 'objects'))}\n")
-    shutil.copytree(os.path.join(known, "refs"), os.path.join(copy, "refs"), ignore=shutil.ignore_patterns("*.lock"), dirs_exist_ok=True)
+        tree.make_folder(name, 0o700)
+    tree.write_file(
+        "objects/info/alternates", f"{_quote(os.path.join(os.path.realpath(known), 'objects'))}\n".encode(errors="surrogateescape")
+    )
+    for place, _, names in Tree(known).walk("refs"):
+        tree.make_folder(place, 0o700)
+        for name in names:
+            if not name.endswith(".lock"):
+                tree.copy_in(os.path.join(known, place, name), os.path.join(place, name))
     for name in (*_WHOLE, "packed-refs"):  # packed last: what is packed meanwhile is in one of the two
         with suppress(FileNotFoundError):
-            shutil.copyfile(os.path.join(known, name), os.path.join(copy, name))
+            tree.copy_in(os.path.join(known, name), name)
 
 
 def _quote(path: str) -> str:
