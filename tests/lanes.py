@@ -48,7 +48,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
 
 def more_at_night(gate: Iterable[object], nightly: Iterable[object]) -> list[object]:
     """Return the rows of a test: of those of the night the ones of the gate are a sample."""
-    return [*gate, *(pytest.param(*(row if isinstance(row, tuple) else (row,)), marks=pytest.mark.at_night) for row in nightly)]
+    return [*gate, *(pytest.param(*(row if type(row) is tuple else (row,)), marks=pytest.mark.at_night) for row in nightly)]
 
 
 def rest_at_night(one_in: int, rows: Iterable[object]) -> list[object]:

@@ -14,6 +14,7 @@ from test_scripts_replacing import ENTRY, EXPORTS, HEAD, MIXED, OFF, REPLACED, R
 
 import npuprof
 from npuprof import __main__
+from npuprof.system.tree import Tree
 
 PLAIN = f"{HEAD}{ENTRY}{MIXED}custom_op.parameter_map['use_off_line'].b = True\n{OFF}{RUN}"
 OTHER = PLAIN.replace("allow_mix_precision", "force_fp16")
@@ -207,14 +208,13 @@ def test_a_file_that_is_not_there_is_an_error(here: Path, capsys: pytest.Capture
 
 
 def test_nothing_is_written_where_the_store_cannot_be(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from npuprof.report import writing
-
     before = read_tree(here)
 
-    def refuse(one: object) -> None:
+    def refuse(*given: object) -> None:
         raise OSError(28, "no space left on device")
 
-    monkeypatch.setattr(writing, "_put_in_place", refuse)
+    monkeypatch.setattr(Tree, "link_file", refuse)
+    monkeypatch.setattr(Tree, "rename", refuse)
     assert run("adopt", "src") == 2
     assert read_tree(here) == before
     assert not list((here / "profiles").iterdir())

@@ -477,10 +477,10 @@ def test_a_file_that_refuses_late_brings_the_earlier_ones_back(tmp_path: Path, m
     before = sorted(os.listdir(tmp_path))
     replace = os.replace
 
-    def busy(source: str, target: str) -> None:
+    def busy(source: str, target: str, **folders: int) -> None:
         if target.endswith("b"):  # a mount point, as a single file of a container is
             raise OSError(16, "Device or resource busy", source, None, target)
-        replace(source, target)
+        replace(source, target, **folders)
 
     monkeypatch.setattr(os, "replace", busy)
     with pytest.raises(NpuprofError, match="busy"):

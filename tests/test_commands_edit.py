@@ -242,7 +242,7 @@ def test_many_writers_at_once_lose_nothing(folder: Path) -> None:
 
 
 def test_a_write_that_fails_leaves_the_file_and_no_rubbish(folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
+    def full(*_: object, **folders: int) -> None:
         raise OSError(28, "No space left on device", "base.toml")
 
     monkeypatch.setattr(os, "replace", full)

@@ -9,7 +9,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
@@ -140,15 +139,21 @@ def test_a_sweep_that_is_cut_short_goes_on(run: Run, base: None, tmp_path: Path)
     assert run("sweep", "base", "--results", *words).code == 0
 
 
+def is_at_work(folder: Path, process: subprocess.Popen[bytes]) -> bool:
+    """Return whether a process has taken the lock of its trials, or has ended; one before it may have left runs that still write."""
+    locks = folder.glob(".npuprof/trials/*/lock")
+    return process.poll() is not None or any(f"process {process.pid} " in lock.read_text() for lock in locks)
+
+
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_a_sweep_that_is_killed_goes_on_and_runs_nothing_twice(run: Run, base: None, tmp_path: Path, number: int) -> None:
     words = ["--vary", f"hccl_timeout={','.join(map(str, range(600, 616)))}", "-j", "2", "--", "sh", "-c", f"sleep 0.05; {SAY}"]
     (tmp_path / "ran").touch()
     for _ in range(3):
-        time.sleep(0.3)  # what the last one left running may write still
-        before = (tmp_path / "ran").stat().st_size
         command = [sys.executable, "-m", "npuprof", "sweep", "base", *words]
         with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
+            wait_for(lambda: is_at_work(tmp_path, process), pause=0.01)
+            before = (tmp_path / "ran").stat().st_size
             wait_for(lambda: (tmp_path / "ran").stat().st_size != before or process.poll() is not None, pause=0.01)  # noqa: B023
             process.send_signal(number)
             assert process.stderr is not None

@@ -85,10 +85,10 @@ def test_a_dry_run_and_a_refused_edit_are_no_edits(project: Path, run: Run) -> N
 def test_an_edit_that_cannot_be_written_leaves_the_one_before_it(project: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     run("set", "old", "hccl_timeout=600")
 
-    def fail(*given: object) -> None:
+    def fail(*given: object, **folders: int) -> None:
         if str(given[1]).endswith("base.toml"):
             raise OSError(28, "No space left on device")
-        replace(*given)
+        replace(*given, **folders)
 
     replace: Any = os.replace
     with monkeypatch.context() as patch:

@@ -22,6 +22,7 @@ from fuzzing import Case, roll_case, write_files
 from repositories import Repo
 
 from npuprof.runs import apart
+from npuprof.system.tree import Tree
 
 COUNT = int(os.environ.get("NPUPROF_FUZZ", "300"))
 SEED = os.environ.get("NPUPROF_FUZZ_SEED", "1")
@@ -49,6 +50,17 @@ class Fence:
         self.folder = ""
         self.crossed: list[str] = []
         sys.addaudithook(self.watch)
+        self._watch_trees()
+
+    def _watch_trees(self) -> None:
+        """Python does not tell in which folder a file is opened that a tree opens."""
+        open_file = Tree.open_file
+
+        def open_watched(tree: Tree, name: str, flags: int, mode: int = 0o666) -> int:
+            self.watch("open", (tree.find_path(name), None, flags))
+            return open_file(tree, name, flags, mode)
+
+        Tree.open_file = open_watched  # type: ignore[method-assign]
 
     def watch(self, event: str, given: tuple[Any, ...]) -> None:
         """Refuse what would leave the folder of the case that runs."""
@@ -64,7 +76,9 @@ class Fence:
             paths = [] if allowed else [given[0]]
         else:
             own = given[0] in ("/proc/self/fd", "/proc/self/task")  # run: what it would hand on to the command, and whether it can
-            paths = [] if own else [given[place] for place in WATCHED[event] if place < len(given)]
+            folders = given[FOLDERS[event] :] if event in FOLDERS else ()
+            places = WATCHED[event]
+            paths = [] if own else [self._join(given[place], folders[at : at + 1]) for at, place in enumerate(places) if place < len(given)]
         for path in paths:
             place = self._resolve(path)
             if place and place != self.folder and not place.startswith((f"{self.folder}/", *(PACKAGE if event in READS else ()))):
@@ -72,6 +86,13 @@ class Fence:
                 self.crossed.append(f"{event} {place[:200]}")
                 self.folder = folder
                 raise Handed(f"left its folder: {event} {place[:200]}")
+
+    @staticmethod
+    def _join(path: Any, folder: tuple[Any, ...]) -> Any:
+        """Return a path as seen from here, where it is below a folder that is open."""
+        if not folder or not isinstance(folder[0], int) or folder[0] < 0 or not isinstance(path, (str, bytes)):
+            return path
+        return os.path.join(os.readlink(f"/proc/self/fd/{folder[0]}"), os.fsdecode(path))
 
     def _resolve(self, path: Any) -> str:
         if path is None or isinstance(path, int):
@@ -85,6 +106,8 @@ WATCHED = {
     "os.link": (0, 1),
     "os.symlink": (1,), "os.truncate": (0,), "os.chmod": (0,), "os.chown": (0,), "os.utime": (0,), "os.chdir": (0,), "shutil.rmtree": (0,),
 }  # fmt: skip
+#: Where Python tells of the folders that paths are below, for one after the other.
+FOLDERS = {"os.mkdir": 2, "os.remove": 1, "os.rmdir": 1, "os.rename": 2, "os.link": 2}
 READS = ("os.listdir", "os.scandir")
 PACKAGE = (str(REPOSITORY), sys.prefix, sys.base_prefix)
 FENCE = Fence()

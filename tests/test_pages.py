@@ -58,4 +58,4 @@ def test_the_threat_model_names_tests_and_modules_that_are_there() -> None:
 
 def test_every_promise_of_the_threat_model_is_held_by_a_test() -> None:
     rows = [line.strip("| ").split(" | ") for line in read("threat-model.md").splitlines() if line.startswith("| ")]
-    assert [row for row in rows if row[-1] != "held by" and not row[-1].startswith("`test_")] == []
+    assert [row for row in rows if row[-1] != "tested by" and not row[-1].startswith("`test_")] == []

@@ -228,14 +228,14 @@ def test_a_save_while_ours_is_written_stays(way: str, moment: str, count: int, t
         (tmp_path / name).write_text("read")
     real = getattr(os, moment)
 
-    def save(*given: Any) -> None:
+    def save(*given: Any, **folders: int) -> None:
         if way == "in place":
             (tmp_path / "a").write_text("saved")
         else:
             (tmp_path / "new").write_text("saved")
             os.rename(tmp_path / "new", tmp_path / "a")
         monkeypatch.undo()
-        real(*given)
+        real(*given, **folders)
 
     monkeypatch.setattr(os, moment, save)
     with pytest.raises(NpuprofError, match="has changed meanwhile"):
@@ -247,8 +247,8 @@ def test_an_interruption_after_the_replacement_removes_nothing(tmp_path: Path, m
     (tmp_path / "a").write_text("old")
     real = os.replace
 
-    def interrupt(*given: Any) -> None:
-        real(*given)
+    def interrupt(*given: Any, **folders: int) -> None:
+        real(*given, **folders)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(os, "replace", interrupt)

@@ -42,7 +42,7 @@ KILLED = """
 import os, signal
 from npuprof.runs import index
 from npuprof.store.repository import Repository
-os.replace = lambda *paths: os.kill(os.getpid(), signal.SIGKILL)
+os.replace = lambda *paths, **folders: os.kill(os.getpid(), signal.SIGKILL)
 found = Repository("profiles")
 index.load_index(found, index.list_commits(found))
 """

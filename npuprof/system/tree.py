@@ -112,6 +112,7 @@ class Tree:
     def __init__(self, top: str, handle: int | None = None) -> None:
         """Open a folder, links to it followed; one that is open already has a ``handle``, which is ours from here on."""
         self.top = top
+        self._handle = -1
         self._handle = os.open(top, _FOLDER) if handle is None else handle
 
     def close(self) -> None:
