@@ -218,7 +218,7 @@ def env(config: Config, *, trust: bool = False, check: bool = True) -> dict[str,
     """Return a config as environment variables, name to text: those that ``npuprof env`` exports in this process.
 
     Facts of a process (``{ launcher = "rank" }``) are taken from what the launcher has set; sidecar files are written to npuprof's
-    cache. Variables that decide what is executed are refused unless the store is trusted, or with ``trust``.
+    cache. Variables that need trust are rejected unless the store is trusted with them, or with ``trust``.
 
     Raises NpuprofError for errors that the check finds, unless ``check`` is false, for values that no environment can hold, and for
     a config that was resolved for another target; TypeError for what is no config.

@@ -157,6 +157,21 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
     return command
 
 
+#: The verbs that export what a preset sets.
+EXPORTING = ("env", "run", "inject", "adopt", "bisect", "sweep")
+
+
+@pytest.fixture
+def trusting_run(run: Callable[..., Result]) -> Callable[..., Result]:
+    """Run the command as a user who trusts what presets set: for tests with variables that the catalogue does not know."""
+
+    def command(*words: str | Path, stdin: bytes = b"") -> Result:
+        more = ["--trust"] if words[0] in EXPORTING else []
+        return run(words[0], *more, *words[1:], stdin=stdin)
+
+    return command
+
+
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     """Compare a text with a file below ``tests/golden``; ``--update-golden`` accepts it."""

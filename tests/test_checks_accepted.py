@@ -94,7 +94,7 @@ def test_a_context_that_an_heir_sets_is_told_beside_one_that_is_accepted() -> No
 @pytest.mark.parametrize(
     ("code", "preset"),
     [
-        ("NP605", 'env.LD_PRELOAD = "/x.so"\n'),
+        ("NP607", 'env.HOME = "/x"\n'),
         ("NP105", 'profile.extends = ["base"]\noptions.hccl_timeout = 4\n'),
         ("NP413", ""),
         ("NP912", ""),
@@ -230,7 +230,7 @@ LINE = 'custom_op.parameter_map["hccl_timeot"].i = 600'
         (f"x = 1  # npuprof: ignore[NP201] not for the next line\n{LINE}", ["NP201", "NP705"]),
         (f"{LINE}  # npuprof: ignore[NP201]", ["NP201", "NP706"]),
         (f"{LINE}  # npuprof: ignore it", ["NP201", "NP706"]),
-        (f"{LINE}  # npuprof: ignore[NP605] x", ["NP201", "NP706"]),
+        (f"{LINE}  # npuprof: ignore[NP607] x", ["NP201", "NP706"]),
     ],
 )
 def test_a_remark_in_a_script_accepts_what_stands_in_its_line_or_below(line: str, codes_told: list[str], run: Run) -> None:

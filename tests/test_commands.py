@@ -24,7 +24,7 @@ PRESETS = {
     '[options]\nhccl_timeout = 1800\ndump_step = [1, "3-5"]\n'
     'enable_dump = true\ndump_path = "/tmp/dump"\n',
     "leaf": '[profile]\nextends = ["base"]\n[options]\nprecision_mode_v2 = "mixed_float16"\n'
-    '[append.options]\ndump_step = [9]\n[env]\nJ = "a b"\n',
+    '[append.options]\ndump_step = [9]\n[env]\nTMPDIR = "a b"\n',
     "wrong": "[options]\nhcom_paralel = true\n",
     "worrying": "[options]\nop_select_implmode = 'high_precision'\n",
 }
@@ -225,7 +225,7 @@ def test_a_misspelt_key_is_not_unset_in_silence(run: Any) -> None:
         assert (done.code, done.out) == (2, "")
         assert "leaf does not set 'precison_mode_v2', and the catalogue does not know it" in done.err
         assert "did you mean 'precision_mode_v2'?" in done.err
-    for key in ("deterministic", "env.J", "dump_path"):  # known, or set: nothing is lost
+    for key in ("deterministic", "env.TMPDIR", "dump_path"):  # known, or set: nothing is lost
         assert run("show", "leaf", "--unset", key).code == 0
     assert run("show", "leaf", "--set", "env.MINE=1", "--unset", "env.MINE").code == 0
 
@@ -348,7 +348,7 @@ def test_list_shows_parents_and_filters_on_resolved_values(run: Any) -> None:
     assert run("list", "--tree").out.splitlines() == ["base", "`-- leaf", "worrying", "wrong"]
     found = json.loads(run("list", "--where", "hccl_timeout == 1800 and precision_mode_v2 is set", "--format", "json").out)
     assert [row["name"] for row in found["presets"]] == ["leaf"]
-    assert run("list", "--where", "env.J == 'a b'").out.split()[0] == "leaf"
+    assert run("list", "--where", "env.TMPDIR == 'a b'").out.split()[0] == "leaf"
     assert run("list", "--where", "hccl_timeout == 5").out == ""
 
 
@@ -431,7 +431,7 @@ def test_the_plain_form_means_what_the_framework_makes_of_it(line: tuple[tuple[s
 PLAIN = [
     ["render", "leaf"], ["render", "leaf", "--to", "toml"], ["render", "leaf", "-t", "json", "--inline"],
     ["render", "-", "--store=profiles"],
-    ["render", "leaf", "--set", "hccl_timeout=5", "--set=dump_path=/x", "--unset", "env.J", "--with", "base", "--no-check"],
+    ["render", "leaf", "--set", "hccl_timeout=5", "--set=dump_path=/x", "--unset", "env.TMPDIR", "--with", "base", "--no-check"],
     ["env", "leaf"],
     ["env", "leaf", "--shell", "fish"], ["env", "--unset", "leaf"], ["env", "leaf", "-s", "tcsh", "--set=env.A=b=c"],
     ["render", "leaf", "--set", "a==b"], ["list", "--tree"], ["show", "leaf", "--origin"], ["check", "leaf", "worrying", "--strict"],
@@ -569,14 +569,14 @@ def test_a_preset_can_be_composed_of_files(asked: str, value: str, store: Any, r
     [
         ("env.HCCL_CONNECT_TIMEOUT == 600", ["number", "text"]), ("env.HCCL_CONNECT_TIMEOUT > 500", ["number", "text"]),
         ("env.HCCL_CONNECT_TIMEOUT in (600, 700)", ["number", "text"]),
-        ("env.J == 5", ["number", "text"]), ("env.J == '5'", ["number", "text"]),
-        ("env.J != 5", []), ("scenario in ('training', 'offline')", ["number"]), ("hccl_timeout == 5", []),
+        ("env.TMPDIR == 5", ["number", "text"]), ("env.TMPDIR == '5'", ["number", "text"]),
+        ("env.TMPDIR != 5", []), ("scenario in ('training', 'offline')", ["number"]), ("hccl_timeout == 5", []),
     ],
 )  # fmt: skip
 def test_a_variable_is_one_however_its_number_is_written(where: str, found: list[str], tmp_path: Path, run: Any) -> None:
     store = tmp_path / "other"
     store.mkdir()
-    (store / "number.toml").write_text('[profile]\nscenario = "training"\n[env]\nHCCL_CONNECT_TIMEOUT = 600\nJ = 5\n')
-    (store / "text.toml").write_text('[env]\nHCCL_CONNECT_TIMEOUT = "600"\nJ = "5"\n')
+    (store / "number.toml").write_text('[profile]\nscenario = "training"\n[env]\nHCCL_CONNECT_TIMEOUT = 600\nTMPDIR = 5\n')
+    (store / "text.toml").write_text('[env]\nHCCL_CONNECT_TIMEOUT = "600"\nTMPDIR = "5"\n')
     done = run("list", "--where", where, "--store", str(store), "--format", "json")
     assert [preset["name"] for preset in json.loads(done.out)["presets"]] == found

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,9 +15,14 @@ from typing import Any
 import pytest
 from repositories import Repo
 
-from npuprof.catalog.powers import find_power
+import npuprof
+from npuprof.catalog.execution import find_execution, is_known_variable
+from npuprof.renderers.trusting import trust_carried
 from npuprof.store.trust import find_trust_file
 
+CATALOG = Path(npuprof.__file__).parent / "catalog"
+#: Names that execute nothing among those that begin like some that do.
+EXCEPTIONS: frozenset[str] = frozenset()
 DANGEROUS = '[env]\nLD_PRELOAD = "/x.so"\nHCCL_CONNECT_TIMEOUT = 600\n'
 EXPORTS = ["env a", "env a --unset", "run a -- true", *(f"env a --shell {shell}" for shell in ("zsh", "sh", "fish", "tcsh", "pwsh"))]
 EXPORTS += [f"env a --format {form}" for form in ("dotenv", "docker", "systemd", "github", "k8s-configmap", "k8s-env", "slurm", "json")]
@@ -26,22 +33,49 @@ Run = Callable[..., Any]
     "name",
     ["LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "DYLD_INSERT_LIBRARIES", "PATH", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONWARNINGS",
      "BASH_ENV", "ENV", "PS1", "PS4", "PROMPT_COMMAND", "BASH_FUNC_ls", "ZDOTDIR", "GIT_SSH_COMMAND", "LESSOPEN", "EDITOR",
-     "NODE_OPTIONS", "PERL5OPT",
-     "JAVA_TOOL_OPTIONS", "HOME", "GCONV_PATH", "OPENSSL_CONF", "GLIBC_TUNABLES"],
+     "NODE_OPTIONS", "PERL5OPT", "JAVA_TOOL_OPTIONS", "GCONV_PATH", "OPENSSL_CONF", "GLIBC_TUNABLES",
+     "VIMINIT", "NULLCMD", "WGETRC", "SSH_SK_HELPER", "HCCL_TUNER_PLUGIN", "NCCL_NET_PLUGIN", "MS_OP_PLUGIN_PATH", "ATB_HOME_PATH",
+     "ASCEND_CUSTOM_OPP_PATH", "ASCEND_OPP_PATH", "ASCEND_GE_PY_PASS_PATH", "ASCEND_HOME_PATH", "TOOLCHAIN_HOME"],
 )  # fmt: skip
-def test_a_variable_that_decides_what_is_executed_is_known(name: str) -> None:
-    assert find_power(name)
+def test_a_variable_that_affects_what_is_executed_is_known(name: str) -> None:
+    assert find_execution(name)
+    assert is_known_variable(name)
 
 
 @pytest.mark.parametrize(
     "name",
-    ["HCCL_ALGO", "ASCEND_CUSTOM_OPP_PATH", "ASCEND_OPP_PATH", "TF_CPP_MIN_LOG_LEVEL", "OMP_NUM_THREADS", "PYTHONUNBUFFERED",
-     "PYTHONHASHSEED", "MALLOC_ARENA_MAX", "JOB_ID", "NODE_RANK", "RUST_LOG", "CUDA_VISIBLE_DEVICES", "MY_PATH", "PATHS", "TMPDIR",
-     "OMPI_MCA_btl",
-     "LDAP", "UCX_TLS"],
+    ["HCCL_ALGO", "TF_CPP_MIN_LOG_LEVEL", "OMP_NUM_THREADS", "PYTHONUNBUFFERED", "PYTHONHASHSEED", "MALLOC_ARENA_MAX", "JOB_ID",
+     "NODE_RANK",
+     "CUDA_VISIBLE_DEVICES", "TMPDIR", "OMPI_MCA_btl", "UCX_TLS", "TASK_QUEUE_ENABLE", "PYTORCH_NPU_ALLOC_CONF", "VLLM_USE_V1",
+     "HTTPS_PROXY", "WANDB_MODE", "LC_ALL", "MASTER_ADDR", "SLURM_PROCID", "VLLM_ASCEND_ENABLE_NZ", "MS_ALLOC_CONF"],
 )  # fmt: skip
-def test_a_variable_that_only_tunes_is_none_of_them(name: str) -> None:
-    assert not find_power(name)
+def test_a_variable_that_only_tunes_needs_no_trust(name: str) -> None:
+    assert is_known_variable(name)
+    assert not find_execution(name)
+
+
+@pytest.mark.parametrize("name", ["MY_PATH", "PATHS", "LDAP", "RUST_LOG", "HCCL_NO_SUCH_THING", "VIMIN"])
+def test_a_variable_that_nobody_has_looked_at_is_unknown(name: str) -> None:
+    assert not is_known_variable(name)
+
+
+def test_every_variable_says_whether_it_executes_and_from_where_that_is_known() -> None:
+    rows = tomllib.loads((CATALOG / "env.toml").read_text())
+    assert len(rows) > 100
+    for name, row in rows.items():
+        assert row["executes"] is False or len(row["executes"]) > 10, name
+        assert row["source"], name
+    others = tomllib.loads((CATALOG / "variables.toml").read_text())["variables"]
+    names = [name for row in others for name in row["names"]]
+    assert len(names) > 1000
+    assert sorted(names) == sorted(set(names)), "no name is in two rows"
+    assert not set(names) & set(rows)
+    for row in others:
+        assert row["executes"] is False or len(row["executes"]) > 10, row
+        assert row["source"], row
+    beginnings = [name[:-1] for row in others if row["executes"] for name in row["names"] if name.endswith("*")]
+    harmless = [name for row in others if not row["executes"] for name in row["names"]]
+    assert [name for name in harmless if name.startswith(tuple(beginnings)) and name not in EXCEPTIONS] == []
 
 
 @pytest.mark.parametrize("line", EXPORTS)
@@ -141,25 +175,26 @@ def test_a_block_in_a_script_is_an_export_too(store: Run, run: Run, tmp_path: Pa
 def test_check_warns_on_every_machine_alike(store: Run, run: Run) -> None:
     store({"a": DANGEROUS})
     before = run("check")
-    assert "warning NP605: env.LD_PRELOAD decides what is executed" in before.out + before.err
+    assert "warning NP605: env.LD_PRELOAD affects what is executed" in before.out + before.err
     run("trust")
     assert run("check") == before
 
 
 def test_trust_shows_each_pair_with_its_places_and_keeps_nothing_where_it_is_only_asked(store: Run, run: Run) -> None:
-    store({"a": DANGEROUS, "b": f'{DANGEROUS}PATH = "/bin"\n', "c": '[env]\nJOB_ID = "1"\n'})
+    store({"a": DANGEROUS, "b": f'{DANGEROUS}PATH = "/bin"\n', "c": '[env]\nJOB_ID = "1"\nMY_SWITCH = "1"\n'})
     shown = run("trust", "--dry-run", "--format", "json")
     assert json.loads(shown.out)["pairs"] == [
         {
             "variable": "LD_PRELOAD",
             "value": "/x.so",
-            "decides": find_power("LD_PRELOAD"),
+            "executes": find_execution("LD_PRELOAD"),
             "places": ["profiles/a.toml:2", "profiles/b.toml:2"],
         },
-        {"variable": "PATH", "value": "/bin", "decides": find_power("PATH"), "places": ["profiles/b.toml:4"]},
+        {"variable": "PATH", "value": "/bin", "executes": find_execution("PATH"), "places": ["profiles/b.toml:4"]},
     ]
+    assert json.loads(shown.out)["names"] == [{"variable": "MY_SWITCH", "places": ["profiles/c.toml:3"]}]
     assert not os.path.exists(find_trust_file())
-    assert run("trust").out.splitlines()[1].startswith('PATH        "/bin"   profiles/b.toml:4')
+    assert '  PATH = "/bin"  (profiles/b.toml:4)' in run("trust").out.splitlines()
     assert run("trust", "builtin:").err == "npuprof: the presets that npuprof ships need no trust\n"
 
 
@@ -181,3 +216,175 @@ def test_a_store_with_a_preset_that_cannot_be_read_is_not_trusted_in_part(store:
     store({"a": DANGEROUS, "b": "not toml"})
     assert run("trust").code == 2
     assert not os.path.exists(find_trust_file())
+
+
+# -- variables that the catalogue does not know --------------------------------------------------------------------
+
+UNKNOWN = '[env]\nMY_SWITCH = "1"\nLD_PRELOAD = "/x.so"\nHCCL_CONNECT_TIMEOUT = 600\n'
+
+
+@pytest.mark.parametrize("line", EXPORTS)
+def test_an_unknown_variable_is_exported_once_its_name_is_trusted_whatever_its_value(
+    store: Run, run: Run, tmp_path: Path, line: str
+) -> None:
+    store({"a": '[env]\nMY_SWITCH = "1"\n'})
+    words = line.split() if not line.startswith("run ") else ["env", "a"]
+    refused = run(*words)
+    assert (refused.code, "NP930: env.MY_SWITCH is not trusted: the catalogue does not know it" in refused.err) == (2, True)
+    assert run("trust", "profiles").code == 0
+    (tmp_path / "profiles/a.toml").write_text('[env]\nMY_SWITCH = "2"\n')
+    assert run(*words).code == 0
+
+
+def test_a_refusal_ends_in_the_one_command_that_allows_exactly_this(store: Run, run: Run) -> None:
+    store({"a": UNKNOWN, "b": '[env]\nOTHER_SWITCH = "1"\nBASH_ENV = "it\'s"\n'})
+    for name, left in (("a", "b"), ("b", "")):
+        refused = run("env", name)
+        (typed,) = {line.partition("then npuprof ")[2].rpartition(", or --trust")[0] for line in refused.err.splitlines() if "try:" in line}
+        assert run(*shlex.split(typed)).code == 0
+        assert run("env", name).code == 0
+        assert not left or run("env", left).code == 2
+
+
+def test_check_notes_an_unknown_variable_and_a_team_accepts_it_and_what_executes_without_granting_trust(
+    store: Run, run: Run, tmp_path: Path
+) -> None:
+    store({"a": UNKNOWN})
+    assert "info NP606: env.MY_SWITCH is not in the catalogue" in run("check", "--severity", "info").out
+    assert run("check", "--strict").code == 1
+    codes = [f'{{ code = "{code}", reason = "our own tools" }}' for code in ("NP605", "NP606")]
+    (tmp_path / "profiles/a.toml").write_text(f"profile.ignore = [{', '.join(codes)}]\n{UNKNOWN}")
+    assert run("check", "--strict").code == 0
+    assert run("env", "a").code == 2
+
+
+@pytest.mark.parametrize(
+    "name", ["HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "NPUPROF_STORE", "NPUPROF_PAGER", "NPUPROF_X"]
+)
+def test_no_preset_and_no_command_line_sets_a_variable_of_npuprof_itself(name: str, store: Run, run: Run) -> None:
+    store({"a": f'[env]\n{name} = "/x"\n', "b": "[env]\n"})
+    assert "error NP607" in run("check", "a").out
+    for words in (["env", "a"], ["env", "a", "--no-check", "--trust"], ["env", "b", "--no-check", "--trust", "--set", f"env.{name}=/x"]):
+        refused = run(*words)
+        assert (refused.code, refused.out, "NP607" in refused.err) == (2, "", True), words
+    assert run("trust").code == 0
+    assert run("env", "a", "--no-check").code == 2
+
+
+def test_what_the_user_types_is_trusted_from_then_on_with_its_value_if_it_executes(store: Run, run: Run, tmp_path: Path) -> None:
+    store({"a": "[options]\nhccl_timeout = 600\n"})
+    assert run("set", "a", "env.MY_SWITCH=1", "env.LD_PRELOAD=/x.so", "--dry-run").code == 0
+    assert not os.path.exists(find_trust_file())
+    assert run("set", "a", "env.MY_SWITCH=1", "env.LD_PRELOAD=/x.so").code == 0
+    assert run("env", "a").code == 0
+    assert run("new", "b", "--set", "env.YOUR_SWITCH=1").code == 0
+    assert run("env", "b").code == 0
+    assert run("set", "--where", "hccl_timeout == 600", "env.THEIR_SWITCH=1", "--yes").code == 0
+    assert run("env", "a").code == 0
+    preset = tmp_path / "profiles/a.toml"
+    preset.write_text(preset.read_text().replace("/x.so", "/y.so"))
+    assert "LD_PRELOAD" in run("env", "a").err
+
+
+def write_script(path: Path, *exports: str) -> str:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("#!/bin/bash\n" + "".join(f"export {text}\n" for text in exports) + "python train.py\n")
+    return path.read_text()
+
+
+def test_an_import_and_an_adoption_trust_nothing_that_executes_and_list_it(store: Run, run: Run, tmp_path: Path) -> None:
+    store({"own": "[options]\nhccl_timeout = 600\n"})
+    write_script(tmp_path / "run.sh", "HCCL_CONNECT_TIMEOUT=600", "ASCEND_CUSTOM_OPP_PATH=/x")
+    done = run("import", "run.sh", "-o", "profiles/made.toml")
+    assert "not trusted, as it affects what is executed: ASCEND_CUSTOM_OPP_PATH" in done.err
+    assert "env.ASCEND_CUSTOM_OPP_PATH = " in run("env", "made").err
+    write_script(tmp_path / "src/go.sh", "HCCL_CONNECT_TIMEOUT=700")
+    assert run("adopt", "src").code == 0
+    assert "# >>> npuprof" in (tmp_path / "src/go.sh").read_text()
+    text = write_script(tmp_path / "bad/bad.sh", "ASCEND_CUSTOM_OPP_PATH=/y", "HCCL_CONNECT_TIMEOUT=900")
+    done = run("adopt", "bad")
+    assert "bad.sh keeps its lines: env.ASCEND_CUSTOM_OPP_PATH" in done.err.replace("\n  ", " "), done.err
+    assert (tmp_path / "bad/bad.sh").read_text() == text
+    assert not os.path.exists(find_trust_file())
+
+
+def test_what_an_import_carries_over_is_trusted_by_name_unless_it_executes(store: Run, run: Run) -> None:
+    store({"a": UNKNOWN})
+    home = npuprof.open_store("profiles").store
+    assert [need.name for need in trust_carried(home, [home.profile("a")])] == ["LD_PRELOAD"]
+    refused = run("env", "a").err
+    assert ("env.LD_PRELOAD = " in refused, "MY_SWITCH" in refused) == (True, False)
+
+
+def test_in_ci_a_reviewed_file_says_what_is_trusted(store: Run, run: Run, tmp_path: Path) -> None:
+    store({"a": UNKNOWN})
+    assert run("trust", "profiles", "--dry-run", "--format", "json", "-o", "trusted.json").code == 0
+    store({"b": '[env]\nLATER_SWITCH = "1"\n'})
+    done = run("trust", "profiles", "--from", "trusted.json")
+    assert (done.code, "does not list LATER_SWITCH, which stay untrusted" in done.err) == (0, True), done.err
+    assert run("env", "a").code == 0
+    assert run("env", "b").code == 2
+    (tmp_path / "profiles/a.toml").write_text(UNKNOWN.replace("/x.so", "/y.so"))
+    assert run("trust", "profiles", "--from", "trusted.json").code == 0
+    assert run("env", "a").code == 2
+    (tmp_path / "other.json").write_text("[]")
+    for words in (
+        ["--from", "other.json"],
+        ["--from", "gone.json"],
+        ["--from", "trusted.json", "MY_SWITCH"],
+        ["NO_SUCH"],
+        ["MY_SWITCH", "--revoke"],
+    ):
+        assert run("trust", "profiles", *words).code == 2, words
+
+
+def test_thirty_variables_fit_one_screen(store: Run, run: Run) -> None:
+    store(
+        {
+            "a": "[env]\n"
+            + "".join(f'SWITCH_{number} = "1"\n' for number in range(15))
+            + "".join(f'GIT_X{number} = "/a"\n' for number in range(15))
+        }
+    )
+    shown = run("trust").out.splitlines()
+    assert len(shown) <= 32
+    assert all(len(line) <= 120 for line in shown)
+
+
+# -- where the state is ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["builtin:", "source:https://example.org/presets.git profiles"])
+def test_a_store_is_identified_by_its_place_and_by_nothing_that_it_is_called(name: str, run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / name
+    folder.mkdir(parents=True)
+    (folder / "a.toml").write_text(DANGEROUS)
+    state = {"schema": "npuprof.trust/1", "stores": {name: [["LD_PRELOAD", "/x.so"]]}}
+    Path(find_trust_file()).parent.mkdir(parents=True)
+    Path(find_trust_file()).write_text(json.dumps(state))
+    for store in (f"./{name}", str(folder)):
+        assert run("env", "a", "--store", f"{store}/").code == 2, store
+    assert run("env", f"./{name}/a.toml").code == 2
+    assert run("trust", f"./{name}/").code == 0
+    assert run("env", "a", "--store", f"{folder}/").code == 0
+
+
+def test_without_a_home_nothing_of_a_clone_is_taken_for_one(store: Run, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store({"a": DANGEROUS})
+    state = {"schema": "npuprof.trust/1", "stores": {str(tmp_path / "profiles"): [["LD_PRELOAD", "/x.so"]]}}
+    for folder in ("~/.local/state/npuprof", ".local/state/npuprof", "state/npuprof"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "trust.json").write_text(json.dumps(state))
+
+    def find_nobody(number: int) -> None:
+        raise KeyError(number)
+
+    monkeypatch.setattr("pwd.getpwuid", find_nobody)
+    for home, state_home in ((None, None), ("", ""), ("~", "state"), (".", None), ("relative", "./state")):
+        for name, value in (("HOME", home), ("XDG_STATE_HOME", state_home), ("XDG_CONFIG_HOME", None), ("XDG_CACHE_HOME", None)):
+            monkeypatch.delenv(name, raising=False) if value is None else monkeypatch.setenv(name, value)
+        assert run("env", "a").code == 2, (home, state_home)
+        assert run("env", "a", "--trust").code == 0
+        assert run("trust").code == 2
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert run("env", "a").code == 0, "an absolute HOME is one, and what was trusted there by an older npuprof stays"

@@ -150,7 +150,7 @@ def test_a_long_answer_goes_through_the_pager_of_the_user(folder: Path) -> None:
 
 #: What is asked, and whether the answer goes through the pager on a screen of 20 lines.
 LONG_ANSWERS = [
-    ("check", True), ("scan .", True), ("show long", True), ("env long", True), ("render long --to toml", True), ("list", True),
+    ("check", True), ("scan .", True), ("show long", True), ("env long --trust", True), ("render long --to toml", True), ("list", True),
     ("show x", False), ("explain long env.A0", False), ("set long --dry-run env.A0=y", False), ("check no-such-preset", False),
     ("check -- gone gone2 gone3", False),
 ]  # fmt: skip

@@ -31,8 +31,8 @@ CALLS: list[tuple[Callable[[], Any], str, tuple[str, ...], str]] = [
         ("render", "abstract", "--to", "session"), "lay it over another with --with",
     ),
     (
-        lambda: npuprof.env(npuprof.open_store().resolve("power")), "say trust=True for this once",
-        ("env", "power"), "say --trust for this once",
+        lambda: npuprof.env(npuprof.open_store().resolve("power")), "or trust=True for this once",
+        ("env", "power"), "or --trust for this once",
     ),
     (
         lambda: npuprof.render(npuprof.open_store().resolve("mixed"), "session", strict=True), "leave out strict=True",

@@ -136,11 +136,12 @@ class Variable(Record):
     release that brought what replaces it. ``product_range`` and ``product_pattern`` are narrower on a family,
     ``pattern_before`` is what releases before one ask for as well. ``structure`` is the form of a text that holds more.
     ``topic`` is what it is for, where its ``scope`` does not say that. ``risk`` is what a change of it may alter, where it has no twin.
-    ``numbered`` as of an option.
+    ``numbered`` as of an option. ``executes`` is how it affects what is executed or loaded, False if it does not.
     """
 
     name: str
     kind: str
+    executes: str | bool = False
     scope: str = ""
     choices: tuple[str, ...] = ()
     minimum: float | None = None

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from npuprof.catalog import load_built_part
 
-#: Findings that decide what others may run, change or write: who is told of them has to mend them, or to trust the store.
+#: Findings that nobody may accept for others.
 _NEVER = {
     "NP105": "whoever locked the value relies on it",
     "NP413": "a target refuses it",
-    "NP605": "a store is trusted by who uses it: npuprof trust",
+    "NP607": "npuprof itself reads it",
 }
 
 

@@ -72,7 +72,7 @@ def build_parts() -> dict[str, Any]:
     parts["releases"] = {release["name"]: parse_release_version(release["name"]) for release in releases}
     parts["products"] = _read_toml_file("products.toml")
     parts["pages"] = _read_toml_file("pages.toml")
-    parts["powers"] = _index_powers(_read_toml_file("powers.toml")["power"])
+    parts["variables"] = _index_variables(_read_toml_file("variables.toml")["variables"])
     parts["migrations"] = _build_migrations(history)
     parts["rules"], parts["rule_texts"] = _build_rules(_read_toml_file("rules.toml"), options, sections["env"])
     parts["severities"] = {code: page["severity"] for code, page in (parts["pages"] | parts["rule_texts"]["rules"]).items()}
@@ -95,13 +95,13 @@ def _read_toml_file(name: str) -> dict[str, Any]:
         raise ValueError(f"{name}: {error}") from None
 
 
-def _index_powers(rows: list[dict[str, Any]]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return what variables decide, by name, and by what their names begin with."""
+def _index_variables(rows: list[dict[str, Any]]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return how variables affect what is executed, an empty text where they do not: by name, and by what their names begin with."""
     exact: dict[str, str] = {}
     beginnings: dict[str, str] = {}
     for row in rows:
         for name in row["names"]:
-            (beginnings if name.endswith("*") else exact)[name.removesuffix("*")] = row["does"]
+            (beginnings if name.endswith("*") else exact)[name.removesuffix("*")] = row["executes"] or ""
     return exact, beginnings
 
 

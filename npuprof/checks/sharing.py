@@ -7,6 +7,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import values
+from npuprof.checks.variables import is_filled_in, is_misspelt
 from npuprof.checks.view import Fault, View
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
@@ -41,12 +42,18 @@ def find_frozen_fault(key: str, value: Any) -> Fault | None:
         return Fault("NP601", what, why, f"set it in the script, or give it at the start: {say_set(key)}")
     section, name = keys.split_section_and_name(key)
     if section == "env":
-        from npuprof.catalog.powers import find_power  # most presets set no variable
+        from npuprof.catalog.execution import find_execution, is_known_variable, is_own_variable  # most presets set no variable
 
-        if does := find_power(name):
-            what = f"{key} decides what is executed: {does}"
-            why = "Whoever may change the preset would decide what everybody's jobs run; exports refuse it until the store is trusted."
-            return Fault("NP605", what, why, "set it where the job is started; where the preset needs it: npuprof trust")
+        if is_own_variable(name) and not is_filled_in(name):
+            why = "It decides where npuprof looks for the user's own settings and trust, which no preset may do."
+            return Fault("NP607", f"{key} is a variable of npuprof itself", why, "remove it, and set it where the job is started")
+        if executes := find_execution(name):
+            what = f"{key} affects what is executed: {executes}"
+            why = "Whoever may change the preset decides what everybody's jobs run; exports reject it until the store is trusted."
+            return Fault("NP605", what, why, "set it where the job is started; if the preset needs it: npuprof trust STORE")
+        if not is_known_variable(name) and name.isascii() and name.isidentifier() and not is_own_variable(name) and not is_misspelt(name):
+            why = "Nobody has looked at what programs do with it; exports reject it until the store is trusted with its name."
+            return Fault("NP606", f"{key} is not in the catalogue", why, f"check the spelling; if it is right: npuprof trust STORE {name}")
     variable = catalog.find_variable(name) if section == "env" else None
     if variable is None or variable.freeze == "ok" or isinstance(value, dict):
         return None

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from npuprof import catalog
+from npuprof.catalog.execution import is_known_variable
 from npuprof.checks.meaning import (
     UNKNOWN,
     describe_value_kind,
@@ -28,6 +29,11 @@ def _reserved_variable_names() -> dict[str, str]:
     return dict.fromkeys(catalog.SAID_VARIABLES, "") | {name.upper(): name for name in catalog.record_names()}
 
 
+def is_filled_in(name: str) -> bool:
+    """Return whether npuprof fills in a variable when it exports a preset."""
+    return name.startswith("NPUPROF_") and name.removeprefix("NPUPROF_") in _reserved_variable_names()
+
+
 def find_variable_faults(name: str, value: Any) -> list[Fault]:
     """Return what is wrong with a variable and its value."""
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
@@ -36,7 +42,7 @@ def find_variable_faults(name: str, value: Any) -> list[Fault]:
                 "NP207", f"{name!r} cannot be the name of an environment variable", "No shell could set it.", "use letters, digits and '_'"
             )
         ]
-    if name.startswith("NPUPROF_") and name.removeprefix("NPUPROF_") in _reserved_variable_names():
+    if is_filled_in(name):
         why = "An export holds the preset's name, its digest and every option under such names; the value would be lost."
         option = _reserved_variable_names()[name.removeprefix("NPUPROF_")]
         hint = f"write {option} below [options]" if option else "choose another name"
@@ -66,7 +72,7 @@ def find_variable_faults(name: str, value: Any) -> list[Fault]:
         return [Fault("NP206", what, "Nothing known reads it.", f"{name} is a session option: it belongs below [options]")]
     if variable is None:
         hint, fix = _suggest_variable(name)
-        if hint:
+        if hint and not is_known_variable(name):
             return [Fault("NP206", f"no known environment variable {name!r}", "Nothing known reads it.", hint, fix=fix)]
         return _find_unexpanded_paths(name, str(value)) if name.endswith(("PATH", "DIR", "HOME", "FILE")) else []
     text = str(value)
@@ -133,6 +139,11 @@ def _describe_wanted_text(variable: catalog.Variable | None) -> str:
     bounded = variable.minimum is not None or variable.maximum is not None
     more = f", {format_range(variable.minimum, variable.maximum, variable.unit)}" if bounded else ""
     return f"write {'a whole number' if variable.kind == 'int' else 'a number'}{more}"
+
+
+def is_misspelt(name: str) -> bool:
+    """Return whether a name that the catalogue lacks is close to one that it has, or is that of an option."""
+    return bool(_suggest_variable(name)[0]) or catalog.find_option(name) is not None
 
 
 @cache

@@ -51,7 +51,10 @@ class Adopt(Verb):
 
         Raises NpuprofError, and writes nothing then.
         """
+        from npuprof.document import parse_document
+        from npuprof.document.profile import Profile
         from npuprof.edit.preset_file import locate_new_file
+        from npuprof.renderers.trusting import trust_carried
         from npuprof.report.locks import lock_folders
         from npuprof.scripts.adopting import find_standing, index_presets, list_wanted_blocks, plan_adoption
         from npuprof.scripts.blocks import Injector
@@ -80,12 +83,14 @@ class Adopt(Verb):
         texts = {name: family.files[name.removeprefix(below)] for name in new} if family else {}
         with lock_folders([home.root, *{os.path.dirname(os.path.realpath(path)) for path in scripts}]):
             sources = {name: (file.source, texts[name]) for name, file in new.items()}
-            injector = Injector(self.store, trusting=self.trust, open_store=spec.build_opener(self.store, sources))
+            opener = spec.build_opener(self.store, sources)
+            injector = Injector(self.store, trusting=self.trust, open_store=opener, allowing_unknown=True)  # trusted below
             blocks = list_wanted_blocks(family, below, standing)
             adoption = plan_adoption(scripts, blocks, injector, folders, lambda path: _refuse_unwritable(path, folders), modules)
             wanted = [file.build_wanted(texts[name].encode()) for name, file in new.items()] + _list_scripts(adoption, folders)
             if not self.dry_run:
                 _write(home, new, wanted)
+                trust_carried(home, [Profile(parse_document(name, *sources[name]), home=home) for name in new])
         told = _Told(texts, below, family, adoption, beside, self.dry_run, bool(scripts), len(there))
         code = 2 if unread else int(self.strict and bool(adoption.kept or beside))
         text = {"json": told.build_fields} if self.format == "json" else _format_differences(wanted) if self.dry_run else None

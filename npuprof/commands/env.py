@@ -57,7 +57,7 @@ class Env(Verb):
 
         if self.file_format is not None or self.diff:
             self._refuse_shell_flags()
-        config = resolve_checked(self, "env", self.no_check, ("NP605",), not self.no_personal, False)  # refused below, or trusted
+        config = resolve_checked(self, "env", self.no_check, ("NP605", "NP606"), not self.no_personal, False)  # refused below, or trusted
         if self.diff:
             return _compare_environment(config, self.file_format)
         if not self.undo:

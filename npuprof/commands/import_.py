@@ -262,6 +262,27 @@ def _write_new_files(files: dict[str, str], below: str, force: bool) -> None:
         raise NpuprofError([Finding("NP816", what, "An import writes over nothing unasked.", hint, where=Place(there[0]))])
     known = ANYTHING if force else None
     writing.write_wanted_files([Wanted(path, text.encode(), known, below) for path, text in files.items()])
+    _trust_carried(files)
+
+
+def _trust_carried(files: dict[str, str]) -> None:
+    """Trust the store that presets were written into with their unknown variables; list those that stay untrusted."""
+    if not any("[env]" in text for text in files.values()):
+        return
+    from npuprof.document import parse_document
+    from npuprof.document.profile import Profile
+    from npuprof.renderers.trusting import trust_carried
+    from npuprof.store import Folder, spec
+
+    try:
+        home = spec.Workspace().store
+    except NpuprofError:  # no store here: nobody exports what was written
+        return
+    names = {path: home.locate_file(os.path.abspath(path)) for path in files} if isinstance(home, Folder) else {}
+    left = trust_carried(home, [Profile(parse_document(name, path, files[path]), home=home) for path, name in names.items() if name])
+    if left:
+        shown = ", ".join(dict.fromkeys(need.name for need in left))
+        output.tell_remark(f"not trusted, as it affects what is executed: {shown}; look at the preset, then run npuprof trust")
 
 
 def _write_family(good: list[Draft], path: str | None, force: bool) -> tuple[str | None, list[str]]:

@@ -49,6 +49,10 @@ class New(Verb):
             if not self.dry_run:
                 writing.make_folder_below(os.path.dirname(file.path), file.folder)
                 writing.write_wanted_files([file.build_wanted(text.encode())])
+                if any(typed.lstrip().startswith("env.") for typed in self.set_):
+                    from npuprof.renderers.trusting import trust_typed
+
+                    trust_typed(home, self.set_)
         return Answer(format_difference(file.source, None, text), (f"{'would write' if self.dry_run else 'wrote'} {file.source}",))
 
     def _write_text(self) -> str:

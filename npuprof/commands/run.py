@@ -57,6 +57,7 @@ class Run(Verb):
     strict: bool = STRICT_SECTIONS
     trust: bool = TRUST
     record: str | None = option("--record", metavar="DIR", text="Keep a record there of what the command was given, and how it ended.")
+    record_args: bool = flag("--record-args", text="Keep the arguments of the command in the record, redacted by their names only.")
     prove: bool = flag("--prove", text="Switch the log of the run on, and verify afterwards what it used.")
 
     def run(self) -> Answer:
@@ -78,7 +79,9 @@ class Run(Verb):
             hint = "write it after --: npuprof run NAME -- python train.py"
             raise NpuprofError([Finding("NP914", "no command to run", "", hint)])
         try:
-            config = resolve_checked(self, "env", self.no_check, ("NP605",), not self.no_personal, False)  # refused below, or trusted
+            config = resolve_checked(
+                self, "env", self.no_check, ("NP605", "NP606"), not self.no_personal, False
+            )  # refused below, or trusted
         except NpuprofError as error:
             raise _explain_missing_preset(self.spec, self.command, error) from None
         tell_left_out(find_left_out_sections(config, ("env",)), self.strict)
@@ -103,7 +106,9 @@ class Run(Verb):
             "spec": self.spec, "with": self.mixin, "set": hiding.hide_arguments(self.set_), "unset": self.unset, "cann": self.cann,
             "product": self.product, "store": self.store, "no_personal": self.no_personal, "no_check": self.no_check, "trust": self.trust,
         }  # fmt: skip
-        return Watched(config, asked, self.command, found, rest).run(self.record, self.prove, _explain_start)
+        if self.record is not None and self.record_args:
+            output.tell_remark("the record contains the arguments of the command; only those with a name of something secret are redacted")
+        return Watched(config, asked, self.command, found, rest, self.record_args).run(self.record, self.prove, _explain_start)
 
 
 def _explain_missing_preset(spec: str, command: list[str], error: NpuprofError) -> NpuprofError:

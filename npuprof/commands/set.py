@@ -45,8 +45,10 @@ class Set(Verb):
         if self.where:
             from npuprof.commands.parts.bulk import Bulk
 
-            bulk = Bulk(self.store, self.where, [*([self.spec] if self.spec else []), *self.assignments], self.append)
-            return bulk.answer(self.dry_run, self.yes, self.no_check)
+            typed = [*([self.spec] if self.spec else []), *self.assignments]
+            answer = Bulk(self.store, self.where, typed, self.append).answer(self.dry_run, self.yes, self.no_check)
+            self._trust_typed(typed, answer)
+            return answer
         assert self.spec is not None, "it was looked at"
         remarks: list[str] = []
         if self.personal:
@@ -58,7 +60,22 @@ class Set(Verb):
             return answer_personal_edit(self.spec, self.store, change_layer, self.dry_run, self.no_check, remarks)
         from npuprof.edit.preset_file import answer_edit
 
-        return answer_edit(self.spec, self.store, lambda file: self._change_text(file, remarks), self.dry_run, self.no_check, remarks)
+        answer = answer_edit(self.spec, self.store, lambda file: self._change_text(file, remarks), self.dry_run, self.no_check, remarks)
+        self._trust_typed(self.assignments, answer)
+        return answer
+
+    def _trust_typed(self, typed: list[str], answer: Answer) -> None:
+        """Trust the store with variables that its user has just typed. Raises NpuprofError if that cannot be saved."""
+        if self.dry_run or answer.code or not any(text.lstrip().startswith("env.") for text in typed):
+            return
+        from npuprof.renderers.trusting import trust_typed
+        from npuprof.store import spec
+
+        workspace = spec.Workspace(self.store)
+        if self.where:
+            trust_typed(workspace.store, typed)
+        elif self.spec != "-" and not (profile := workspace.profile(self.spec or "")).key.startswith("file:"):
+            trust_typed(profile.home, typed)
 
     def _refuse_unclear(self) -> None:
         """Raise NpuprofError (NP902) for words that do not go together, or that are missing."""

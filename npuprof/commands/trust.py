@@ -1,71 +1,107 @@
-"""``trust``: let a store set variables that decide what is executed."""
+"""``trust``: let a store set variables that affect what is executed, or that the catalogue does not know."""
 
 from __future__ import annotations
 
+import json
 import os
 from typing import Any
 
 from npuprof.commands.framework.parameters import DRY_RUN, OUTPUT, formats
-from npuprof.commands.framework.verb import Verb, argument, flag
+from npuprof.commands.framework.verb import Verb, argument, arguments, flag, option
 from npuprof.document import keys
-from npuprof.model import Finding, NpuprofError, Record
+from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.report.answer import Answer
-from npuprof.report.tables import Table
+from npuprof.report.text import format_count
 from npuprof.store import ReadOnceStore, spec
 from npuprof.store.parents import is_source_reference
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.document.profile import Profile
+    from npuprof.store.trust import Trusted
+
+_SCHEMA = "npuprof.trust-answer/2"
+#: So many places of a variable are shown; the JSON has all.
+_SHOWN_PLACES = 2
 
 
 class _Found(Record):
-    """A pair of variable and value that presets write, what it decides, and the places it stands at."""
+    """A variable that presets set, its value, how it affects what is executed, and the places where it is set."""
 
     name: str
     text: str
-    does: str
+    executes: str
     places: list[str]
 
 
 class Trust(Verb):
-    """Let a store set variables that decide what is executed.
+    """Let a store set the variables that need trust.
 
-    They are shown, each with its value, and kept for this user: env, run and inject refuse all others.
+    npuprof shows them and saves them for this user: a variable that affects what is executed with its value, any other by its name.
+    env, run and inject reject all others. In CI, pass --trust there, or a reviewed file here: --from FILE.
     """
 
     group = "export"
     prose = True
 
     store: str | None = argument(
-        "STORE", "The folder that holds the presets, or team: for a source; the store that would be used if none is named.", required=False
+        "STORE", "The folder with the presets, or team: for a source; by default the store that would be used.", required=False
+    )
+    variables: list[str] = arguments("VARIABLE...", "Trust only these: NAME, or NAME=VALUE for one value [default: all].")
+    listed: str | None = option(
+        "--from", metavar="FILE", text="Trust only what FILE lists, as 'npuprof trust STORE --dry-run --format json' writes it."
     )
     dry_run: bool = DRY_RUN
-    revoke: bool = flag("--revoke", text="Trust the store with nothing any more.")
+    revoke: bool = flag("--revoke", text="Remove all trust in the store.")
     format: str = formats("text", "json")
     output: str | None = OUTPUT
 
     def run(self) -> Answer:
-        """Return the pairs of variable and value, and keep them. Raises NpuprofError where a preset cannot be read."""
+        """Return the variables that need trust, and save it. Raises NpuprofError if a preset cannot be read."""
+        from npuprof.renderers.trusting import identify_store
         from npuprof.store import trust
 
         folder = _find_store(self.store)
-        if folder.label == "builtin:":
+        if getattr(folder, "is_shipped", False):
             return Answer(None, ("the presets that npuprof ships need no trust",))
-        found = [] if self.revoke else _collect_pairs(folder)
+        found = [] if self.revoke else _collect_needs(folder)
+        chosen = self._choose(folder.label, found)
         path = trust.find_trust_file()
         if not self.dry_run:
-            trust.keep_trusted_pairs(folder.root, [(pair.name, pair.text) for pair in found])
-        what = f"{len(found)} {'pair' if len(found) == 1 else 'pairs'} of variable and value" if found else "nothing"
+            trust.keep_trusted(identify_store(folder), _build_trusted(chosen), adding=bool(self.variables))
+        what = format_count(len(chosen), "variable") if chosen else "nothing"
         done = "would be trusted" if self.dry_run else "is now trusted"
-        remark = f"{folder.label} {done} with {what}" + ("" if self.dry_run else f", kept in {path}")
+        remarks = [f"{folder.label} {done} with {what}" + ("" if self.dry_run else f", saved in {path}")]
+        if left := [one for one in found if one not in chosen and not self.variables]:
+            remarks.append(f"{self.listed} does not list {', '.join(sorted({one.name for one in left}))}, which stay untrusted")
         return Answer(
-            {
-                "text": lambda: Table([_build_row(pair) for pair in found], header=("variable", "value", "written at", "decides")),
-                "json": lambda: _build_fields(folder, found),
-            },
-            (remark,) if self.format == "text" else (),
+            {"text": lambda: _format_groups(chosen), "json": lambda: _build_fields(folder, chosen)},
+            tuple(remarks) if self.format == "text" else (),
         )
+
+    def _choose(self, label: str, found: list[_Found]) -> list[_Found]:
+        """Return what the arguments or the file name of what presets set. Raises NpuprofError for a variable that they do not set."""
+        if self.listed is not None:
+            if self.variables or self.revoke:
+                what = "--from does not go with names of variables or --revoke"
+                raise NpuprofError([Finding("NP902", what, "The file says what is trusted.", "use one of them")])
+            allowed = _read_list(self.listed)
+            return [one for one in found if allowed.allows(one.name, one.text, one.executes)]
+        chosen = []
+        problems = []
+        for word in self.variables:
+            name, is_pair, text = word.partition("=")
+            named = [one for one in found if one.name == name and (not is_pair or one.text == text)]
+            if not named and not self.revoke:
+                what = f"no preset of {label} sets {word}, or it needs no trust"
+                problems.append(Finding("NP902", what, "", f"npuprof trust {label} --dry-run lists what needs trust"))
+            chosen += [one for one in named if one not in chosen]
+        if self.variables and self.revoke:
+            problems = [
+                Finding("NP902", "--revoke removes all trust in a store", "", "leave out the variables, then trust the others again")
+            ]
+        if problems:
+            raise NpuprofError(problems)
+        return chosen if self.variables else found
 
 
 def _find_store(asked: str | None) -> ReadOnceStore:
@@ -81,42 +117,65 @@ def _find_store(asked: str | None) -> ReadOnceStore:
     return find_sources(spec.Workspace().home).open_source(asked[:-1])
 
 
-def _collect_pairs(folder: ReadOnceStore) -> list[_Found]:
-    """Return the pairs that the presets of a store write. Raises NpuprofError with all presets that cannot be read."""
+def _collect_needs(folder: ReadOnceStore) -> list[_Found]:
+    """Return the variables of a store that need trust. Raises NpuprofError with all presets that cannot be read."""
+    from npuprof.renderers.trusting import list_profile_needs
+
     found: dict[tuple[str, str], _Found] = {}
     problems: list[Finding] = []
     for name in folder.names():
         try:
-            profile = folder.profile(name)
+            needs = list_profile_needs(folder.profile(name))
         except NpuprofError as error:
             problems += error.findings
             continue
-        for pair in _list_profile_pairs(profile):
-            found.setdefault((pair.name, pair.text), pair._replace(places=[])).places.extend(pair.places)
+        for need in needs:
+            text = need.text if need.executes else ""
+            found.setdefault((need.name, text), _Found(need.name, text, need.executes, [])).places.append(str(need.origin))
     if problems:
         raise NpuprofError(problems)
     return [found[pair] for pair in sorted(found)]
 
 
-def _list_profile_pairs(profile: Profile) -> list[_Found]:
-    from npuprof.catalog.powers import find_power
-    from npuprof.renderers.environment import format_power_text
+def _build_trusted(found: list[_Found]) -> Trusted:
+    from npuprof.store.trust import Trusted
 
-    pairs: list[_Found] = []
-    for step in (*profile.steps, *(step for override in profile.overrides for step in override.steps)):
-        section, name = keys.split_section_and_name(step.key)
-        if section == "env" and step.op != "unset" and (does := find_power(name)):
-            pairs.append(_Found(name, format_power_text(name, step.value), does, [str(profile.origin(*step.path))]))
-    return pairs
+    names = frozenset(one.name for one in found if not one.executes)
+    return Trusted(names, frozenset((one.name, one.text) for one in found if one.executes))
 
 
-def _build_row(pair: _Found) -> tuple[str, ...]:
-    return pair.name, keys.format_toml_value(pair.text), ", ".join(pair.places), pair.does
+def _read_list(path: str) -> Trusted:
+    """Return what a file lists. Raises NpuprofError if it cannot be read or is something else."""
+    from npuprof.report.output import read_file_content
+    from npuprof.store.trust import Trusted
+
+    raw = read_file_content(path)
+    try:
+        said = json.loads(raw)
+        if said["schema"] != _SCHEMA:
+            raise ValueError(said["schema"])
+        names = frozenset(str(row["variable"]) for row in said["names"])
+        return Trusted(names, frozenset((str(row["variable"]), str(row["value"])) for row in said["pairs"]))
+    except (ValueError, LookupError, TypeError, RecursionError):
+        hint = "write one with npuprof trust STORE --dry-run --format json, and review it"
+        raise NpuprofError([Finding("NP931", f"{path} does not list what is to be trusted", "", hint, where=Place(path))]) from None
+
+
+def _format_groups(found: list[_Found]) -> str:
+    """Return the variables below the reason for which each needs trust."""
+    groups: dict[str, list[str]] = {}
+    for one in found:
+        value = f" = {keys.format_short_value(one.text)}" if one.executes else ""
+        more = f" and {len(one.places) - _SHOWN_PLACES} more" if len(one.places) > _SHOWN_PLACES else ""
+        reason = f"trusted with this value: {one.executes}" if one.executes else "trusted by name: not in the catalogue"
+        groups.setdefault(reason, []).append(f"  {one.name}{value}  ({', '.join(one.places[:_SHOWN_PLACES])}{more})\n")
+    return "".join(f"{reason}\n{''.join(lines)}" for reason, lines in sorted(groups.items()))
 
 
 def _build_fields(folder: ReadOnceStore, found: list[_Found]) -> dict[str, Any]:
-    pairs = [{"variable": pair.name, "value": pair.text, "decides": pair.does, "places": pair.places} for pair in found]
-    return {"schema": "npuprof.trust-answer/1", "store": folder.root, "pairs": pairs}
+    pairs = [{"variable": one.name, "value": one.text, "executes": one.executes, "places": one.places} for one in found if one.executes]
+    names = [{"variable": one.name, "places": one.places} for one in found if not one.executes]
+    return {"schema": _SCHEMA, "store": folder.label, "pairs": pairs, "names": names}
 
 
 VERB = Trust

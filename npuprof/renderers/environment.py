@@ -7,47 +7,35 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog.launchers import FACTS
-from npuprof.catalog.powers import find_power
 from npuprof.document import keys
-from npuprof.model import LONGEST_WORD, Finding, NpuprofError, Origin, Record, is_utf8
+from npuprof.model import LONGEST_WORD, Finding, NpuprofError, is_utf8
 from npuprof.renderers.common import build_unfit_finding, encode_field_value, place_sidecars
+from npuprof.renderers.trusting import format_switch_variable, refuse_untrusted
 from npuprof.resolve.config import Config
-from npuprof.resolve.lineages import is_of_source, is_personal
-from npuprof.wording import say_switch
 
 #: What tells which preset the variables are of.
 MARKS = ("NPUPROF_PROFILE", "NPUPROF_DIGEST", "NPUPROF_PRESET_DIGEST", "NPUPROF_CONTEXT")
 
 
-class Power(Record):
-    """A variable of ``[env]`` that decides what is executed: its value, who set it, in which store (an empty text: in none).
-
-    ``shown`` is what users call the store.
-    """
-
-    name: str
-    text: str
-    does: str
-    origin: Origin
-    root: str
-    shown: str
-
-
 def collect_env_variables(
-    config: Config, tell: Callable[[str], str | None] | None, folder: str, trusting: bool = False, asked_later: Container[str] = ()
+    config: Config,
+    tell: Callable[[str], str | None] | None,
+    folder: str,
+    trusting: bool = False,
+    asked_later: Container[str] = (),
+    allowing_unknown: bool = False,
 ) -> tuple[dict[str, str], list[str]]:
     """Return names and values in the order of output, and remarks.
 
     ``tell`` returns what the launcher knows of this process; None is for files that many processes will read. What such a file
     asks the launcher for by itself is ``asked_later``.
     ``folder`` is where sidecar files lie. Raises NpuprofError for values that no environment can hold, and unless it is
-    ``trusting`` for those that decide what is executed and that the user has not trusted the store with.
+    ``trusting`` for variables that need the user's trust and lack it; ``allowing_unknown`` takes those that the catalogue lacks.
     """
     found: dict[str, str] = {}
     notes: list[str] = []
     later: dict[str, str] = {}
-    if not trusting:
-        _refuse_untrusted(config)
+    refuse_untrusted(config, trusting, allowing_unknown)
     for name, value in config.env.items():
         if isinstance(value, dict):
             asked = str(value.get("launcher"))
@@ -61,7 +49,7 @@ def collect_env_variables(
             else:
                 notes.append(f"{name} is left out: it differs from process to process; npuprof run fills it in")
         else:
-            found[name] = _format_switch_variable(name, value) if isinstance(value, bool) else str(value)
+            found[name] = format_switch_variable(name, value) if isinstance(value, bool) else str(value)
     paths = place_sidecars(config, folder)
     for name, value in config.options.items():
         wired = paths.get(name) or encode_field_value(name, value)
@@ -83,66 +71,9 @@ def collect_env_variables(
     return found, notes
 
 
-def _refuse_untrusted(config: Config) -> None:
-    """Raise NpuprofError where a variable decides what is executed, and the user has not trusted its store with that value."""
-    powers = find_powers(config)
-    if not powers:
-        return
-    from npuprof.store.trust import load_trusted_pairs
-
-    trusted = {root: load_trusted_pairs(root) for root in {power.root for power in powers} if root}
-    problems = [
-        Finding(
-            "NP930",
-            f"env.{power.name} = {keys.format_short_value(power.text)} is not trusted: {power.does}",
-            "Whoever may change the preset would decide what runs here.",
-            (f"look at it and keep it with npuprof trust {power.shown}, or " if power.root else "")
-            + f"say {say_switch('trust')} for this once",
-            power.origin,
-            f"env.{power.name}",
-            (power.origin.profile,),
-        )
-        for power in powers
-        if (power.name, power.text) not in trusted.get(power.root, ())
-    ]
-    if problems:
-        raise NpuprofError(problems)
-
-
-def find_powers(config: Config) -> list[Power]:
-    """Return the variables of a config that decide what is executed, but for those that the user or npuprof's own presets set."""
-    found: list[Power] = []
-    for name, value in config.env.items():
-        does = find_power(name)
-        origin = config.origin(keys.format_full_key("env", name)) if does else None
-        if origin is None or not origin.document.text:
-            continue
-        author = next(profile for profile in config.lineage if profile.document is origin.document)
-        if getattr(author.home, "label", "") != "builtin:" and not is_personal(author):
-            alone = author.key.startswith(("file:", "stdin:", "composed:"))  # a file outside of any store, or standard input
-            root = "" if alone else getattr(author.home, "root", "")
-            shown = f"{author.name.rpartition(':')[0]}:" if is_of_source(author) else root
-            found.append(Power(name, format_power_text(name, value), does, origin, root, shown))
-    return found
-
-
-def format_power_text(name: str, value: Any) -> str:
-    """Return the value of a variable as it is trusted: the text that programs read, or what is asked of the launcher."""
-    if isinstance(value, (dict, list)):
-        return keys.format_toml_value(value)
-    return _format_switch_variable(name, value) if isinstance(value, bool) else str(value)
-
-
 def format_variable_text(value: Any) -> str:
     """Return what an option stores as the text of a variable: 1 and 0 for a bool."""
     return str(int(value)) if isinstance(value, bool) else str(value)
-
-
-def _format_switch_variable(name: str, value: bool) -> str:
-    """Return a bool as the variable writes it: 1 and 0 where those are its choices, else true and false."""
-    record = catalog.find_variable(name)
-    numeric = record is not None and "1" in map(str, record.choices)
-    return format_variable_text(value) if numeric else str(value).lower()
 
 
 def format_twin_text(twin: str, value: Any, text: str) -> str:

@@ -85,7 +85,7 @@ def keep_record(folder, environ, found):
     said = [{{"key": key, "value": found[key]}} for key in FIELDS if key in found]
     own = {{name: environ[name] for name in environ if name.startswith("NPUPROF_")}}
     record = {{
-        "schema": "npuprof.run/1",
+        "schema": "npuprof.run/2",
         "npuprof": {version},
         "by": "env-loader",
         "state": "loaded",

@@ -17,6 +17,7 @@ from npuprof.renderers.common import (
     place_sidecars,
 )
 from npuprof.resolve.config import Config
+from npuprof.system.folders import find_user_folder
 
 _REWRITER_OFF = 2  # RewriterConfig.OFF
 
@@ -58,8 +59,7 @@ def fill_config_proto(config: Config, config_proto: Any, folder: str | None = No
 
 def sidecar_cache_folder(config: Config) -> str:
     """Return the folder for the sidecar files of a config: named by the digest, so never stale."""
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return os.path.join(os.path.abspath(base), "npuprof", config.digest)
+    return os.path.join(find_user_folder("cache"), config.digest)
 
 
 def build_fact_finder(environ: Mapping[str, str]) -> Callable[[str], str | None]:

@@ -73,8 +73,8 @@ def _build_hint(finding: Finding) -> str:
     match = _OF_SOURCE.match(finding.path or "")
     if match is None or finding.code in _FOR_USERS:
         return finding.hint
-    if finding.code == "NP605":
-        return finding.hint.replace("npuprof trust", f"npuprof trust {match[1]}:")
+    if finding.code in ("NP605", "NP606"):
+        return finding.hint.replace("npuprof trust STORE", f"npuprof trust {match[1]}:")
     there = f"to be mended in {match[1]}; npuprof source update {match[1].partition('/')[0]} takes it from there"
     return f"{finding.hint} ({there})" if finding.hint else there
 

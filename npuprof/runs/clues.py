@@ -13,7 +13,8 @@ from npuprof.renderers.stamp import judge_found_text
 from npuprof.report.output import describe_os_error, is_handed_over, read_file_content, read_plain_file, read_standard_input
 from npuprof.resolve.digests import list_digests
 from npuprof.runs.kinds import EVIDENCE, find_kind
-from npuprof.runs.records import SCHEMA, SUFFIX, decode_value, parse_record, read_folder
+from npuprof.runs.records import SCHEMA_BEGINNING, SUFFIX, decode_value, parse_record, read_folder
+from npuprof.system.folders import expand_home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def read_clues(given: str, unread: list[Finding]) -> list[Clue]:
 
     What cannot be read of a folder, while the rest can, goes to ``unread``.
     """
-    path = os.path.expanduser(given) if given.startswith("~/") else given
+    path = expand_home(given)
     if given == "-":
         if _is_evidence(given):
             return [_read_evidence(given)]
@@ -158,7 +159,7 @@ def _read_evidence(path: str) -> Clue:
 
 def _read_text(path: str, raw: bytes) -> list[Clue]:
     """Return what a file says, each preset once. Raises NpuprofError where it says nothing."""
-    if path.endswith(SUFFIX) or (raw[:1] == b"{" and SCHEMA.encode() in raw[:200]):
+    if path.endswith(SUFFIX) or (raw[:1] == b"{" and SCHEMA_BEGINNING.encode() in raw[:200]):
         return [_read_fields(path, parse_record(path, raw))]
     if b"\0" in raw and b"NPUPROF_" in raw:
         return _read_variables(path, raw)

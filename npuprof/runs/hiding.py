@@ -1,57 +1,46 @@
-"""What a record leaves out of command lines, variables and values, as it may log somebody in."""
+"""What a record leaves out: values whose names say that they log somebody in, and credentials in addresses."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
+from npuprof.catalog import find_option
+from npuprof.catalog.execution import is_known_variable
 from npuprof.document.secrets import TOKEN_ANYWHERE, hide_credentials
-from npuprof.runs.logins import hide_logins
 from npuprof.runs.records import HIDDEN
-from npuprof.runs.secretnames import SECRET_NAME, is_secret
 
-_FLAG = re.compile(rf"--?{SECRET_NAME}", re.IGNORECASE)
-_ASSIGNED = re.compile(rf"({SECRET_NAME})=(.+)", re.IGNORECASE | re.DOTALL)
-#: The same within a longer text: a script for a shell, a header, JSON.
-_VALUE = r"(?:bearer|basic|token|apikey|negotiate)\s+[^\s\"']+|\"[^\"]*\"?|'[^']*'?|(?![<>])[^\s\"';&|,})\]]+"
-_INSIDE = re.compile(rf"(?<![\w.-])({SECRET_NAME})([\"']?\s*[=:]\s*|(?<=\w)\s+(?!-))({_VALUE})", re.IGNORECASE)
-#: A header: all that stands in it, where it is a word of its own or in quotes.
-_HEADER = re.compile(r"(-H\s*|--header=)?((?:proxy-)?authorization|(?:set-)?cookie)(\s*:\s*).+", re.IGNORECASE | re.DOTALL)
-_QUOTED_HEADER = re.compile(r"([\"'])((?:proxy-)?authorization|(?:set-)?cookie)(\s*:\s*)(?:(?!\1).)+", re.IGNORECASE | re.DOTALL)
-#: A user with a password before a host, without a scheme: ``me:pw@host.example.org``; images and presets have an @ as well.
-_HOST = r"\d{1,3}(?:\.\d{1,3}){3}|localhost|[A-Za-z][\w-]*(?:\.[\w-]+)*\.[A-Za-z]{2,}|[A-Za-z][\w.-]*(?=:)"
-_AT_HOST = re.compile(rf"(?<![\w./:@+-])(?!mailto:|sip:)([A-Za-z_][\w.-]*:)(?!git@)[^\s'\"/@:][^\s'\"@]{{0,200}}@(?!sha\d)(?={_HOST})")
+_SECRET_NAME = re.compile(
+    r"token(?!iz)|passw|passphrase|passcode|secret|credential|cookie|auth(?!or)|(?:api|access|private|signing|account|encryption|license)[-_]?key"
+    r"|(?<![a-z])(?:pass|pwd|pin|pat|pw)(?![a-z])|[-_]key$",
+    re.IGNORECASE,
+)
 
 
-def hide_address(text: str) -> str:
-    """Return a text without what logs anybody in where it is an address."""
-    return hide_credentials(text) if "://" in text else _AT_HOST.sub(rf"\1{HIDDEN}@", text)
+def is_secret_name(name: str) -> bool:
+    """Return whether a name is that of something that logs somebody in; names of the catalogue are not."""
+    return _SECRET_NAME.search(name) is not None and not is_known_variable(name) and find_option(name) is None
+
+
+def hide_text(name: str, text: str) -> str:
+    """Return the value of a variable or a setting as a record may contain it."""
+    return HIDDEN if is_secret_name(name) else hide_credentials(TOKEN_ANYWHERE.sub(HIDDEN, text))
 
 
 def hide_arguments(words: Sequence[str]) -> list[str]:
-    """Return words of a command line without what logs anybody in."""
-    return hide_logins([_hide_argument(word, before) for before, word in zip(["", *words], words, strict=False)])
+    """Return arguments of a command as a record may contain them: without what is behind a name of something secret.
 
-
-def hide_text(text: str) -> str:
-    """Return the text of a variable or a setting without what logs anybody in."""
-    return hide_arguments([text])[0]
+    An argument with blanks, such as a script for ``sh -c``, is left out whole if it contains such a name.
+    """
+    return [_hide_argument(word, before) for before, word in zip(["", *words], words, strict=False)]
 
 
 def _hide_argument(word: str, before: str) -> str:
-    if (header := _HEADER.fullmatch(word)) is not None:
-        return f"{header[1] or ''}{header[2]}{header[3]}{HIDDEN}"
-    if _FLAG.fullmatch(before) and not word.startswith("-") and is_secret(before, word):
+    name, is_assigned, value = word.partition("=")
+    if before.startswith("-") and "=" not in before and not word.startswith("-") and is_secret_name(before):
         return HIDDEN
-    if (match := _ASSIGNED.fullmatch(word)) is not None and is_secret(match[1], match[2]):
-        return f"{match[1]}={HIDDEN}"
-    return hide_address(TOKEN_ANYWHERE.sub(HIDDEN, _INSIDE.sub(_hide_inside, _QUOTED_HEADER.sub(rf"\1\2\3{HIDDEN}", word))))
-
-
-def _hide_inside(match: re.Match[str]) -> str:
-    name, joint, value = match.groups()
-    quote = value[0] if value[0] in "\"'" else ""
-    is_tested = value.startswith("?") and match.string[: match.start()].endswith("${")
-    if (joint.isspace() and not name.startswith("-")) or value.startswith("$") or is_tested or not is_secret(name, value.strip("\"'")):
-        return match[0]
-    return f"{name}{joint}{quote}{HIDDEN}{quote}"
+    if any(blank in word for blank in " \t\n") and is_secret_name(word):
+        return HIDDEN
+    if is_assigned:
+        return f"{name}={hide_text(name, value)}"
+    return hide_text("", word)

@@ -25,8 +25,7 @@ from npuprof.resolve.config import Config
 from npuprof.resolve.digests import FORM
 from npuprof.resolve.lineages import is_of_source, is_personal
 from npuprof.runs.hiding import hide_arguments, hide_text
-from npuprof.runs.records import HIDDEN, SCHEMA, SUFFIX, encode_value
-from npuprof.runs.secretnames import is_secret
+from npuprof.runs.records import HIDDEN, SCHEMA, SUFFIX, digest_arguments, encode_value
 from npuprof.system.tree import Tree
 
 #: What the system says of a disk without room: the command runs all the same.
@@ -142,9 +141,17 @@ def tell_time() -> str:
 
 
 def build_fields(
-    config: Config, asked: Mapping[str, Any], command: Sequence[str], given: Mapping[str, str], environment: Mapping[str, str]
+    config: Config,
+    asked: Mapping[str, Any],
+    command: Sequence[str],
+    given: Mapping[str, str],
+    environment: Mapping[str, str],
+    with_arguments: bool = False,
 ) -> dict[str, Any]:
-    """Return what is known of a run before it starts: ``given`` are the variables of the preset, ``environment`` all of them."""
+    """Return what is known of a run before it starts: ``given`` are the variables of the preset, ``environment`` all of them.
+
+    ``with_arguments`` keeps the arguments of the command, redacted by their names.
+    """
     hidden: list[str] = []
     fields: dict[str, Any] = {
         "schema": SCHEMA,
@@ -162,7 +169,7 @@ def build_fields(
         },
         "context": _describe_context(config.context),
         "profiles": describe_profiles(config),
-        "command": hide_arguments(command),
+        "command": _describe_command(command, with_arguments),
         "settings": [
             {
                 "key": key,
@@ -207,26 +214,29 @@ def _describe_process(environment: Mapping[str, str]) -> dict[str, Any]:
     return {"pid": None, "host": os.uname().nodename, **numbers, "job": find_launch(environment), "folder": os.getcwd()}
 
 
+def _describe_command(command: Sequence[str], with_arguments: bool) -> dict[str, Any]:
+    """Return the program, the first argument that is a file, and a digest of all arguments."""
+    program, *arguments = command
+    script = next((word for word in arguments if not word.startswith("-") and os.path.isfile(word)), None)
+    found = {"program": program, "script": script, "digest": digest_arguments(arguments)}
+    return {**found, "arguments": hide_arguments(arguments)} if with_arguments else found
+
+
 def _select_variables(given: Mapping[str, str], environment: Mapping[str, str], hidden: list[str]) -> dict[str, str]:
     """Return those variables that the preset or the catalogue names, as they are for the command; what may log in is hidden."""
     named = {*given, *record_names("env"), *(variable for row in FACTS.values() for variable in row)}
     found: dict[str, str] = {}
     for name in sorted(named & environment.keys()):
-        text = environment[name]
-        if is_secret(name, text):
-            hidden.append(f"env.{name}")
-            found[name] = HIDDEN
-        else:
-            found[name] = hide_text(text)
-            hidden += [f"env.{name}"] if found[name] != text else []
+        found[name] = hide_text(name, environment[name])
+        hidden += [f"env.{name}"] if found[name] != environment[name] else []
     return found
 
 
 def _hide_setting(key: str, value: Any, hidden: list[str]) -> Any:
-    if keys.split_section_and_name(key)[0] == "env" and is_secret(key, str(value)):
-        hidden.append(key)
-        return HIDDEN
-    if isinstance(value, str) and (told := hide_text(value)) != value:
+    section, name = keys.split_section_and_name(key)
+    text = str(value)
+    told = hide_text(name if section == "env" else "", text)
+    if told != text and (isinstance(value, str) or told == HIDDEN):
         hidden.append(key)
         return told
     return encode_value(value)

@@ -8,17 +8,24 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from npuprof.document import Document, build_command_line_document, is_nested_too_deeply, keys
 from npuprof.document.profile import INHERITED_KEYS, Profile
-from npuprof.model import SECTIONS, Finding, NpuprofError, Path, Place
-from npuprof.report.output import describe_os_error, read_file_content, read_standard_input
+from npuprof.model import SECTIONS, Finding, NpuprofError, Path, Place, Record
+from npuprof.report.output import describe_os_error, read_file_content, read_standard_input, tell_remark
+from npuprof.resolve.digests import load_sha256
 from npuprof.store.parents import ComposedParts
 
-SCHEMA = "npuprof.run/1"
+SCHEMA = "npuprof.run/2"
+#: The schema before: it has the arguments of the command, in which passwords may be.
+_OLD_SCHEMA = "npuprof.run/1"
+#: What both begin with.
+SCHEMA_BEGINNING = "npuprof.run/"
 #: How the names of records end.
 SUFFIX = ".run.json"
 #: Stands for a value that may log somebody in.
@@ -152,15 +159,65 @@ def parse_record(path: str, raw: bytes) -> dict[str, Any]:
             [Finding("NP960", f"{path} is no record of a run: {fault}", _WHY, "name a file NAME.RANK.run.json", where=Place(path))]
         )
     found: dict[str, Any] = fields
+    if list_texts(found.get("command")):
+        _report_arguments(os.path.dirname(path) or path)
     return found
+
+
+@cache
+def _report_arguments(place: str) -> None:
+    """Report once that records of an older npuprof contain more than those of this one."""
+    tell_remark(f"{place}: records of an older npuprof contain the arguments of commands, in which passwords may be")
+
+
+class Command(Record):
+    """The command of a run: its program, its script (an empty text if there is none) and a digest of its arguments.
+
+    ``arguments`` are what the record contains of them: nothing unless that was asked for.
+    """
+
+    program: str
+    script: str
+    digest: str
+    arguments: tuple[str, ...] = ()
+
+    def is_other(self, other: Command) -> bool:
+        """Return whether another command differs, False if that cannot be told: older records lack parts of their arguments."""
+        if self.program != other.program:
+            return True
+        is_cut = any(HIDDEN in word for one in (self, other) if not one.script for word in one.arguments)
+        return self.digest != other.digest and not is_cut
+
+    def __str__(self) -> str:
+        if self.arguments:
+            return shlex.join([self.program, *self.arguments])
+        return " ".join(filter(None, (self.program, self.script, f"(arguments {self.digest[:7]})")))
+
+
+def digest_arguments(words: Sequence[str]) -> str:
+    """Return the SHA-256 of arguments: equal commands have equal digests."""
+    digest: str = load_sha256()(json.dumps(list(words)).encode(errors="surrogateescape")).hexdigest()
+    return digest
+
+
+def read_command(fields: Mapping[str, Any]) -> Command | None:
+    """Return the command of a record, None if it has none."""
+    said = fields.get("command")
+    if words := list_texts(said):
+        return Command(words[0], "", digest_arguments(words[1:]), tuple(words[1:]))
+    if not isinstance(said, dict) or not _read_text(said, "program"):
+        return None
+    return Command(
+        _read_text(said, "program"), _read_text(said, "script"), _read_text(said, "digest"), tuple(list_texts(said.get("arguments")))
+    )
 
 
 def _find_fault(fields: dict[str, Any]) -> str:
     """Return what is wrong with the parts of a record that are read, an empty text where nothing is."""
     schema = fields.get("schema")
-    if schema != SCHEMA:
+    if schema not in (SCHEMA, _OLD_SCHEMA):
         said = f"its schema is {schema!r}" if schema is not None else "it has no schema"
-        newer = isinstance(schema, str) and schema.startswith("npuprof.run/")
+        newer = isinstance(schema, str) and schema.startswith(SCHEMA_BEGINNING)
         return f"{said}, and this npuprof reads {SCHEMA}" if newer else said
     if not isinstance(fields.get("preset"), dict) or not isinstance(fields["preset"].get("name"), str):
         return "it does not say which preset"
@@ -179,6 +236,8 @@ def _find_fault(fields: dict[str, Any]) -> str:
             return f"the value of {one['key']} cannot be read: {error}"
         if not isinstance(one.get("origins", []), list) or not all(isinstance(origin, dict) for origin in one.get("origins", [])):
             return f"the origins of {one['key']} are no list of objects"
+    if not isinstance(fields.get("command") or {}, (list, dict)):
+        return "its command is no object"
     for name in ("environment", "asked", "context", "exit"):
         if not isinstance(fields.get(name) or {}, dict):
             return f"its {name} is no object"

@@ -66,7 +66,15 @@ def build_record_schema() -> dict[str, Any]:
         ),
         "context": _build_object({"cann": _TEXT, "product": _TEXT, "text": _TEXT}, ()),
         "profiles": {"type": "array", "items": profile, "description": "the files that took part, lowest first"},
-        "command": {"type": "array", "items": _TEXT},
+        "command": _build_object(
+            {
+                "program": _TEXT,
+                "script": {**_MAY_BE_TEXT, "description": "the first argument that was a file"},
+                "digest": {**_DIGEST, "description": "SHA-256 of the JSON list of the arguments"},
+                "arguments": {"type": "array", "items": _TEXT, "description": "only with --record-args, redacted by their names"},
+            },
+            ("program", "script", "digest"),
+        ),
         "settings": {"type": "array", "items": setting},
         "environment": {
             "type": "object",

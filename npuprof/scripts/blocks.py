@@ -92,13 +92,20 @@ def _build_mark_finding(path: str, line: int, what: str) -> Finding:
 class Injector:
     """Renders blocks; each preset is resolved once for all files of a run.
 
-    Where blocks are only compared it is ``trusting``: it renders exports that decide what is executed as well. ``open_store`` opens
-    what they are rendered of, where that is not yet what is on disk.
+    Where blocks are only compared it is ``trusting``: it renders exports that need the user's trust as well, or with ``allowing_unknown``
+    those of variables that the catalogue does not know. ``open_store`` opens what they are rendered of, if that is not yet on disk.
     """
 
-    def __init__(self, store: str | None, trusting: bool = False, open_store: Callable[[Context], spec.Workspace] | None = None) -> None:
+    def __init__(
+        self,
+        store: str | None,
+        trusting: bool = False,
+        open_store: Callable[[Context], spec.Workspace] | None = None,
+        allowing_unknown: bool = False,
+    ) -> None:
         self._open_store = open_store or (lambda context: spec.Workspace(store, context))
         self._trusting = trusting
+        self._allowing_unknown = allowing_unknown
         self._workspaces: dict[tuple[str, str, str], spec.Workspace] = {}
         self._known: dict[tuple[str, ...], Rendered] = {}
 
@@ -155,7 +162,7 @@ class Injector:
             files = ", ".join(name for name, _ in collect_sidecars(config).values())
             why = "A script that is passed on cannot name files that only npuprof on this machine has written."
             raise NpuprofError([Finding("NP904", f"the preset needs {files}", why, 'use eval "$(npuprof env ...)" instead')])
-        found, _ = collect_env_variables(config, None, "", self._trusting)
+        found, _ = collect_env_variables(config, None, "", self._trusting, allowing_unknown=self._allowing_unknown)
         if without_options:
             found = {name: value for name, value in found.items() if name in config.env or name in MARKS}
         text = add_render_header(config, "env", shells.format_export_lines(shells.SHELLS[shell], found))

@@ -132,11 +132,11 @@ class _Building:
 
         What comes from another store or another commit, and what only the user's trust decides, is always told anew.
         """
-        from npuprof.renderers.environment import find_powers
+        from npuprof.renderers.trusting import list_needs
 
         if one.config is None or any(member.home is not self.store or member.document.revision for member in one.config.lineage):
             return ""
-        if find_powers(one.config):
+        if list_needs(one.config):
             return ""
         texts = [ground, one.name]
         for member in one.config.lineage:

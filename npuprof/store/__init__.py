@@ -35,7 +35,9 @@ class Folder(ReadOnceStore):
     def __init__(self, root: str) -> None:
         super().__init__()
         self.root = root
-        self.label = format_relative_path(root)
+        label = format_relative_path(root)
+        self.label = label if label != BUILTIN else f"./{label}"  # a folder of that name is not the shipped store
+        self.is_shipped = False  #: whether it is the store that npuprof ships
         self.beside = ""  #: what stands before the keys of its presets, where another store is read too
         self.repository: object = None  #: the one around it, once somebody asks: kept for ``revisions``
         self.read_absent: Callable[[str], bytes | None] | None = None  #: how to read what git keeps out of the folder
@@ -276,6 +278,7 @@ def open_builtin_store(beside: bool = False) -> Folder:
     shipped = os.path.join(package, "profiles")
     store = Folder(shipped if os.path.isdir(shipped) else os.path.join(os.path.dirname(package), "profiles"))
     store.label = BUILTIN
+    store.is_shipped = True
     store.beside = BUILTIN if beside else ""
     return store
 

@@ -17,14 +17,12 @@ from npuprof.resolve.digests import load_sha256
 from npuprof.resolve.lineages import PERSONAL
 from npuprof.store import Folder, find_project_folder
 from npuprof.store.parents import ComposedParts
+from npuprof.system.folders import find_user_folder
 
 
 def find_personal_folder() -> str:
     """Return the folder of this user's personal layers, whether it is there or not."""
-    base = os.environ.get("XDG_CONFIG_HOME", "")
-    if not os.path.isabs(base):  # as the XDG specification wants it
-        base = os.path.join(os.path.expanduser("~"), ".config")
-    return os.path.join(base, "npuprof", "personal")
+    return os.path.join(find_user_folder("config"), "personal")
 
 
 def find_personal_file(shared: Profile) -> str:

@@ -17,6 +17,7 @@ from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
 from npuprof.store import BUILTIN, Folder, ReadOnceStore
 from npuprof.store.parents import ComposedParts, find_extended_profile, find_source_profile, is_source_reference
+from npuprof.system.folders import expand_home
 from npuprof.wording import say_option
 
 TYPE_CHECKING = False
@@ -113,7 +114,7 @@ class Workspace:
 
         Raises NpuprofError.
         """
-        if spec.startswith(_PATHS) and os.path.exists(_expand_home(spec)) and (other := self._read_other_kind(spec)) is not None:
+        if spec.startswith(_PATHS) and os.path.exists(expand_home(spec)) and (other := self._read_other_kind(spec)) is not None:
             return other
         if "+" in spec and not _is_one_file(spec):
             parts = self.split_spec(spec)
@@ -142,14 +143,14 @@ class Workspace:
 
     def _explain_lost_path(self, spec: str, said: Finding) -> NpuprofError | None:
         """Return that nothing is at a path, which may as well be of what a run leaves behind; None where a spec is none."""
-        if self.read_other is None or not spec.startswith(_PATHS) or said.code != "NP004" or os.path.lexists(_expand_home(spec)):
+        if self.read_other is None or not spec.startswith(_PATHS) or said.code != "NP004" or os.path.lexists(expand_home(spec)):
             return None
         hint = said.hint if said.hint.startswith("write ") else "check the path; a file of a preset ends in .toml"
         return NpuprofError([Finding("NP003", f"there is no {spec}", "", hint)])
 
     def _read_other_kind(self, spec: str) -> Profile | None:
         """Return what is at a path and is no preset as a profile, None where nobody reads it. Raises NpuprofError."""
-        path = _expand_home(spec)
+        path = expand_home(spec)
         if self.read_other is None or _is_file_spec(path):
             return None
         if path not in self._others:  # a pipe can be read once only, and a log may be long
@@ -421,10 +422,6 @@ def _build_absent_reader(home: Folder) -> Callable[[str], bytes | None]:
         return worktree.read_absent_file(home, name)
 
     return read_absent_file
-
-
-def _expand_home(spec: str) -> str:
-    return os.path.expanduser(spec) if spec.startswith("~/") else spec
 
 
 def _is_file_spec(spec: str) -> bool:

@@ -1,40 +1,51 @@
-"""Which stores this user trusts to say what is executed: pairs of variable and value, kept in the user's state."""
+"""What this user trusts which stores with: unknown variables by their names, those that affect what is executed with their values."""
 
 from __future__ import annotations
 
 import json
 import os
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import output
+from npuprof.system.folders import find_user_folder
 
 #: A variable and the value it is trusted with.
 Pair = tuple[str, str]
 
-_SCHEMA = "npuprof.trust/1"
+_SCHEMA = "npuprof.trust/2"
+#: The schema before, which has pairs only.
+_OLD_SCHEMA = "npuprof.trust/1"
+
+
+class Trusted(NamedTuple):
+    """What one store is trusted with."""
+
+    names: frozenset[str] = frozenset()
+    pairs: frozenset[Pair] = frozenset()
+
+    def allows(self, name: str, text: str, executes: str) -> bool:
+        """Return whether a variable may be exported: with this value if it affects what is executed, else with any."""
+        return (name, text) in self.pairs or (not executes and name in self.names)
+
+    def add(self, other: Trusted) -> Trusted:
+        """Return what both are trusted with."""
+        return Trusted(self.names | other.names, self.pairs | other.pairs)
 
 
 def find_trust_file() -> str:
-    """Return the path of the file that keeps what is trusted."""
-    base = os.environ.get("XDG_STATE_HOME", "")
-    if not os.path.isabs(base):  # as the XDG specification wants it
-        base = os.path.join(os.path.expanduser("~"), ".local", "state")
-    return os.path.join(base, "npuprof", "trust.json")
+    """Return the path of the file with what is trusted."""
+    return os.path.join(find_user_folder("state"), "trust.json")
 
 
-def load_trusted_pairs(root: str) -> set[Pair]:
-    """Return what the store in a folder is trusted with. Raises NpuprofError where the file cannot be understood."""
-    return set(_read_stores(find_trust_file()).get(_identify_store(root), ()))
+def load_trusted(identity: str) -> Trusted:
+    """Return what a store is trusted with, by what identifies it. Raises NpuprofError if the file cannot be understood."""
+    return _read_stores(find_trust_file()).get(identity, Trusted())
 
 
-def _identify_store(root: str) -> str:
-    """Return what a store is trusted by: the real path of its folder, of a source its address."""
-    return root if root.startswith("source:") else os.path.realpath(root)
-
-
-def keep_trusted_pairs(root: str, pairs: Iterable[Pair]) -> None:
-    """Trust the store in a folder with these pairs and no others; without any, forget it. Raises NpuprofError."""
+def keep_trusted(identity: str, wanted: Trusted, adding: bool = False) -> None:
+    """Trust a store with this and nothing else, or with this as well; with nothing, forget it. Raises NpuprofError."""
     from npuprof.report import writing
     from npuprof.report.locks import lock_folders
 
@@ -43,19 +54,35 @@ def keep_trusted_pairs(root: str, pairs: Iterable[Pair]) -> None:
     with lock_folders([os.path.dirname(os.path.realpath(path))]):
         known = writing.read_known_file(path)
         stores = _read_stores(path)
-        stores[_identify_store(root)] = sorted(set(pairs))
-        said = {"schema": _SCHEMA, "stores": {store: kept for store, kept in sorted(stores.items()) if kept}}
-        text = json.dumps(said, indent=2, ensure_ascii=True) + "\n"
+        stores[identity] = stores.get(identity, Trusted()).add(wanted) if adding else wanted
+        rows = {
+            store: {"names": sorted(kept.names), "pairs": sorted(kept.pairs)} for store, kept in sorted(stores.items()) if any(kept)
+        }  # fmt: skip
+        text = json.dumps({"schema": _SCHEMA, "stores": rows}, indent=2, ensure_ascii=True) + "\n"
         writing.write_wanted_files([writing.Wanted(path, text.encode(), known)])
 
 
-def _read_stores(path: str) -> dict[str, list[Pair]]:
+def read_trusted(fields: object) -> Trusted:
+    """Return what ``names`` and ``pairs`` of a table say. Raises ValueError, TypeError, LookupError or AttributeError for anything else."""
+    names, pairs = fields["names"], fields["pairs"]  # type: ignore[index]
+    if not all(isinstance(text, str) for text in names) or not isinstance(names, list):
+        raise ValueError(names)
+    return Trusted(frozenset(names), _read_pairs(pairs))
+
+
+def _read_pairs(pairs: Iterable[tuple[str, str]]) -> frozenset[Pair]:
+    return frozenset((str(name), str(text)) for name, text in pairs)
+
+
+def _read_stores(path: str) -> dict[str, Trusted]:
     try:
         data = json.loads(output.read_plain_file(path))
+        if data["schema"] == _OLD_SCHEMA:
+            return {str(store): Trusted(pairs=_read_pairs(pairs)) for store, pairs in data["stores"].items()}
         if data["schema"] != _SCHEMA:
             raise ValueError(data["schema"])
-        return {str(store): [(str(name), str(text)) for name, text in pairs] for store, pairs in data["stores"].items()}
-    except FileNotFoundError:
+        return {str(store): read_trusted(fields) for store, fields in data["stores"].items()}
+    except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         what = f"cannot read what is trusted: {path}"

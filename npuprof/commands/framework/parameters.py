@@ -19,7 +19,7 @@ PRODUCT = option("--product", metavar="PRODUCT", text="The product, or a soc_ver
 MIXINS = many("--with", metavar="SPEC", text="Lay another preset over it; may be repeated.")
 SETS = many("--set", metavar="KEY=VALUE", text="Set a value, after everything else; may be repeated.")
 UNSETS = many("--unset", metavar="KEY", text="Remove a key, after everything else; may be repeated.")
-TRUST = flag("--trust", text="Let [env] set what decides what is executed, this once.")
+TRUST = flag("--trust", text="Trust the stores with all that [env] sets, this once.")
 NO_PERSONAL = flag("--no-personal", text="Leave out the personal layer that this user has over the preset.")
 PERSONAL = flag("--personal", text="In the personal layer over the preset: a file of your own, in your config folder.")
 NO_CHECK = flag("--no-check", text="Skip the checks.")

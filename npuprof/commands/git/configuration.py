@@ -10,6 +10,7 @@ import sys
 
 from npuprof import store
 from npuprof.model import Finding, NpuprofError
+from npuprof.system.folders import expand_home, find_shared_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def _refuse_special_configuration() -> None:
     """Raise NpuprofError (NP012) where the user's configuration is a device or a pipe: git would put a file in its place."""
     from npuprof.report.output import build_write_error, name_special_file
 
-    path = os.environ.get("GIT_CONFIG_GLOBAL") or os.path.expanduser("~/.gitconfig")
+    path = os.environ.get("GIT_CONFIG_GLOBAL") or expand_home("~/.gitconfig")
     try:
         kind = name_special_file(os.stat(path).st_mode)
     except (OSError, ValueError):
@@ -128,8 +129,7 @@ def find_attributes(git: Git, everywhere: bool, store_: str | None) -> tuple[str
     """Return the file of attributes, and our lines in it: for the presets, and for what lies beside them."""
     if everywhere:
         given = read_setting(git, "--global", "core.attributesFile")
-        base = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
-        return os.path.expanduser(given or os.path.join(base, "git", "attributes")), [
+        return expand_home(given or os.path.join(find_shared_folder("config") or os.devnull, "git", "attributes")), [
             f"**/profiles/**/*.toml {USE}",
             *(f"{name} {MERGE}" for name in _BESIDE),
         ]

@@ -8,6 +8,7 @@ import shlex
 from npuprof.commands.git.configuration import find_command
 from npuprof.model import Finding, NpuprofError, Place
 from npuprof.report import output
+from npuprof.system.folders import expand_home
 from npuprof.system.tree import Tree, is_below
 
 TYPE_CHECKING = False
@@ -38,7 +39,7 @@ def format_call(name: str) -> str:
 def find_hook(git: Git, name: str) -> str:
     """Return the path of a hook, wherever ``core.hooksPath`` says. Raises NpuprofError."""
     path = git.writing().run_command("rev-parse", "--git-path", f"hooks/{name}").decode(errors="surrogateescape").removesuffix("\n")
-    return os.path.join(git.folder, os.path.expanduser(path))
+    return os.path.join(git.folder, expand_home(path))
 
 
 def reject_outside_hook(git: Git, path: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Iterable
 from typing import Any
 
@@ -12,6 +11,7 @@ from npuprof.report.answer import Answer
 from npuprof.report.text import format_count, name_first
 from npuprof.resolve.config import Config
 from npuprof.store.spec import Workspace
+from npuprof.system.folders import expand_home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def find_processes(given: str, workspace: Workspace) -> tuple[list[Processes], l
 
     Raises NpuprofError.
     """
-    folder = os.path.expanduser(given) if given.startswith("~/") else given
+    folder = expand_home(given)
     if not os.path.isdir(folder):
         return None
     from npuprof.runs import ranks
@@ -169,9 +169,11 @@ def compare_around(before: Config, after: Config) -> Around:
         return Around()
     left, right = read
     endings = [ranks.describe_ending(fields) for fields in read]
-    commands = [shlex.join(records.list_texts(fields.get("command"))) for fields in read]
+    commands = [records.read_command(fields) for fields in read]
     remarks = [f"they ended differently: {endings[0]}; {endings[1]}"] if endings[0] != endings[1] and all(endings) else []
-    remarks += [f"the commands differ: {commands[0]}; {commands[1]}"] if commands[0] != commands[1] and all(commands) else []
+    first, second = commands
+    if first and second and first.is_other(second):
+        remarks.append(f"the commands differ: {first}; {second}")
     if len({str(fields.get("by")) for fields in read}) > 1:
         return Around(remarks=tuple(remarks))  # the function in the script does not know the environment of the run
     told, environment = ranks.compare_origins(left, right), ranks.compare_environments(left, right)

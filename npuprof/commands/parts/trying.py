@@ -57,7 +57,7 @@ def refuse_unfit_end(config: Config, setup: Setup, no_check: bool, trusting: boo
 
     remarks: tuple[str, ...] = ()
     if not no_check:
-        findings = [one for one in check_before_export(config) if one.code != "NP605"]
+        findings = [one for one in check_before_export(config) if one.code not in ("NP605", "NP606")]
         errors = [finding for finding in findings if finding.severity == "error"]
         if errors and not has_run:
             raise NpuprofError(findings)

@@ -9,6 +9,7 @@ from typing import Any
 from npuprof.report.answer import Answer
 from npuprof.resolve.config import Config
 from npuprof.runs import parenting, recording
+from npuprof.system.folders import find_user_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,8 +20,15 @@ class Watched:
     """A command to be run as a child: with which preset, what was asked for, and what of the environment the preset brought."""
 
     def __init__(
-        self, config: Config, asked: Mapping[str, Any], command: Sequence[str], given: dict[str, str], rest: dict[str, str]
+        self,
+        config: Config,
+        asked: Mapping[str, Any],
+        command: Sequence[str],
+        given: dict[str, str],
+        rest: dict[str, str],
+        with_arguments: bool = False,
     ) -> None:
+        self._with_arguments = with_arguments
         self._config = config
         self._asked = asked
         self._command = command
@@ -66,13 +74,13 @@ class Watched:
         from npuprof.commands.parts.run_log import RunLog
 
         require_options(self._config)
-        log = RunLog(self._config, self._environment, os.path.join(_find_state() if folder is None else folder, "logs"))
+        log = RunLog(self._config, self._environment, os.path.join(find_user_folder("state") if folder is None else folder, "logs"))
         self._environment |= log.variables
         return log
 
     def _start_record(self, folder: str) -> recording.Recorder:
         recorder = recording.Recorder(
-            folder, recording.build_fields(self._config, self._asked, self._command, self._given, self._environment)
+            folder, recording.build_fields(self._config, self._asked, self._command, self._given, self._environment, self._with_arguments)
         )
         recorder.start()
         return recorder
@@ -80,11 +88,3 @@ class Watched:
 
 def _ignore(pid: int) -> None:
     """Stands for what tells the process id to a record."""
-
-
-def _find_state() -> str:
-    """Return the folder of what this user's npuprof keeps."""
-    base = os.environ.get("XDG_STATE_HOME", "")
-    if not os.path.isabs(base):  # as the XDG specification wants it
-        base = os.path.join(os.path.expanduser("~"), ".local", "state")
-    return os.path.join(base, "npuprof")

@@ -12,6 +12,7 @@ from npuprof.model import Finding, NpuprofError, Origin
 from npuprof.report.output import read_plain_file
 from npuprof.resolve.digests import load_sha256
 from npuprof.store.sources.urls import normalize_url
+from npuprof.system.folders import find_user_folder
 from npuprof.system.tree import make_tree
 
 TYPE_CHECKING = False
@@ -53,14 +54,7 @@ def replace_cache(folder: str, borrow: Callable[[str, str], None]) -> Iterator[N
 
 def find_cache_folder() -> str:
     """Return npuprof's folder in the user's cache, or what stands for it, whether it is there or not."""
-    return _substitute.folder if _substitute is not None else _find_users_cache()
-
-
-def _find_users_cache() -> str:
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    if not os.path.isabs(base):  # as the XDG specification wants it
-        base = os.path.join(os.path.expanduser("~"), ".cache")
-    return os.path.join(base, "npuprof")
+    return _substitute.folder if _substitute is not None else find_user_folder("cache")
 
 
 def name_mirror(url: str) -> str:
@@ -77,7 +71,7 @@ def find_mirror_folder(url: str) -> str:
     name = name_mirror(url)
     found = os.path.join(find_cache_folder(), name)
     if _substitute is not None:
-        _substitute.borrow(os.path.join(_find_users_cache(), name), found)
+        _substitute.borrow(os.path.join(find_user_folder("cache"), name), found)
     return found
 
 

@@ -1,0 +1,37 @@
+"""Which environment variables affect what is executed, which are known not to, and which no preset may set."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from npuprof.catalog import find_variable, load_built_part
+from npuprof.catalog.launchers import FACTS
+
+#: What decides where npuprof finds the user's own settings, trust among them.
+_OWN = ("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME")
+
+
+def is_own_variable(name: str) -> bool:
+    """Return whether a variable is one of npuprof's own, which no preset may set."""
+    return name in _OWN or name.startswith("NPUPROF_")
+
+
+@cache
+def find_execution(name: str) -> str:
+    """Return how a variable affects what is executed or loaded, an empty text if it is not known to."""
+    if (record := find_variable(name)) is not None:
+        return str(record.executes or "")
+    exact, beginnings = load_built_part("variables")
+    found: str = exact.get(name, "")
+    if name in exact:
+        return found
+    return next((does for beginning, does in beginnings.items() if name.startswith(beginning)), "")
+
+
+@cache
+def is_known_variable(name: str) -> bool:
+    """Return whether a variable is in the catalogue, in its table of variables of other programs, or one of a launcher."""
+    if find_variable(name) is not None or any(name in names for names in FACTS.values()):
+        return True
+    exact, beginnings = load_built_part("variables")
+    return name in exact or any(name.startswith(beginning) for beginning in beginnings)

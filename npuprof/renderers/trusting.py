@@ -1,0 +1,196 @@
+"""Which variables of ``[env]`` need the user's trust before they are exported, and in which store.
+
+Everything that exports or starts asks ``refuse_untrusted``: each shell and format, ``run``, injected blocks, ``bisect`` and ``sweep``.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterable
+from typing import Any
+
+from npuprof import catalog
+from npuprof.catalog.execution import find_execution, is_known_variable, is_own_variable
+from npuprof.document import keys
+from npuprof.document.profile import Profile
+from npuprof.model import Finding, NpuprofError, Origin, Record
+from npuprof.resolve.config import Config
+from npuprof.resolve.lineages import is_of_source, is_personal
+from npuprof.wording import say_switch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.store.trust import Trusted
+
+
+class Need(Record):
+    """A variable that needs trust: its value, and how it affects what is executed (an empty text if it is unknown)."""
+
+    name: str
+    text: str
+    executes: str
+    origin: Origin
+
+    @property
+    def word(self) -> str:
+        """The argument of ``npuprof trust`` that allows exactly this."""
+        return f"{self.name}={self.text}" if self.executes else self.name
+
+
+class Author(Record):
+    """The store whose preset sets a variable: what identifies it (an empty text for a file of its own), and what users call it."""
+
+    identity: str
+    shown: str
+
+
+def needs_trust(name: str) -> bool:
+    """Return whether a variable may be exported only if the user trusts its store."""
+    return bool(find_execution(name)) or not (is_known_variable(name) or not name.isascii() or not name.isidentifier())
+
+
+def identify_store(home: object) -> str:
+    """Return what a store is trusted by: the address of a source, else the real path of the folder; an empty text if it is neither."""
+    root = getattr(home, "root", "")
+    if not root or getattr(home, "is_shipped", False):
+        return ""
+    return str(root) if getattr(home, "locked", None) is not None else os.path.realpath(root)
+
+
+def list_needs(config: Config) -> list[tuple[Need, Author]]:
+    """Return the variables of a config that need trust: not those of the command line, of personal layers, and of shipped presets."""
+    found = []
+    for name, value in config.env.items():
+        if not needs_trust(name):
+            continue
+        origin = config.origin(keys.format_full_key("env", name))
+        if origin is None or not origin.document.text:
+            continue
+        profile = next(profile for profile in config.lineage if profile.document is origin.document)
+        if not getattr(profile.home, "is_shipped", False) and not is_personal(profile):
+            found.append((Need(name, format_trusted_text(name, value), find_execution(name), origin), _find_author(profile)))
+    return found
+
+
+def _find_author(profile: Profile) -> Author:
+    if profile.key.startswith(("file:", "stdin:", "composed:")):  # a file outside of any store, or standard input
+        return Author("", "")
+    identity = identify_store(profile.home)
+    return Author(identity, f"{profile.name.rpartition(':')[0]}:" if is_of_source(profile) else getattr(profile.home, "root", ""))
+
+
+def list_profile_needs(profile: Profile) -> list[Need]:
+    """Return what a preset itself sets that needs trust, overrides included."""
+    found = []
+    for step in (*profile.steps, *(step for override in profile.overrides for step in override.steps)):
+        section, name = keys.split_section_and_name(step.key)
+        if section == "env" and step.op != "unset" and needs_trust(name):
+            origin = profile.origin(*step.path)
+            assert origin is not None, "it is written there"
+            found.append(Need(name, format_trusted_text(name, step.value), find_execution(name), origin))
+    return found
+
+
+def refuse_untrusted(config: Config, trusting: bool = False, allowing_unknown: bool = False) -> None:
+    """Raise NpuprofError for variables of npuprof's own, and unless it is ``trusting`` for those that the user has not trusted.
+
+    ``allowing_unknown`` takes those that the catalogue does not know.
+    """
+    refuse_own_variables(config)
+    if trusting:
+        return
+    needs = [(need, author) for need, author in list_needs(config) if need.executes or not allowing_unknown]
+    if not needs:
+        return
+    from npuprof.store.trust import Trusted, load_trusted
+
+    trusted = {author.identity: load_trusted(author.identity) for _, author in needs if author.identity}
+    missing = [(need, author) for need, author in needs if not _is_trusted(need, trusted.get(author.identity, Trusted()))]
+    if missing:
+        missing.sort(key=lambda row: row[1].shown)  # the last of each store ends in the command that allows all of them
+        last = {author: need for need, author in missing}
+        together = {author: [one for one, of in missing if of == author] for author in last}
+        raise NpuprofError([_build_finding(need, author, together[author] if last[author] is need else []) for need, author in missing])
+
+
+def _is_trusted(need: Need, trusted: Trusted) -> bool:
+    return trusted.allows(need.name, need.text, need.executes)
+
+
+def refuse_own_variables(config: Config) -> None:
+    """Raise NpuprofError (NP607) if a preset or the command line sets a variable of npuprof itself."""
+    own = [name for name in config.env if is_own_variable(name)]
+    if own:
+        raise NpuprofError([_build_own_finding(config, name) for name in own])
+
+
+def _build_own_finding(config: Config, name: str) -> Finding:
+    key = keys.format_full_key("env", name)
+    why = "It decides where npuprof looks for the user's own settings and trust, which no preset may do."
+    hint = "remove it, and set it where the job is started"
+    return Finding("NP607", f"{key} is a variable of npuprof itself", why, hint, config.origin(key), key, (config.name,))
+
+
+def _build_finding(need: Need, author: Author, all_needs: list[Need]) -> Finding:
+    once = f"{say_switch('trust')} for this once"
+    words = " ".join(dict.fromkeys(shlex.quote(one.word) for one in all_needs))
+    hint = f"look at it, then npuprof trust {shlex.quote(author.shown)} {words}, or {once}" if author.identity else f"pass {once}"
+    hint = hint if all_needs else ""
+    if need.executes:
+        what = f"env.{need.name} = {keys.format_short_value(need.text)} is not trusted: {need.executes}"
+        why = "Whoever may change the preset would decide what runs here."
+    else:
+        what, why = f"env.{need.name} is not trusted: the catalogue does not know it", "Nobody has looked at what programs do with it."
+    return Finding("NP930", what, why, hint, need.origin, f"env.{need.name}", (need.origin.profile,))
+
+
+def format_trusted_text(name: str, value: Any) -> str:
+    """Return the value of a variable as it is trusted: the text that programs read, or what is asked of the launcher."""
+    if isinstance(value, (dict, list)):
+        return keys.format_toml_value(value)
+    return format_switch_variable(name, value) if isinstance(value, bool) else str(value)
+
+
+def format_switch_variable(name: str, value: bool) -> str:
+    """Return a bool as the variable writes it: 1 and 0 where those are its choices, else true and false."""
+    record = catalog.find_variable(name)
+    numeric = record is not None and "1" in map(str, record.choices)
+    return str(int(value)) if numeric else str(value).lower()
+
+
+# -- what the user types -------------------------------------------------------------------------------------------
+
+
+def trust_typed(home: object, assignments: Iterable[str]) -> None:
+    """Trust a store with the variables of ``KEY=VALUE`` that its user has typed. Raises NpuprofError if that cannot be saved."""
+    from npuprof.store.one_time import parse_assigned_value
+    from npuprof.store.trust import Trusted
+
+    names, pairs = set(), set()
+    for text in assignments:
+        key, is_assigned, raw = text.partition("=")
+        section, name = keys.split_section_and_name(key.strip())
+        if section != "env" or not is_assigned or not needs_trust(name):
+            continue
+        if find_execution(name):
+            pairs.add((name, format_trusted_text(name, parse_assigned_value("", raw.strip()))))
+        else:
+            names.add(name)
+    _add_trust(home, Trusted(frozenset(names), frozenset(pairs)))
+
+
+def trust_carried(home: object, profiles: Iterable[Profile]) -> list[Need]:
+    """Trust a store with the unknown variables of presets that were made of scripts; return those that affect what is executed."""
+    from npuprof.store.trust import Trusted
+
+    needs = [need for profile in profiles for need in list_profile_needs(profile)]
+    _add_trust(home, Trusted(frozenset(need.name for need in needs if not need.executes)))
+    return [need for need in needs if need.executes]
+
+
+def _add_trust(home: object, wanted: Trusted) -> None:
+    from npuprof.store.trust import keep_trusted
+
+    if any(wanted) and (identity := identify_store(home)):
+        keep_trusted(identity, wanted, adding=True)
