@@ -50,19 +50,25 @@ def is_utf8(text: str) -> bool:
 
 @dataclass_transform(frozen_default=True)
 class Record:
-    """A value with named fields, given by position or by name; class attributes are the defaults.
+    """A value with named fields, given by position or by name; class attributes are the defaults. Raises TypeError for any other fields.
 
     Two records are equal when they are of one class and all their fields are, ``1`` and ``true`` being two values. A record can be
     hashed whatever it holds: equal ones have one hash, in this process and in another they were pickled for.
     """
 
     _fields: tuple[str, ...] = ()
+    _required: frozenset[str] = frozenset()
 
     def __init_subclass__(cls) -> None:
         cls._fields = tuple(cls.__annotations__)
+        cls._required = frozenset(name for name in cls._fields if not any(name in base.__dict__ for base in cls.__mro__))
 
     def __init__(self, *values: Any, **named: Any) -> None:
-        self.__dict__.update(zip(self._fields, values, strict=False), **named)
+        given = dict(zip(self._fields, values, strict=False))
+        given.update(named)
+        self.__dict__.update(given)
+        if len(given) != len(values) + len(named) or not self._required <= given.keys() or (named and not named.keys() <= {*self._fields}):
+            raise TypeError(_explain_fields(type(self), values, named))
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"{type(self).__name__} is frozen")
@@ -92,9 +98,23 @@ class Record:
         return {name: getattr(self, name) for name in self._fields}
 
     def _replace(self, **changes: Any) -> Self:
+        if not changes.keys() <= {*self._fields}:
+            raise TypeError(_explain_fields(type(self), (), changes))
         new = object.__new__(type(self))
         new.__dict__.update({**self.__dict__, **changes})
         return new
+
+
+def _explain_fields(cls: type[Record], values: tuple[Any, ...], named: dict[str, Any]) -> str:
+    """Return why values and names are not those of the fields of a record."""
+    unknown = sorted(named.keys() - {*cls._fields})
+    twice = [name for name in cls._fields[: len(values)] if name in named]
+    missing = [name for name in cls._fields[len(values) :] if name in cls._required and name not in named]
+    if len(values) > len(cls._fields):
+        return f"{cls.__name__} has {len(cls._fields)} fields, and {len(values)} values were given"
+    if unknown or twice:
+        return f"{cls.__name__} has no field {', '.join(unknown)}" if unknown else f"{cls.__name__} was given {', '.join(twice)} twice"
+    return f"{cls.__name__} needs {', '.join(missing)}"
 
 
 def _is_same_value(one: Any, other: Any) -> bool:
