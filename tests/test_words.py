@@ -16,16 +16,9 @@ BERT = '[profile]\nscenario = "training"\n\n[options]\nprecision_mode_v2 = "mixe
 TYPED = [
     # a verb or an option by another name
     ("shwo bert", 2, "No such command 'shwo'", "show"),
-    ("ls", 2, "npuprof list"),
-    ("validate", 2, "npuprof check"),
     ("help chnagelog", 2, "did you mean 'changelog'?"),
     ("help NP202", 2, "npuprof rule NP202"),
     ("help hccl_timeout", 2, "npuprof option hccl_timeout"),
-    ("version", 2, "npuprof --version"),
-    ("exec bert", 2, "npuprof run SPEC -- CMD"),
-    ("history bert", 2, "npuprof log SPEC"),
-    ("compare bert x", 2, "npuprof diff A B"),
-    ("export bert", 2, "npuprof env SPEC"),
     ("git instal", 2, "'install'"),
     ("render bert --target session", 2, "--to"),
     ("check --json", 2, "--format"),
@@ -65,20 +58,13 @@ TYPED = [
     # one thing in the place of another
     ("check train.py", 2, "npuprof scan train.py"),
     ("explain hccl_timeout bert", 2, "npuprof explain NAME hccl_timeout"),
-    ("show bert held", 2, "npuprof diff bert held", "bert+held"),
     ("run -- sh x.sh", 2, "no preset stands before the command 'sh'", "npuprof run NAME -- sh x.sh"),
-    ("env bert --shell powershell", 2, "write pwsh"),
-    ("--store profiles list", 2, "Flags stand behind the verb: npuprof list --store profiles"),
-    ("--store=profiles show bert", 2, "npuprof show bert --store=profiles"),
     ("list --store https://git.example.org/x.git", 2, "npuprof source add NAME URL"),
     ("show bert --store git@git.example.org:x", 2, "npuprof source add NAME URL"),
     ("unset bert hccl_timeout hcl_timeout", 2, "neither sets nor inherits hcl_timeout"),
     ("unset bert hccl_timeout deterministic --dry-run", 0, "deterministic is neither set nor inherited"),
     # something left out
-    ("show", 2, "Missing argument 'SPEC'", "npuprof list shows them"),
-    ("explain bert", 2, "Missing argument 'KEY'", "npuprof options list them"),
     ("set bert", 2, "hccl_timeout=600"),
-    ("option", 2, "npuprof options"),
     ("migrate bert", 2, "--cann", "9.0.0"),
     ("run bert", 2, "no command to run", "npuprof run NAME -- python train.py"),
     ("run bert python train.py --epochs 3", 2, "--epochs", "The command stands behind --"),
@@ -99,12 +85,9 @@ TYPED = [
     ("log held HCCL_CONNECT_TIMEOUT", 0, "never set env.HCCL_CONNECT_TIMEOUT"),
     # what belongs to another flag
     ("render bert --format session", 2, "--to"),
-    ("render bert session", 2, "--to session"),
     ("env bert --to bash", 2, "--shell"),
-    ("env bert bash", 2, "--shell bash"),
     ("env bert --shell dotenv", 2, "--format dotenv"),
     ("env bert --format bash", 2, "--shell bash"),
-    ("set bert --set hccl_timeout=6", 2, "KEY=VALUE, without a flag"),
     ("set bert hccl_timeout= 600", 2, "write hccl_timeout=600, without a blank"),
     ("show bert --product a3", 2, "atlas-a3"),
     # names of presets, files, revisions
@@ -118,7 +101,6 @@ TYPED = [
     ("show bert@9.9.9", 2, "no released version 9.9.9", "npuprof release bert"),
     ("check profiles/", 2, "leave the / off", "npuprof check without a name"),
     ("list bert", 2, "npuprof show NAME"),
-    ("restore bert 1.0.0", 2, "npuprof restore bert@1.0.0"),
     ("new bert", 2, "profiles/bert.toml exists already"),
     ("new ../x", 2, "cannot be the name of a profile"),
     ("log gone", 2, "no commit has a profile 'gone'", "npuprof list"),
@@ -208,25 +190,16 @@ TYPED = [
     ("yank bert-training@1.0.0 --why x", 2, "bert-training has no released version 1.0.0", "released are held@1.0.0"),
     ("yank bert@1.0.0 --why x", 2, "only what is can be yanked", "npuprof release bert makes the first version"),
     ("yank hel@1.0.0 --why x", 2, "did you mean 'held'?"),
-    ("yank held 1.0.0 --why x", 2, "What is meant may be: npuprof yank held@1.0.0"),
     ("yank held@1.0.0 --reason x", 2, "--why"),
     ("yank held@1.0.0 --why x --undo", 2, "git tag -d NAME/vX.Y.Z.yanked"),
-    ("withdraw held@1.0.0", 2, "npuprof yank NAME@VERSION --why TEXT"),
     ("release bert major", 2, "leave it out, and npuprof proposes the number"),
     ("release bert v2", 2, "write 2.0.0"),
     ("release bert --message x", 2, "npuprof release bert-training 2.0.0 gives it"),
     # the family of sources, and that of git
-    ("source rm team", 2, "npuprof source remove NAME"),
-    ("source pull", 2, "npuprof source update"),
-    ("source frob team", 2, "npuprof source has add, list, remove, sync, update, vendor."),
-    ("source list team", 2, "npuprof source list takes no words, and --format"),
     ("source add https://x.example.org/a.git", 2, "Missing argument 'GIT-URL'", "npuprof source add team https://"),
     ("source add it file:///gone --version 2", 2, "--rev"),
     ("source update team --to 2.0", 2, "what rev says in npuprof.toml"),
     ("source vendor team vendor/team", 2, "npuprof source vendor takes NAME, and --into"),
-    ("git init", 2, "npuprof git install"),
-    ("git log bert", 2, "npuprof log NAME"),
-    ("git status bert", 2, "npuprof git status takes no words"),
     # names of what is new
     ("copy bert profiles/new", 2, "would be profiles/profiles/new.toml", "write new"),
     ("new profiles/new", 2, "write new"),
@@ -241,12 +214,8 @@ TYPED = [
     ("inject profiles/bert.toml bert", 2, "is a preset, and no script", "npuprof inject train.py bert"),
     ("inject", 2, "npuprof inject train.py bert-training"),
     # what takes no words, and what other tools call otherwise
-    ("undo bert", 2, "the last edit", "npuprof restore bert-training@HEAD"),
-    ("undo --list", 2, "No such option: --list", "the last edit"),
     ("review main..HEAD", 2, "npuprof diff --rev main...HEAD"),
-    ("completion bash", 2, "npuprof --install-completion"),
     ("--install-completion csh", 2, "takes no word", "npuprof --install-completion"),
-    ("check --rev", 2, "--rev REV", "The store as it is at a revision"),
     # values and keys that are written otherwise
     ("set bert hccl_timeout 700", 2, "'hccl_timeout' is not KEY=VALUE", "write hccl_timeout=700"),
     ("set bert hccl_timeout = 700", 2, "write hccl_timeout=700"),
@@ -271,25 +240,17 @@ TYPED = [
     ("check --severity high", 2, "known are error, warning, info"),
     ("migrate bert --cann latest", 2, "unknown CANN release 'latest'", "the newest are"),
     # words in another order
-    ("show 1.0.0 bert", 2, "npuprof show bert@1.0.0"),
-    ("restore 1.0.0 held", 2, "npuprof restore held@1.0.0"),
     ("release 1.1.0 held", 2, "'held' is not a version", "npuprof release held 1.1.0"),
     ("copy fresh bert", 2, "the preset that is there stands before the new name: bert fresh"),
     ("rename fresh bert", 2, "the preset that is there stands before the new name: bert fresh"),
     ("log hccl_timeout bert/x", 2, "npuprof log bert/x hccl_timeout"),
     ("new fresh bert", 2, "npuprof new NAME --extends PARENT", "npuprof copy PRESET NAME"),
-    ("render --to session session bert", 2, "npuprof render --to session bert"),
-    ("render bert to keras", 2, "npuprof render bert --to keras"),
-    ("show --product bert", 2, "bert was taken for the PRODUCT of --product"),
-    ("bert", 2, "A verb stands first"),
     ("help render session", 2, "npuprof help render shows that one"),
     # a flag in the place of a value
     ("run bert --record -- true", 2, "--record has no DIR: -- stands in its place"),
     ("render bert -o --inline", 2, "-o has no PATH: --inline stands in its place"),
     ("env bert --shell --unset", 2, "--shell has no NAME: --unset stands in its place"),
     # what a shell takes away
-    ("list --where hccl_timeout = 600 --tree", 2, "npuprof list --where 'hccl_timeout == 600' --tree"),
-    ("list --where precision_mode_v2 == fp16", 2, "--where 'precision_mode_v2 == \"fp16\"'"),
     ("set bert 'dynamic_dims=[[1,2],' '[3,4]]'", 2, "put it in quotes", "'dynamic_dims=[[1,2], ...'"),
     ("set bert 'dump_path=\"/tmp/x'", 2, "the quote before the value of dump_path is not closed", "dump_path=/tmp/x"),
     ("show bert --set 'dump_path=\"/tmp/x'", 2, "the quote before the value of dump_path is not closed"),
@@ -302,7 +263,6 @@ TYPED = [
     ("unset bert options", 2, "options is a section, whose keys are named one by one"),
     ("show bert --unset env", 2, "--unset: error NP009", "env.NAME"),
     ("options hcll", 2, "did you mean 'hccl'?"),
-    ("env bert --format .env", 2, "write dotenv"),
     ("show bert@^1.0", 2, "NAME@1 is the newest 1.x"),
     ("diff bert --rev v1.0.0", 2, "versions are told by preset: held/v1.0.0"),
     ("diff held@1.0.0..bert", 2, "npuprof diff A B compares two presets"),
@@ -313,8 +273,6 @@ TYPED = [
     ("sweep bert --vary deterministic=0,1 --devices 0-" + "9" * 5000 + " -- true", 2, "names no devices"),
     # a verb that is meant for something else
     ("new b --from bert", 2, "No such option: --from", "--extends"),
-    ("show bert hccl_timeout", 2, "npuprof explain bert hccl_timeout"),
-    ("blame bert hccl_timeout", 2, "npuprof explain bert hccl_timeout"),
     ("commit -a", 2, "npuprof commit takes every preset that differs"),
     ("commit --amend", 2, "npuprof commit takes every preset that differs"),
     ("import nosuch.py", 2, "cannot read the file: no such file or directory"),
@@ -334,29 +292,18 @@ TYPED = [
     ("diff --rev 'HEAD@{95}'", 2, "HEAD was moved", "HEAD~1 is the commit before"),
     ("show 'bert @1.0.0'", 2, "'bert @1.0.0' holds blanks", "write bert@1.0.0"),
     ("log 'held@ HEAD'", 2, "holds blanks", "write held@HEAD"),
-    ("show bert@ 1.0.0", 2, "What is meant may be: npuprof show bert@1.0.0"),
-    ("show bert @ 1.0.0", 2, "What is meant may be: npuprof show bert@1.0.0"),
-    ("render bert @HEAD~1 --to session", 2, "What is meant may be: npuprof render bert@HEAD~1"),
-    ("-v", 2, "npuprof --version"),
-    ("-V", 2, "npuprof --version"),
     # two of what there is one of
     ("unset bert held hccl_timeout", 2, "unset changes one preset, bert, and 'held' is another", "npuprof unset held hccl_timeout"),
     ("unset bert hccl_timeout held", 2, "'held' is another", "npuprof unset held hccl_timeout"),
     ("set bert held hccl_timeout=7", 2, "set changes one preset, bert, and 'held' is another", "npuprof set held hccl_timeout=7"),
-    ("option hccl_timeout deterministic", 2, "One KEY at a time: npuprof option hccl_timeout"),
-    ("rule NP101 NP202", 2, "One CODE at a time: npuprof rule NP101"),
     # a preset where a key stands, and a key where a preset does
     ("option bert", 2, "it is a preset: npuprof show bert"),
     ("option hccl_timeout=5", 2, "write hccl_timeout, without a value"),
-    ("explain hccl_timeout", 2, "npuprof option hccl_timeout tells what it is", "npuprof explain SPEC hccl_timeout"),
-    ("explain bert", 2, "Name a key: npuprof show bert"),
     ("list profiles", 2, "--store FOLDER another store"),
     ("log bert held", 2, "it is a preset: npuprof diff bert held compares the two"),
     ("option '*timeout*'", 2, "npuprof options timeout lists those"),
     # what a shell would have said otherwise
     ("set bert export HCCL_ALGO=ring", 2, "write env.HCCL_ALGO=ring, without the word"),
-    ("set bert --env HCCL_ALGO=ring", 2, "env.NAME=VALUE, without a flag"),
-    ("set bert --atc log=error", 2, "atc.NAME=VALUE, without a flag"),
     ("scan '*.py'", 2, "leave its quotes to the shell, or name the folder: ."),
     ("scan 'src/**/*.py'", 2, "or name the folder: src"),
     ("import https://example.org/train.py", 2, "fetch it first"),
@@ -382,9 +329,6 @@ TYPED = [
     ("show bert@{1.0.0}", 2, "write NAME@1.0.0"),
     ("unset bert determinstic", 2, "did you mean 'deterministic'?"),
     # another verb, another order
-    ("render bert --to bash", 2, "bash is a shell, which reads exports: npuprof env SPEC --shell bash"),
-    ("render bert --to powershell", 2, "npuprof env SPEC --shell pwsh"),
-    ("source remove", 2, "Name a source: npuprof source list shows them."),
     ("inject bert other/d.txt", 2, "npuprof inject other/d.txt bert"),
     # further back than there are commits
     ("show bert@HEAD~9", 2, "HEAD is the first commit, with none before it"),
@@ -409,7 +353,6 @@ def test_a_preset_is_found_by_the_last_part_of_its_name(folder: Path, run: Any) 
     assert "did you mean 'nlp/gpt'?" in run("show", "gpt").err
     (folder / "profiles/child.toml").write_text('[profile]\nextends = ["gpt"]\n')
     assert "did you mean 'nlp/gpt'?" in run("check", "child").out
-    assert "A verb stands first: npuprof show nlp/gpt" in run("nlp/gpt").err
 
 
 @pytest.mark.parametrize("text", ["[]", "5", '"x"', "null", '{"schema": "npuprof.baseline/1", "findings": 5}',

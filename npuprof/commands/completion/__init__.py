@@ -12,7 +12,7 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 
-from npuprof.commands.framework.places import describe_wanted_words, find_place, list_placed_words
+from npuprof.commands.completion.places import describe_wanted_words, find_place, list_placed_words
 from npuprof.commands.framework.registry import list_verb_names
 from npuprof.commands.framework.verb import Parameter, Verb
 from npuprof.document.profile import PROFILE_KEYS

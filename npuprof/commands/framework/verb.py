@@ -21,12 +21,6 @@ if TYPE_CHECKING:
 #: The groups of verbs, in the order of the help.
 GROUPS = ("look", "edit", "check", "export", "versions", "sources", "scripts", "git")
 
-#: Choices by what others call them.
-_CALLED_ELSEWHERE = {
-    "powershell": "pwsh", "ps1": "pwsh", "dash": "sh", "ksh": "sh", ".env": "dotenv", "env": "dotenv", "env-file": "docker",
-    "configmap": "k8s-configmap", "kubernetes": "k8s-configmap", "sbatch": "slurm",
-}  # fmt: skip
-
 
 class Parameter(Record):
     """One parameter of a verb.
@@ -82,19 +76,8 @@ class Parameter(Record):
             what = f"unknown {self.noun} {value!r}" if self.noun else f"{self.flags[0]} {value!r} is unknown"
             other = next((one for one in others if one is not self and one.flags and value in one.list_choices()), None)
             hint = did_you_mean(value, known, f"known are {', '.join(known)}")
-            meant = _CALLED_ELSEWHERE.get(str(value).lower())
-            if self.noun == "target" and (shell := _find_shell(str(value))):
-                meant, hint = None, f"{value} is a shell, which reads exports: npuprof env SPEC --shell {shell}"
-            hint = f"write {other.flags[0]} {value}" if other is not None else f"write {meant}" if meant in known else hint
+            hint = f"write {other.flags[0]} {value}" if other is not None else hint
             raise NpuprofError([Finding("NP902", what, "", hint)])
-
-
-def _find_shell(word: str) -> str:
-    """Return the shell that a word names, an empty text for none."""
-    from npuprof.renderers.shell import SHELLS
-
-    name = {"sh": "bash", "shell": "bash", "powershell": "pwsh"}.get(word.lower(), word.lower())
-    return name if name in SHELLS else ""
 
 
 def argument(metavar: str, text: str, default: Any = None, required: bool = True) -> Any:

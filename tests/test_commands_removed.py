@@ -1,0 +1,52 @@
+"""Verbs and flags that an earlier release had: each exits with 2 and names its replacement, and nothing else still mentions them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from npuprof.commands.framework.removed import FLAGS, VERBS
+
+REPOSITORY = Path(__file__).parent.parent
+#: What may name them: what tells users of older versions about it.
+TELLING = ("npuprof/docs/changelog.md", "npuprof/commands/framework/removed.py", "tests/test_commands_removed.py")
+#: Names of what is gone, besides verbs and flags.
+GONE = (r"hydra_plugins", r"npuprof\.integrations\.hydra", r"undo\.json")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_removed_verb_exits_with_2_and_names_its_replacement(verb: tuple[str, ...], run: Any) -> None:
+    done = run(*verb)
+    assert (done.code, done.out, f"was removed in 0.2.0: use {VERBS[verb]}" in done.err) == (2, "", True), done.err
+
+
+@pytest.mark.parametrize("words", FLAGS)
+def test_a_removed_flag_exits_with_2_and_names_its_replacement(words: tuple[str, ...], run: Any, store: Any) -> None:
+    store({"a": "[options]\nhccl_timeout = 600\n"})
+    for given in ([words[-1]], [f"{words[-1]}=1"], [words[-1], "1"]):
+        done = run(*words[:-1], "a", *given)
+        assert (done.code, done.out, f"was removed in 0.2.0: use {FLAGS[words]}" in done.err) == (2, "", True), done.err
+
+
+def test_nothing_but_the_changelog_and_the_table_names_what_is_gone() -> None:
+    verbs = [rf"npuprof {' '.join(verb)}\b" for verb in VERBS]
+    flags = [rf"npuprof {' '.join(words[:-1])} [^|`\n]*{words[-1]}(?![\w-])" for words in FLAGS]
+    pattern = re.compile("|".join([*verbs, *flags, *GONE]))
+    paths = [
+        path
+        for folder in ("npuprof", "tests")
+        for path in (REPOSITORY / folder).rglob("*")
+        if path.suffix in (".py", ".md", ".toml", ".html")
+    ]
+    paths += [REPOSITORY / "README.md", REPOSITORY / "pyproject.toml"]
+    assert len(paths) > 600
+    found = {
+        f"{path.relative_to(REPOSITORY)}: {match[0]}"
+        for path in paths
+        if path.relative_to(REPOSITORY).as_posix() not in TELLING
+        for match in pattern.finditer(path.read_text(encoding="utf-8", errors="replace"))
+    }
+    assert found == set()
