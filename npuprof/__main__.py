@@ -9,7 +9,6 @@ from typing import Any
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.commands.framework.verb import Verb
-    from npuprof.report.answer import Answer
 
 #: How many objects a process makes before it looks for garbage: more than any that reads a store once.
 _NEW_OBJECTS = 100_000
@@ -76,7 +75,7 @@ def run_verb(verb: type[Verb], given: dict[str, Any]) -> int:
     from npuprof.report import output
 
     asked = verb(given)
-    answer = _run_undoable(asked) if verb.undoable else asked.run()
+    answer = asked.run()
     for note in answer.notes:
         output.tell_remark(note)
     text = answer.write_form(asked.format)
@@ -101,19 +100,6 @@ def run_verb(verb: type[Verb], given: dict[str, Any]) -> int:
 
         output.write_to_stderr(format_findings(answer.problems, output.is_colour_wanted("auto", sys.stderr)).rstrip("\n"))
     return answer.code
-
-
-def _run_undoable(asked: Verb) -> Answer:
-    """Run a verb and keep what it writes for ``undo``. Raises NpuprofError."""
-    from npuprof.report.journal import record_edits
-
-    def find_file() -> str:
-        from npuprof.store.edits import find_edit_place
-
-        return find_edit_place(getattr(asked, "store", None), getattr(asked, "edited_folder", None)).file
-
-    with record_edits(asked.describe(), find_file):
-        return asked.run()
 
 
 def _print_error(error: Exception) -> None:

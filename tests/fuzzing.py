@@ -21,8 +21,8 @@ from npuprof.commands.framework.registry import list_verbs
 from npuprof.commands.framework.verb import Parameter
 
 #: Verbs that have little to do without a history.
-COMMITTED = ("yank", "release", "rename", "undo", "source", "review", "verify", "restore", "commit", "migrate", "log", "blame")
-#: Commands that may have been run before: what they write is there, and can be undone.
+COMMITTED = ("yank", "release", "rename", "source", "review", "verify", "restore", "commit", "migrate", "log", "blame")
+#: Commands that may have been run before.
 BEFORE = (
     [], ["set", "leaf", "hccl_timeout=5"], ["rename", "base", "nlp/base"], ["copy", "leaf", "new"], ["unset", "leaf", "precision_mode_v2"],
     ["set", "--where", "hccl_timeout > 1", "op_debug_level=1"], ["migrate", "--all", "--cann", "8.0.0"], ["check", "--fix"], ["commit"],
@@ -79,7 +79,7 @@ def roll_case(seed: object) -> Case:
     if words[:2] == ["git", "receive"]:
         stdin = _roll_pushed_refs(dice)
     committed = dice.random() < (0.7 if words[0] in COMMITTED or words[:2] == ["git", "receive"] else 0.15)
-    before = dice.choice(BEFORE) if words[0] == "undo" or dice.random() < 0.05 else []
+    before = dice.choice(BEFORE) if dice.random() < 0.05 else []
     return Case(files, words, stdin, _roll_environ(dice), committed, before)
 
 

@@ -253,13 +253,6 @@ def test_lines_that_the_preset_of_a_block_has_as_well_need_nothing_done(here: Pa
     assert run("adopt", "src/bert", "--strict") == 1
 
 
-def test_undo_takes_it_back(here: Path) -> None:
-    before = read_tree(here)
-    assert run("adopt", "src") == 0
-    assert run("undo") == 0
-    assert read_tree(here) == before
-
-
 def test_adopted_scripts_give_the_same_to_sessions_and_estimators(here: Path, tensorflow: Any) -> None:
     scripts = {f"zoo/{number}/train.py": text for number, (text, _) in enumerate(REPLACED.values())}
     write(here, scripts)

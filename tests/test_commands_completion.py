@@ -286,7 +286,7 @@ TYPED = [
     ("npuprof set bert profile.description=on\t", "set bert profile.description=on"),
     ("npuprof explain bert on\t", "explain bert on"),
     ("npuprof yank bert@1.0.0 --why on\t", "yank bert@1.0.0 --why on"),
-    ("npuprof undo on\t", "undo on"),
+    ("npuprof schema on\t", "schema on"),
     ("npuprof set bert dump_path=on\t", "set bert dump_path=only"),
     ("npuprof scan on\t", "scan only"),
 ]

@@ -1,4 +1,4 @@
-"""Everyday edits of a store of sixty presets, at random: all others resolve as before, comments stay, ``undo`` restores every byte."""
+"""Everyday edits of a store of sixty presets, at random: all others resolve as before, comments stay."""
 
 from __future__ import annotations
 

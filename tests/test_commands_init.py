@@ -135,25 +135,6 @@ def test_paths_and_commands_are_told_as_they_are_typed_here(tmp_path: Path, monk
     assert set(said.out.splitlines()) == set(made.git("-c", "core.quotePath=no", "diff", "--cached", "--name-only").split("\n")) - {""}
 
 
-@pytest.mark.parametrize("in_repository", [False, True])
-@pytest.mark.parametrize("folder", [".", "made"])
-def test_undo_takes_a_new_store_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, in_repository: bool, folder: str) -> None:
-    place = Repo(tmp_path / "place").folder if in_repository else tmp_path / "place"
-    (place / "made").mkdir(parents=True)
-    (place / folder / ".gitattributes").write_text("*.png binary\n")
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.chdir(place)
-    own = {name for name in files(place) if not name.startswith(".git/")}
-    assert run("init", folder).code == 0
-    monkeypatch.chdir(place / folder)
-    said = run("undo")
-    assert said.code == 0, said.err
-    assert {name for name in files(place) if not name.startswith(".git/")} == own
-    assert (place / folder / ".gitattributes").read_text() == "*.png binary\n"
-    assert run("undo").code == 0
-    assert run("check").code == 0
-
-
 def test_an_unknown_ci_is_refused(run: Run) -> None:
     said = run("init", "made", "--ci", "gitlub")
     assert said.code == 2

@@ -83,13 +83,6 @@ def test_a_folder_goes_with_the_last_preset_in_it_and_the_mode_stays(project: Pa
     assert stat.S_IMODE((project / "profiles" / "new.toml").stat().st_mode) == 0o640
 
 
-def test_a_rename_is_undone(project: Path, run: Run) -> None:
-    before = content(project)
-    run("rename", "base/old", "team/new")
-    assert run("undo").code == 0
-    assert content(project) == before
-
-
 @pytest.mark.parametrize(
     ("words", "code"),
     [
@@ -219,8 +212,6 @@ def test_marked_blocks_go_with_it_and_stay_up_to_date(project: Path, run: Run, r
         assert checked.code == 0, (name, checked.out)
     assert (project / "empty.sh").read_text() == SCRIPT.format(spec="new", end=" new")
     assert (project / "edited.sh").read_text() == edited.replace(">>> npuprof base/old >>>", ">>> npuprof new >>>")
-    assert run("undo").code == 0
-    assert (project / "edited.sh").read_text() == edited
 
 
 def test_owners_and_personal_layers_are_told(project: Path, run: Run) -> None:
@@ -294,9 +285,6 @@ def test_a_copy_has_the_text_and_nothing_refers_to_it(project: Path, run: Run) -
     assert said.code == 0, said.err
     assert content(project) == {**before, "profiles/team/new.toml": BASE.encode()}
     assert "npuprof set team/new profile.description=TEXT" in said.err
-    assert run("undo").code == 0
-    assert content(project) == before
-    assert not (project / "profiles" / "team").exists()
 
 
 def test_a_copy_can_be_of_an_older_text(project: Path, run: Run, repo: Repo) -> None:

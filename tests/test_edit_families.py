@@ -247,8 +247,6 @@ def test_a_rule_of_a_team_is_rewritten_with_a_migrated_store_where_it_says_the_s
     assert "T-1 reads" not in done.out
     after = {one["code"] for one in json.loads(run("check", "--format", "json").out)["findings"] if one["code"].startswith("T-")}
     assert after == before
-    assert run("undo").code == 0
-    assert rule in path.read_text()
 
 
 @pytest.mark.parametrize("words", [("--all",), ("b",)])
@@ -267,8 +265,6 @@ def test_a_baseline_knows_findings_at_the_new_names_of_migrated_keys(
     assert ("T-1", NEW) in [(row["code"], row["key"]) for row in rows]
     checked = run("check", "--baseline", "old.json", "--select", "T-1", "--strict")
     assert (checked.code, "gone" in checked.err) == (0, False), checked.err + checked.out
-    assert run("undo").code == 0
-    assert json.loads(Path("old.json").read_text())["findings"] == known
 
 
 def test_blocks_that_a_migration_leaves_behind_are_named(store: Callable[..., Path], run: Callable[..., Any], tmp_path: Path) -> None:

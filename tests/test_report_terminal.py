@@ -111,7 +111,7 @@ TYPED = [
     ["release", "--all", "--dry-run"], ["release", "bert-large-cluster-training", "--dry-run"],
     ["yank", "bert-large-cluster-training@1.0.0", "--why", WHY, "--dry-run"], ["yank", "x@1.0.0", "--why", WHY], ["yank", "x"],
     ["source", "list"], ["source", "update"], ["source", "vendor", "team"], ["source", "add", "other", "file:///gone"],
-    ["rename", "x", "nlp/of/a/long/name/without/end", "--dry-run"], ["undo"], ["migrate", "--all", "--cann", "8.0.0", "--dry-run"],
+    ["rename", "x", "nlp/of/a/long/name/without/end", "--dry-run"], ["migrate", "--all", "--cann", "8.0.0", "--dry-run"],
     ["review"], ["check", "HEAD"], ["check", "--diff"], ["check", "--fix"], ["verify", "--tags"], ["trust", "nope"], ["git", "status"],
 ]  # fmt: skip
 

@@ -65,9 +65,8 @@ def leftovers(folder: Path) -> list[str]:
 
 
 def content(folder: Path) -> dict[str, str]:
-    """Return what files hold, but for what npuprof keeps of its own: a run after a killed one makes another edit."""
-    own = {"cache", "undo"}
-    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file() and not own & {*path.parts}}
+    """Return the text of each file, without the cache of npuprof."""
+    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file() and "cache" not in path.parts}
 
 
 #: The calls at which a run may be killed, and those of them that give a file a name.

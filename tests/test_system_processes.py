@@ -73,7 +73,7 @@ VERBS = {
     "scan": ".", "import": "train.py", "adopt": "train.py --dry-run", "inject": ". --all --check", "review": "",
     "migrate": "--all --cann 9.0.0 --dry-run", "release": "leaf --dry-run", "restore": "leaf@HEAD --dry-run",
     "set": "leaf hccl_timeout=900", "unset": "leaf hccl_timeout", "new": "other", "rename": "leaf twig", "copy": "leaf twig",
-    "yank": "leaf@1.0.0 --why x --dry-run", "undo": "", "init": "", "option": "hccl_timeout", "options": "", "rule": "NP202",
+    "yank": "leaf@1.0.0 --why x --dry-run", "init": "", "option": "hccl_timeout", "options": "", "rule": "NP202",
     "help": "usage", "schema": "", "trust": "", "site": "out", "git status": "", "git uninstall": "", "source list": "",
     "source remove": "team", "source vendor": "",
 }  # fmt: skip

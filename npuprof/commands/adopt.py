@@ -36,7 +36,6 @@ class Adopt(Verb):
 
     usage_hint = "npuprof adopt src/ --dry-run shows the presets and the scripts as they would be."
     group = "scripts"
-    undoable = True
 
     paths: list[str] = arguments("PATH...", "Scripts, or folders of them.", required=True)
     under: str | None = option("--under", metavar="NAME", text="Put the presets below this name: NAME/bert-train.")

@@ -38,7 +38,6 @@ class Check(JudgingVerb):
     """Check presets: all findings at once (exit 1 if there are errors)."""
 
     group = "check"
-    undoable = True
     prose = True
 
     specs: list[str] = SPECS

@@ -22,7 +22,6 @@ class Copy(Verb):
 
     usage_hint = "npuprof copy bert-training team/bert; npuprof new NAME --extends PARENT makes one that follows another."
     group = "edit"
-    undoable = True
 
     spec: str = argument("SPEC", "The preset to copy: NAME, NAME@REV, or a path ending in .toml.")
     name: str = argument("NEW", "The name of the new preset.")

@@ -36,7 +36,6 @@ class Import(Verb):
     usage_hint = "npuprof import train.py -o profiles/mine.toml; --format text says what was found, and what was not."
     group = "scripts"
     prose = True
-    undoable = True
 
     files: list[str] = arguments("FILE...", f"{READ_KINDS[0].upper()}{READ_KINDS[1:]}, or folders of them.", required=True)
     format: str = formats("toml", "json", "text", "html")

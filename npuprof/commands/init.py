@@ -41,7 +41,6 @@ class Init(Verb):
     """Lay out a store: presets, editor schema, git attributes, CI."""
 
     group = "edit"
-    undoable = True
 
     folder: str = argument("FOLDER", "Where to lay it out.", default=".")
     ci: str | None = option(
@@ -77,11 +76,6 @@ class Init(Verb):
             _write_files(self.folder, files, old)
         remarks += self._list_next_steps(files)
         return Answer(self._format_files(files), tuple(remarks))
-
-    @property
-    def edited_folder(self) -> str:
-        """The folder whose last edit this is: ``undo`` there takes it back."""
-        return self.folder
 
     def _list_next_steps(self, files: dict[str, str]) -> Iterator[str]:
         """Yield what may be done next, as it can be typed here."""

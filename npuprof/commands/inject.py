@@ -15,7 +15,6 @@ class Inject(Verb):
 
     usage_hint = "npuprof inject train.py bert-training"
     group = "scripts"
-    undoable = True
 
     file: str = argument("FILE", "The script; with --all a file or folder whose blocks to refresh.")
     spec: str | None = argument("SPEC", "The preset; not needed with --all.", required=False)

@@ -25,7 +25,6 @@ class Migrate(Verb):
     usage_hint = "npuprof migrate bert-training --cann 9.0.0, or npuprof migrate --all --cann 9.0.0 for the whole store"
     group = "scripts"
     prose = True
-    undoable = True
 
     specs: list[str] = arguments("SPEC...", "A preset of the store, a path ending in .toml; or scripts, and folders of them.")
     everything: bool = flag("--all", text="All presets of the store, parents first: all files are written, or none.")

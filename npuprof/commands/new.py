@@ -17,7 +17,6 @@ class New(Verb):
     """Write a new preset."""
 
     group = "edit"
-    undoable = True
     usage_hint = "npuprof new NAME --extends PARENT builds on a preset; npuprof copy PRESET NAME begins with its text."
 
     name: str = argument("NAME", "The name of the new preset.")

@@ -31,7 +31,6 @@ class Rename(Verb):
 
     usage_hint = "npuprof rename bert-training nlp/bert-training; --dry-run shows what that changes."
     group = "edit"
-    undoable = True
 
     spec: str = argument("SPEC", "A preset of the store.")
     name: str = argument("NEW", "Its new name.")

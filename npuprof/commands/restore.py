@@ -29,7 +29,6 @@ class Restore(Verb):
 
     usage_hint = "The revision stands behind the name: npuprof restore NAME@1.2.0"
     group = "versions"
-    undoable = True
 
     spec: str = argument("SPEC", "A preset of the store at a revision: NAME@REV.")
     resolved: bool = flag("--resolved", text="Write a flat preset that resolves as it did then.")

@@ -20,7 +20,6 @@ class Unset(Verb):
     """Remove values from a preset's file, or clear what it inherits."""
 
     group = "edit"
-    undoable = True
 
     spec: str = EDITED
     keys: list[str] = arguments("KEY...", "What to remove; what is inherited is cleared.", required=True)

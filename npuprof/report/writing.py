@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from npuprof.model import Finding, NpuprofError, Place, Record
-from npuprof.report import journal, output
+from npuprof.report import output
 from npuprof.report.locks import MOST_LOCKS, hold_file, lock_folders
 from npuprof.system.tree import Tree, name_under_way, refuse_link_out
 
@@ -137,7 +137,6 @@ class _Replacing:
         self._backups: dict[str, str] = {}
         self._handles: list[int] = []
         self._now = ""
-        self._forget: Callable[[], None] = _do_nothing
 
     def replace(self, files: Sequence[tuple[Wanted, str]], streams: Sequence[Wanted]) -> None:
         """Write files, and then streams. Raises NpuprofError, with all files as they were."""
@@ -148,7 +147,6 @@ class _Replacing:
                 self._take_back(one)
             for name in (*(one.temporary for one in self._prepared), *self._backups.values()):
                 self._remove_quietly(name)
-            self._forget()
             if not isinstance(error, (OSError, ValueError)):
                 raise
             why = output.describe_os_error(error, self._now)
@@ -170,7 +168,6 @@ class _Replacing:
             self._now = wanted.path
             if not _compare_target(wanted, target):
                 self._prepared.append(self._prepare_file(wanted, target))
-        self._forget = journal.note_changes(lambda: [_describe_change(one) for one in self._prepared])
         for one in self._prepared:
             self._now = one.wanted.path
             if one.replaces and (len(self._prepared) + len(streams) > 1 or one.wanted.known is not ANYTHING):
@@ -266,17 +263,6 @@ class _Replacing:
                 self._tree.rename(backup, one.name)
             elif not one.replaces:
                 self._tree.remove_file(one.name)
-
-
-def _do_nothing() -> None:
-    """Stands for what takes back a note that was not made."""
-
-
-def _describe_change(one: _Prepared) -> journal.FileChange:
-    """Return what a file holds and shall hold."""
-    known, mode = one.wanted.known, os.stat(one.target).st_mode & 0o7777 if one.replaces else None
-    before = None if not one.replaces else output.read_plain_file(one.target) if known in (None, ANYTHING) else known
-    return journal.FileChange(one.target, before, one.wanted.content, mode)
 
 
 def _is_as_wanted(wanted: Wanted, target: str) -> bool:

@@ -213,14 +213,12 @@ def _parsed(line: str) -> tuple[dict[str, str], list[str], str, str]:
 
 
 def _snapshot(here: Path) -> dict[str, bytes]:
-    """Return all files below a folder; of a repository's inside only its configuration, and nothing that is kept for ``undo``."""
+    """Return all files below a folder; of a repository's inside only its configuration."""
     found: dict[str, bytes] = {}
     for folder, inner, names in os.walk(here):
         if ".git" in inner:
             inner.remove(".git")
             names.append(".git/config")
-        if folder.endswith("npuprof") and "undo" in inner:
-            inner.remove("undo")
         for name in names:
             path = Path(folder, name)
             if path.is_symlink():

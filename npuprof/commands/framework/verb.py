@@ -121,7 +121,7 @@ class Verb:
     ``group`` is where the help lists it. ``hidden`` verbs are called by programs, ``usage_hint`` is said beside an
     error of usage, ``takes_any_word`` lets words that look like flags be arguments. On a terminal the text of ``prose`` is
     wrapped at the ends of words. An answer longer than the screen goes through the pager; of a ``paged`` verb any does, as it comes
-    piece by piece. What an ``undoable`` one writes is kept for ``undo``.
+    piece by piece.
     """
 
     parameters: ClassVar[dict[str, Parameter]] = {}
@@ -131,7 +131,6 @@ class Verb:
     takes_any_word: ClassVar[bool] = False
     prose: ClassVar[bool] = False
     paged: ClassVar[bool] = False
-    undoable: ClassVar[bool] = False
 
     format: str = ""
     output: str | None = None
@@ -156,12 +155,6 @@ class Verb:
     def coloured(self) -> bool:
         """Whether the answer goes to a terminal that shows colours, or colours were asked for."""
         return self.output is None and is_colour_wanted(self.color)
-
-    def describe(self) -> str:
-        """Return the command in a line: the name of the verb, and the words that are known by their places."""
-        name = type(self).__module__.rpartition(".")[2].rstrip("_")
-        places = [getattr(self, key) for key, one in self.parameters.items() if one.kind in ("argument", "arguments")]
-        return " ".join([name, *(word for place in places if place for word in ([place] if isinstance(place, str) else place))])
 
     def list_words(self) -> list[str]:
         """Return words of a command line that give this verb the same parameters; those known by their places are last, after ``--``."""
