@@ -84,7 +84,7 @@ def test_what_a_page_shows_is_what_happens(page: str, tmp_path: Path, request: p
                 f"{page}: <!-- refused --> stands above a block in which something is refused, and no other: {refused}"
             )
         elif block.language == "python":
-            for package in ("tensorflow", "absl", "hydra"):
+            for package in ("tensorflow", "absl"):
                 if re.search(rf"^(?:from|import) {package}\b", block.text, re.MULTILINE):
                     pytest.importorskip(package)
             done = world.start([sys.executable, "-c", block.text])

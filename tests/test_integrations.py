@@ -1,4 +1,4 @@
-"""npuprof in the flags of a script, in pytest, Hydra and MLflow: each with the real package, where it is installed."""
+"""npuprof in the flags of a script, in pytest and MLflow: each with the real package, where it is installed."""
 
 from __future__ import annotations
 
@@ -208,92 +208,6 @@ def test_the_plugin_is_declared() -> None:
 
     said = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["entry-points"]["pytest11"]
     assert said == {"npuprof": "npuprof.integrations.pytest_plugin"}
-
-
-# -- Hydra --------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def compose(tmp_path: Path) -> Callable[..., Any]:
-    """Compose a config whose group ``npu`` is a store."""
-    hydra = pytest.importorskip("hydra")
-    from hydra.core.plugins import Plugins
-
-    from npuprof.integrations.hydra import NpuprofSource, register
-
-    if not any(one.__name__ == NpuprofSource.__name__ for one in Plugins.instance().discover()):  # not installed, but run from here
-        register()
-    folder = tmp_path / "conf"
-    folder.mkdir()
-
-    def compose_config(words: list[str], store: str = "", preset: str = "leaf") -> Any:
-        text = f"defaults:\n  - npu: {preset}\n  - _self_\nhydra:\n  searchpath: ['npuprof://{store}']\nbatch: 32\n"
-        (folder / "config.yaml").write_text(text)
-        with hydra.initialize_config_dir(str(folder), version_base=None):
-            return hydra.compose("config", words)
-
-    return compose_config
-
-
-def test_a_preset_is_a_choice_of_hydra_and_a_config_again(presets: Path, compose: Callable[..., Any]) -> None:
-    from npuprof.integrations.hydra import resolve_config
-
-    cfg = compose([])
-    assert cfg.batch == 32
-    assert cfg.npu.options == {"hccl_timeout": 1800, "precision_mode_v2": "mixed_float16"}
-    assert cfg.npu.env.OWN == "${x}"
-    assert resolve_config(cfg.npu) == npuprof.open_store().resolve("leaf")
-    cfg = compose(["npu.options.hccl_timeout=7", "+npu.options.deterministic=1", "~npu.options.precision_mode_v2"])
-    config = resolve_config(cfg.npu, product="atlas-a2-training")
-    assert config.options == {"hccl_timeout": 7, "deterministic": 1}
-    assert config == npuprof.open_store().resolve(
-        "leaf", product="atlas-a2-training", set={"hccl_timeout": 7, "deterministic": 1}, unset=["precision_mode_v2"]
-    )
-
-
-@pytest.mark.parametrize("preset", ["base/other", "leaf+base/other"])
-def test_hydra_chooses_among_all_presets(presets: Path, compose: Callable[..., Any], preset: str) -> None:
-    if "+" in preset:
-        with pytest.raises(Exception, match="npu/leaf"):
-            compose([f"npu={preset}"])
-    else:
-        assert compose([f"npu={preset}"]).npu.options.hccl_timeout == 600
-
-
-def test_hydra_says_what_is_wrong_with_a_preset_and_what_there_is(presets: Path, compose: Callable[..., Any]) -> None:
-    (presets / "wrong.toml").write_text("[profile]\nextends = ['nothing']\n")
-    with pytest.raises(Exception, match=r"wrong\.toml:2:12.*nothing"):
-        compose(["npu=wrong"])
-    with pytest.raises(Exception, match="npu/nope") as caught:
-        compose(["npu=nope"])
-    assert "leaf" in str(caught.value)
-
-
-def test_hydra_takes_a_version_and_another_store(repo: Any, run: Callable[..., Any], compose: Callable[..., Any]) -> None:
-    repo.commit({"leaf": LEAF})
-    assert run("release", "leaf").code == 0
-    repo.write({"leaf": LEAF.replace("1800", "7")})
-    assert compose([]).npu.options.hccl_timeout == 7
-    assert compose(["npu=leaf@1.0.0"]).npu.options.hccl_timeout == 1800
-    assert compose([], store="builtin:", preset="bert-training").npu.options.precision_mode_v2 == "mixed_float16"
-    assert compose([], store=str(repo.folder / "profiles")).npu.store == str(repo.folder / "profiles")
-
-
-def test_hydra_finds_the_source_by_itself_in_a_script_that_leaves_its_folder(presets: Path, tmp_path: Path) -> None:
-    pytest.importorskip("hydra")
-    (tmp_path / "config.yaml").write_text(
-        "defaults:\n- npu: leaf\n- _self_\nhydra:\n  searchpath: ['npuprof://profiles']\n  job: {chdir: true}\n"
-    )
-    (tmp_path / "train.py").write_text(
-        "import hydra\nfrom npuprof.integrations.hydra import resolve_config\n\n"
-        "@hydra.main(version_base=None, config_path='.', config_name='config')\ndef main(cfg):\n"
-        "    print(resolve_config(cfg.npu)['hccl_timeout'])\n\nmain()\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "train.py", "npu.options.hccl_timeout=7"],
-        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(REPOSITORY)}, capture_output=True, text=True,
-    )  # fmt: skip
-    assert (done.returncode, done.stdout) == (0, "7\n"), done.stderr
 
 
 # -- MLflow -------------------------------------------------------------------------------------------------------

@@ -67,8 +67,6 @@ def library(tmp_path: Path) -> npuprof.Library:
 
 def test_every_public_name_is_what_it_says_after_everything_was_imported() -> None:
     for module in pkgutil.walk_packages(npuprof.__path__, "npuprof."):
-        if module.name.startswith("npuprof.integrations.hydra") and find_spec("hydra") is None:
-            continue
         if not module.name.endswith("__main__") and "_built" not in module.name:
             import_module(module.name)
     for name in npuprof.__all__:
@@ -329,8 +327,7 @@ def snippets(tmp_path: Path) -> list[str]:
 def test_the_snippets_run(snippets: list[str], tmp_path: Path) -> None:
     for number, snippet in enumerate(snippets):
         if any(
-            re.search(rf"^(?:import|from) {name}\b", snippet, re.MULTILINE) and find_spec(name) is None
-            for name in ("tensorflow", "absl", "hydra")
+            re.search(rf"^(?:import|from) {name}\b", snippet, re.MULTILINE) and find_spec(name) is None for name in ("tensorflow", "absl")
         ):
             continue  # it is typed all the same
         done = subprocess.run(
