@@ -30,8 +30,8 @@ TREE = {
     "src/plain.py": "print(1)\n",
 }
 
-FORCED = 'precision_mode = "force_fp16"\nuse_off_line = true\n'
-#: Scripts that share so much that a base is made of it, beside those of TREE.
+FIRST_ALIKE = 'precision_mode = "allow_mix_precision"\nuse_off_line = true\nhccl_timeout = 1800\ngraph_run_mode = 1\nhcom_parallel = true\n'
+#: Scripts that share so much that a base is made of it.
 ALIKE = {
     f"src/alike/model{number}.py": PLAIN.replace(
         OFF,
@@ -113,36 +113,49 @@ def test_a_second_run_changes_nothing(here: Path, capsys: pytest.CaptureFixture[
     assert "nothing in the scripts is written by hand" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("before", [{}, {"profiles/own.toml": f"[options]\n{FORCED}"}], ids=["an empty store", "a store with a preset"])
+@pytest.mark.parametrize(
+    "before", [{}, {"profiles/own.toml": f"[options]\n{FIRST_ALIKE}"}], ids=["an empty store", "a store with a preset"]
+)
 def test_a_run_that_was_killed_between_its_presets_is_finished_by_the_next(
     here: Path, before: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     write(here, ALIKE | before)
     old = read_tree(here)
-    assert run("adopt", "src", "--under", "zoo") == 0
+    assert run("adopt", "src/alike", "--under", "zoo") == 0
     whole = read_tree(here)
     made = sorted((name for name in whole if name not in old), key=lambda name: (b"\nabstract = " not in whole[name], name))
     assert made[0] == "profiles/zoo/base.toml"
-    assert len(made) > 4
+    assert len(made) == (4 if before else 5)
     for count in range(1, len(made) + 1):
         shutil.rmtree(here / "profiles/zoo")
         write(here, {name: text.decode() for name, text in (old | {name: whole[name] for name in made[:count]}).items()})
         capsys.readouterr()
-        assert run("adopt", "src", "--under", "zoo") == 0, capsys.readouterr().err
+        assert run("adopt", "src/alike", "--under", "zoo") == 0, capsys.readouterr().err
         assert read_tree(here) == whole, count
 
 
 def test_a_preset_that_somebody_changed_is_not_taken_for_that_of_a_killed_run(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(here, ALIKE)
     old = read_tree(here)
-    run("adopt", "src", "--under", "zoo")
+    run("adopt", "src/alike", "--under", "zoo")
     base = (here / "profiles/zoo/base.toml").read_text()
     shutil.rmtree(here / "profiles/zoo")
     write(here, {name: text.decode() for name, text in old.items()} | {"profiles/zoo/base.toml": base.replace("true", "false")})
-    before = read_tree(here)
-    assert run("adopt", "src", "--under", "zoo") == 2
-    assert "there is a preset 'zoo/base' already" in capsys.readouterr().err
-    assert read_tree(here) == before
+    assert run("adopt", "src/alike", "--under", "zoo") == 0
+    assert (here / "profiles/zoo/base.toml").read_text() == base.replace("true", "false")
+    assert (here / "profiles/zoo/base-2.toml").read_text() == base
+
+
+def test_scripts_that_are_adopted_later_get_a_base_of_their_own(here: Path) -> None:
+    write(
+        here,
+        ALIKE | {name.replace("alike/model", "later/net"): text.replace("hcom_parallel", "dynamic_input") for name, text in ALIKE.items()},
+    )
+    for folder in ("src/alike", "src/later"):
+        assert run("adopt", folder) == 0
+    store = npuprof.open_store("profiles")
+    assert (store.resolve("base")["hcom_parallel"], store.resolve("base-2")["dynamic_input"]) == (True, True)
+    assert run("inject", "src", "--all", "--check") == 0
 
 
 def test_a_dry_run_shows_it_and_writes_nothing(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -46,42 +46,44 @@ def table(grown: Family, name: str) -> dict[str, Any]:
     return parse_document(name, f"{name}.toml", grown.files[name]).data
 
 
-@pytest.fixture(scope="module")
-def grown() -> Family:
-    """A family of twelve models: one in three looks for overflows, one computes in another way, one computes where the others do not."""
-    files = {}
-    for number in range(12):
-        found = {**MIXED, "hccl_timeout": 600 + number, **(OVERFLOW if number % 3 == 0 else {})}
-        found |= {"precision_mode": "force_fp16"} if number == 5 else {}
-        files[f"zoo/model{number}/train.py"] = {"deterministic": 1} if number == 7 else found
-    return build(files)
+MODELS = {f"zoo/model{number}/train.py": {**MIXED, "hccl_timeout": 600 + number} for number in range(4)}
 
 
-def test_a_family_has_a_base_mixins_and_leaves(grown: Family) -> None:
-    assert set(grown.files) == {"base", "mixins/overflow-detection", *(f"model{number}-train" for number in range(12))}
+def test_a_base_has_what_all_scripts_share_and_the_leaves_have_the_rest() -> None:
+    grown = build({**MODELS, "zoo/model4/train.py": {**MIXED, **OVERFLOW}})
+    assert set(grown.files) == {"base", *(f"model{number}-train" for number in range(5))}
     assert table(grown, "base")["options"] == MIXED
-    assert table(grown, "mixins/overflow-detection")["options"] == OVERFLOW
-    assert table(grown, "model3-train")["profile"]["extends"] == ["base", "mixins/overflow-detection"]
+    assert table(grown, "base")["profile"]["abstract"] is True
+    assert {tuple(table(grown, leaf.name)["profile"]["extends"]) for leaf in grown.leaves} == {("base",)}
     assert table(grown, "model3-train")["options"] == {"hccl_timeout": 603}
+    assert table(grown, "model4-train")["options"] == OVERFLOW
 
 
-def test_a_leaf_that_shares_one_line_with_a_base_says_that_itself(grown: Family) -> None:
-    assert table(grown, "model5-train")["options"] == {"precision_mode": "force_fp16", "use_off_line": True, "hccl_timeout": 605}
-    assert "extends" not in table(grown, "model5-train")["profile"]
-    assert "extends" not in table(grown, "model7-train")["profile"]
+@pytest.mark.parametrize(
+    ("found", "shared"),
+    [
+        ({**MIXED, "deterministic": 1}, MIXED),
+        ({"precision_mode": "force_fp16", "use_off_line": True, "hccl_timeout": 600}, {}),  # one setting is no base
+        ({**MIXED, "use_off_line": 1}, {}),  # another value
+        ({"deterministic": 1}, {}),
+    ],
+)
+def test_a_setting_that_one_script_lacks_or_has_otherwise_is_not_in_the_base(found: dict[str, Any], shared: dict[str, Any]) -> None:
+    grown = build({**MODELS, "zoo/odd/train.py": found})
+    assert (table(grown, "base")["options"] if "base" in grown.files else {}) == shared
+    assert table(grown, "odd-train")["options"] == {key: value for key, value in found.items() if key not in shared}
 
 
-def test_a_leaf_overrules_its_base_and_takes_nothing_back() -> None:
-    found = {f"m{number}/a.py": {**MIXED, "deterministic": 1, "hccl_timeout": number} for number in range(6)}
-    grown = build({**found, "m6/a.py": {**found["m0/a.py"], "precision_mode": "force_fp16", "hccl_timeout": 6}})
-    assert table(grown, "m6-a")["profile"]["extends"] == ["base"]
-    assert table(grown, "m6-a")["options"] == {"precision_mode": "force_fp16", "hccl_timeout": 6}
-    assert not any("unset" in text for text in grown.files.values())
+def test_scripts_of_one_configuration_need_no_base() -> None:
+    assert set(build(dict.fromkeys(MODELS, MIXED)).files) == {"zoo"}
 
 
-def test_the_lengths_are_those_of_the_measure(grown: Family) -> None:
-    assert grown.length_alone == 12 * 4 + 11 * 3 + 4 * 3 + 1
-    assert grown.length == 14 * 4 + 2 + 3 + (10 + 4) + (10 + 3) + 1
+def test_each_kind_of_scripts_has_its_own_base() -> None:
+    exports = {"env.HCCL_ALGO": "level0:NA", "env.HCCL_CONNECT_TIMEOUT": "600"}
+    shells = {f"zoo/run{number}.sh": {**exports, "env.HCCL_EXEC_TIMEOUT": str(number)} for number in range(2)}
+    grown = build({**MODELS, **shells})
+    assert table(grown, "base")["options"] == MIXED
+    assert table(grown, "base-environment")["env"] == {key.partition(".")[2]: value for key, value in exports.items()}
 
 
 SHARED: dict[str, tuple[dict[str, dict[str, Any]], dict[str, list[str]]]] = {
@@ -118,7 +120,7 @@ SHARED: dict[str, tuple[dict[str, dict[str, Any]], dict[str, list[str]]]] = {
         {f"m{number}/a.py": {**MIXED, "deterministic": 1, **({"hccl_timeout": number} if number > 1 else {})} for number in range(7)},
         {"mixed-precision-on-device": ["m0/a.py", "m1/a.py"], **{f"m{number}-a": [f"m{number}/a.py"] for number in range(2, 7)}},
     ),
-    "less than others": (
+    "what they share with others": (
         {
             **{f"m{number}/a.py": {**MIXED, "hccl_timeout": number} for number in range(7)},
             **{f"{name}/a.py": {**MIXED, "dynamic_input": True} for name in "bc"},
@@ -126,7 +128,7 @@ SHARED: dict[str, tuple[dict[str, dict[str, Any]], dict[str, list[str]]]] = {
         },
         {
             **{f"m{number}-a": [f"m{number}/a.py"] for number in range(7)},
-            "dynamic-shape": ["b/a.py", "c/a.py"], "dynamic-shape-only": ["d/a.py", "e/a.py"],
+            "dynamic-shape-mixed-precision": ["b/a.py", "c/a.py"], "dynamic-shape": ["d/a.py", "e/a.py"],
         },
     ),
     "a reserved name": ({"base.py": MIXED, "mixins.py": OVERFLOW}, {"base-2": ["base.py"], "mixins-2": ["mixins.py"]}),
@@ -150,8 +152,9 @@ def test_two_configurations_are_one_only_where_values_and_scenario_are() -> None
 
 def test_no_leaf_inherits_two_scenarios() -> None:
     found = {f"m{number}/a.py": {**MIXED, "hccl_timeout": number, "graph_run_mode": int(number < 7)} for number in range(16)}
-    scenarios = {leaf.name: table(build(found), leaf.name)["profile"] for leaf in build(found).leaves}
-    assert scenarios["m0-a"]["extends"] != scenarios["m9-a"]["extends"]
+    grown = build(found)
+    assert table(grown, "base")["options"] == MIXED
+    assert "scenario" not in table(grown, "base")["profile"]
 
 
 def test_a_leaf_lists_its_scripts_and_what_is_left_out_of_them_once() -> None:
@@ -284,7 +287,6 @@ def test_a_random_family_is_what_went_in_whatever_its_order(made: list[tuple[str
     assert len(grown.proof) == len(grown.leaves) <= len(files)
     assert sorted(source.file for leaf in grown.leaves for source in leaf.sources) == sorted(files)
     assert not any("unset" in text for text in grown.files.values())
-    assert grown.length <= grown.length_alone
     again = [draft(path, files[path]) for path in rng.sample(list(files), len(files))]
     assert build_family(again).files == grown.files
 
@@ -293,8 +295,8 @@ def test_a_zoo_becomes_a_store_that_checks(tmp_path: Path, capsys: pytest.Captur
     distinct = write_zoo(tmp_path / "zoo", 90, 40)
     assert __main__.main(["import", str(tmp_path / "zoo"), "--base", "auto", "-o", str(tmp_path / "profiles")]) == 0
     told = capsys.readouterr().err
-    assert f"npuprof: {distinct} leaves for 90 scripts, 1 base" in told
-    assert "every leaf resolves to the digest it had" in told
+    assert f"npuprof: {distinct} leaves for 90 scripts, no base" in told
+    assert "every leaf resolves to the settings of its scripts" in told
     store = npuprof.open_store(tmp_path / "profiles")
     sound = 0
     for name in store.names():
@@ -313,19 +315,22 @@ def test_a_script_with_several_sessions_becomes_a_family_too(tmp_path: Path, cap
     write(tmp_path, {"a.py": "".join(steps)})
     assert __main__.main(["import", str(tmp_path / "a.py"), "--base", "auto", "-o", str(tmp_path / "out")]) == 0
     assert {path.stem for path in (tmp_path / "out").iterdir()} == {"base", "a-f0", "a-f1", "a-f2", "a-f3", "a-f4"}
-    assert "5 leaves for 1 script, 1 base, 0 mix-ins" in capsys.readouterr().err
+    assert "5 leaves for 1 script, 1 base; every leaf" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("out", "parent"), [("profiles", "base"), ("profiles/zoo/tf", "zoo/tf/base"), ("elsewhere", "base")])
 def test_a_family_in_a_folder_of_a_store_is_found_there(out: str, parent: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_zoo(tmp_path / "zoo", 90, 40)
+    shared = "".join(f'custom_op.parameter_map["{key}"].s = b"x"\n' for key in ("dump_path", "work_path"))
+    for number in range(5):
+        own = f'custom_op.parameter_map["hccl_timeout"].i = {number}\n'
+        write(tmp_path, {f"zoo/m{number}/train.py": f"{HEAD}{shared}{own}"})
     (tmp_path / "profiles").mkdir()
     monkeypatch.chdir(tmp_path)
     assert __main__.main(["import", "zoo", "--base", "auto", "-o", out]) == 0
     texts = [path.read_text() for path in (tmp_path / out).iterdir() if path.is_file()]
     assert any(f'extends = ["{parent}"' in text for text in texts)
     store = npuprof.open_store("elsewhere" if out == "elsewhere" else "profiles")
-    assert len([store.resolve(name) for name in store.names()]) >= 40
+    assert len([store.resolve(name) for name in store.names()]) == 6
 
 
 NOTHING: dict[str, tuple[str, str]] = {

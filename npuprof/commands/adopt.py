@@ -149,10 +149,11 @@ def _find_begun(
 ) -> Begun | None:
     """Return the family that a killed run was about to write, where presets of the store may be the first ones of it."""
     from npuprof.scripts.adopting import take_up_family
+    from npuprof.scripts.leaf_names import BASES
 
     there = frozenset(home.names())
     stands = any(name.startswith(below) for found in standing.values() for name in found)
-    if not stands and not any(f"{below}{name}" in there for name in names):
+    if not stands and not any(f"{below}{name}" in there for name in (*names, *BASES.values())):
         return None
 
     def read(name: str) -> str | None:

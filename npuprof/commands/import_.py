@@ -42,7 +42,12 @@ class Import(Verb):
     summary: bool = flag("--summary", text="Tell of all files together: what they set, who has the same, what matters first.")
     cann: str | None = option("--cann", metavar="RELEASE", text="With --summary: what an upgrade to this release would touch.")
     since: str | None = FROM
-    base: str | None = option("--base", metavar="auto", text="Propose a common base and mix-ins for all of them.", choices=("auto",))
+    base: str | None = option(
+        "--base",
+        metavar="auto",
+        text="Move what all of them share into a base; make mix-ins of what conditions switch on.",
+        choices=("auto",),
+    )
     take_defaults: bool = flag("--take-defaults", text="Take what flags of the command line are by default, and mark it as such.")
     name: str | None = option("--name", metavar="NAME", text="The name of the preset; the file's name otherwise.")
     output: str | None = option("--output", "-o", metavar="PATH", text="A file ending in .toml, or a folder for several presets.")

@@ -1,7 +1,7 @@
-"""Many presets to a family: one leaf for each distinct configuration, a base, mix-ins, and what each leaf says for itself.
+"""Many scripts to a family of presets: a leaf for each distinct configuration, and a base with the settings that all leaves share.
 
-``sharing`` says what is shared, and by which measure. What comes out does not depend on the order of what goes in; it is resolved
-again and compared with what went in, leaf by leaf.
+There is a base for each kind of leaves: sessions, environments, conversions. The result does not depend on the order of the scripts.
+Every leaf is resolved again and compared with the settings of its scripts.
 
 A leaf says ``scenario`` where its settings do, and ``cann`` where some of its settings are read by a part of the releases only and
 it is certain by which: then the range of those that read them all; or where files beside all its scripts name a release, which is
@@ -14,7 +14,6 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from npuprof.catalog import values
 from npuprof.document import parse_document
 from npuprof.document.profile import Profile
 from npuprof.model import Origin, Record
@@ -23,11 +22,12 @@ from npuprof.resolve.digests import compute_digest
 from npuprof.scripts.draft import Draft, Source, cite_script, simplify_test
 from npuprof.scripts.leaf_names import BASES, name_leaves, name_mixins
 from npuprof.scripts.named_releases import guess_releases
+from npuprof.scripts.naming import number_names
 from npuprof.scripts.needed_releases import find_needed_releases
 from npuprof.scripts.preset_text import describe_assumed, describe_notes, escape_file_name, format_preset
-from npuprof.scripts.sharing import Pair, choose_base, choose_mixins, list_pairs, measure_alone, measure_family
+from npuprof.scripts.sharing import Pair, find_shared_pairs, list_pairs
 from npuprof.scripts.switches import Switch, collect_switches, describe_switch, describe_switched, select_untold
-from npuprof.scripts.topics import describe_topics, find_topic
+from npuprof.scripts.topics import describe_topics
 
 _SCENARIO = "profile.scenario"
 _MOST_NOTES = 30
@@ -45,7 +45,7 @@ class Leaf:
         self.drafts = drafts
         self.facts = {**drafts[0].settings, **({_SCENARIO: drafts[0].scenario} if drafts[0].scenario else {})}
         self.pairs = pairs
-        self.extends: list[str] = []
+        self.base = ""
         self.own = self.pairs
 
     @property
@@ -66,28 +66,22 @@ class Leaf:
         return "environment" if all(key.startswith("env.") for key in self.settings) else "session"
 
 
-class Shared(Record):
-    """A base or a mix-in: what it says, and how many leaves extend it."""
+class Base(Record):
+    """A base preset: what it sets, and how many leaves extend it."""
 
     facts: dict[str, Any]
-    heirs: int
-    is_base: bool
+    dependents: int
 
 
 class Family:
-    """The files of a family by preset name, and for each leaf its digest and scenario before and after.
-
-    ``length_alone`` is the measure of ``sharing`` for the leaves as they came, ``length`` that of the family.
-    """
+    """The files of a family by preset name, and for each leaf its digest and scenario before and after."""
 
     def __init__(self) -> None:
         self.files: dict[str, str] = {}
         self.leaves: list[Leaf] = []
-        self.shared: dict[str, Shared] = {}
+        self.bases: dict[str, Base] = {}
         self.switches: dict[str, Switch] = {}
         self.proof: dict[str, tuple[Proof, Proof]] = {}
-        self.length_alone = 0
-        self.length = 0
 
     @property
     def is_proven(self) -> bool:
@@ -98,35 +92,29 @@ class Family:
 def build_family(drafts: Iterable[Draft], folder: str = "", known: Mapping[frozenset[Pair], str] | None = None) -> Family:
     """Return a family that resolves to the drafts, those without a setting aside.
 
-    ``folder`` is where in a store its files are to be (``zoo/``), ``known`` what its presets set: such mix-ins are not made again.
+    ``folder`` is where in a store its files are to be (``zoo/``), ``known`` what its presets set: such mix-ins are not made again, and
+    a base gets another name than theirs.
     """
     result = Family()
     drafts = list(drafts)
     leaves = result.leaves = _find_distinct(draft for draft in drafts if draft.settings)
-    table = {pair: leaf.facts[pair[0]] for leaf in leaves for pair in leaf.pairs}
-    bases = _choose_bases(leaves)
-    for kind, (pairs, heirs) in bases.items():
-        for leaf in heirs:
-            leaf.own -= pairs
-            leaf.extends.append(BASES[kind])
-        result.shared[BASES[kind]] = Shared({key: table[key, text] for key, text in sorted(pairs)}, len(heirs), True)
-    name_leaves(leaves)
-    chosen = choose_mixins([leaf.own for leaf in leaves], lambda pair: find_topic(pair[0], table[pair]))
-    parts = [{key: table[key, text] for key, text in sorted(pairs)} for pairs, _ in chosen]
+    taken = [name.removeprefix(folder) for name in (known or {}).values()]
+    for kind, plain_name in BASES.items():
+        members = [leaf for leaf in leaves if leaf.kind == kind]
+        (base_name,) = number_names([plain_name], taken)
+        if pairs := find_shared_pairs([leaf.pairs for leaf in members]):
+            result.bases[base_name] = Base({key: members[0].facts[key] for key, _ in sorted(pairs)}, len(members))
+            for leaf in members:
+                leaf.own, leaf.base = leaf.own - pairs, base_name
+    name_leaves(leaves, result.bases)
     switches = collect_switches(drafts)
     standing = {at: name for at, switch in enumerate(switches) if (name := (known or {}).get(list_pairs(switch.facts)))}
     due = [switch for at, switch in enumerate(switches) if at not in standing]
-    names = name_mixins([*parts, *(switch.facts for switch in due)])
-    result.switches = dict(zip(names[len(parts) :], due, strict=True))
-    for name, facts, (pairs, users) in zip(names, parts, chosen, strict=False):
-        result.shared[name] = Shared(facts, len(users), False)
-        for at in users:
-            leaves[at].own -= pairs
-            leaves[at].extends.append(name)
+    result.switches = dict(zip(name_mixins([switch.facts for switch in due]), due, strict=True))
     cite = _build_citation(leaves)
     leaves.sort(key=lambda leaf: leaf.name)
-    for name, shared in result.shared.items():
-        result.files[name] = _format_shared(shared)
+    for name, base in result.bases.items():
+        result.files[name] = _format_base(base)
     switched = {id(note): name for at, name in standing.items() for note in switches[at].notes}
     for name, switch in result.switches.items():
         description, comments = describe_switch(switch, cite)
@@ -134,8 +122,6 @@ def build_family(drafts: Iterable[Draft], folder: str = "", known: Mapping[froze
         switched |= {id(note): f"{folder}{name}" for note in switch.notes}
     for leaf in leaves:
         result.files[leaf.name] = _format_leaf(leaf, folder, cite, switched)
-    result.length_alone = measure_alone(leaf.pairs for leaf in leaves)
-    result.length = measure_family((shared.facts for shared in result.shared.values()), ((len(leaf.extends), leaf.own) for leaf in leaves))
     result.proof = _prove_leaves(leaves, {f"{folder}{name}": text for name, text in result.files.items()}, folder)
     return result
 
@@ -153,23 +139,6 @@ def _find_distinct(drafts: Iterable[Draft]) -> list[Leaf]:
 def _list_pairs(draft: Draft) -> frozenset[Pair]:
     facts = {**draft.settings, **({_SCENARIO: draft.scenario} if draft.scenario else {})}
     return list_pairs(facts)
-
-
-def _choose_bases(leaves: list[Leaf]) -> dict[str, tuple[frozenset[Pair], list[Leaf]]]:
-    """Return the base of each kind of leaves that has one, with its heirs.
-
-    A scenario is nothing to overrule: two that a leaf inherits contradict each other. Nor are tables, which would be merged.
-    """
-    fixed = {_SCENARIO} | {
-        key for leaf in leaves for key, value in leaf.facts.items() if isinstance(value, dict) or values.find_structure(key)
-    }
-    found = {}
-    for kind in BASES:
-        members = [leaf for leaf in leaves if leaf.kind == kind]
-        pairs, heirs = choose_base([leaf.pairs for leaf in members], lambda key: key not in fixed)
-        if pairs:
-            found[kind] = pairs, [members[at] for at in sorted(heirs)]
-    return found
 
 
 def _build_citation(leaves: list[Leaf]) -> Any:
@@ -196,7 +165,7 @@ def _format_leaf(leaf: Leaf, folder: str, cite: Any, switched: dict[int, str]) -
     assumed = [note for draft in leaf.drafts for note in draft.assumed]
     head = {
         "description": escape_file_name(description),
-        **({"extends": [f"{folder}{name}" for name in leaf.extends]} if leaf.extends else {}),
+        **({"extends": [f"{folder}{leaf.base}"]} if leaf.base else {}),
     }
     facts = {key: leaf.facts[key] for key, _ in leaf.own}
     surfaces = sorted(set().union(*(draft.surfaces for draft in leaf.drafts)))
@@ -234,11 +203,9 @@ def list_scripts(leaf: Leaf, cite: Any = cite_script) -> list[str]:
     return [f"{file}: {', '.join(functions)}" if functions else file for file, functions in found.items()]
 
 
-def _format_shared(shared: Shared) -> str:
-    heirs = f"{shared.heirs} of the imported presets"
-    what = f"what {heirs} have in common" if shared.is_base else f"as {heirs} have it"
-    description = f"{describe_topics(shared.facts.items())}, {what}"
-    return _format_facts({"description": description}, shared.facts, {"abstract": True})
+def _format_base(base: Base) -> str:
+    description = f"{describe_topics(base.facts.items())}, what {base.dependents} of the imported presets have in common"
+    return _format_facts({"description": description}, base.facts, {"abstract": True})
 
 
 def _format_facts(head: dict[str, Any], facts: dict[str, Any], tail: dict[str, Any], comments: Iterable[str] = ()) -> str:

@@ -7,20 +7,16 @@ from typing import Any
 
 from npuprof.report.text import format_count
 from npuprof.scripts.family import Family
-from npuprof.scripts.sharing import FILE_LINES
 
 
 def describe_family(made: Family) -> str:
-    """Return a family in one line: how many leaves, what they share, and how long it is with and without that."""
+    """Return a family in one line: the number of leaves, scripts, bases and mix-ins."""
     scripts = len({source.file for leaf in made.leaves for source in leaf.sources})
-    bases = sum(shared.is_base for shared in made.shared.values())
     count = len(made.leaves)
     leaves = f"{count} {'leaf' if count == 1 else 'leaves'} for {format_count(scripts, 'script')}"
-    parts = f"{format_count(bases, 'base') if bases else 'no base'}, {format_count(len(made.shared) - bases, 'mix-in')}"
-    if made.switches:
-        parts += f", {len(made.switches)} more of what conditions switch on"
-    length = f"{made.length_alone} lines without them, {made.length} with them ({FILE_LINES} for each file)"
-    return f"{leaves}, {parts}: {length}; every leaf resolves to the digest it had"
+    bases = format_count(len(made.bases), "base") if made.bases else "no base"
+    mixins = f", {format_count(len(made.switches), 'mix-in')} for what conditions switch on" if made.switches else ""
+    return f"{leaves}, {bases}{mixins}; every leaf resolves to the settings of its scripts"
 
 
 def build_family_fields(family: Family) -> dict[str, Any]:
@@ -33,7 +29,6 @@ def build_family_fields(family: Family) -> dict[str, Any]:
         for leaf in family.leaves
     }
     return {
-        "length_alone": family.length_alone, "length": family.length,
         "presets": [
             {
                 "name": name, "kind": _name_kind(family, name, leaves),
@@ -48,4 +43,4 @@ def build_family_fields(family: Family) -> dict[str, Any]:
 def _name_kind(family: Family, name: str, leaves: Container[str]) -> str:
     if name in leaves:
         return "leaf"
-    return "base" if name in family.shared and family.shared[name].is_base else "mix-in"
+    return "base" if name in family.bases else "mix-in"

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 from npuprof.scripts.distinctions import name_apart
 from npuprof.scripts.draft import Draft, Source
 from npuprof.scripts.naming import find_covering_folder, name_drafts, name_files, number_names
-from npuprof.scripts.sharing import MOST_TOPICS, Pair
+from npuprof.scripts.sharing import Pair
 from npuprof.scripts.topics import drop_said_topics, find_page, find_topic, is_deed, name_topics
 
-#: The name of a base, by what its heirs are for.
+#: The name of a base, by the kind of the presets that extend it.
 BASES = {"session": "base", "environment": "base-environment", "conversion": "base-conversion"}
 _MIXINS = "mixins"
+_MOST_TOPICS = 2  #: in the name of a mix-in
 
 
 class NamedLeaf(Protocol):
@@ -24,29 +25,23 @@ class NamedLeaf(Protocol):
     drafts: list[Draft]
     facts: dict[str, Any]
     own: frozenset[Pair]
-    extends: list[str]
-
-    @property
-    def kind(self) -> str:
-        """What the settings are for: a conversion, the environment, or a session."""
 
     @property
     def sources(self) -> list[Source]:
         """The configurations that it stands for."""
 
 
-def name_leaves(leaves: Sequence[NamedLeaf]) -> None:
+def name_leaves(leaves: Sequence[NamedLeaf], taken: Iterable[str] = ()) -> None:
     """Name the leaves of a family, those of most scripts first; what they say for themselves has to be settled.
 
     A leaf of one script has the name of that. One of several is called by the folder that holds just these, else by what it does,
-    and if others do the same by what it has besides, else as the first of its scripts.
+    and if others do the same by what it has besides, else as the first of its scripts. ``taken`` names are those of the bases.
     """
     members = [list(dict.fromkeys(draft.file for draft in leaf.drafts)) for leaf in leaves]
     holders = Counter(file for files in members for file in files)
     everything = sorted(holders)
     files = [these[0] for these in members]  #: what a leaf is called by if it is not called by what it does
     wanted = [""] * len(leaves)
-    based = {leaf.kind for leaf in leaves if leaf.extends}
     doing: dict[str, list[int]] = {}
     for at, leaf in enumerate(leaves):
         if len(members[at]) > 1:
@@ -57,7 +52,6 @@ def name_leaves(leaves: Sequence[NamedLeaf]) -> None:
             else:
                 doing.setdefault(_name_deed(leaf), []).append(at)
     for deed, places in doing.items():
-        places.sort(key=lambda at: leaves[at].kind in based and not leaves[at].extends)  # who goes on from a base has the plain name
         for at, name in zip(places, name_apart(deed, [leaves[at].facts for at in places], (*doing, *wanted)), strict=True):
             wanted[at] = name if name not in wanted else ""
     by_file: dict[str, list[int]] = {}
@@ -72,7 +66,7 @@ def name_leaves(leaves: Sequence[NamedLeaf]) -> None:
             wanted[at] = draft.name
     singles = [at for at, these in enumerate(members) if len(these) == 1]  # the names of scripts go before what they do
     order = [*singles, *(at for at in range(len(leaves)) if at not in set(singles))]
-    for at, name in zip(order, number_names([wanted[at] for at in order], (*BASES.values(), _MIXINS)), strict=True):
+    for at, name in zip(order, number_names([wanted[at] for at in order], (*BASES.values(), *taken, _MIXINS)), strict=True):
         leaves[at].name = name
 
 
@@ -106,6 +100,6 @@ def _list_shared_topics(facts: dict[str, Any]) -> list[str]:
     switched = dict.fromkeys(find_topic(key, value) for key, value in deeds)
     pages = {find_page(key) for key, _ in deeds}
     others = sorted({find_topic(key, value) for key, value in facts.items() if find_page(key) not in pages} - {*switched})
-    if len(switched) + len(others) <= MOST_TOPICS:
+    if len(switched) + len(others) <= _MOST_TOPICS:
         return [*switched, *others]
     return list(switched) or name_topics(facts.items(), 1)
