@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -362,3 +364,26 @@ def test_a_preset_or_all_of_them_are_moved(words: tuple[str, ...], store: Callab
     store(STORE)
     said = run("migrate", *words, "--cann", "9.0.0")
     assert (said.code, "NP902" in said.err) == (2, True)
+
+
+@pytest.mark.parametrize("words", [("old.py",), ("p", "old.py"), ("src",), ("p/",), ("train",)])
+def test_scripts_are_rejected_with_the_scan_that_reports_what_breaks(
+    words: tuple[str, ...], tmp_path: Path, run: Callable[..., Any]
+) -> None:
+    script = "#!/usr/bin/python\nprint(1)\n"
+    write(
+        tmp_path,
+        {"profiles/p.toml": '[options]\nmstune_mode = "2"\n', "p/y.py": script, "old.py": script, "src/a.py": script, "train": script},
+    )
+    said = run("migrate", *words, "--cann", "9.0.0")
+    assert (said.code, f"npuprof scan {words[-1]} --cann 9.0.0 reports" in said.err) == (2, True), said.err
+    assert run("migrate", "p", "--cann", "9.0.0").code == 0, "a preset wins over a folder of its name"
+
+
+def test_a_preset_is_migrated_without_the_modules_that_read_scripts(tmp_path: Path) -> None:
+    write(tmp_path, {"profiles/p.toml": '[options]\nmstune_mode = "2"\n'})
+    code = (
+        "import sys; from npuprof.__main__ import main; main(['migrate', 'p', '--cann', '9.0.0']); print('npuprof.scripts' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "False"

@@ -1,8 +1,9 @@
-"""``migrate``: a preset, all of a store, or scripts rewritten for another release, the difference shown first, whole or not at all."""
+"""``migrate``: rewrite a preset, or all presets of a store, for another release; all files are written, or none."""
 
 from __future__ import annotations
 
 import os
+import shlex
 
 from npuprof.commands.framework.parameters import COLOR, FROM, PRODUCT, STORE, WRITE_ANYWAY, formats
 from npuprof.commands.framework.verb import Verb, arguments, flag, required_option
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Migrate(Verb):
-    """Rewrite presets or scripts for another CANN release.
+    """Rewrite presets for another CANN release.
 
     Lossless steps are made, the rest are findings (exit 1 if any is left to decide).
     """
@@ -26,7 +27,7 @@ class Migrate(Verb):
     group = "scripts"
     prose = True
 
-    specs: list[str] = arguments("SPEC...", "A preset of the store, a path ending in .toml; or scripts, and folders of them.")
+    specs: list[str] = arguments("SPEC...", "A preset of the store, or a path ending in .toml.")
     everything: bool = flag("--all", text="All presets of the store, parents first: all files are written, or none.")
     cann: str = required_option("--cann", metavar="RELEASE", text="The CANN release to move to.")
     since: str | None = FROM
@@ -49,30 +50,19 @@ class Migrate(Verb):
         self._since = find_earlier_release(self.since, str(context.cann))
         if not self.specs:
             return self._migrate_all(context)
-        if _are_scripts(self.specs, self.store):
-            return self._migrate_scripts(context)
+        for word in self.specs:
+            self._reject_script(word)
         if len(self.specs) > 1:
             what = f"{' and '.join(self.specs[:2])} are two presets"
             raise NpuprofError([Finding("NP902", what, "One is moved at a time, or all in one plan.", "name one, or say --all")])
         return self._migrate_one(self.specs[0], context)
 
-    def _migrate_scripts(self, context: Context) -> Answer:
-        from npuprof.commands.parts.migrating_scripts import migrate_scripts
-        from npuprof.report import writing
-
-        plan = migrate_scripts(self.specs, context, self._since, not self.dry_run)
-        wanted = plan.list_wanted()
-        if wanted and not self.dry_run:
-            writing.write_wanted_files(wanted)
-        done = "would write" if self.dry_run else "wrote"
-        told = f"{done} {format_count(len(wanted), 'file')}" if wanted else "nothing to change in any script"
-        todo = sum(finding.severity != "info" for finding in plan.left)
-        steps = sum(len(script.made) for script in plan.scripts)
-        forms: Forms = {
-            "text": lambda: plan.format_text(self.coloured),
-            "json": lambda: plan.build_fields(str(context.cann), self._since),
-        }
-        return Answer(forms, (*self._tell_steps(context, steps, todo), told), 2 if plan.unread else 1 if todo else 0)
+    def _reject_script(self, word: str) -> None:
+        """Raise NpuprofError if a word is the path of a file or folder and not a preset."""
+        if word == "-" or word.endswith(".toml") or not os.path.exists(word) or _is_preset(word, self.store):
+            return
+        hint = f"npuprof scan {shlex.quote(word)} --cann {self.cann} reports what that release breaks in scripts"
+        raise NpuprofError([Finding("NP902", f"{word} is not a preset", "migrate rewrites presets, not scripts.", hint)])
 
     def _migrate_one(self, name: str, context: Context) -> Answer:
         from npuprof.commands.parts.migrating import migrate_file, plan_alongside, refuse_to_part_heirs
@@ -116,30 +106,6 @@ class Migrate(Verb):
     def _tell_steps(self, context: Context, steps: int, todo: int) -> list[str]:
         told = f"CANN {context.cann}: {format_count(steps, 'step')} made, {todo or 'nothing'} left to decide"
         return [told] if self.format == "text" else []
-
-
-def _are_scripts(words: list[str], store: str | None) -> bool:
-    """Return whether words name scripts, or folders of them, and no presets. Raises NpuprofError where some of them do."""
-    kinds = [_is_script(word, store) for word in words]
-    if any(kinds) and not all(kinds):
-        preset, script = words[kinds.index(False)], words[kinds.index(True)]
-        what = f"{script} is a script, and {preset} is a preset"
-        raise NpuprofError([Finding("NP902", what, "Each is moved in a way of its own.", "name scripts, or one preset")])
-    return any(kinds)
-
-
-def _is_script(word: str, store: str | None) -> bool:
-    """Return whether a word names a file or a folder that is no preset; what would be a script is one although it is not there."""
-    ending = os.path.splitext(word)[1].lower()
-    if ending == ".toml" or word == "-":
-        return False
-    if not os.path.exists(word):
-        if not ending:
-            return False
-        from npuprof.scripts.reading.files import is_script_name
-
-        return is_script_name(word)
-    return not _is_preset(word, store)
 
 
 def _is_preset(word: str, store: str | None) -> bool:

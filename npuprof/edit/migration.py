@@ -21,10 +21,7 @@ from npuprof.resolve.config import Config
 
 
 class MadeStep(Record):
-    """A step that was made: its rule, the path of the old value, and what took its place (None: nothing).
-
-    ``before`` is None where only a run knows the value: of a script.
-    """
+    """A step that was made: its rule, the path of the old value, and the new value (None if there is none)."""
 
     step: Step
     path: Path
@@ -32,14 +29,10 @@ class MadeStep(Record):
     after: Any
 
     def __str__(self) -> str:
-        old = _format_setting(self.path[-1], self.before)
+        old = f"{self.path[-1]} = {format_short_value(self.before)}"
         if self.step.action == "drop":
             return f"{self.step.rule}: {old} is taken out"
-        return f"{self.step.rule}: {old} becomes {_format_setting(self.step.to or self.step.option, self.after)}"
-
-
-def _format_setting(name: str | int, value: Any) -> str:
-    return str(name) if value is None else f"{name} = {format_short_value(value)}"
+        return f"{self.step.rule}: {old} becomes {self.step.to or self.step.option} = {format_short_value(self.after)}"
 
 
 def list_renamed_keys(made: Iterable[MadeStep]) -> dict[str, str]:

@@ -115,12 +115,6 @@ def detect_script_kind(path: str, data: bytes) -> str:
     return ""
 
 
-def is_script_name(path: str) -> bool:
-    """Return whether a name is that of a script npuprof can write to: one in which a preset's block can stand."""
-    kind = KINDS.get(detect_named_kind(path))
-    return kind is not None and kind.holds_blocks
-
-
 def is_shell_kind(path: str, data: bytes) -> bool:
     """Return whether a file is one of lines for sh and its kin."""
     return detect_script_kind(path, data) in ("shell", "env")

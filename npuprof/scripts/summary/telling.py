@@ -126,7 +126,7 @@ def _tell_upgrade(survey: Survey) -> list[Table]:
     rows.sort(key=lambda row: (KINDS.index(str(row[0])), -_number(row[1]), str(row[2])))
     held = {name for one, names in survey.touched.items() if one.kind != "default" for name in names}
     reached = f"{len(held)} of {format_count(survey.drafts, 'script')}"
-    remark = f"It touches what {reached} set, defaults apart; npuprof migrate makes the steps that lose nothing"
+    remark = f"It touches settings of {reached}; changed defaults are not counted"
     title = f"What CANN {survey.context.cann} would touch{f', coming from {survey.since}' if survey.since else ''}"
     return [Table("upgrade", title, ("kind", "scripts", "what", "try", "names"), rows, 20, remark)]
 
