@@ -363,7 +363,7 @@ def test_import_tells_of_a_helper_who_calls_it(tmp_path: Path, monkeypatch: pyte
     ]
     reason = "src/m/eval.py, src/m/train.py call get_config(): what is set there is in the presets of those"
     assert told["nothing"] == [{"file": "src/npu_utils.py", "reason": reason}]
-    assert run("import", "src", "--summary", "--format", "json") == 0
+    assert run("scan", "src", "--statistics", "--format", "json") == 0
     assert json.loads(capsys.readouterr().out)["surfaces"] == [{"files": 2, "settings": 2, "surface": "session"}]
     assert run("import", "src", "--base", "auto", "-o", "out") == 0
     assert sorted(path.stem for path in (tmp_path / "out").rglob("*.toml"))[-2:] == ["m-eval", "m-train"]

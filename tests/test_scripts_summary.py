@@ -15,10 +15,9 @@ import pytest
 from growth import measure_growth
 from hypothesis import given
 from hypothesis import strategies as st
-from importing import HEAD, TAIL, imported, write
+from importing import HEAD, TAIL, write
 
 from npuprof.model import Finding, Place
-from npuprof.scripts.summary.gathering import Survey, name_reason
 from npuprof.scripts.summary.page import format_report_page
 from npuprof.scripts.summary.parts import Report, Table, Weighty
 from npuprof.scripts.summary.plain import format_report
@@ -48,33 +47,20 @@ def test_what_a_helper_sets_is_counted_for_each_script_that_calls_it(tmp_path: P
     helper = f"def get_config():\n{textwrap.indent(HEAD + MAP.format('precision_mode', repr('force_fp16')), '    ')}    return config\n"
     caller = "from helper import get_config\nsess = tf.Session(config=get_config())\n"
     write(tmp_path, {"tree/helper.py": helper, "tree/a.py": caller, "tree/b.py": caller, "tree/c.py": TREE["tree/c/train.py"]})
-    counts = json.loads(run("import", "tree", "--summary", "--format", "json").out)["counts"]
+    counted = json.loads(run("scan", "tree", "--statistics", "--format", "json").out)
     told = json.loads(run("import", "tree", "--format", "json").out)
     of_helper = [one for one in told["settings"] if one["file"].endswith("helper.py")]
     assert (len(told["settings"]), len(told["followed"]), len(of_helper)) == (3, 2, 1)
-    assert counts["settings"] == len(told["settings"]) + len(told["followed"]) - len(of_helper) == 4
-    assert (counts["files"], counts["files_with_settings"], counts["presets"]) == (4, 3, 3)
-
-
-@pytest.mark.parametrize(
-    ("why", "reason"),
-    [
-        ("f() is called nowhere, so this never runs", "never runs"),
-        ("the script ends in line 3, so this never runs", "never runs"),
-        ("depends on $HOME", "depends on the run"),
-    ],
-)
-def test_reasons_that_differ_in_a_name_or_a_line_are_one(why: str, reason: str) -> None:
-    assert name_reason(why) == reason
+    assert counted["surfaces"][0]["settings"] == len(told["settings"]) + len(told["followed"]) - len(of_helper) == 4
+    assert (counted["counts"]["files"], counted["counts"]["files_with_settings"]) == (4, 3)
 
 
 @pytest.mark.accepted
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("import.txt", ["import", "tree", "--summary"]),
-        ("import-upgrade.txt", ["import", "tree", "--summary", "--cann", "9.0.0", "--from", "8.0.0"]),
-        ("import.html", ["import", "tree", "--summary", "--cann", "9.0.0", "--format", "html"]),
+        ("scan-upgrade.txt", ["scan", "tree", "--statistics", "--cann", "9.0.0", "--from", "8.0.0"]),
+        ("scan.html", ["scan", "tree", "--statistics", "--cann", "9.0.0", "--format", "html"]),
         ("scan.txt", ["scan", "tree", "--statistics"]),
         ("scan.json", ["scan", "tree", "--statistics", "--cann", "8.0.0", "--format", "json"]),
     ],
@@ -88,74 +74,21 @@ def test_a_tree_is_told_as_accepted(
 
 def test_the_counts_are_those_of_the_tree(tmp_path: Path, run: Callable[..., Any]) -> None:
     write(tmp_path, dict(TREE))
-    told = json.loads(run("import", "tree", "--summary", "--format", "json").out)
-    assert told["schema"] == "npuprof.import-summary/1"
-    assert (told["counts"]["files"], told["counts"]["files_with_settings"], told["counts"]["files_unread"]) == (9, 7, 1)
-    assert told["counts"]["settings"] == told["counts"]["carried"] + told["counts"]["left_out"]
-    assert told["configurations"][0]["names"] == ["tree/a/train.py", "tree/b/train.py"]
-    assert {row["reason"]: row["settings"] for row in told["left_out"]}["depends on the run"] == 2
     done = run("scan", "tree", "--statistics", "--format", "json")
     told = json.loads(done.out)
     assert (done.code, told["schema"]) == (1, "npuprof.scan-statistics/1")
+    assert (told["counts"]["files"], told["counts"]["files_with_settings"], told["counts"]["files_unread"]) == (9, 7, 1)
     findings = json.loads(run("scan", "tree", "--format", "json").out)["findings"]
     assert told["counts"]["errors"] == sum(one["severity"] == "error" for one in findings)
     shown = sum(row["places"] for name in ("mistakes", "deprecated") for row in told[name])
     assert shown == sum(one["severity"] != "info" for one in findings)
 
 
-PARTS = (
-    HEAD, TAIL, MAP.format("precision_mode", '"force_fp32"'), MAP.format("precision_mode", '"force_fp16"'),
-    MAP.format("dump_path", "FLAGS.dump"), "if FLAGS.x:\n    " + MAP.format("dump_path", '"a"'), "# " + MAP.format("dump_path", '"a"'),
-    "if FLAGS.x:\n    " + MAP.format("fp", "1") + "else:\n    " + MAP.format("fp", "1"), MAP.format("k", "None"),
-    "os.environ['RANK_ID'] = '0'\n", "os.environ['RANK_ID'] = '1'\n", f"def f():\n    {HEAD}    return config\n".replace("\nc", "\n    c"),
-    "from npu_bridge.npu_init import *\n", "p = ProfilingConfig(enable_profiling=None, profiling_options='a')\n",
-    "c = NPURunConfig(precision_mode='force_fp32', profiling_config=p, iterations_per_loop=None, session_config=config)\n",
-    "c = NPURunConfig(precision_mode=None, **FLAGS.more)\n", "d = DumpConfig(enable_dump=True, dump_path='a')\n",
-    "if False:\n    " + MAP.format("dump_path", '"a"'), "op = custom_op\nop.parameter_map[x].s = b'1'\n", "import os\n",
-)  # fmt: skip
-
-
-@given(st.lists(st.lists(st.sampled_from(PARTS)), max_size=3))
-def test_each_setting_is_carried_or_left_out_for_one_reason(scripts: list[list[str]]) -> None:
-    survey = Survey()
-    for number, parts in enumerate(scripts):
-        survey.add_script(imported("".join(parts), f"{number}.py"))
-    assert sum(survey.with_settings.values()) == survey.carried + survey.left_out_count
-    assert sum(sum(files.values()) for files in survey.surfaces.values()) == survey.carried + survey.left_out_count
-
-
-@pytest.mark.parametrize(
-    ("text", "counts"),
-    [
-        (
-            MAP.format("precision_mode", '"force_fp32"') + MAP.format("precision_mode", '"force_fp16"'),
-            (2, 1, {"set again further down": 1}),
-        ),
-        (MAP.format("precision_mode", '"force_fp32"') * 2, (2, 2, {})),
-        (
-            "import os\nos.environ['HCCL_CONNECT_TIMEOUT'] = '600'\n"
-            + MAP.format("dump_path", '"a"')
-            + HEAD
-            + MAP.format("dump_path", '"b"'),
-            (3, 3, {}),
-        ),
-        ("p = ProfilingConfig(enable_profiling=None)\nc = NPURunConfig(profiling_config=p, precision_mode=None)\n", (0, 0, {})),
-        (MAP.format("dump_path", "FLAGS.x") + HEAD + MAP.format("dump_path", "FLAGS.x"), (2, 0, {"depends on the run": 2})),
-    ],
-)
-def test_what_is_none_or_set_twice_counts_for_what_it_is(text: str, counts: tuple[int, int, dict[str, int]]) -> None:
-    survey = Survey()
-    survey.add_script(imported(f"{HEAD}{text}"))
-    left = {reason: one.count for reason, one in survey.left_out.items()}
-    assert (sum(survey.with_settings.values()), survey.carried, left) == counts
-
-
-@pytest.mark.parametrize("verb", [["import", "--summary"], ["scan", "--statistics"]])
-def test_a_file_that_was_read_with_a_remark_is_none_that_was_not(verb: list[str], tmp_path: Path, run: Callable[..., Any]) -> None:
+def test_a_file_that_was_read_with_a_remark_is_none_that_was_not(tmp_path: Path, run: Callable[..., Any]) -> None:
     text = "# é\n" + script(("precision_mode", '"force_fp32"'))
     latin = text.encode("latin-1")
     write(tmp_path, {"tree/a.py": latin, "tree/b.py": HEAD.encode("utf-16"), "tree/c.py": f"{HEAD}print((\n"})
-    counts = json.loads(run(*verb, "tree", "--format", "json").out)["counts"]
+    counts = json.loads(run("scan", "--statistics", "tree", "--format", "json").out)["counts"]
     assert (counts["files"], counts["files_with_settings"], counts["files_unread"]) == (3, 1, 2)
 
 
@@ -187,18 +120,6 @@ def test_one_fault_in_many_words_is_one_that_is_told_in_the_most_usual_ones() ->
 
 
 @pytest.mark.parametrize(
-    ("why", "reason"),
-    [
-        ("depends on FLAGS.x", "depends on the run"), ("only if (a) and (b)", "stands under a condition"), ("never runs", "never runs"),
-        ("never runs: if False", "never runs"), ("stored in .i, the adapter reads .s", "stored in a field that the adapter does not read"),
-        ("no adapter reads the key", "no adapter reads the key"), ("the key is computed: depends on x", "the key is computed"),
-    ],
-)  # fmt: skip
-def test_reasons_are_counted_without_the_setting_they_are_about(why: str, reason: str) -> None:
-    assert name_reason(why) == reason
-
-
-@pytest.mark.parametrize(
     ("setting", "words", "told"),
     [
         (("auto_tune_mode", '"GA"'), ["--cann", "9.0.0"], ("auto_tune_mode", "decide")),
@@ -214,12 +135,11 @@ def test_reasons_are_counted_without_the_setting_they_are_about(why: str, reason
         (("dump_path", '"a"'), ["--cann", "7.0.RC1", "--from", "6.3.RC2"], None),  # a default of TensorFlow 2 alone changed
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("verb", [["import", "--summary"], ["scan", "--statistics"]])
 def test_what_a_release_touches_is_told_with_its_scripts(
-    setting: tuple[str, str], words: list[str], told: tuple[str, str] | None, verb: list[str], tmp_path: Path, run: Callable[..., Any]
+    setting: tuple[str, str], words: list[str], told: tuple[str, str] | None, tmp_path: Path, run: Callable[..., Any]
 ) -> None:
     write(tmp_path, {"x.py": script(setting)})
-    rows = json.loads(run(*verb, "x.py", *words, "--format", "json").out)["upgrade"]
+    rows = json.loads(run("scan", "--statistics", "x.py", *words, "--format", "json").out)["upgrade"]
     found = [row for row in rows if told and row["kind"] == told[1] and told[0] in row["what"]]
     assert bool(found) == (told is not None)
     assert told or not rows
@@ -228,22 +148,19 @@ def test_what_a_release_touches_is_told_with_its_scripts(
 
 def test_what_no_preset_carries_is_touched_all_the_same(tmp_path: Path, run: Callable[..., Any]) -> None:
     write(tmp_path, {"x.py": f"{HEAD}if FLAGS.x:\n    custom_op.parameter_map['jit_compile'].b = True\n{TAIL}"})
-    [row] = json.loads(run("import", "x.py", "--summary", "--cann", "9.0.0", "--format", "json").out)["upgrade"]
+    [row] = json.loads(run("scan", "x.py", "--statistics", "--cann", "9.0.0", "--format", "json").out)["upgrade"]
     assert (row["kind"], row["names"], row["what"].partition(":")[0]) == ("new value", ["x.py"], "jit_compile = true")
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["scan", "x.py", "--format", "html"], "--format html is for --statistics"),
-        (["scan", "x.py", "--from", "8.0.0", "--cann", "9.0.0"], "--from is for --statistics"),
-        (["scan", "x.py", "--statistics", "--format", "sarif"], "no place for --format sarif"),
+        (["scan", "x.py", "--format", "html"], "--format html needs --statistics"),
+        (["scan", "x.py", "--from", "8.0.0", "--cann", "9.0.0"], "--from needs --statistics"),
+        (["scan", "x.py", "--statistics", "--format", "sarif"], "cannot be combined with --format sarif"),
         (["scan", "x.py", "--statistics", "--from", "8.0.0"], "say --cann RELEASE as well"),
         (["scan", "x.py", "--statistics", "--from", "9.0.0", "--cann", "8.0.0"], "--from 9.0.0 is later"),
-        (["import", "x.py", "--cann", "9.0.0"], "--cann is for --summary"),
-        (["import", "x.py", "--format", "html"], "--format html is for --summary"),
-        (["import", "x.py", "--summary", "--base", "auto"], "no place for --base"),
-        (["import", "x.py", "--summary", "--cann", "nine"], "unknown CANN release"),
+        (["scan", "x.py", "--statistics", "--cann", "nine"], "unknown CANN release"),
     ],
 )  # fmt: skip
 def test_what_has_no_place_in_a_report_is_refused(words: list[str], said: str, tmp_path: Path, run: Callable[..., Any]) -> None:
@@ -256,15 +173,14 @@ def test_what_has_no_place_in_a_report_is_refused(words: list[str], said: str, t
 
 def test_a_file_that_is_named_and_cannot_be_read_is_told_as_everywhere(tmp_path: Path, run: Callable[..., Any]) -> None:
     write(tmp_path, {"x.py": script(("precision_mode", '"origin"'))})
-    for words in (["import", "x.py", "gone.py", "--summary"], ["scan", "x.py", "gone.py", "--statistics"]):
-        done = run(*words)
-        assert done.code == 2
-        assert "gone.py" in done.out
+    done = run("scan", "x.py", "gone.py", "--statistics")
+    assert (done.code, "gone.py" in done.out) == (2, True)
 
 
 def test_a_report_is_written_to_the_file_that_is_named(tmp_path: Path, run: Callable[..., Any]) -> None:
-    write(tmp_path, {"x.py": script(("precision_mode", '"origin"'))})
-    assert run("import", "x.py", "--summary", "--format", "html", "-o", "report.html") == (0, "", run("import", "x.py", "--summary").err)
+    write(tmp_path, {"x.py": script(("precision_mode", '"force_fp32"'))})
+    done = run("scan", "x.py", "--statistics", "--format", "html", "-o", "report.html")
+    assert (done.code, done.out) == (0, "")
     assert (tmp_path / "report.html").read_text().startswith("<!DOCTYPE html>")
 
 
@@ -272,7 +188,7 @@ def test_lines_fit_a_terminal_and_stay_whole_in_a_pipe(tmp_path: Path, run: Call
     from npuprof.report import output
 
     write(tmp_path, dict(TREE))
-    whole = run("import", "tree", "--summary", "--cann", "9.0.0", "--from", "5.0.4").out
+    whole = run("scan", "tree", "--statistics", "--cann", "9.0.0", "--from", "5.0.4").out
     assert max(map(len, whole.splitlines())) > 100
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
@@ -349,19 +265,17 @@ def test_hostile_names_and_values_of_a_tree_stay_text(name: str, tmp_path: Path,
     value = "</td><script src=http://x/>"
     lines = script(("precision_mode", repr(value)), (value, repr(value)), ("dump_path", f"FLAGS[{value!r}]"))
     write(tmp_path, {f"tree/{name}": lines, "tree/b.py": lines})
-    for words in (["import", "--summary"], ["scan", "--statistics"]):
-        page = run(*words, "tree", "--cann", "9.0.0", "--format", "html").out
-        assert value in check_page(page)
-        assert json.loads(run(*words, "tree", "--format", "json").out)["counts"]["files"] == 2
+    page = run("scan", "tree", "--statistics", "--cann", "9.0.0", "--format", "html").out
+    assert value in check_page(page)
+    assert json.loads(run("scan", "tree", "--statistics", "--format", "json").out)["counts"]["files"] == 2
 
 
-@pytest.mark.parametrize("verb", [["import", "--summary"], ["scan", "--statistics"]])
-def test_a_report_costs_what_the_number_of_scripts_costs(verb: list[str], tmp_path: Path, run: Callable[..., Any]) -> None:
+def test_a_report_costs_what_the_number_of_scripts_costs(tmp_path: Path, run: Callable[..., Any]) -> None:
     def build_command(size: int) -> Callable[[], object]:
         for number in range(size):
             path = tmp_path / str(size) / f"{number}.py"
             path.parent.mkdir(exist_ok=True)
             path.write_text(script(("precision_mode", '"force_fp32"'), ("dump_path", f'"{number}"'), (f"nope{number}", "FLAGS.x")))
-        return lambda: run(*verb, tmp_path / str(size), "--cann", "9.0.0", "--from", "8.0.0")
+        return lambda: run("scan", "--statistics", tmp_path / str(size), "--cann", "9.0.0", "--from", "8.0.0")
 
     assert measure_growth(build_command, 20) < 1.3

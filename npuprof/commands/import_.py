@@ -7,7 +7,7 @@ import os
 import shlex
 from typing import Any
 
-from npuprof.commands.framework.parameters import COLOR, FROM, READ_KINDS, formats
+from npuprof.commands.framework.parameters import COLOR, READ_KINDS, formats
 from npuprof.commands.framework.verb import Verb, arguments, flag, option
 from npuprof.document import keys
 from npuprof.model import SECTIONS, Finding, NpuprofError, Place
@@ -38,10 +38,7 @@ class Import(Verb):
     prose = True
 
     files: list[str] = arguments("FILE...", f"{READ_KINDS[0].upper()}{READ_KINDS[1:]}, or folders of them.", required=True)
-    format: str = formats("toml", "json", "text", "html")
-    summary: bool = flag("--summary", text="Tell of all files together: what they set, who has the same, what matters first.")
-    cann: str | None = option("--cann", metavar="RELEASE", text="With --summary: what an upgrade to this release would touch.")
-    since: str | None = FROM
+    format: str = formats("toml", "json", "text")
     base: str | None = option(
         "--base",
         metavar="auto",
@@ -65,8 +62,6 @@ class Import(Verb):
 
             write = functools.partial(_write_new_files, below="", force=self.force) if self.format == "toml" else None
             return answer_import(self.files, self.output, write, self.strict)
-        if self.summary or self.cann or self.since or self.format == "html":
-            return self._summarize()
         from npuprof.scripts.preset import judge_draft
 
         problems: list[Finding] = []
@@ -98,31 +93,7 @@ class Import(Verb):
             return False
         from npuprof.commands.parts.importing_runs import is_all_evidence
 
-        others = {
-            "--summary": self.summary, "--cann": self.cann, "--from": self.since, "--base": self.base, "--name": self.name,
-            "--take-defaults": self.take_defaults, "--format html": self.format == "html",
-        }  # fmt: skip
-        return is_all_evidence(self.files, others)
-
-    def _summarize(self) -> Answer:
-        """Return what the scripts set, all together. Raises NpuprofError where that is not what was asked for."""
-        from npuprof.commands.parts import summarizing
-        from npuprof.commands.parts.scanning import scan_scripts
-        from npuprof.scripts.summary.gathering import Survey
-        from npuprof.scripts.summary.telling import build_settings_report
-        from npuprof.store import spec
-
-        if not self.summary:
-            odd = {"--cann": self.cann, "--from": self.since, "--format html": self.format == "html"}
-            summarizing.refuse_without_report("--summary", odd)
-        summarizing.refuse_with_report("--summary", {"--base": self.base, "--name": self.name})
-        self.format = "text" if self.format == "toml" else self.format  # what nobody asked for
-        context = spec.build_context(self.cann)
-        survey = Survey(context, summarizing.find_earlier_release(self.since, context.cann))
-        scanned = scan_scripts(self.files, context, None, survey)
-        survey.findings = scanned.findings
-        bad = self.strict and (survey.left_out or any(one.severity == "error" for one in scanned.findings))
-        return summarizing.answer_report(build_settings_report(survey), survey, self.coloured, 2 if scanned.unread else 1 if bad else 0)
+        return is_all_evidence(self.files, {"--base": self.base, "--name": self.name, "--take-defaults": self.take_defaults})
 
 
 def _read_scripts(

@@ -45,7 +45,7 @@ class Migrate(Verb):
             what = "a preset and --all are two ways" if self.everything else "which preset is to be moved?"
             raise NpuprofError([Finding("NP902", what, "", "name one, or say --all")])
         context = spec.build_context(self.cann, self.product)
-        from npuprof.commands.parts.summarizing import find_earlier_release
+        from npuprof.commands.parts.upgrading import find_earlier_release
 
         self._since = find_earlier_release(self.since, str(context.cann))
         if not self.specs:

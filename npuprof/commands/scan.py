@@ -22,7 +22,7 @@ from npuprof.commands.framework.parameters import (
 )
 from npuprof.commands.framework.verb import arguments, flag
 from npuprof.commands.parts.findings import FORMATS, JudgingVerb, describe_accepted
-from npuprof.model import Context, Finding, Place
+from npuprof.model import Context, Finding, NpuprofError, Place
 from npuprof.report.answer import Answer
 from npuprof.report.findings import format_severity_counts
 from npuprof.report.text import format_count
@@ -31,6 +31,7 @@ from npuprof.store import spec
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.commands.parts.baselines import Mark
+    from npuprof.report.answer import Forms
     from npuprof.scripts.summary.gathering import Survey
 
 
@@ -80,11 +81,8 @@ class Scan(JudgingVerb):
         findings, of_baseline = self.settle_findings(findings, unread, is_judged)
         code = self.decide_code(findings, unread)
         if survey is not None:
-            from npuprof.commands.parts.summarizing import answer_report
-            from npuprof.scripts.summary.telling import build_findings_report
-
             survey.findings = findings
-            return answer_report(build_findings_report(survey, accepted), survey, self.coloured, code)
+            return self._answer_statistics(survey, accepted, code)
         told = self.select_told(findings)
         hidden = len(findings) - len(told)
         more = f" ({hidden} more with --severity info)" if hidden else ""
@@ -95,17 +93,34 @@ class Scan(JudgingVerb):
         return self.answer_findings(told, code, remark, accepted)
 
     def _begin_survey(self, context: Context) -> Survey | None:
-        """Return what takes down what the scripts hold, None where nobody asks for it. Raises NpuprofError."""
-        if not (self.statistics or self.since or self.format == "html"):
+        """Return the object that counts for ``--statistics``, None without it. Raises NpuprofError for flags that do not fit."""
+        statistics_only = {"--from": self.since, "--format html": self.format == "html"}
+        others = {f"--format {self.format}": self.format not in ("text", "json", "html"), "--severity": self.severity}
+        odd = [name for name, value in (others if self.statistics else statistics_only).items() if value]
+        if odd and not self.statistics:
+            what = f"{' and '.join(odd)} {'needs' if len(odd) == 1 else 'need'} --statistics"
+            raise NpuprofError([Finding("NP902", what, "", f"add --statistics, or leave out {' and '.join(odd)}")])
+        if odd:
+            what = f"--statistics cannot be combined with {' and '.join(odd)}"
+            raise NpuprofError([Finding("NP902", what, "", f"leave out --statistics, or {' and '.join(odd)}")])
+        if not self.statistics:
             return None
-        from npuprof.commands.parts import summarizing
+        from npuprof.commands.parts.upgrading import find_earlier_release
         from npuprof.scripts.summary.gathering import Survey
 
-        if not self.statistics:
-            summarizing.refuse_without_report("--statistics", {"--from": self.since, "--format html": self.format == "html"})
-        odd = self.format not in summarizing.REPORT_FORMATS
-        summarizing.refuse_with_report("--statistics", {f"--format {self.format}": odd, "--severity": self.severity})
-        return Survey(context, summarizing.find_earlier_release(self.since, context.cann))
+        return Survey(context, find_earlier_release(self.since, context.cann))
+
+    def _answer_statistics(self, survey: Survey, accepted: int, code: int) -> Answer:
+        from npuprof.scripts.summary import data, page, plain
+        from npuprof.scripts.summary.telling import build_findings_report
+
+        report = build_findings_report(survey, accepted)
+        forms: Forms = {
+            "text": lambda: plain.format_report(report, self.coloured),
+            "json": lambda: data.build_report_fields(report, {"cann": survey.context.cann, "from": survey.since or None}),
+            "html": lambda: page.format_report_page(report),
+        }
+        return Answer(forms, report.remarks, code)
 
 
 def _build_preset_finding(path: str) -> Finding:

@@ -1,5 +1,5 @@
-"""What a tree of scripts holds, told in an hour's reading: what matters first, then the counts that it is drawn from.
+"""The statistics of ``scan`` over many scripts: the findings that matter first, then counts by kind.
 
 ``gathering`` looks at one script after the other, ``ranking`` says which findings matter, ``upgrade`` what a release would touch,
-``telling`` which parts a report has; ``plain``, ``data`` and ``page`` write them as text, as JSON and as one page of HTML.
+``telling`` which tables the report has; ``plain``, ``data`` and ``page`` write them as text, as JSON and as one page of HTML.
 """

@@ -1,11 +1,11 @@
-"""What was gathered as a report: one about settings and the presets they make, one about what is wrong with them."""
+"""The report of ``scan --statistics``: its counts, the findings that matter, and its tables."""
 
 from __future__ import annotations
 
 from npuprof.catalog import pages
 from npuprof.model import SEVERITIES
 from npuprof.report.text import format_count
-from npuprof.scripts.summary.gathering import Survey, list_settings
+from npuprof.scripts.summary.gathering import Survey
 from npuprof.scripts.summary.parts import Cell, Report, Table, Weighty
 from npuprof.scripts.summary.ranking import MOST_WEIGHTY, group_findings
 from npuprof.scripts.summary.upgrade import KINDS
@@ -15,23 +15,8 @@ _DEPRECATED = ("NP501", "NP502")
 _NOT_ASKED = "what an upgrade would touch is told with --cann RELEASE, and with --from RELEASE which defaults changed on the way"
 
 
-def build_settings_report(survey: Survey) -> Report:
-    """Return what scripts set, what of it presets carry, and who has the same."""
-    groups = group_findings(survey.findings)
-    counts = {
-        "files": survey.files, "files_with_settings": len(survey.with_settings), "files_unread": survey.unread,
-        "settings": sum(survey.with_settings.values()), "carried": survey.carried, "left_out": survey.left_out_count,
-        "commented_out": survey.commented, "presets": survey.presets, "configurations": len(survey.configurations),
-    }  # fmt: skip
-    tables = [
-        _tell_configurations(survey), _tell_left_out(survey), _tell_surfaces(survey), _tell_values(survey), _tell_mistakes(groups),
-        _tell_deprecated(groups), *_tell_upgrade(survey),
-    ]  # fmt: skip
-    return _build_report("npuprof.import-summary/1", "What the scripts set", counts, groups, tables, survey)
-
-
 def build_findings_report(survey: Survey, accepted: int) -> Report:
-    """Return what is wrong with the settings of scripts, by kind; ``accepted`` is how many more findings somebody has accepted."""
+    """Return what is wrong with the settings of scripts, by kind; ``accepted`` is the number of accepted findings, which are left out."""
     groups = group_findings(survey.findings)
     found = dict.fromkeys(SEVERITIES, 0)
     for finding in survey.findings:
@@ -42,46 +27,16 @@ def build_findings_report(survey: Survey, accepted: int) -> Report:
         "errors": found["error"], "warnings": found["warning"], "notes": found["info"], "accepted": accepted,
     }  # fmt: skip
     tables = [_tell_mistakes(groups), _tell_deprecated(groups), _tell_worst_files(survey), _tell_surfaces(survey), *_tell_upgrade(survey)]
-    return _build_report("npuprof.scan-statistics/1", "What is wrong in the scripts", counts, groups, tables, survey)
-
-
-def _build_report(schema: str, title: str, counts: dict[str, int], groups: list[Weighty], tables: list[Table], survey: Survey) -> Report:
     told = [one for one in groups if one.severity != "info"]
     remarks = () if survey.context.cann else (_NOT_ASKED,)
     others = sum(one.places for one in told[MOST_WEIGHTY:])
-    return Report(schema, title, counts, told[:MOST_WEIGHTY], others, tables, remarks)
-
-
-def _tell_configurations(survey: Survey) -> Table:
-    rows: list[tuple[Cell, ...]] = [
-        (len(one.drafts), len(one.settings), tuple(one.drafts), list_settings(one)) for one in survey.configurations.values()
-    ]
-    rows.sort(key=lambda row: (-_number(row[0]), -_number(row[1])))
-    shared = sum(_number(row[0]) > 1 for row in rows)
-    remark = f"Shared by several scripts: {shared} of {len(rows)}; npuprof import --base auto makes a family of them" if shared else ""
-    return Table("configurations", "Distinct configurations", ("scripts", "settings", "names", "sets"), rows, remark=remark)
-
-
-def _tell_left_out(survey: Survey) -> Table:
-    rows: list[tuple[Cell, ...]] = [(one.count, len(one.files), reason, one.place) for reason, one in survey.left_out.items()]
-    rows.sort(key=lambda row: (-_number(row[0]), str(row[2])))
-    return Table("left_out", "Left out, by reason", ("settings", "files", "reason", "first"), rows)
+    return Report("npuprof.scan-statistics/1", "What is wrong in the scripts", counts, told[:MOST_WEIGHTY], others, tables, remarks)
 
 
 def _tell_surfaces(survey: Survey) -> Table:
     rows: list[tuple[Cell, ...]] = [(len(files), sum(files.values()), surface) for surface, files in survey.surfaces.items()]
     rows.sort(key=lambda row: (-_number(row[0]), str(row[2])))
     return Table("surfaces", "Where it is set", ("files", "settings", "surface"), rows)
-
-
-def _tell_values(survey: Survey) -> Table:
-    rows: list[tuple[Cell, ...]] = []
-    for key, values in survey.values.items():
-        usual = sorted(values.items(), key=lambda row: (-len(row[1]), row[0]))
-        files = {name for names in values.values() for name in names}
-        rows.append((len(files), len(values), key, tuple(f"{value} in {len(names)}" for value, names in usual)))
-    rows.sort(key=lambda row: (-_number(row[0]), -_number(row[1]), str(row[2])))
-    return Table("values", "What is set, and how differently", ("files", "values", "setting", "usual"), rows)
 
 
 def _tell_mistakes(groups: list[Weighty]) -> Table:
