@@ -1,4 +1,4 @@
-"""What ``env`` writes, read back by ``import``: every shell and every file, by the writers themselves."""
+"""What ``env`` writes, read back by ``import``: the shells that npuprof reads, and every file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from npuprof.scripts.reading import ImportedFile
 STORE = npuprof.open_store(os.path.join(os.path.dirname(__file__), "..", "profiles"))
 #: How a file with an export is called: what ``npuprof env ... -o`` is given.
 NAMES = {
-    **{name: f"x{shell.endings[0]}" if shell.endings else "x.sh" for name, shell in SHELLS.items()},
+    **dict.fromkeys(("bash", "zsh", "sh"), "x.sh"),
     **dict.fromkeys(("dotenv", "docker", "systemd", "github"), "x.env"),
     **dict.fromkeys(("k8s-configmap", "k8s-env"), "x.yaml"),
     **dict.fromkeys(("slurm", "slurm-job", "slurm-array"), "x.sh"),

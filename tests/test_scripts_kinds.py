@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
-import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -53,37 +50,6 @@ READ: dict[str, tuple[str, str, dict[str, object]]] = {
             "atc.framework": 3,
             "env.HCCL_IF_IP": "<holds for this RUN line only, not for what else runs in the image>",
             "env.HCCL_BUFFSIZE": "3",
-        },
-    ),
-    "words of Environment= in a unit": (
-        "npu.service",
-        "[Service]\nEnvironment=\"HCCL_BUFFSIZE=a b\" HCCL_ALGO=x\\x21 'ASCEND_WORK_PATH=/w%%' \\\n  HCCL_IF_IP=%i\n",
-        {"env.HCCL_BUFFSIZE": "a b", "env.HCCL_ALGO": "x!", "env.ASCEND_WORK_PATH": "/w%", "env.HCCL_IF_IP": "<depends on %i>"},
-    ),
-    "an empty Environment= takes back what stands before it": (
-        "npu.service",
-        "[Service]\nEnvironment=HCCL_ALGO=1\nEnvironment=\nEnvironment=HCCL_BUFFSIZE=3\n",
-        {"env.HCCL_BUFFSIZE": "3"},
-    ),
-    "exported variables of fish": (
-        "a.fish",
-        "set -gx HCCL_BUFFSIZE 200\nset -l HCCL_ALGO 1\nset --export ASCEND_WORK_PATH 'it\\'s' b # x\nset -x HCCL_IF_IP $ip\n",
-        {"env.HCCL_BUFFSIZE": "200", "env.ASCEND_WORK_PATH": "it's:b", "env.HCCL_IF_IP": "<depends on $ip>"},
-    ),
-    "setenv of csh": (
-        "a.csh",
-        "setenv HCCL_BUFFSIZE 200\nsetenv HCCL_ALGO 'a\\!b'\nsetenv ASCEND_WORK_PATH ${HOME}/x\nset HCCL_IF_IP = 1\n",
-        {"env.HCCL_BUFFSIZE": "200", "env.HCCL_ALGO": "a!b", "env.ASCEND_WORK_PATH": "<depends on ${HOME}>"},
-    ),
-    "$env: of PowerShell": (
-        "a.ps1",
-        "$env:HCCL_BUFFSIZE = '20''0'\n${Env:HCCL_ALGO}=\"a`n$x\"; $env:HCCL_IF_IP = 5\n$env:ASCEND_WORK_PATH = 'a' + $b\n"
-        '# $env:HCCL_RDMA_TC = 1\nWrite-Host "$env:HCCL_RDMA_SL = 1"\n',
-        {
-            "env.HCCL_BUFFSIZE": "20'0",
-            "env.HCCL_ALGO": '<depends on "a`n$x">',
-            "env.HCCL_IF_IP": "5",
-            "env.ASCEND_WORK_PATH": "<depends on 'a' + $b>",
         },
     ),
     "--export of Slurm": (
@@ -289,19 +255,32 @@ def test_settings_in_a_config_beside_a_script_are_in_the_report(run: Callable[..
     assert '  2: left out precision_mode: the file says "allow_mix_precision"; the script that reads it decides\n' in made.out
 
 
-#: What stands under a condition is not carried, in any shell.
-CONDITIONS = {
-    "a.fish": "if test -d /x\n set -gx HCCL_ALGO 1\nelse\n set -gx HCCL_IF_IP 2\nend\ntest -d x; and set -gx HCCL_RDMA_TC 3\n",
-    "a.csh": "if ($?X) then\n setenv HCCL_ALGO 1\nelse\n setenv HCCL_IF_IP 2\nendif\nif ($?X) setenv HCCL_RDMA_TC 3\n",
-    "a.ps1": "if ($x) {\n $env:HCCL_ALGO = 1 } else {\n $env:HCCL_IF_IP = 2\n}\nfunction f { $env:HCCL_RDMA_TC = 3 }\n",
+#: Kinds that npuprof does not read: a file, its text, and the flags of ``env`` that write such a file.
+UNREAD = {
+    "a.fish": ("set -gx HCCL_ALGO ring\n", "--shell fish"),
+    "fish-script": ("#!/usr/bin/env fish\nset -gx HCCL_ALGO ring\n", "--shell fish"),
+    "a.csh": ("setenv HCCL_ALGO ring\n", "--shell tcsh"),
+    "a.tcsh": ("setenv HCCL_ALGO ring\n", "--shell tcsh"),
+    "a.ps1": ("$env:HCCL_ALGO = 'ring'\n", "--shell pwsh"),
+    "npu.service": ("[Service]\nEnvironment=HCCL_ALGO=ring\n", "--format systemd"),
 }
 
 
-@pytest.mark.parametrize("name", CONDITIONS)
-def test_conditions_of_other_shells_are_seen(name: str) -> None:
-    found = imported(CONDITIONS[name] + "# end\n", name).found
-    assert [one.name for one in found] == ["HCCL_ALGO", "HCCL_IF_IP", "HCCL_RDMA_TC"]
-    assert all(one.branches for one in found)
+@pytest.mark.parametrize("name", UNREAD)
+@pytest.mark.parametrize("verb", ["scan", "import"])
+def test_a_file_of_a_kind_that_is_not_read_is_reported_if_named_and_skipped_below_a_folder(
+    verb: str, name: str, run: Callable[..., Result], tmp_path: Path
+) -> None:
+    text, flags = UNREAD[name]
+    write(tmp_path, {f"d/{name}": text, "d/x.sh": "export HCCL_BUFFSIZE=200\n"})
+    done = run(verb, tmp_path / "d" / name)
+    said = done.out + done.err
+    assert done.code == 2
+    assert "NP801" in said
+    assert " are not read" in said
+    assert f"npuprof env NAME {flags}" in said
+    done = run(verb, tmp_path / "d")
+    assert (done.code, name in done.out + done.err) == (0, False)
 
 
 def test_places_are_those_of_the_names() -> None:
@@ -323,7 +302,7 @@ def test_places_are_those_of_the_names() -> None:
 )  # fmt: skip
 def test_a_name_tells_the_kind(name: str, kind: str) -> None:
     assert detect_script_kind(name, b"") == kind
-    assert is_script_candidate(name) == (kind != "" or name == "environment")
+    assert is_script_candidate(name) == (kind not in ("", "unit") or name == "environment")
 
 
 @pytest.mark.parametrize(
@@ -331,7 +310,6 @@ def test_a_name_tells_the_kind(name: str, kind: str) -> None:
     [
         "HCCL_ALGO=ring\nHCCL_IF_IP=1\n",
         '{"schema": "npuprof.env/1", "env": {"HCCL_ALGO": "ring"}}',
-        "[Service]\nEnvironment=HCCL_ALGO=ring\n",
     ],
 )
 def test_a_file_that_is_named_is_known_by_its_text(text: str) -> None:
@@ -345,7 +323,7 @@ def test_blocks_are_looked_for_only_where_one_can_stand() -> None:
 @pytest.mark.parametrize("verb", ["import", "scan"])
 def test_help_names_every_kind_of_file(verb: str, run: Callable[..., Result]) -> None:
     said = " ".join(run(verb, "--help").out.split())
-    assert [kind.shown for kind in KINDS.values() if kind.shown not in said] == []
+    assert [kind.shown for kind in KINDS.values() if (kind.shown in said) != bool(kind.read)] == []
 
 
 LINES = st.lists(st.sampled_from(["'", '"', "a", " ", "#", "\\", "$", "{", "}", "\n", "é", "export "]), max_size=14).map("".join)
@@ -357,24 +335,3 @@ def test_what_is_told_of_a_file_of_variables_is_what_python_dotenv_reads(text: s
     told = settings(text, "x.env").get("env.HCCL_ALGO", "<nothing>")
     if not str(told).startswith("<") and "blanks" not in imported(text, "x.env").facts:  # which was read as a script
         assert dotenv_values(stream=io.StringIO(text)).get("HCCL_ALGO") == told
-
-
-WORDS = st.lists(st.sampled_from(["'", '"', "a", "\\", "!", "é", "$", "n", "%", "=", "~", "*"]), min_size=1, max_size=8).map("".join)
-WORDS = WORDS.filter(lambda word: not word.endswith("\\"))  # it would take the next line in
-
-
-@pytest.mark.parametrize(("shell", "line", "name"), [("fish", "set -gx HCCL_ALGO {}", "x.fish"), ("tcsh", "setenv HCCL_ALGO {}", "x.csh")])
-@given(word=WORDS)
-def test_what_is_told_of_a_shell_is_what_it_exports(shell: str, line: str, name: str, word: str) -> None:
-    if not shutil.which(shell):
-        pytest.skip(f"{shell} is not installed")
-    text = f"{line.format(word)}\nprintenv HCCL_ALGO\n"
-    told = settings(text, name).get("env.HCCL_ALGO", "<nothing>")
-    if str(told).startswith("<"):
-        return
-    done = subprocess.run(
-        [shell, *(["-f"] if shell == "tcsh" else ["--no-config"]), "-c", text],
-        capture_output=True, check=False, cwd="/", env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"},
-    )  # fmt: skip
-    if done.returncode == 0:
-        assert done.stdout.decode() == f"{told}\n"

@@ -26,9 +26,7 @@ NO_CHECK = flag("--no-check", text="Skip the checks.")
 
 OUTPUT = option("--output", "-o", metavar="FILE", text="Write to this file, whole or not at all.")
 #: What import and scan read, as help says it: the kinds of ``scripts.reading.files``.
-READ_KINDS = (
-    "scripts (Python, shell, Slurm, fish, csh, PowerShell), notebooks, Dockerfiles, YAML and JSON, systemd units and files of variables"
-)
+READ_KINDS = "scripts (Python, shell, Slurm), notebooks, Dockerfiles, YAML and JSON, and files of variables"
 COLOR = option("--color", metavar="WHEN", text="{choices}.", default="auto", choices=("auto", "always", "never"))
 DRY_RUN = flag("--dry-run", text="Show the change and write nothing.")
 WRITE_ANYWAY = flag("--no-check", text="Write it even if the checks find errors.")

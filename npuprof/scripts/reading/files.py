@@ -20,6 +20,9 @@ from npuprof.scripts.reading.variables import settle_exports
 class Kind(Record):
     """One kind of file: ``endings`` of its names, ``named`` other names, ``programs`` behind ``#!``, ``begins`` what its text looks like.
 
+    npuprof does not read a kind that has no ``read``: a file of it that is named is reported, and below a folder it is skipped.
+    ``export`` are the flags with which ``npuprof env`` writes such a file.
+
     ``read`` returns what a file holds, ``mentions`` whether it can hold anything, without parsing it: both are ``module:function`` of
     this room, imported when a file of the kind is met. ``shown`` is how help calls it. A preset's marked block can stand in one that
     ``holds_blocks``. Files that are ``data`` are there for many purposes: below a folder, one that is too long or cannot be read is
@@ -29,8 +32,8 @@ class Kind(Record):
     """
 
     shown: str
-    read: str
-    mentions: str
+    read: str = ""
+    mentions: str = ""
     endings: tuple[str, ...] = ()
     named: str = ""
     programs: bytes = b""
@@ -40,6 +43,7 @@ class Kind(Record):
     needs: str = ""
     calls: str = ""
     has_callers: bool = False
+    export: str = ""
 
 
 #: In this order: where a name has a known ending, that says the kind; else the first that the name, or the text, fits.
@@ -53,19 +57,16 @@ KINDS: dict[str, Kind] = {
         (".sh", ".bash", ".ksh", ".zsh", ".sbatch", ".slurm"), programs=rb"\b(?:ba|z|k|da)?sh\b", holds_blocks=True,
         calls="shell:sources_settings", has_callers=True,
     ),
-    "fish": Kind("fish", "other_shells:import_fish_script", "surfaces.env:mentions_variable", (".fish",), programs=rb"\bfish\b"),
-    "csh": Kind("csh", "other_shells:import_csh_script", "surfaces.env:mentions_variable", (".csh", ".tcsh"), programs=rb"\bt?csh\b"),
-    "pwsh": Kind("PowerShell", "other_shells:import_pwsh_script", "surfaces.env:mentions_variable", (".ps1",), programs=rb"\bpwsh\b"),
+    "fish": Kind("fish scripts", endings=(".fish",), programs=rb"\bfish\b", export="--shell fish"),
+    "csh": Kind("csh scripts", endings=(".csh", ".tcsh"), programs=rb"\bt?csh\b", export="--shell tcsh"),
+    "pwsh": Kind("PowerShell scripts", endings=(".ps1",), programs=rb"\bpwsh\b", export="--shell pwsh"),
     "notebook": Kind("notebooks", "notebook:import_notebook", "notebook:mentions_notebook_setting", (".ipynb",), data=True),
     "docker": Kind(
         "Dockerfiles", "docker:import_dockerfile", "shell:mentions_setting", (".dockerfile",), r"(?:Docker|Container)file(?:\.[\w-]+)?",
     ),
     "yaml": Kind("YAML", "configs:import_yaml", "configs:mentions_config", (".yaml", ".yml"), data=True, needs="yaml"),
     "json": Kind("JSON", "configs:import_json", "configs:mentions_config", (".json",), begins=rb"\s*\{", data=True),
-    "unit": Kind(
-        "systemd units", "units:import_unit", "surfaces.env:mentions_variable", (".service",),
-        begins=rb"(?:\s|[#;].*\n)*+\[(?:Unit|Service)\]",
-    ),
+    "unit": Kind("systemd units", endings=(".service",), begins=rb"(?:\s|[#;].*\n)*+\[(?:Unit|Service)\]", export="--format systemd"),
     "env": Kind(
         "files of variables", "env_files:import_env_file", "surfaces.env:mentions_variable", (".env", ".dotenv"),
         r".*\.(?:dot)?env(?:\.[\w-]+)?",
@@ -125,7 +126,7 @@ def is_script_candidate(path: str, with_blocks: bool = False) -> bool:
     kind = KINDS.get(detect_named_kind(path))
     if kind is None:
         return not os.path.splitext(path)[1]
-    if with_blocks:
+    if with_blocks or not kind.read:
         return kind.holds_blocks
     try:
         return not kind.data or os.path.getsize(path) <= LARGEST_SCRIPT
@@ -136,6 +137,8 @@ def is_script_candidate(path: str, with_blocks: bool = False) -> bool:
 def may_hold_settings(path: str, data: bytes) -> bool:
     """Return whether a file can hold a setting at all, without parsing it."""
     kind = KINDS.get(detect_script_kind(path, data))
+    if kind is not None and not kind.read:
+        return False
     if data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in data:
         return kind is not None and not kind.data  # said by name, whatever it holds
     if b">>> npuprof " in data and (kind is None or kind.holds_blocks):
@@ -161,6 +164,10 @@ def read_script(path: str, data: bytes, named: bool = True, modules: Modules | N
     if not what:
         what = next((name for name, kind in KINDS.items() if kind.begins and re.match(kind.begins, data[:2000])), "python")
     kind = KINDS[what]
+    if not kind.read:
+        hint = f"put its variables into a preset: npuprof new NAME env.VARIABLE=VALUE, and export that: npuprof env NAME {kind.export}"
+        unread = Finding("NP801", f"{kind.shown} are not read", "The settings in this file are not checked.", hint, where=Place(path))
+        return ImportedFile(path, problems=(unread,))
     if kind.needs and importlib.util.find_spec(kind.needs) is None:
         what, hint = f"the file is not read: {kind.shown} needs a package that is not installed", f"pip install 'npuprof[{kind.needs}]'"
         missing = Finding("NP801", what, "What it sets was not looked at.", hint, where=Place(path))

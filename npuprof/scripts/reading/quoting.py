@@ -52,39 +52,6 @@ _JOINED_LINES = _piece(r"\\\n", lambda match: "")
 _NAME = r"[A-Za-z_]\w*+"
 _DOLLAR = _piece(rf"\$(?:{_NAME}|\{{[^}}\n]*+\}}|\([^)\n]*+\))", _leave_open)
 
-_FISH_CHARS = {"n": "\n", "r": "\r", "t": "\t", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "v": "\v"}
-FISH: tuple[Piece, ...] = (
-    _piece(r"'((?:[^'\\]|\\.)*+)'", _unescape(r"\\([\\'])")),
-    _piece(r'"((?:[^"\\$(]|\\.)*+)"', _unescape(r'\\([\\"$\n])', {"\n": ""})),
-    _piece(r'"(?:[^"\\]|\\.)*+"', _leave_open),
-    _JOINED_LINES,
-    _piece(r"\\([nrtabefv])", lambda match: _FISH_CHARS[match[1]]),
-    _piece(r"\\(?:[xX]([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4}))", lambda match: chr(int(match[1] or match[2], 16))),
-    _BACKSLASH,
-    _piece(rf"\$+{_NAME}|\([^)\n]*+\)|[$~*?{{\[][^\s;&|<>()'\"\\$]*+", _leave_open),
-    _piece(r"([^\s;&|<>()'\"\\$*?{\[~]++)", _keep),
-)
-TCSH: tuple[Piece, ...] = (
-    _piece(r"'([^']*+)'", _unescape(r"\\([!\n])")),
-    _piece(r'"([^"$`]*+)"', _unescape(r"\\([!\n])")),
-    _piece(r'"[^"]*+"|`[^`]*+`', _leave_open),
-    _JOINED_LINES,
-    _BACKSLASH,
-    _piece(rf"\$(?:{_NAME}|\{{[^}}\n]*+\}}|[0-9$#?<!*])", _leave_open),
-    _piece(r"\((?:[^()\n]|\([^()\n]*+\))*+\)", _leave_open),
-    _piece(r"[$*?\[{~][^\s;&|<>()'\"\\$`]*+", _leave_open),
-    _piece(r"([^\s;&|<>()'\"\\$`*?\[{~]++)", _keep),
-)
-_CURLY_SINGLE, _CURLY_DOUBLE = "'\u2018\u2019\u201a\u201b", '"\u201c\u201d\u201e'
-_PWSH_CHARS = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f", "v": "\v", "a": "\a", "e": "\x1b", "0": "\0"}
-PWSH: tuple[Piece, ...] = (
-    _piece(rf"[{_CURLY_SINGLE}]((?:[^{_CURLY_SINGLE}]|([{_CURLY_SINGLE}])[{_CURLY_SINGLE}])*+)[{_CURLY_SINGLE}]",
-           _unescape(rf"([{_CURLY_SINGLE}])[{_CURLY_SINGLE}]")),
-    _piece(rf"[{_CURLY_DOUBLE}]((?:[^{_CURLY_DOUBLE}`$]|`.|[{_CURLY_DOUBLE}][{_CURLY_DOUBLE}]|\$(?![\w({{]))*+)[{_CURLY_DOUBLE}]",
-           _unescape(rf"(?:`|[{_CURLY_DOUBLE}](?=[{_CURLY_DOUBLE}]))(.)", _PWSH_CHARS)),
-    _piece(rf"[{_CURLY_DOUBLE}](?:[^{_CURLY_DOUBLE}`]|`.)*+[{_CURLY_DOUBLE}]", _leave_open),
-    _piece(r"([+-]?[0-9]++(?:\.[0-9]++)?)(?=[\s;)#]|\Z)", _keep),
-)  # fmt: skip
 #: ``ENV`` of a Dockerfile; a backslash keeps what follows it from being filled in.
 DOCKER: tuple[Piece, ...] = (
     _RAW_QUOTES,
@@ -93,26 +60,6 @@ DOCKER: tuple[Piece, ...] = (
     _BACKSLASH,
     _DOLLAR,
     _piece(r"([^\s'\"\\$]++)", _keep),
-)
-_SYSTEMD_CHARS = {"n": "\n", "r": "\r", "t": "\t", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "s": " "}
-_UNIT_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|(.))|%%", re.DOTALL)
-
-
-def _unescape_unit_text(match: re.Match[str]) -> str:
-    def take_back(found: re.Match[str]) -> str:
-        return chr(int(found[1], 16)) if found[1] else _SYSTEMD_CHARS.get(found[2], found[2]) if found[2] else "%"
-
-    return _UNIT_ESCAPE.sub(take_back, match[1])
-
-
-#: ``Environment=`` of a unit: words with the escapes of C, and specifiers that begin with a percent sign.
-UNIT: tuple[Piece, ...] = (
-    _piece(r"'((?:[^'\\%]|\\.|%%)*+)'", _unescape_unit_text),
-    _piece(r'"((?:[^"\\%]|\\.|%%)*+)"', _unescape_unit_text),
-    _piece(r"'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\"", _leave_open),
-    _piece(r"((?:\\x[0-9a-fA-F]{2}|\\(?!\n).|%%)+)", _unescape_unit_text),
-    _piece(r"%.", _leave_open),
-    _piece(r"([^\s'\"\\%]++)", _keep),
 )
 #: A file of variables that systemd reads: quotes as in a shell, and nothing is filled in.
 UNIT_FILE: tuple[Piece, ...] = (

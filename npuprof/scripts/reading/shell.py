@@ -31,7 +31,7 @@ _ASKING = frozenset(("source", "module", "ml", "hostname", "scontrol", "sinfo", 
 _ALWAYS = (":", "true")
 _LOOPS = ("for", "while", "until", "select")
 #: Branches around a command; Python takes half as many.
-MOST_BRANCHES = 200
+_MOST_BRANCHES = 200
 #: A variable of more characters is not put into its own next value.
 _LONGEST = 4096
 #: Commands that are run for what they answer.
@@ -76,7 +76,8 @@ def import_shell_script(path: str, data: bytes, modules: Modules | None = None, 
         blanks = [(own[0], own[1], name) for line, column, name in blanks if (own := joined.find_own_place(line, column))]
         at = at and joined.find_own_place(*at)
     if at:
-        problems.append(build_depth_finding(path, *at))
+        what = f"more than {_MOST_BRANCHES} branches stand in each other"
+        problems.append(Finding("NP801", what, "Nothing behind this place was read.", "flatten it", where=Place(path, *at)))
     return ImportedFile(path, found, sites, tuple(problems), {"text": text, "blanks": blanks}, followed=followed)
 
 
@@ -84,12 +85,6 @@ def read_shell_text(path: str, text: str, plain: bool = False) -> tuple[tuple[Fo
     """Return the settings and configurations of a text that a shell runs, and how it was read."""
     reading = _Reading(path, text, plain)
     return (*reading.collect_settings(), reading)
-
-
-def build_depth_finding(path: str, line: int, column: int = 0) -> Finding:
-    """Return the finding on a script whose branches stand too deep in each other."""
-    what = f"more than {MOST_BRANCHES} branches stand in each other"
-    return Finding("NP801", what, "Nothing behind this place was read.", "flatten it", where=Place(path, line, column))
 
 
 class _Reading:
@@ -126,7 +121,7 @@ class _Reading:
             self._process_joined_command(command)
             self.known.update(self.constants.list_given(command))
             self.flow.note_settings(len(self.found))
-            if len(self.branches) > MOST_BRANCHES:
+            if len(self.branches) > _MOST_BRANCHES:
                 self.too_deep = command[0]
                 break
         found = self._settle_limits(self.flow.settle_order(self.found))
