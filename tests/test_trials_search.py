@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from npuprof.trials.search import BAD, GOOD, UNKNOWN, Outcome, find_causes
-from npuprof.trials.speculation import foresee_trials, replay_search
 
 Truth = Callable[[int], str]
 
@@ -24,7 +23,7 @@ def search(count: int, truth: Truth) -> tuple[Outcome, list[int]]:
     """Return what is found among so many units, and the trials that were asked for, the ends first."""
     asked = [0, (1 << count) - 1]
 
-    def ask(units: int, likely: float) -> str:
+    def ask(units: int) -> str:
         assert units not in asked
         asked.append(units)
         return truth(units)
@@ -134,32 +133,9 @@ def test_what_cannot_stand_without_a_unit_goes_with_it() -> None:
         return together(bits(2, 7))(units)
 
     units = [1 << place for place in range(10)]
-    outcome = find_causes(
-        units, lambda mask, likely: UNKNOWN if mask & bits(2) and not mask & bits(7) else truth(mask), {bits(7): bits(2, 7)}
-    )
+    outcome = find_causes(units, lambda mask: UNKNOWN if mask & bits(2) and not mask & bits(7) else truth(mask), {bits(7): bits(2, 7)})
     assert found(outcome) == [bits(2, 7)]
     assert outcome.causes[0].needed == bits(2, 7)
-
-
-@given(st.data())
-def test_several_at_once_find_what_one_after_another_find_and_end_no_later(data: st.DataObject) -> None:
-    count, room = data.draw(st.integers(4, 24)), data.draw(st.integers(2, 6))
-    causes = data.draw(
-        st.lists(st.sets(st.integers(0, count - 1), min_size=1, max_size=3).map(lambda some: bits(*some)), min_size=1, max_size=2)
-    )
-    truth = together(*causes)
-    units = [1 << place for place in range(count)]
-    known: dict[int, str] = {}
-    rounds = 0
-    while masks := foresee_trials(lambda ask: find_causes(units, ask), known.get, room):
-        assert len(set(masks)) == len(masks) <= room
-        assert not set(masks) & set(known)
-        known |= {mask: truth(mask) for mask in masks}
-        rounds += 1
-    outcome = replay_search(lambda ask: find_causes(units, ask), known.get)
-    alone, asked = search(count, truth)
-    assert outcome == alone
-    assert rounds <= len(asked) - 2
 
 
 def test_planted_causes_of_all_sizes_hold_the_promise() -> None:
@@ -187,7 +163,7 @@ def test_with_units_that_need_others_the_cause_is_what_is_needed_with_what_that_
     wanted = bits(*data.draw(st.sets(places, min_size=1, max_size=3)))
     run = set()
 
-    def ask(mask: int, likely: float) -> str:
+    def ask(mask: int) -> str:
         if any(mask >> place & 1 and mask & needs[place] != needs[place] for place in range(count)):
             return UNKNOWN  # the checks do not allow it
         run.add(mask)

@@ -105,7 +105,7 @@ class Bisect(Verb):
         return self._bisect(difference, setup, tuple(remarks))
 
     def _bisect(self, difference: Difference, setup: object, remarks: tuple[str, ...]) -> Answer:
-        from npuprof.trials.bisecting import Bisection, count_flaky_runs
+        from npuprof.trials.bisecting import Bisection
         from npuprof.trials.configs import Combinations
         from npuprof.trials.journal import Journal
         from npuprof.trials.running import Runner, Setup, tell_interrupted
@@ -118,24 +118,20 @@ class Bisect(Verb):
         asked |= {"metrics": sorted(setup.metrics), "timeout": setup.timeout}
         combinations = Combinations(difference, "trial", build_fit(setup))
         units, drops = tie_changes(combinations)
-        if setup.most is None and judgement.repeat > 1:
-            setup = setup._replace(most=count_flaky_runs(len(units), judgement.repeat))
-            _tell_limit(setup.most or 0)
         journal = Journal(asked, self.fresh)
         newer = warn_of_newer_files(setup.command, journal)
         runner = Runner(setup, journal, judgement.judge_run)
         found = Bisection(combinations, units, drops, runner, judgement)
         try:
             with tell_progress() as tell:
-                found.try_ends(self.tolerance, tell)
-                found.search(tell)
+                found.find(self.tolerance, tell)
         except KeyboardInterrupt:
             tell_interrupted(runner)
             raise
         finally:
             journal.close()
-        told = (*remarks, *newer, *found.remarks, *sorted(runner.told), runner.tell_given_up(), *self._tell_what_is_left_out(found))
-        return self._build_answer(found, tuple(filter(None, told)))
+        told = (*remarks, *newer, *found.remarks, *sorted(runner.told), *self._tell_what_is_left_out(found))
+        return self._build_answer(found, told)
 
     def _tell_what_is_left_out(self, found: Bisection) -> Iterator[str]:
         """Yield what a form that holds one cause and no words leaves out."""
@@ -145,8 +141,6 @@ class Bisect(Verb):
         if causes > 1:
             what = "this preset holds" if self.format == "toml" else "these are"
             yield f"{what} the first of {causes} causes, any of which is enough: --format text or json tells all"
-        if found.is_unsure:
-            yield from map(str.strip, found.list_odds())
 
     def _build_judgement(self) -> Judgement:
         from npuprof.trials.judging import Judgement
@@ -168,15 +162,6 @@ class Bisect(Verb):
         if found.outcome is None:
             return Answer(forms, notes, code=2)
         return Answer(forms, notes, code=0 if found.is_told else 1)
-
-
-def _tell_limit(most: int) -> None:
-    """Say before anything runs what a flaky command may take."""
-    from npuprof.report.output import tell_remark
-
-    tell_remark(
-        f"this takes up to {most} runs, most often far fewer; the same command goes on from there, and --max-runs says another limit"
-    )
 
 
 def _build_smallest(found: Bisection) -> Config:

@@ -12,12 +12,13 @@ from npuprof.model import Record
 from npuprof.report.findings import build_finding_dict
 from npuprof.report.text import escape_controls, format_count
 from npuprof.trials.bisecting import Bisection
-from npuprof.trials.ends import describe_run
+from npuprof.trials.ends import describe_counts, describe_run
 from npuprof.trials.judging import find_median_value
 from npuprof.trials.search import BAD, GOOD, MOST_CAUSES, Cause, join_masks, list_bits
 
 SCHEMA = "npuprof.bisect/1"
 _MOST_SHOWN = 20  # changes that are still in question
+_GO_ON = "run the same command again, or with a greater --max-runs, to go on"
 
 
 class Member(Record):
@@ -68,11 +69,10 @@ def _list_lines(bisection: Bisection) -> Iterator[str]:
     for number, cause in enumerate(causes, 1):
         members = list_members(bisection, cause)
         if len(causes) > 1:
-            said = _hedge(bisection, f"any of {len(causes)} causes is enough")
-            lead = f"{said} ({made}).\n" if number == 1 else ""
+            lead = f"Any of {len(causes)} causes is enough ({made}).\n" if number == 1 else ""
             yield f"{lead}\ncause {number}: " + _describe_size(members)
         else:
-            yield f"{_hedge(bisection, _describe_size(members))} ({made}):"
+            yield f"{_capitalize(_describe_size(members))} ({made}):"
         for member in members:
             yield ""
             yield from _list_member_lines(bisection, cause, member, alone=len(members) == 1)
@@ -80,9 +80,8 @@ def _list_lines(bisection: Bisection) -> Iterator[str]:
     yield from list_doubts(bisection)
 
 
-def _hedge(bisection: Bisection, said: str) -> str:
-    """Return the first words of an answer: no surer than its runs make it."""
-    return f"Most likely {said}" if bisection.is_unsure else said[:1].upper() + said[1:]
+def _capitalize(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _describe_size(members: list[Member]) -> str:
@@ -126,11 +125,13 @@ def describe_without(bisection: Bisection, member: Member) -> str:
         codes = dict.fromkeys(one.code for one in bisection.barred[member.without])
         return f"cannot be told, the checks do not allow it ({', '.join(codes)})"
     results = bisection.list_results(member.without)
+    counts = describe_counts(bisection.judgement, results)
     if member.verdict not in (GOOD, BAD):
-        return f"cannot be told ({describe_run(results[-1])})" if results else "cannot be told"
+        return f"cannot be told ({counts or describe_run(results[-1])})" if results else "cannot be told"
     metric = bisection.judgement.metric
     value = find_median_value(results, metric) if metric else None
-    return f"{member.verdict}, {value:g}" if value is not None else f"{member.verdict}, {describe_run(results[-1])}"
+    end = format(value, "g") if value is not None else "" if counts else describe_run(results[-1])
+    return ", ".join(filter(None, (counts or member.verdict, end)))
 
 
 def _list_cure_lines(bisection: Bisection) -> Iterator[str]:
@@ -161,7 +162,7 @@ def list_doubts(bisection: Bisection) -> list[str]:
                 "not told: whether there is another cause; some of the runs that would tell could not be judged, or are not allowed"
             )
     found += [f"not tried: {change.key} differs, which says what a preset is for" for change in bisection.difference.untried]
-    return ["", *found, *bisection.list_odds()] if found or bisection.list_odds() else []
+    return ["", *found] if found else []
 
 
 def name_change(change: Change) -> str:
@@ -176,7 +177,7 @@ def _list_partial_lines(bisection: Bisection, made: str) -> Iterator[str]:
     state = bisection.state
     left = bisection.difference.select(state.bad)
     known_so_far = f"{format_count(len(left), 'change')} still in question ({made}{_tell_limit(bisection)})"
-    yield f"Not found yet: {known_so_far}; {_tell_how_to_go_on(bisection)}:"
+    yield f"Not found yet: {known_so_far}; {_GO_ON}:"
     for change in left[:_MOST_SHOWN]:
         known = "  (needed)" if change in bisection.difference.select(state.needed) else ""
         yield f"  {change.sign} {escape_controls(format_change_sentence(change))}{known}"
@@ -186,11 +187,6 @@ def _list_partial_lines(bisection: Bisection, made: str) -> Iterator[str]:
 
 def _tell_limit(bisection: Bisection) -> str:
     return "" if bisection.limit is None else f", --max-runs {bisection.limit} the limit in force"
-
-
-def _tell_how_to_go_on(bisection: Bisection) -> str:
-    """Return what makes more runs: a limit that was not said counts anew each time."""
-    return "the same command, or a greater --max-runs, goes on" if bisection.judgement.repeat > 1 else "say a greater --max-runs to go on"
 
 
 # -- for an issue ------------------------------------------------------------------------------------------------------
@@ -211,9 +207,9 @@ def format_answer_markdown(bisection: Bisection, command: str) -> str:
     causes = bisection.outcome.causes if bisection.outcome else ()
     for number, cause in enumerate(causes, 1):
         members = list_members(bisection, cause)
-        head = f"Cause {number}: " if len(causes) > 1 else ""
-        said = head + _describe_size(members) if head else _hedge(bisection, _describe_size(members))
-        lines += ["", f"**{said}**", "", format_change_table(bisection.difference.select(cause.units), Page())]
+        size = _describe_size(members)
+        head = f"Cause {number}: {size}" if len(causes) > 1 else _capitalize(size)
+        lines += ["", f"**{head}**", "", format_change_table(bisection.difference.select(cause.units), Page())]
         for member in members:
             named = ", ".join(format_code_span(name_change(change), False) for change in bisection.difference.select(member.changes))
             lines.append(f"- without {named}: {escape_controls(describe_without(bisection, member))}")
@@ -248,7 +244,6 @@ def build_answer_fields(bisection: Bisection, command: list[str]) -> dict[str, A
         "in_question": list_bits(bisection.state.bad) if outcome is None else [],
         "untried": [build_change_dict(change) for change in difference.untried],
         "metric": _build_metric_fields(bisection),
-        "odds": _build_odds_fields(bisection),
         "trials": [
             {
                 "digest": digest,
@@ -288,11 +283,3 @@ def _build_metric_fields(bisection: Bisection) -> dict[str, Any] | None:
     if effect is None:
         return None
     return {"pattern": bisection.judgement.metric, "good": effect.good, "bad": effect.bad, "tolerance": effect.tolerance}
-
-
-def _build_odds_fields(bisection: Bisection) -> dict[str, Any] | None:
-    rates = bisection.ends
-    if rates is None:
-        return None
-    ends = {"good": {"bad": rates.good_bad, "runs": rates.good_runs}, "bad": {"bad": rates.bad_bad, "runs": rates.bad_runs}}
-    return {**ends, "wrong": bisection.compute_odds()}

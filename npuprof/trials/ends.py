@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from npuprof.model import Finding, NpuprofError
 from npuprof.trials.journal import Result
 from npuprof.trials.judging import UNTOLD, Effect, Judgement, find_median_value, name_signal, parse_tolerance
-from npuprof.trials.odds import Rates
 from npuprof.trials.search import BAD, GOOD, UNKNOWN
 
 #: The name of an end, and its runs.
@@ -20,36 +19,14 @@ def measure_ends(judgement: Judgement, tolerance: str, good: End, bad: End) -> t
     remarks: list[str] = []
     if judgement.metric:
         judgement = judgement._replace(effect=_measure_effect(judgement, tolerance, good, bad, remarks))
-    if judgement.repeat < 2:
-        for (name, results), wanted in ((good, GOOD), (bad, BAD)):
-            answer = judgement.judge_runs(results)
-            if answer != wanted:
-                raise _build_end_error(name, results, wanted, answer or UNKNOWN)
-        return judgement, ()
-    counts = []
     for (name, results), wanted in ((good, GOOD), (bad, BAD)):
-        told = [judgement.judge_run(result) for result in results]
-        if wanted not in told:
-            raise _build_end_error(name, results, wanted, BAD if BAD in told else GOOD if GOOD in told else UNKNOWN)
-        counts += [told.count(BAD), len(told) - told.count(UNKNOWN)]
-    rates = Rates(*counts)
-    if counts[0]:
-        remarks.append(
-            f"{describe_rates(rates, good[0], bad[0])}: it is bad by accident as well, and a combination is not judged by one bad run"
-        )
-    return judgement._replace(rates=rates), tuple(remarks)
-
-
-def describe_rates(rates: Rates, good: str, bad: str) -> str:
-    """Return how often the ends were bad."""
-    return f"{good} was bad in {rates.good_bad} of {rates.good_runs} runs, {bad} in {rates.bad_bad} of {rates.bad_runs}"
-
-
-def build_alike_error(rates: Rates, good: str, bad: str) -> NpuprofError:
-    """Return the error of ends whose runs are too alike to tell combinations by them."""
-    why = "By these, no combination could be told from the other end in as many runs as it is given."
-    hint = "say a greater --repeat, or a command that tells them apart more often"
-    return NpuprofError([Finding("NP954", f"the ends are too alike: {describe_rates(rates, good, bad)}", why, hint)])
+        answer = judgement.judge_runs(results)
+        if answer != wanted:
+            raise _build_end_error(judgement, name, results, wanted, answer or UNKNOWN)
+        if wrong := [result for result in results if judgement.judge_run(result) not in (wanted, UNKNOWN)]:
+            other = BAD if wanted == GOOD else GOOD
+            remarks.append(f"{name} was {other} in {len(wrong)} of {len(results)} runs: the command is flaky, and the majority decides")
+    return judgement, tuple(remarks)
 
 
 def _measure_effect(judgement: Judgement, tolerance: str, good: End, bad: End, remarks: list[str]) -> Effect:
@@ -84,11 +61,14 @@ def _measure_effect(judgement: Judgement, tolerance: str, good: End, bad: End, r
     return effect
 
 
-def _build_end_error(name: str, results: Sequence[Result], wanted: str, answer: str) -> NpuprofError:
+def _build_end_error(judgement: Judgement, name: str, results: Sequence[Result], wanted: str, answer: str) -> NpuprofError:
     how = "could not be told" if answer == UNKNOWN else f"is {answer} as well"
     hint = "look at what it printed, or at what the command takes for bad"
     if answer == UNKNOWN:
         hint = f"{UNTOLD} means that a run cannot be judged, as does a hang unless --hang says otherwise"
+        if {GOOD, BAD} <= set(map(judgement.judge_run, results)):
+            how = f"has no majority: {describe_counts(judgement, results)}"
+            hint = "say an odd or greater --repeat, or a command whose good and bad runs differ more"
     return NpuprofError([Finding("NP954", f"{name}, which should be {wanted}, {how}", _describe_runs(results), hint)])
 
 
@@ -96,6 +76,15 @@ def _describe_runs(results: Sequence[Result]) -> str:
     said = [describe_run(result) for result in results]
     logs = [result.log for result in results if result.log]
     return f"It ended with {', '.join(dict.fromkeys(said))}" + (f"; its output is in {logs[-1]}" if logs else "") + "."
+
+
+def describe_counts(judgement: Judgement, results: Sequence[Result]) -> str:
+    """Return how many of several runs had which verdict; an empty text if each combination is run once."""
+    if judgement.repeat < 2:
+        return ""
+    verdicts = [judgement.judge_run(result) for result in results]
+    shares = [f"{verdict} in {count}" for verdict in (GOOD, BAD, UNKNOWN) if (count := verdicts.count(verdict))]
+    return f"{', '.join(shares)} of {len(results)} runs"
 
 
 def describe_run(result: Result) -> str:

@@ -15,7 +15,7 @@ from npuprof.renderers.files import LARGEST_MAP, MOUNT, SLURM_FACTS, format_yaml
 from npuprof.renderers.shell import SHELLS, format_export_lines
 from npuprof.resolve.config import Config
 from npuprof.resolve.digests import compute_digest
-from npuprof.trials.marks import GRACE
+from npuprof.trials.processes import GRACE
 from npuprof.trials.running import CODE, Setup
 
 ENGINES = ("slurm-array", "k8s-indexed-job")

@@ -54,14 +54,13 @@ class Result(Record):
     metrics: dict[str, float] = {}
     log: str = ""
     device: str = ""
-    ends: str = ""  #: the two ends that were compared, of a bisection: other ends have other effects
     files: dict[str, str] = {}  #: what the files that the command names were, each as ``identify_file`` says
 
 
 #: What the fields of a result may be, as it is kept.
 _KINDS: dict[str, tuple[type, ...]] = {
     "digest": (str,), "exit": (int, type(None)), "signal": (int, type(None)), "seconds": (int, float), "hung": (bool,),
-    "metrics": (dict,), "log": (str,), "device": (str,), "ends": (str,), "files": (dict,),
+    "metrics": (dict,), "log": (str,), "device": (str,), "files": (dict,),
 }  # fmt: skip
 
 

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.trials.journal import Result
-from npuprof.trials.odds import DOUBTFUL, DOUBTFUL_OF_ANSWER, MOST_TIMES, UNTELLABLE, Rates
 from npuprof.trials.processes import Ended
 from npuprof.trials.search import BAD, GOOD, UNKNOWN
 
@@ -40,14 +39,13 @@ class Effect(Record):
 
 
 class Judgement(Record):
-    """How runs are judged: what a hang and a signal count as, how often a combination is run, the metric if there is one."""
+    """How runs are judged: what a hang and a signal count as, how many runs a combination has, and the metric if there is one."""
 
     hang: str = UNKNOWN
     signal: str = ""
     repeat: int = 1
     metric: str = ""
     effect: Effect | None = None
-    rates: Rates | None = None  #: what the ends show, where combinations are run several times
 
     def judge_run(self, result: Result) -> str:
         """Return what one run says. Raises StopTrialsError for one after which no other makes sense."""
@@ -72,28 +70,19 @@ class Judgement(Record):
             return UNKNOWN if code or value is None else self.effect.judge(value)
         return BAD if code else GOOD
 
-    def judge_runs(self, results: Sequence[Result], sure: bool = False) -> str | None:
-        """Return what the runs of one combination say, None where more are needed; to be ``sure`` takes more of them.
+    def judge_runs(self, results: Sequence[Result]) -> str | None:
+        """Return the verdict that more than half of a combination's ``repeat`` runs have; UNKNOWN if none has, None if runs are missing."""
+        verdicts = [self.judge_run(result) for result in results]
+        for verdict in (GOOD, BAD):
+            if 2 * verdicts.count(verdict) > self.repeat:
+                return verdict
+        return None if self.count_missing(results) else UNKNOWN
 
-        One run is enough where each combination is run once. Else the verdict is that of the end whose runs these are likelier of.
-        """
-        told = [self.judge_run(result) for result in results]
-        bad, runs = told.count(BAD), len(told) - told.count(UNKNOWN)
-        if self.rates is None or self.repeat < 2:
-            return BAD if bad else None if len(told) < self.repeat else GOOD if runs else UNKNOWN
-        verdict = BAD if self.rates.weigh(bad, runs) > 0 else GOOD
-        doubt = self.rates.compute_doubt(bad, runs)
-        if doubt <= (DOUBTFUL_OF_ANSWER if sure else DOUBTFUL) and (verdict == BAD or len(told) >= self.repeat):
-            return verdict
-        if len(told) < self.repeat or (runs and len(told) < MOST_TIMES * self.repeat):
-            return None
-        return verdict if runs and doubt <= UNTELLABLE else UNKNOWN
-
-    def compute_doubt(self, results: Sequence[Result]) -> float:
-        """Return the chance that the verdict of runs is wrong; nothing where each combination is run once."""
-        told = [self.judge_run(result) for result in results]
-        bad, good = told.count(BAD), told.count(GOOD)
-        return self.rates.compute_doubt(bad, bad + good) if self.rates is not None else 0.0
+    def count_missing(self, results: Sequence[Result]) -> int:
+        """Return how many more runs decide a combination if all of them end alike; 0 if it is decided, or no runs are left to decide it."""
+        verdicts = [self.judge_run(result) for result in results]
+        needed = self.repeat // 2 + 1 - max(verdicts.count(GOOD), verdicts.count(BAD))
+        return needed if 0 < needed <= self.repeat - len(results) else 0
 
 
 def find_median_value(results: Sequence[Result], metric: str) -> float | None:

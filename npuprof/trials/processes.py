@@ -1,4 +1,4 @@
-"""Commands as processes of their own: bounded in what is kept of their output and in time, ended with all that they started."""
+"""Start trials as process groups, read their output within bounds, and end a group that exceeds its time or is interrupted."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from contextlib import suppress
 
 from npuprof.model import Record
 from npuprof.system.processes import DEVNULL, start_user_command
-from npuprof.trials.marks import GLANCE, GRACE, MARK, find_marked, read_stat
 from npuprof.trials.metrics import MetricReader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import subprocess
 
+#: How long the processes of a group have to end after a signal, in seconds.
+GRACE = 2.0
+#: How often the processes are polled, in seconds.
+_POLL_INTERVAL = 0.02
 #: What is kept of the output of a command: so many bytes from its beginning, and so many from its end. Metrics are read in all of it.
 KEPT_OUTPUT = 1_048_576
 
@@ -66,20 +69,18 @@ class _Running:
     """A command that runs."""
 
     def __init__(
-        self, process: subprocess.Popen[bytes], pipe: int, mark: str, began: float, timeout: float | None, metrics: Mapping[str, str]
+        self, process: subprocess.Popen[bytes], pipe: int, began: float, timeout: float | None, metrics: Mapping[str, str]
     ) -> None:
         self.process = process
         self.pipe = pipe
         self.end = _open_end(process.pid)
-        self.mark = mark
         self.output = _Output(metrics)
         self.began = began
         self.deadline = self.began + timeout if timeout is not None else None
         self.ended: float | None = None
         self.hung = False
-        self.asked: float | None = None  # when all of it was asked to end
-        self.killed: float | None = None
-        self.told: set[int] = set()  # the processes that were asked to
+        self.terminated: float | None = None  # when its group was sent SIGTERM
+        self.killed: float | None = None  # when its group was sent SIGKILL
 
 
 class Pool:
@@ -93,25 +94,13 @@ class Pool:
     def __len__(self) -> int:
         return len(self._running)
 
-    def __contains__(self, key: str) -> bool:
-        return key in self._running
-
-    def list_keys(self) -> list[str]:
-        """Return the keys of the commands that run."""
-        return list(self._running)
-
-    def start(self, key: str, command: Sequence[str], environment: Mapping[str, str], mark: str, timeout: float | None = None) -> None:
-        """Start a command. Raises OSError where it cannot be started."""
+    def start(self, key: str, command: Sequence[str], environment: Mapping[str, str], timeout: float | None = None) -> None:
+        """Start a command as a process group of its own. Raises OSError if it cannot be started."""
         reading, writing = os.pipe()
         began = time.monotonic()
         try:
             process = start_user_command(
-                command,
-                stdin=DEVNULL,
-                stdout=writing,
-                stderr=writing,
-                env={**environment, MARK: mark},
-                start_new_session=True,
+                command, stdin=DEVNULL, stdout=writing, stderr=writing, env=dict(environment), start_new_session=True
             )
         except BaseException:
             os.close(reading)
@@ -119,7 +108,7 @@ class Pool:
         finally:
             os.close(writing)
         os.set_blocking(reading, False)
-        self._running[key] = _Running(process, reading, mark, began, timeout, self._metrics)
+        self._running[key] = _Running(process, reading, began, timeout, self._metrics)
         self._selector.register(reading, selectors.EVENT_READ, key)
         if (end := self._running[key].end) >= 0:
             self._selector.register(end, selectors.EVENT_READ, key)
@@ -129,7 +118,7 @@ class Pool:
         until = time.monotonic() + patience
         done: list[str] = []
         while self._running and not done:
-            for selected, _ in self._selector.select(GLANCE):
+            for selected, _ in self._selector.select(_POLL_INTERVAL):
                 if selected.fd == self._running[selected.data].pipe:
                     self._read(self._running[selected.data])
             done = [key for key, one in self._running.items() if self._has_ended(one)]
@@ -144,24 +133,19 @@ class Pool:
             how = (code, None) if code >= 0 else (None, -code)
             yield key, Ended(how[0], how[1], one.ended - one.began, one.hung, one.output.get_text(), one.output.reader.finish())
 
-    def stop(self, keys: Sequence[str] | None = None) -> None:
-        """End commands, all if none are named, with what they have started."""
-        chosen = [self._running.pop(key) for key in list(self._running if keys is None else keys) if key in self._running]
-        for one in chosen:
-            _signal_all(one, signal.SIGTERM)
-        until = time.monotonic() + GRACE
-        while any(one.process.poll() is None or _has_left(one) for one in chosen) and time.monotonic() < until:
-            time.sleep(GLANCE)
+    def stop(self) -> None:
+        """End all commands with the processes of their groups."""
+        chosen = list(self._running.values())
+        self._running.clear()
+        for number in (signal.SIGTERM, signal.SIGKILL):
             for one in chosen:
-                self._read(one)
-                _ask_late_ones(one)
-        until = time.monotonic() + GRACE
-        while (left := [one for one in chosen if _has_left(one)]) and time.monotonic() < until:
-            for one in left:  # again and again: what is ended may start others until then
-                _signal_all(one, signal.SIGKILL)
-            time.sleep(GLANCE)
+                _signal_group(one, number)
+            until = time.monotonic() + GRACE
+            while any(one.process.poll() is None or _is_group_alive(one) for one in chosen) and time.monotonic() < until:
+                time.sleep(_POLL_INTERVAL)
+                for one in chosen:
+                    self._read(one)
         for one in chosen:
-            one.process.kill()
             one.process.wait()
             self._close(one)
             self._close_end(one)
@@ -195,7 +179,7 @@ class Pool:
             os.close(end)
 
     def _has_ended(self, one: _Running) -> bool:
-        """Return whether a command is done with all that it has started; see to its end where its time is over, or it has left some."""
+        """Return whether a command and its group have ended; end the group if its time is over, or if its leader has ended."""
         now = time.monotonic()
         if one.ended is None and one.process.poll() is not None:
             one.ended = now
@@ -204,16 +188,14 @@ class Pool:
             one.hung = True
         if one.ended is None and not one.hung:
             return False
-        left = one.ended is None or _has_left(one)
-        if left and one.asked is None:
-            one.asked = now
-            _signal_all(one, signal.SIGTERM)
-        elif left and one.asked is not None and now > one.asked + GRACE:
+        left = one.ended is None or _is_group_alive(one)
+        if left and one.terminated is None:
+            one.terminated = now
+            _signal_group(one, signal.SIGTERM)
+        elif left and one.terminated is not None and now > one.terminated + GRACE:
             one.killed = one.killed or now
-            _signal_all(one, signal.SIGKILL)
-        elif left:
-            _ask_late_ones(one)
-        if one.ended is None or (left and (one.killed is None or now < one.killed + GRACE)):  # a zombie that nobody reaps is left alone
+            _signal_group(one, signal.SIGKILL)
+        if one.ended is None or (left and (one.killed is None or now < one.killed + GRACE)):  # what SIGKILL does not end is left alone
             return False
         for _ in range(64):  # what stands in the pipe still
             if not self._read(one):
@@ -229,11 +211,6 @@ def _open_end(pid: int) -> int:
         return -1
 
 
-def _has_left(one: _Running) -> bool:
-    """Return whether something of a command is there, in its group or wherever it has gone."""
-    return _is_group_alive(one) or bool(find_marked(one.mark))
-
-
 def _is_group_alive(one: _Running) -> bool:
     try:
         os.killpg(one.process.pid, 0)
@@ -244,33 +221,19 @@ def _is_group_alive(one: _Running) -> bool:
 
 
 def _list_group_states(group: int) -> list[str] | None:
-    """Return the states of the processes of a group, None where the system does not show them: those that nobody reaps are no more."""
+    """Return the states of the processes of a group, None if the system does not show them. A zombie counts as ended."""
     if not os.path.exists("/proc/self/stat"):
         return None
     found = []
     for name in os.listdir("/proc"):
         if name.isdigit():
-            with suppress(OSError):
-                state, _, member = read_stat(name)[:3]
+            with suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
+                state, _, member = file.read().rpartition(b") ")[2].decode().split()[:3]
                 if int(member) == group:
                     found.append(state)
     return found
 
 
-def _signal_all(one: _Running, number: int) -> None:
-    """Send a signal to the group of a command, and to what of it has left the group."""
+def _signal_group(one: _Running, number: int) -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(one.process.pid, number)
-    for pid in find_marked(one.mark):
-        one.told.add(pid)
-        with suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, number)
-
-
-def _ask_late_ones(one: _Running) -> None:
-    """Ask those to end that were being started when the others were asked."""
-    for pid in find_marked(one.mark):
-        if pid not in one.told:
-            one.told.add(pid)
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGTERM)

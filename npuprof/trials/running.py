@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
@@ -20,7 +21,6 @@ from npuprof.resolve.config import Config
 from npuprof.system.tree import Tree
 from npuprof.trials.journal import Journal, Result
 from npuprof.trials.judging import UNTOLD, build_result
-from npuprof.trials.marks import end_marked
 from npuprof.trials.processes import Ended, Pool
 
 _OWN = tuple(f"NPUPROF_{name}" for name in OBEYED_VARIABLES)
@@ -38,10 +38,9 @@ _MOST_DIGITS = 9
 
 
 class Wanted(Record):
-    """A run that is wanted: of which digest, the how many-th, and its config."""
+    """A run of a combination: its digest and its config."""
 
     digest: str
-    attempt: int
     config: Config
 
 
@@ -76,24 +75,13 @@ class Runner:
         self._refuse = refuse
         self.made = 0
         self.told: set[str] = set()
-        self.ends = ""  # what a bisection compares: kept with its results
         self._pool = Pool(setup.metrics)
         self._unfit: set[str] = set()  # devices on which nothing could be told that others told
         self._files = identify_files(setup.command)
         self._started: dict[str, tuple[Wanted, str, str]] = {}
         self._free = list(setup.devices)
         self._seen = {device for device in setup.devices if os.path.exists(DEVICE_FILE.format(device))}
-        self._given_up = 0
         self._number = sum(map(len, journal.results.values()))
-        if end_marked(f"{journal.key}-"):
-            self.told.add("processes of an earlier npuprof that was killed were still there, and have been ended")
-
-    def tell_given_up(self) -> str:
-        """Return in a sentence how many runs were started for nothing; an empty text where none were."""
-        if not self._given_up:
-            return ""
-        said = f"{format_count(self._given_up, 'more run')} {'was' if self._given_up == 1 else 'were'} started side by side"
-        return f"{said} and ended early, as what others gave had answered before: not counted"
 
     @property
     def running(self) -> int:
@@ -101,14 +89,13 @@ class Runner:
         return len(self._pool)
 
     def drive(self, find_wanted: Callable[[int], Sequence[Wanted]], watch: Callable[[], None] | None = None) -> None:
-        """Make runs until none is wanted. Raises OutOfRunsError, and NpuprofError where a command cannot be started or kept.
+        """Make runs until none is wanted. Raises OutOfRunsError, and NpuprofError if a command cannot be started or kept.
 
-        ``find_wanted`` is told how many can be under way; runs that are no longer wanted are ended where others wait for them.
+        ``find_wanted`` takes how many runs can be under way, and returns those to make: the ones under way among them.
         """
         with _end_on_signals():
             try:
                 self._drive(find_wanted, watch)
-                self._given_up += len(self._pool)
             finally:
                 self._pool.stop()
                 self._started.clear()
@@ -118,14 +105,12 @@ class Runner:
         room = min(self.setup.jobs, len(self._free)) if self.setup.devices else self.setup.jobs
         wanted: Sequence[Wanted] = find_wanted(room)
         while wanted:
-            names = {f"{one.digest}-{one.attempt}": one for one in wanted}
-            waiting = [name for name in names if name not in self._pool]
-            stale = [name for name in self._pool.list_keys() if name not in names]
-            if waiting and len(self._pool) >= room and stale:
-                self._give_up(stale)
-            for name in waiting:
-                if len(self._pool) < room:
-                    self._start(name, names[name])
+            running = Counter(one.digest for one, _, _ in self._started.values())
+            for one in wanted:
+                if running[one.digest]:
+                    running[one.digest] -= 1
+                elif len(self._pool) < room:
+                    self._start(one)
             if not self._pool:
                 raise OutOfRunsError
             if watch is not None:
@@ -138,26 +123,19 @@ class Runner:
             if ended:
                 wanted = find_wanted(room)
 
-    def _give_up(self, names: Sequence[str]) -> None:
-        self._pool.stop(names)
-        self._given_up += len(names)
-        for name in names:
-            _, device, _ = self._started.pop(name)
-            self._free += [device] if device else []
-            self.made -= 1
-
-    def _start(self, name: str, wanted: Wanted) -> None:
+    def _start(self, wanted: Wanted) -> None:
         if self.setup.most is not None and self.made >= self.setup.most:
             return
         device = self._pick_device(wanted.digest)
         if device is None:
             return
         self._number += 1
-        log = os.path.join(self.journal.folder, "logs", f"{self._number:04}-{wanted.digest[:12]}.log")
+        name = f"{self._number:04}-{wanted.digest[:12]}"
+        log = os.path.join(self.journal.folder, "logs", f"{name}.log")
         environment = self._build_environment(wanted.config, device)
         command = self._write_code(name, wanted.config)
         try:
-            self._pool.start(name, command, environment, f"{self.journal.key}-{self._number}", self.setup.timeout)
+            self._pool.start(name, command, environment, self.setup.timeout)
         except OSError as error:
             missing = isinstance(error, FileNotFoundError) and not os.path.exists(command[0])
             what = f"cannot run {command[0]}: {'there is no such command' if missing else str(error.strerror).lower()}"
@@ -242,7 +220,7 @@ class Runner:
         with suppress(OSError):  # it is there to be read; what counts is in the journal
             self.journal.tree.write_file(f"logs/{os.path.basename(log)}", how.output)
         self.journal.tree.remove_folder(f"code/{name}")
-        result = build_result(wanted.digest, how, log, device)._replace(files=self._files, ends=self.ends)
+        result = build_result(wanted.digest, how, log, device)._replace(files=self._files)
         self._refuse(result)
         self.journal.add(result)
         if device:
@@ -328,7 +306,5 @@ def _end_on_signals() -> Iterator[None]:
 
 def tell_interrupted(runner: Runner) -> None:
     """Say that what was interrupted goes on when it is asked again."""
-    from npuprof.report.text import format_count
-
     kept = sum(map(len, runner.journal.results.values()))
     sys.stderr.write(f"\nnpuprof: stopped; the results of {format_count(kept, 'run')} are kept: the same command goes on from there\n")

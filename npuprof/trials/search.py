@@ -26,19 +26,18 @@ _MOST_CURES = 512
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    #: Answers for a set of units: good, bad, or unknown; and is told how likely the answer is good.
-    Ask = Callable[[int, float], str]
+    #: Returns whether a set of units is good, bad, or unknown.
+    Ask = Callable[[int], str]
     #: Is told after each step what is bad still, what of it is known to be needed, and how many units are open.
     Watch = Callable[[int, int, int], None]
 
 
 class Pending(Exception):  # noqa: N818 - no error: what has to be known first
-    """A trial whose result is not known yet: the set of units, and how likely it is good."""
+    """A trial whose result is not known yet: the set of units."""
 
-    def __init__(self, units: int, likely: float) -> None:
+    def __init__(self, units: int) -> None:
         super().__init__(units)
         self.units = units
-        self.likely = likely
 
 
 class Cause(Record):
@@ -106,10 +105,10 @@ class _Search:
         self._known: dict[int, str] = {}
         self._bad = 0
 
-    def _judge(self, mask: int, likely: float = 0.5) -> str:
+    def _judge(self, mask: int) -> str:
         found = self._known.get(mask)
         if found is None:
-            found = self._known[mask] = self._ask(mask, likely)
+            found = self._known[mask] = self._ask(mask)
         return found
 
     def _drop(self, units: Sequence[int]) -> int:
@@ -131,7 +130,7 @@ class _Search:
             for gone, cure in tried:
                 if any(other & gone == other for other in cured):
                     continue  # without a part of it all is good
-                answer = self._judge(every & ~gone, 0.9)
+                answer = self._judge(every & ~gone)
                 if answer == BAD and len(causes) < most:
                     causes.append(self._find_cause([unit for unit in units if not unit & gone]))
                     break
@@ -181,7 +180,7 @@ class _Search:
                 unit, answer = fixed
                 (needed if answer == GOOD else undecided).append(unit)
             met = len(needed) + len(undecided)
-            if fixed and met == 1 and rest and self._judge(self._bad & ~self._drop(rest), 0.3) == BAD:  # often there is no other
+            if fixed and met == 1 and rest and self._judge(self._bad & ~self._drop(rest)) == BAD:  # often there is no other
                 self._bad &= ~self._drop(rest)
                 rest = []
             block = max(_LEAST_BLOCK, int(_SHARE_OF_GAP * (len(units) - len(rest)) / max(met, 1)))
@@ -221,18 +220,18 @@ class _Search:
         again = True
         while again:
             again = False
-            untold = [unit for unit in units if unit & self._bad and not self._take(unit, 0.95)]
+            untold = [unit for unit in units if unit & self._bad and not self._take(unit)]
             for unit in untold:
                 if not self._goes_with_needed(unit):
-                    self._take(self._drop([unit]), 0.9)
+                    self._take(self._drop([unit]))
             left = [unit for unit in units if unit & self._bad]
             again, units = len(left) < len(units), left
 
-    def _take(self, gone: int, likely: float) -> bool:
+    def _take(self, gone: int) -> bool:
         """Take units away where what is left is bad; return whether that could be told."""
         if not gone & self._bad:
             return True
-        answer = self._judge(self._bad & ~gone, likely)
+        answer = self._judge(self._bad & ~gone)
         if answer == BAD:
             self._bad &= ~gone
         return answer != UNKNOWN
@@ -242,7 +241,7 @@ class _Search:
         for unit in units:
             for place in list_bits(unit) if unit.bit_count() > 1 else ():
                 part = 1 << place
-                if self._bad & unit != part and self._judge(self._bad & ~part, 0.5) == BAD:
+                if self._bad & unit != part and self._judge(self._bad & ~part) == BAD:
                     self._bad &= ~part
 
     def _tell(self, left: int, needed: list[int]) -> None:

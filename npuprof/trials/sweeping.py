@@ -155,7 +155,7 @@ def combine_axes(
 
 def run_combinations(combinations: Sequence[Combination], runner: Runner, tell: Callable[[str], None]) -> bool:
     """Run what is not known yet; return whether all is known now. Raises NpuprofError."""
-    wanted = [Wanted(one.config.digest, 0, one.config) for one in combinations if one.is_run and one.config is not None]
+    wanted = [Wanted(one.config.digest, one.config) for one in combinations if one.is_run and one.config is not None]
 
     def find_wanted(room: int) -> list[Wanted]:
         return [one for one in wanted if one.digest not in runner.journal.results][:room]

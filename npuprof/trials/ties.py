@@ -74,15 +74,15 @@ class _Needs:
         for error in errors:
             others_left = marks - {identify_finding(error)}
 
-            def ask(mask: int, likely: float, others_left: set[tuple[str, str, str]] = others_left) -> str:
+            def ask(mask: int, others_left: set[tuple[str, str, str]] = others_left) -> str:
                 left = set(map(identify_finding, combinations.find_new_errors(base ^ (made | mask))))
                 return BAD if left <= others_left else GOOD  # another error in its place is no cure
 
             others = [unit for unit in self._list_parts() if not unit & made]
             read = _find_read_changes(combinations, error)
             near = [other for other in others if other & read]
-            candidates = near if near and ask(join_masks(near), 0) == BAD else others
-            if candidates and ask(join_masks(candidates), 0) == BAD:
+            candidates = near if near and ask(join_masks(near)) == BAD else others
+            if candidates and ask(join_masks(candidates)) == BAD:
                 found.append(find_cause(candidates, ask))
         return found
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
-CASES, ROUNDS, SETTINGS, FLAKY = 1000, 7, 24, 150
+CASES, ROUNDS, SETTINGS = 1000, 7, 24
 
 
 def count_trials(count: int, needed: int) -> int:
@@ -26,7 +26,7 @@ def count_trials(count: int, needed: int) -> int:
 
     asked = {0, (1 << count) - 1}
 
-    def ask(units: int, likely: float) -> str:
+    def ask(units: int) -> str:
         asked.add(units)
         return BAD if units & needed == needed else GOOD
 
@@ -75,25 +75,6 @@ def measure_cost() -> bool:
     return whole / trials / runs <= 1.5
 
 
-def measure_odds() -> bool:
-    """Print for flaky commands how many answers were wrong, against what was stated; what was refused at the ends is no answer."""
-    sys.path.insert(0, str(ROOT / "tests"))
-    from flaky import bisect_flaky
-
-    from npuprof.trials.odds import UNSURE
-
-    chance, held = random.Random(9), True
-    for repeat, good, bad in ((4, 0.0, 0.3), (4, 0.0, 0.5), (4, 0.03, 0.5), (4, 0.03, 0.9), (8, 0.03, 0.3), (8, 0.03, 0.5), (8, 0.1, 0.9)):
-        rows = [row for _ in range(FLAKY) if (row := bisect_flaky(chance, good, bad, repeat))]
-        wrong = sum(not right for right, _, _ in rows) / max(len(rows), 1)
-        sure = [right for right, odds, _ in rows if odds <= UNSURE]
-        stated = statistics.mean([odds for _, odds, _ in rows] or [0])
-        held &= wrong <= stated + 3 * math.sqrt(stated * (1 - stated) / max(len(rows), 1))
-        said = f"{len(rows)} of {FLAKY} answered, {wrong:.3f} wrong, {stated:.3f} stated"
-        print(f"--repeat {repeat}, rates {good:g} and {bad:g}: {said}; {len(sure)} told as sure, {sure.count(False)} of them wrong")
-    return held
-
-
 if __name__ == "__main__":
-    held = [measure_search(), measure_cost(), measure_odds()]
+    held = [measure_search(), measure_cost()]
     sys.exit(0 if all(held) else 1)

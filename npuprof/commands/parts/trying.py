@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 JOBS = number("--jobs", "-j", metavar="N", text="Run so many at once.", least=1)
 DEVICES = option("--devices", metavar="LIST", text="One run at a time on each of these devices: 0-7, or 0,2,4.")
-TIMEOUT = option("--timeout", metavar="TIME", text="End a run, with all that it started, after so long: 90, 15m, 2h.")
+TIMEOUT = option("--timeout", metavar="TIME", text="End a run with its process group after so long: 90, 15m, 2h.")
 MAX_RUNS = number("--max-runs", metavar="N", text="Make no more runs than these; what is known is kept.", least=1)
 REPEAT = number(
     "--repeat",
     metavar="N",
-    text="For flaky commands: run each combination so often, and more where that leaves it in doubt.",
+    text="Run each combination up to N times; the majority decides, a tie is undecided.",
     least=1,
 )
 FRESH = flag("--fresh", text="Forget what earlier runs of the same command gave.")

@@ -1,0 +1,62 @@
+"""Trials are ended by their process groups, and their pipes are closed once."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from waiting import wait_for
+
+from npuprof.trials.processes import Pool
+
+
+def is_running(pid: str) -> bool:
+    """Return whether a process runs; a zombie does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="the system does not show processes")
+@pytest.mark.parametrize(
+    "script",
+    [
+        "echo $$ >> pids; sh -c 'echo $$ >> pids; sleep 61' & wait",
+        "trap '' TERM; echo $$ >> pids; sh -c 'echo $$ >> pids; sleep 61; sleep 61' & wait; wait",
+    ],
+)
+def test_a_stopped_command_is_ended_with_its_process_group(script: str, tmp_path: Path) -> None:
+    pool, pids = Pool(), tmp_path / "pids"
+    pool.start("one", ["sh", "-c", f"cd {tmp_path}; {script}"], os.environ)
+    wait_for(lambda: pids.exists() and len(pids.read_text().split()) == 2)
+    pool.stop()
+    assert not len(pool)
+    assert not any(map(is_running, pids.read_text().split()))
+
+
+def test_a_process_that_leaves_the_group_does_not_hold_a_command_up(tmp_path: Path) -> None:
+    pool = Pool()
+    pool.start("one", ["sh", "-c", f"setsid sh -c 'echo $$ > {tmp_path}/pid; exec sleep 5' & wait_for={tmp_path}/pid; "
+               "while [ ! -s $wait_for ]; do sleep 0.01; done; echo done"], os.environ)  # fmt: skip
+    ended = [how for _ in range(20) for _, how in pool.wait()]
+    assert [(how.exit, how.output) for how in ended] == [(0, b"done\n")]
+    os.kill(int((tmp_path / "pid").read_text()), 9)
+
+
+def test_a_stop_after_an_interrupt_while_a_pipe_was_closed_closes_it_no_second_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    pool, close, closed = Pool(), os.close, []
+
+    def interrupt(number: int) -> None:
+        close(number)
+        closed.append(number)
+        if len(closed) == 1:
+            raise KeyboardInterrupt
+
+    pool.start("one", ["sh", "-c", "exec >&- 2>&-; sleep 5"], os.environ)
+    monkeypatch.setattr(os, "close", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        list(pool.wait(5))
+    pool.stop()
+    assert len(closed) == len(set(closed))
