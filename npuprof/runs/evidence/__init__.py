@@ -133,18 +133,6 @@ class Process:
         self.pending.clear()
         return self.epoch
 
-    def describe(self) -> object:
-        """Return all that another line could change, as it is now: what is the same twice was not changed between."""
-        if self.crowded:
-            return object()
-        last = self.epochs[-1] if self.epochs else None
-        strays = sum(map(len, self.strays.values()))
-        head = (strays, self.generation, self.informed, self.rank, self.device, len(self.epochs), tuple(self.pending))
-        if last is None:
-            return head
-        kept = {stage: len(maps) for stage, maps in last.maps.items()}  # they only grow
-        return head, last.late, last.joined, last.doubtful, tuple(last.asked), kept, frozenset(last.crowded)
-
     def stray(self, key: str, text: Text) -> None:
         """Keep the text of a line that no known block has."""
         known = self.strays.setdefault(key, [])

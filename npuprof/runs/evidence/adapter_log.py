@@ -16,9 +16,7 @@ from npuprof.catalog.wire import (
 )
 from npuprof.runs.evidence import Epoch, Map, Process, Values
 from npuprof.runs.evidence.blocks import Block, ByThread, Tail, make_text
-from npuprof.runs.evidence.following import Growing
 from npuprof.runs.evidence.lines import LONGEST_LINE, Line
-from npuprof.runs.evidence.recalling import Opened
 
 _PAIR = re.compile(r"([A-Za-z_][\w.]*):(?: (.*))?", re.ASCII | re.DOTALL)
 #: The file whose lines are of blocks, and how one of them begins that ends before its text.
@@ -90,8 +88,6 @@ class AdapterLog:
         self._foreign = {stage: self._keys - known[stage] for stage in ("init", "session")}  # a graph may be given any of them
         self._tail = tail
         self.spoilt = False  # whether a line ends before its text begins
-        self.opened: Opened | None = None  # the block that the last line has begun
-        self.grown: Growing | None = None  # the one that it has added to
         self.is_within = False  # whether it begins a block, goes on with one, or ends it
 
     @property
@@ -107,7 +103,6 @@ class AdapterLog:
     def take(self, process: Process, line: Line, ended: bool) -> None:
         """Take a line. What it says is kept in its process."""
         text = line.text
-        self.opened = self.grown = None
         block = self._blocks.get(process, line.thread)
         self.is_within = block is not None
         if block is not None:
@@ -117,7 +112,6 @@ class AdapterLog:
                 block.add(pair[1], found if pair[2] is not None else found._replace(bare=True))
                 process.informed = True
                 self._tail.set(block.values, pair[1], line.size)
-                self.grown = block
                 return
             if line.origin == _LISTS and _KEY.fullmatch(text) is not None:  # it is cut, and others may follow
                 self.spoilt = block.lost = True
@@ -132,7 +126,6 @@ class AdapterLog:
                 if block.epoch is not None and stage == "session" and generation.per == "start":
                     block.epoch.joined = block.epoch.joined or bool(block.epoch.late)
             self._blocks.set(process, line.thread, block)
-            self.opened = Opened((title,), process, line.thread)
             self.is_within = True
         elif title == _EARLY_TITLE:
             self._blocks.set(process, line.thread, Block(_EARLY, "", list_standing_keys(self._repeated.name, "init")))
@@ -150,15 +143,6 @@ class AdapterLog:
             if colon and name in self._fields["operator"]:
                 process.note("operator", Map({name: make_text(value, line.size, ended)}))
                 process.informed = True
-
-    def describe(self, process: Process) -> object:
-        """Return all that is not yet told to a process, as it is now."""
-        blocks = {thread: block.describe() for thread, block in self._blocks.list_threads(process).items()}
-        return blocks, dict(self._started.list_threads(process)), dict(self._early.list_threads(process))
-
-    def find_ending(self, raw: bytes) -> bytes:
-        """Return what the lines of a block that hold such a line have at their ends: nothing."""
-        return b""
 
     def tear(self) -> None:
         """Let a file end: blocks go on in the next one with their very next keys."""

@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Generic, TypeVar
 
 from npuprof.runs.evidence import Epoch, Map, Process, Text, Values
-from npuprof.runs.evidence.following import Run, State
 from npuprof.runs.evidence.lines import LONGEST_LINE, continue_text
 
 Kept = TypeVar("Kept")
@@ -51,20 +50,6 @@ class Block:
         self._last = key
         self.torn = False
         self.values[key] = text
-
-    @property
-    def state(self) -> State:
-        """What tells which keys can come next, and what is known then."""
-        return self.stage, self.title, self._last, self.torn, self.lost, self.gap
-
-    def extend(self, run: Run) -> None:
-        """Add what lines say that were read in the same state before."""
-        self.values.update(run.values)
-        self._last, self.torn, self.lost, self.gap = run.state[2:]
-
-    def describe(self) -> object:
-        """Return all that is known of it now."""
-        return self.stage, self.title, dict(self.values), self.mixed, self.torn, self.lost, self._last
 
     def close(self, whole: bool) -> Map:
         """Return what was read."""

@@ -6,13 +6,10 @@ import re
 
 from npuprof.runs.evidence import Epoch, Map, Process, Text, Values
 from npuprof.runs.evidence.blocks import ByThread, Tail
-from npuprof.runs.evidence.following import Growing, Run, State
 from npuprof.runs.evidence.lines import LONGEST_LINE, Line, encode_text
-from npuprof.runs.evidence.recalling import Opened
 
 _OPTION = re.compile(r"GE(?:Session)? ?option: (\S+), value: (.*)", re.DOTALL)
 _OF_GRAPH = re.compile(r", innerSession:\d+, graphid: \d+\.$")
-_ENDING = re.compile(_OF_GRAPH.pattern.encode())
 _MORE_THAN_ONCE = "GEInitialize is called more than once"
 #: With so many bytes no line is cut, whatever is before its text.
 _SURELY_WHOLE = 800
@@ -29,16 +26,6 @@ class _Series:
         self.values: Values = {}
         self.last = b""
 
-    @property
-    def state(self) -> State:
-        """What tells which keys go on with it."""
-        return self.stage, self.last
-
-    def extend(self, run: Run) -> None:
-        """Add what lines say that were read in the same state before."""
-        self.values.update(run.values)
-        _, self.last = run.state
-
 
 class EngineLog:
     """The lines of the engine in one stream: a series of keys in the order of their bytes is one map."""
@@ -46,12 +33,9 @@ class EngineLog:
     def __init__(self, tail: Tail) -> None:
         self._series: ByThread[_Series] = ByThread()
         self._tail = tail
-        self.opened: Opened | None = None  # the series that the last line has begun
-        self.grown: Growing | None = None  # the one that it has added to
 
     def take(self, process: Process, line: Line, ended: bool) -> None:
         """Take a line. What it says is kept in its process."""
-        self.opened = self.grown = None
         if _MORE_THAN_ONCE in line.text:
             self._close(process, line.thread)
             process.settle().late = "the engine was running already"
@@ -74,21 +58,10 @@ class EngineLog:
             if stage == "session" and series.epoch is not None:
                 series.epoch.joined = series.epoch.joined or bool(series.epoch.late)
             self._series.set(process, line.thread, series)
-            self.opened = Opened((stage, key), process, line.thread)
         series.last = key
         series.values[match[1]] = Text(plain, plain == text or not ended or line.size >= LONGEST_LINE)
         self._tail.set(series.values, match[1], line.size, whole=plain != text)
         process.informed = True
-        self.grown = series
-
-    def describe(self, process: Process) -> object:
-        """Return all that is not yet told to a process, as it is now."""
-        return {thread: (series.stage, dict(series.values)) for thread, series in self._series.list_threads(process).items()}
-
-    def find_ending(self, raw: bytes) -> bytes:
-        """Return what the lines of a series that hold such a line have at their ends: of which graph they are."""
-        match = _ENDING.search(raw)
-        return match[0] if match is not None else b""
 
     def finish(self) -> None:
         """End all series: there is nothing more to read."""

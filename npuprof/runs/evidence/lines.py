@@ -165,20 +165,10 @@ def _match_head(head: re.Pattern[bytes], raw: bytes) -> re.Match[bytes] | None:
     return match if match is not None and not is_rest(match[1]) else None
 
 
-def _match_time(raw: bytes) -> re.Match[bytes] | None:
-    match = _match_head(_PLOG, raw)
-    return _TIME.search(raw, match.end(1), match.end()) if match is not None else None
-
-
-def find_time(raw: bytes) -> tuple[int, int] | None:
-    """Return where in a line of plog its time stands, None where there is none."""
-    found = _match_time(raw)
-    return (found.start(1), found.end()) if found is not None else None
-
-
 def read_time(raw: bytes) -> datetime | None:
     """Return when a line of plog was written, None where it does not say so."""
-    found = _match_time(raw)
+    match = _match_head(_PLOG, raw)
+    found = _TIME.search(raw, match.end(1), match.end()) if match is not None else None
     if found is None:
         return None
     *parts, milli, micro = map(int, found.groups())

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from itertools import pairwise
 
-from npuprof.runs.evidence import Process, Values
+from npuprof.runs.evidence import Process
 from npuprof.runs.evidence.adapter_log import AdapterLog
 from npuprof.runs.evidence.blocks import Tail
 from npuprof.runs.evidence.engine_log import EngineLog
-from npuprof.runs.evidence.following import Growing, Lines, Run, Runs
 from npuprof.runs.evidence.labels import show_writer, strip_label
 from npuprof.runs.evidence.lines import (
     Line,
     Parser,
-    decode_text,
-    encode_text,
     has_head,
     is_remnant,
     pass_strangers,
@@ -23,7 +19,6 @@ from npuprof.runs.evidence.lines import (
     strip_dress,
 )
 from npuprof.runs.evidence.processes import Processes
-from npuprof.runs.evidence.recalling import Periods
 from npuprof.runs.evidence.tf2_log import Tf2Log
 from npuprof.runs.evidence.widths import Widths
 
@@ -46,15 +41,10 @@ class LogReader:
         self.place = ""
         self.attentive = False
         self.awaited: tuple[bytes, ...] = ()
-        self.recalling = False
         self.torn = False
         self._widths = Widths()
         self._spoilt = False
-        self._runs = Runs()
-        self._periods = Periods()
-        self._taken: tuple[AdapterLog | EngineLog, Process, Line] | None = None  # what was the last line
         self._met: dict[Process, None] = {}
-        self._strangers = 0  # how many lines were not of the process before
         self._idle = 0
         self._last = b""
         self._writer = ""  # what the last line has before it
@@ -79,7 +69,6 @@ class LogReader:
         rest = strip_label(self._writer, plain) if line is None else None
         headless = rest is not None and not has_head(rest)
         self._last = (self._last if headless else raw) if ended else b""
-        self.recalling = False
         if line is None:
             if rest is not None and headless:
                 self._tail.go_on(rest)
@@ -88,19 +77,16 @@ class LogReader:
             self._idle += 1
         elif line.writer == "tf2":
             self._idle = 0
-            self._strangers += 1
             self._tail.clear()
             log = self.tf2.setdefault((self.place, line.before), Tf2Log(self._tail, show_writer(line.before)))
             log.take(self.place, line, ended)
         else:
             self._tail.clear()
             process = self._processes.get(self.place, line.before, line.pid)
-            self._strangers += process is None or self._taken is None or self._taken[1] is not process
             if process is not None:
                 self._take_of(self.engine if line.writer == "engine" else self.adapter, process, line, ended)
                 is_within = line.writer == "adapter" and self.adapter.is_within
                 self._idle = 0 if is_within else self._idle + 1  # others end no block, and are by far the most
-                self.recalling = self.recalling and raw is plain
         self._attend()
 
     def pass_over(self, data: bytes, place: int) -> int:
@@ -139,70 +125,6 @@ class LogReader:
     def _take_of(self, log: AdapterLog | EngineLog, process: Process, line: Line, ended: bool) -> None:
         log.take(process, line, ended)
         self._met.setdefault(process)
-        self._taken = log, process, line
-        self.recalling = ended and not line.glued and (log.opened is not None or log.grown is not None)
-
-    def recall(self, data: bytes, place: int) -> int:
-        """Return to which place lines were taken all at once: they say what was said behind such a line before."""
-        assert self._taken is not None
-        log, process, line = self._taken
-        self.recalling = False
-
-        def describe() -> object:
-            return self._strangers, process.describe(), self.adapter.describe(process), self.engine.describe(process)
-
-        end = self._periods.skip(log.opened, data, place, describe) if log.opened is not None else place
-        if end > place:
-            self._idle = 0 if self.adapter.is_open else self._idle
-            self._last = data[data.rfind(b"\n", 0, end - 1) + 1 : end - 1]
-        if log.grown is None:
-            return end
-        size = len(self._last) - len(encode_text(line.text))
-        lines = self._runs.gather(log.grown.state, data, end, self._last, size, log.find_ending(self._last))
-        return self._follow(log.grown, data, lines) if lines is not None else end
-
-    def _follow(self, grown: Growing, data: bytes, lines: Lines) -> int:
-        """Return the place behind lines that have the head of the one before: they are taken at once, or one by one."""
-        run = self._runs.find(grown.state, lines)
-        if run is not None:
-            self._take_run(grown, data, lines, run)
-            return lines.places[-1]
-        before = after = grown.state
-        values: Values = {}
-        end = lines.places[0]
-        for place, end in pairwise(lines.places):
-            raw = data[place : end - 1]
-            count = len(grown.values)
-            self.take(raw.rstrip(b"\r"), True)
-            if not self.recalling or len(grown.values) != count + 1:
-                break
-            key = next(reversed(grown.values))
-            values[key], after = grown.values[key], grown.state
-        self._runs.keep(before, lines, values, after)
-        return end
-
-    def _take_run(self, grown: Growing, data: bytes, lines: Lines, run: Run) -> None:
-        assert self._taken is not None
-        log, process, line = self._taken
-        raw = data[lines.places[-2] : lines.places[-1] - 1]
-        outside = len(self._last) - line.size
-        sizes = lines.size + len(lines.ending), outside
-        if sizes in run.seen:
-            longest = run.seen[sizes]
-            self._widths.meet(longest, longest - outside)
-        else:
-            run.seen[sizes] = sizes[0] + max(map(len, run.longest))
-            for text in run.longest:
-                whole = raw[: lines.size] + text + lines.ending
-                self._widths.see(line._replace(text=decode_text(text + lines.ending), size=len(whole) - outside), whole)
-        self._tail.clear()
-        grown.extend(run)
-        process.informed = True
-        key = next(reversed(run.values))
-        self._tail.set(grown.values, key, len(raw) - outside, whole=log is self.engine and not run.values[key].cut)
-        self._idle = 0 if log is self.adapter else self._idle + len(lines.texts)
-        self._last = raw
-        self._attend()
 
     def finish_file(self) -> None:
         """End a file: whether the next one goes on where it ends is told by its first line."""

@@ -35,7 +35,7 @@ _TF2_WORD = b"npu_wrapper.cpp"
 
 
 class Reader(Protocol):
-    """Who takes lines. It is ``attentive`` where it wants the next one too, whatever that is, ``recalling`` where it may know more.
+    """Who takes lines. It is ``attentive`` if it takes the next one too, whatever that is.
 
     Where it only waits for what may come at any time, ``awaited`` are the words of which that has one. It is told whether the last stream
     was ``torn``: ended within a line.
@@ -43,7 +43,6 @@ class Reader(Protocol):
 
     attentive: bool
     awaited: tuple[bytes, ...]
-    recalling: bool
     torn: bool
 
     def take(self, raw: bytes, ended: bool) -> None:
@@ -54,9 +53,6 @@ class Reader(Protocol):
 
     def leave_out(self, data: bytes, place: int, end: int) -> None:
         """Be told of whole lines that have no word that is wanted, nor one that is awaited."""
-
-    def recall(self, data: bytes, place: int) -> int:
-        """Return to which place lines were taken all at once, as they say what was read before."""
 
 
 def scan_stream(stream: Readable, reader: Reader, tell: Callable[[int], None], most: int | None = None) -> int:
@@ -120,20 +116,12 @@ def _scan_lines(data: bytes, reader: Reader) -> None:
         line = data[place : end if ended else size]
         reader.take(line.rstrip(b"\r") if line.endswith(b"\r") else line, ended)
         place = end + 1 if ended else size
-        place = recall_lines(reader, data, place)
 
 
 def _find_awaited(data: bytes, place: int, *words: Ahead) -> int:
     """Return where the next line begins that has one of some words; behind the last whole line where none has."""
     hits = [hit for one in words if (hit := one.find(place)) is not None]
     return max(data.rfind(b"\n", place, min(hits, default=len(data))) + 1, place)
-
-
-def recall_lines(reader: Reader, data: bytes, place: int) -> int:
-    """Return the place behind all lines that a reader takes at once."""
-    while reader.recalling:
-        place = reader.recall(data, place)
-    return place
 
 
 class Ahead:

@@ -59,12 +59,6 @@ class _Lengths:
         if len(widths[-1].texts) < (_MOST_LINES if len(widths) == 1 else _MOST_LATER):
             widths[-1].texts.add(text)
 
-    def meet(self, size: int) -> None:
-        """Take a line of which it is known what it says: shorter ones before it end where they do of their own accord."""
-        widths = self.widths
-        while widths and widths[-1].size < size:
-            del widths[-1]
-
     def copy(self) -> _Lengths:
         """Return what is known so far, for another measure."""
         made = _Lengths()
@@ -100,14 +94,6 @@ class Widths:
             self._own = self._own or self._bytes.copy()
             self._own.see(line.size, line.text)
         self._bytes.see(size, line.text)
-
-    def meet(self, size: int, own: int) -> None:
-        """Take the length of a line that was seen before, with and without what a launcher put before it."""
-        self._bytes.meet(size)
-        if self._characters is not None:
-            self._characters.meet(size)
-        if self._own is not None:
-            self._own.meet(own)
 
     def mark(self, processes: Iterable[Process]) -> None:
         """Mark the texts that end where the longest lines do: as cut where many do."""

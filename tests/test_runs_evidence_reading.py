@@ -1,4 +1,4 @@
-"""Lines that say again what was read before are taken all at once: with the outcome of reading each of them, and at less cost."""
+"""Reading a log with its shortcuts finds what parsing every single line finds."""
 
 from __future__ import annotations
 
@@ -8,13 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from growth import count_calls
 from lanes import more_at_night
 from logged import write_block, write_engine_line, write_line, write_run
 
-from npuprof.runs.evidence import Process, Text, lines, log_reader, scanning
-from npuprof.runs.evidence.blocks import Tail
-from npuprof.runs.evidence.engine_log import EngineLog
+from npuprof.runs.evidence import lines, log_reader, scanning
 from npuprof.runs.evidence.reading import read_evidence
 
 GRAPH = {"ge.dynamicDims": "", "ge.inputShape": "x:1", "ge.jit_compile": "2", "iterations_per_loop": "10"}
@@ -159,7 +156,7 @@ def tell(path: Path) -> list[Any]:
     return [
         (
             process.pid,
-            process.describe(),
+            (process.generation, process.informed, process.rank, process.device, process.pending, process.strays, process.crowded),
             [(epoch.maps, epoch.asked, epoch.late, epoch.doubtful, epoch.crowded) for epoch in process.epochs],
         )
         for process in found
@@ -167,16 +164,7 @@ def tell(path: Path) -> list[Any]:
 
 
 @pytest.mark.parametrize("seed", more_at_night(range(6), range(6, 12)))
-def test_what_is_taken_at_once_is_what_its_lines_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
-    taken = 0
-    recall = scanning.recall_lines
-
-    def count(reader: Any, data: bytes, place: int) -> int:
-        nonlocal taken
-        end = recall(reader, data, place)
-        taken += end - place
-        return end
-
+def test_shortcuts_find_what_every_single_line_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     rng = random.Random(seed)
     quick = log_reader.LogReader.pass_over, lines.Parser.parse
     for number in range(25):
@@ -184,66 +172,13 @@ def test_what_is_taken_at_once_is_what_its_lines_say(tmp_path: Path, monkeypatch
         path.write_text(dress(rng, stamp("".join(draw_pieces(rng)), rng.randrange(500))), errors="surrogateescape")
         monkeypatch.setattr(scanning, "_PIECE", rng.choice([1 << 10, 1 << 13, 1 << 17]))
         monkeypatch.setattr(log_reader, "_NEAR", rng.choice([2, 40, 250]))
-        monkeypatch.setattr(scanning, "recall_lines", count)
         monkeypatch.setattr(log_reader.LogReader, "pass_over", quick[0])
         monkeypatch.setattr(lines.Parser, "parse", quick[1])
         found = tell(path)
         monkeypatch.setattr(log_reader, "_NEAR", 1 << 60)
-        monkeypatch.setattr(scanning, "recall_lines", lambda reader, data, place: place)
         monkeypatch.setattr(log_reader.LogReader, "pass_over", lambda self, data, place: place)
         monkeypatch.setattr(lines.Parser, "parse", lambda self, raw: lines.parse_line(raw))
         assert found == tell(path), f"seed {seed}, log {number}"
-    assert taken > 50_000
-
-
-@pytest.mark.parametrize(
-    "piece",
-    [
-        "".join(write_block("Graph options: ", GRAPH, file="geop_npu.cc").splitlines(True)[:-1]),
-        write_line("[GEOP] call ge session add graph jit_compile: 2, graph_id: 7", "geop_npu.cc")
-        + write_block("Graph options: ", GRAPH, file="geop_npu.cc"),
-        write_engine_graph(7, GRAPH),
-        write_block("Graph options: ", GRAPH, file="geop_npu.cc") + write_engine_graph(7, GRAPH),
-        write_line("[GePlugin] Ge has already initialized", "ge_plugin.cc")
-        + write_block("init options: ", {**GRAPH, "ge.debugDir": ""})
-        + write_block("session options: ", {**GRAPH, "ge.hcomParallel": "1"}),
-    ],
-)
-def test_what_is_said_again_costs_next_to_nothing(tmp_path: Path, piece: str) -> None:
-    def build_reading(number: int) -> Callable[[], object]:
-        path = tmp_path / f"{number}.log"
-        path.write_text(write_run() + stamp(piece * number))
-        return lambda: read_evidence([str(path)])
-
-    few, many = count_calls(build_reading(50)), count_calls(build_reading(550))
-    assert (many - few) / 500 < 25, "calls for a block that was read before"
-
-
-def test_what_one_process_has_said_costs_next_to_nothing_of_another(tmp_path: Path) -> None:
-    """A gigabyte of logs may be of thousands of processes that were given the same."""
-
-    def build_reading(number: int) -> Callable[[], object]:
-        path = tmp_path / f"{number}.log"
-        block = dict.fromkeys((f"ge.{chr(97 + at)}" for at in range(26)), "x")
-        path.write_text(
-            "".join(write_block("Graph options: ", block, pid, file="geop_npu.cc", thread=str(pid)) for pid in range(100, 100 + number))
-        )
-        return lambda: read_evidence([str(path)])
-
-    few, many = count_calls(build_reading(50)), count_calls(build_reading(550))
-    assert (many - few) / 500 < 500, "calls for a block of 26 lines that another process has said"
-
-
-def test_lines_that_never_go_on_with_a_block_are_not_gathered_for_nothing(tmp_path: Path) -> None:
-    rng = random.Random(1)
-
-    def build_reading(number: int) -> Callable[[], object]:
-        path = tmp_path / f"{number}.log"
-        path.write_text("".join(write_engine_line(f"GE option: ge.x{rng.random()}, value: 1.", "CreateSession") for _ in range(number)))
-        return lambda: read_evidence([str(path)])
-
-    few, many = count_calls(build_reading(500)), count_calls(build_reading(2500))
-    assert (many - few) / 2000 < 180, "calls for a line"
 
 
 def test_a_name_that_stands_in_a_text_as_well_is_not_replaced(tmp_path: Path) -> None:
@@ -253,17 +188,6 @@ def test_a_name_that_stands_in_a_text_as_well_is_not_replaced(tmp_path: Path) ->
     path.write_text("".join(write_block("Graph options: ", texts, pid, file="geop_npu.cc", thread=str(pid)) for pid in (101, 102)))
     for process in read_evidence([str(path)]).processes:
         assert {key: text.text for key, text in process.epochs[0].maps["graph"][0].values.items()} == texts
-
-
-def test_what_is_described_of_a_process_is_its_own() -> None:
-    """It is described for each of its blocks: what others have open would cost as much as there are others."""
-    log = EngineLog(Tail())
-    processes = [Process("x", pid) for pid in range(50)]
-    for process in processes:
-        line = lines.parse_line(write_engine_graph(1, GRAPH, process.pid or 0).splitlines()[0].encode())
-        assert line is not None
-        log.take(process, line, True)
-    assert log.describe(processes[7]) == {"7": ("graph", {"ge.dynamicDims": Text("")})}
 
 
 @pytest.mark.parametrize(
