@@ -12,7 +12,7 @@ from npuprof.store.sources import fetching
 from npuprof.store.sources.lock import Lock, LockedSource
 from npuprof.store.sources.locking import list_unfetched_tags, lock_source, select_refs
 from npuprof.store.sources.mirror import name_mirror, open_mirror
-from npuprof.store.sources.mirrorrefs import TAGS, is_version_tag, shorten_ids
+from npuprof.store.sources.mirrorrefs import is_version_tag, shorten_ids
 from npuprof.store.sources.opening import Sources
 from npuprof.store.sources.project import Project, Source
 from npuprof.store.sources.reading import find_source_store_among, find_sources
@@ -20,7 +20,6 @@ from npuprof.store.sources.references import is_own_name, is_own_reference, list
 from npuprof.store.sources.released import load_released_tags
 from npuprof.store.sources.storedigest import build_digest_finding, compute_kept_digest
 from npuprof.store.sources.stores import SourceStore
-from npuprof.store.sources.unsealed import find_unborne_claim, list_unseen_tags
 from npuprof.store.sources.urls import hide_credentials
 from npuprof.store.versions import parse_version_text
 
@@ -78,21 +77,13 @@ def _lock_source(
         _fetch_known(known)
     origin = place.project.find_source_origin(source.name)
     find_asked = partial(place.find_reference, source.name)
-    known = known if known is None or not _is_typed(known) else None  # what somebody typed is nothing to keep
+    known = known if known is None or not known.doubt else None  # what npuprof did not write is not kept
     locked = lock_source(source, fetched, asked, origin, known, find_asked)
     if unfetched := list_unfetched_tags(source, fetched, locked):  # released elsewhere than on the way to the locked commit
         fetching.fetch_source(source.url, name=source.name, select=lambda _: unfetched)
         locked = lock_source(source, fetched, asked, origin, known, find_asked)
     fetching.keep_commits(source.url, [locked.commit, *(pin.commit for pin in locked.versions.values())])
     return fetched, locked
-
-
-def _is_typed(known: LockedSource) -> bool:
-    """Return whether the lock says of a source what npuprof did not write, or what nobody can tell."""
-    try:
-        return bool(known.doubt or (known.is_unsealed and find_unborne_claim(known.name, known)))
-    except NpuprofError:
-        return True
 
 
 def _fetch(source: Source, references: Iterable[str], accept_moved: bool, known: LockedSource | None, remake: bool) -> fetching.Fetched:
@@ -253,10 +244,6 @@ def sync_source(name: str, locked: LockedSource) -> Synced:
     lost = fetching.fetch_locked(locked.url, commits, [locked.tag, *tags] if locked.tag else tags, name=name)
     if lost:
         raise LostCommitsError(name, locked.url, lost)
-    if locked.is_unsealed:
-        unseen = {f"{TAGS}{tag}" for tag in list_unseen_tags(locked, open_mirror(name, locked.url, locked.path))}
-        if unseen:  # the seals would say whether they were what is locked
-            fetching.fetch_source(locked.url, name=name, select=lambda remote: unseen.intersection(remote.refs))
     store = open_locked(name, locked)
     if compute_kept_digest(store.revision.repository, locked.url, locked.path, locked.commit) != locked.digest:
         raise NpuprofError([build_digest_finding(name, locked)])

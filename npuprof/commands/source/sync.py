@@ -52,6 +52,8 @@ class Sync(Verb):
             for name in wanted:
                 if self.history and name not in sources.lock.sources:
                     continue  # what was not locked then is nothing to fetch
+                if commit and sources.lock.sources[name].is_unsealed:
+                    continue  # an older lock is never locked again, and without seals it names nothing
                 try:
                     fetched += _sync(sources, name, problems)
                 except LostCommitsError as error:
@@ -120,14 +122,13 @@ def _sync(sources: Sources, name: str, problems: list[Finding]) -> Sequence[str]
     from npuprof.store.sources.reading import find_copy_faults
 
     locked = sources.require_lock(name)
-    synced = sync_source(name, locked) if locked.is_unsealed else None  # what it says is compared with the mirror
     if sources.project.sources[name].vendor:
         faults = find_copy_faults(sources, name)
         if not faults:
             sources.open_source(name).refuse_unfit()
             return ()
         problems += faults
-    found = synced or sync_source(name, locked)
+    found = sync_source(name, locked)
     return [*([f"{name} {locked.shown}"] if found.missing else []), *fetch_sources_of(found.store)]
 
 

@@ -68,16 +68,9 @@ class Update(Verb):
         return self._show_step(place, wanted)
 
     def _show_step(self, place: ProjectPlace, wanted: list[Source]) -> Answer:
-        """Return what would change, and take it where somebody says yes; the mirrors stay as they are until then. Raises NpuprofError."""
-        from npuprof.store.sources.trial import try_in_copies
-
-        answer = Answer()
-        with try_in_copies():
-            step = self._find_step(place, wanted)
-            if step.is_new:
-                answer = self._tell_step(place, step)
-                shown = answer.write_form(self.format)
-                answer = answer._replace(forms={self.format: lambda: shown})  # what it is made of is gone afterwards
+        """Return what would change, and write it if the user agrees. Raises NpuprofError."""
+        step = self._find_step(place, wanted)
+        answer = self._tell_step(place, step) if step.is_new else Answer()
         if self.frozen or self.dry_run:
             if not step.is_new:
                 return Answer(None, (*step.remarks, "npuprof.lock is up to date"))
@@ -86,10 +79,6 @@ class Update(Verb):
             )
         if step.is_new and not ask_on_terminal(answer, self.format, "write npuprof.lock?"):
             return answer_refusal(answer, "written", shown=True)
-        agreed, step = step, self._find_step(place, wanted)
-        if step.is_new and step.sources != agreed.sources:
-            what, why = "nothing was written: a source has changed meanwhile", "It is no longer what was shown."
-            raise NpuprofError([Finding("NP046", what, why, "look at it again: npuprof source update")])
         return self._take_step(place, step, answer)
 
     def _find_step(self, place: ProjectPlace, wanted: list[Source]) -> _Step:
@@ -206,7 +195,7 @@ def _format_mending(before: LockedSource, after: LockedSource) -> str:
     told = [f"its {part} was {getattr(before, part) or 'none'}, and is {getattr(after, part) or 'none'}" for part in parts]
     told += ["it had no seals"] if before.is_unsealed else []
     told += ["it did not say which versions of presets there are"] if not before.releases else []
-    told += [f"the lock was changed: it said that {before.doubt}"] if before.doubt else []
+    told += [f"the lock was changed: it said that {before.doubt}"] if before.doubt and not before.is_unsealed else []
     return f"; mended: {'; '.join(told)}" if told else ""
 
 
@@ -236,7 +225,7 @@ def _compare(place: ProjectPlace, new: dict[str, LockedSource]) -> Survey:
     # What no lock that can be read names is not locked; there is such a source all the same.
     before = {**place.project.sources, **{name: _restore_source(place, known) for name, known in place.lock.sources.items()}}
     unproved = {
-        name: known._replace(digest="", doubt="", is_unsealed=False) for name, known in place.lock.sources.items()
+        name: known._replace(digest="", doubt="") for name, known in place.lock.sources.items()
     }  # a wrong one is what is mended here
     for project, lock, opener in (
         (place.project._replace(sources=before), Lock(sources=unproved), place.open_copy),

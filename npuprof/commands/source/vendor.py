@@ -48,7 +48,7 @@ class Vendor(Verb):
         top = find_fit_folder(place, source, folder)
         texts = collect_files(locked)
         write_copy(top, texts)
-        known = locked._replace(copy=digest_manifest(texts[MANIFEST]), is_unsealed=False)
+        known = locked._replace(copy=digest_manifest(texts[MANIFEST]))
         place.write({source.name: {"vendor": folder}}, {**place.lock.sources, source.name: known})
         remark = f"copied {source.name} {locked.shown} into {folder}: {len(texts)} files, read from there from now on"
         if source.vendor and source.vendor != folder and os.path.isdir(os.path.join(place.folder, source.vendor)):

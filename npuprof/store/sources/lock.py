@@ -64,6 +64,10 @@ class LockedVersions:
         return self._by_number
 
 
+#: The doubt about an entry without a seal.
+UNSEALED = "no seals"
+
+
 class LockedSource(Record):
     """What a source is locked to. ``digest`` is that of its store there; ``tag`` is empty where it is no version of the store.
 
@@ -84,8 +88,12 @@ class LockedSource(Record):
     versions: dict[str, LockedVersion] = {}
     copy: str = ""
     releases: str = ""
-    doubt: str = ""  #: what of it npuprof did not write so, by its seals; an empty text where all is
-    is_unsealed: bool = False  #: whether it has no seals to tell that by: an older npuprof wrote it, or they were taken out
+    doubt: str = ""  #: what of it npuprof did not write, by its seals; UNSEALED without seals, an empty text if it wrote all
+
+    @property
+    def is_unsealed(self) -> bool:
+        """Whether the entry has no seal: an older npuprof wrote it, or somebody took the seal out."""
+        return self.doubt == UNSEALED
 
     @property
     def shown(self) -> str:
@@ -149,7 +157,7 @@ def parse_lock(source: str, raw: bytes, revision: str | None = None) -> Lock:
         versions = {reference: pin for reference, text in pins if (pin := parse_locked_version(text))}
         texts = {key: said.get(key, "") for key in _TEXTS}
         locked = LockedSource(name, **texts, versions=versions)
-        found[name] = locked._replace(doubt=_find_doubt(locked, said), is_unsealed="seal" not in said)
+        found[name] = locked._replace(doubt=_find_doubt(locked, said))
     if problems:
         raise NpuprofError(problems)
     return Lock(document, found)
@@ -162,9 +170,9 @@ def parse_locked_version(text: str) -> LockedVersion | None:
 
 
 def _find_doubt(locked: LockedSource, said: dict[str, Any]) -> str:
-    """Return what of an entry is not as npuprof wrote it, by its seals; without them nothing can be told by the lock alone."""
+    """Return what of an entry is not as npuprof wrote it, by its seals; UNSEALED if it has none."""
     if "seal" not in said:
-        return ""
+        return UNSEALED
     if said["seal"] != _seal(locked.tag, locked.commit):
         return f"{locked.tag or locked.rev} is {locked.commit[:12]}"
     seals = said.get("seals")

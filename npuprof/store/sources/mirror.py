@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
-from typing import NamedTuple
+from collections.abc import Iterable
+from contextlib import suppress
 
 from npuprof.model import Finding, NpuprofError, Origin
 from npuprof.report.output import read_plain_file
@@ -31,30 +30,9 @@ UNTOLD = frozenset(("NP043", "NP053", "NP054"))
 UNREADABLE = UNTOLD | {"NP022", "NP041"}
 
 
-class _Substitute(NamedTuple):
-    """A folder that stands for the cache, and what makes a mirror there of the one that the cache has."""
-
-    folder: str
-    borrow: Callable[[str, str], None]
-
-
-_substitute: _Substitute | None = None
-
-
-@contextmanager
-def replace_cache(folder: str, borrow: Callable[[str, str], None]) -> Iterator[None]:
-    """Let another folder be the cache until the end; ``borrow`` makes a mirror there, by the path of the known one and its own."""
-    global _substitute
-    before, _substitute = _substitute, _Substitute(folder, borrow)
-    try:
-        yield
-    finally:
-        _substitute = before
-
-
 def find_cache_folder() -> str:
-    """Return npuprof's folder in the user's cache, or what stands for it, whether it is there or not."""
-    return _substitute.folder if _substitute is not None else find_user_folder("cache")
+    """Return npuprof's folder in the user's cache, whether or not it is there."""
+    return find_user_folder("cache")
 
 
 def name_mirror(url: str) -> str:
@@ -68,11 +46,7 @@ def name_mirror(url: str) -> str:
 
 def find_mirror_folder(url: str) -> str:
     """Return the folder of an address's mirror in the user's cache, whether or not it is there."""
-    name = name_mirror(url)
-    found = os.path.join(find_cache_folder(), name)
-    if _substitute is not None:
-        _substitute.borrow(os.path.join(find_user_folder("cache"), name), found)
-    return found
+    return os.path.join(find_cache_folder(), name_mirror(url))
 
 
 def open_mirror(name: str, url: str, path: str) -> Repository:

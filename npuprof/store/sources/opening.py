@@ -8,10 +8,8 @@ from npuprof.model import Finding, NpuprofError, Origin, did_you_mean
 from npuprof.store.sources import lock as locks
 from npuprof.store.sources import project as projects
 from npuprof.store.sources.lock import Lock, LockedSource
-from npuprof.store.sources.mirror import UNTOLD, advise_sync_of
 from npuprof.store.sources.project import Project
 from npuprof.store.sources.stores import SourceStore
-from npuprof.store.sources.unsealed import find_unborne_claim
 from npuprof.store.sources.vendored import MANIFEST, CopyPlace, Proof, VendoredCopy
 from npuprof.store.sources.wording import place_finding
 
@@ -41,7 +39,6 @@ class Sources:
             return find_sources_of(self.open_source(first, asked)).open_source(below, asked)
         if name not in self._opened:
             locked = self.require_lock(name, asked)
-            self._refuse_unborne(name, locked)
             self._opened[name] = SourceStore(locked, f"{self.label}{name}", copy=self.find_copy(name, locked))
             self._opened[name].asked = self.project.find_source_origin(name, "rev")
             self._opened[name].which = self.which
@@ -89,30 +86,12 @@ class Sources:
         return locked
 
     def find_typed_claims(self, name: str) -> list[Finding]:
-        """Return what the lock says of a source that npuprof did not write so; nothing where it is not locked, or that cannot be told."""
+        """Return what the lock says of a source that npuprof did not write; nothing if it is not locked."""
         locked = self.lock.sources.get(name)
-        if locked is None:
-            return []
-        try:
-            self._refuse_unborne(name, locked)
-        except NpuprofError as error:
-            return [finding for finding in error.findings if finding.code not in UNTOLD]
-        return [self._build_doubt_finding(name, locked)] if locked.doubt else []
-
-    def _refuse_unborne(self, name: str, locked: LockedSource) -> None:
-        """Raise NpuprofError where the lock has no seals of a source, and the mirror does not bear out what it says."""
-        if not locked.is_unsealed:
-            return
-        label = f"{self.label}{name}"
-        try:
-            claim = find_unborne_claim(label, locked)
-        except NpuprofError as error:
-            raise NpuprofError([advise_sync_of(one, self.which) if self.which else one for one in error.findings]) from None
-        if claim:
-            raise NpuprofError([self._build_doubt_finding(name, locked._replace(doubt=claim))])
+        return [self._build_doubt_finding(name, locked)] if locked is not None and locked.doubt else []
 
     def _build_doubt_finding(self, name: str, locked: LockedSource) -> Finding:
-        """Return that the lock names another commit for a version than was locked."""
+        """Return that the lock names another commit for a version than was locked, or has no seals to tell by."""
         above = self.label.rstrip("/")
         lock, hint = "npuprof.lock", f"restore npuprof.lock (git checkout npuprof.lock), or lock it anew: npuprof source update {name}"
         if above:
@@ -121,8 +100,11 @@ class Sources:
         what = f"{lock} was changed: it says that of the source {self.label + name!r} {locked.doubt}, and that is not what was locked"
         why = "It was edited by hand, or merged wrongly; what a version is never changes."
         if locked.is_unsealed:
-            what = f"{lock} has no seals for the source {self.label + name!r}, and says {locked.doubt}, which its tags do not bear out"
-            why = "npuprof seals what it writes, and tells by that what was typed; without seals all has to be what the mirror has."
+            what = f"{lock} has no seals for the source {self.label + name!r}"
+            why = "npuprof seals what it locks, and trusts no other entry."
+            hint = f"lock it again: npuprof source update {name}"
+            if above:
+                hint = f"lock it again where {above} is kept, then here: npuprof source update {above.partition('/')[0]}"
         return Finding("NP044", what, why, hint, self.lock.find_origin(name, "commit" if locked.is_unsealed else "seal"))
 
 
