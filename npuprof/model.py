@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 #: The version of npuprof. It stands here because the package itself offers the library, which lies above all other rooms.
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 #: A key below a document or a setting: table keys as ``str``, list positions as ``int``.
 Path = tuple[Any, ...]

@@ -500,7 +500,7 @@ Part = tuple[int, int, int | None, Mapping[str, Any]]
         ),
         (
             [*((rank, 1, 9, {}) for rank in range(3)), (3, 1, 9, {"npuprof": "0.0.9"})],
-            ["4 records of bert: ranks 0-2 alike; rank 3 differs", "  ~ npuprof '0.1.0' → '0.0.9'  (record)"],
+            ["4 records of bert: ranks 0-2 alike; rank 3 differs", "  ~ npuprof '0.2.0' → '0.0.9'  (record)"],
         ),
         # two launches at the same time, of which each job tells its own
         (
@@ -532,13 +532,13 @@ def test_the_records_of_one_launch_are_compared_whatever_else_a_folder_holds(
     record({"bert": BASE}, "true")
     out = tmp_path / "out"
     made = json.loads((out / "bert.0.run.json").read_text())
-    made["npuprof"] = "0.1.0"
+    made["npuprof"] = "0.2.0"
     (out / "bert.0.run.json").unlink()
     for number, (rank, start, end, more) in enumerate(parts):
         fields = json.loads(json.dumps(made))
         fields["process"] |= {"rank": rank, "world_size": more.get("size", 4), "job": more.get("job")}
         fields |= {"start": f"2026-01-01T00:00:0{start}.000Z", "end": end and f"2026-01-01T00:00:0{end}.000Z"}
-        fields |= {"npuprof": more.get("npuprof", "0.1.0"), "context": more.get("context", {})}
+        fields |= {"npuprof": more.get("npuprof", "0.2.0"), "context": more.get("context", {})}
         fields["preset"]["name"] = more.get("name", "bert")
         fields["settings"][0]["value"] = more.get("value", fields["settings"][0]["value"])
         (out / f"{number:02}.run.json").write_text(json.dumps(fields))

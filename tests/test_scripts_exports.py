@@ -16,9 +16,9 @@ from npuprof.catalog.values import is_equivalent_setting
 from npuprof.document.keys import format_toml_value
 from npuprof.renderers.common import place_sidecars
 from npuprof.renderers.environment import collect_env_variables
-from npuprof.renderers.trusting import format_trusted_text
 from npuprof.renderers.files import FORMATS
 from npuprof.renderers.shell import SHELLS, format_export_lines
+from npuprof.renderers.trusting import format_trusted_text
 from npuprof.scripts.preset import build_drafts
 from npuprof.scripts.reading import ImportedFile
 

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 _SINCE = "0.2.0"
 #: Verbs, by their words.
 VERBS: dict[tuple[str, ...], str] = {
-    ("undo",): "git restore PATH, or npuprof restore NAME@HEAD",
+    ("undo",): "git restore PATH, or npuprof restore NAME@HEAD --force",
 }
 #: Flags, by the words of their verb.
 FLAGS: dict[tuple[str, ...], str] = {
-    ("import", "--summary"): "npuprof scan --statistics",
-    ("import", "--cann"): "npuprof scan --cann RELEASE",
-    ("import", "--from"): "npuprof scan --cann RELEASE --from RELEASE",
+    ("import", "--summary"): "npuprof scan PATH --statistics",
+    ("import", "--cann"): "npuprof scan PATH --statistics --cann RELEASE",
+    ("import", "--from"): "npuprof scan PATH --statistics --from RELEASE --cann RELEASE",
 }
 
 
