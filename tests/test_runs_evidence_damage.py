@@ -75,8 +75,7 @@ SPOILT = [
     (lambda raw: raw.replace(b"/bert/", b"/be\xc8t/"), "cannot tell"),
     (lambda raw: raw.replace(b"/bert/", b"/be\rEpoch 1\rrt/"), "cannot tell"),
     (lambda raw: raw.replace(b"/bert/", "/be\ufffdt/".encode()), "cannot tell"),
-    (lambda raw: raw.replace(b"/bert/", b"/gpt\0/"), "changed"),
-    (lambda raw: raw.replace(b"/bert/", b"/gp\0F,\xc8t\x03"), "cannot tell"),  # so much of it is spoilt that the rest may be, too
+    (lambda raw: raw.replace(b"/bert/", b"/gpt\0/"), "cannot tell"),
     (lambda raw: raw.replace(b"/bert/", b"/gpt/"), "changed"),
 ]
 
@@ -96,7 +95,9 @@ def test_dots_that_stand_for_the_rest_of_a_line_of_the_engine_are_no_text(tmp_pa
 def test_a_character_that_was_written_as_another_is_none(tmp_path: Path, spelt: str) -> None:
     text = write_run({}, {"ge.streamMaxParallelNum": spelt})
     assert judge(tmp_path, text, stream_max_parallel_num="/cache/层/a") == ["cannot tell"]
-    assert judge(tmp_path, text, stream_max_parallel_num="/cache/层/b") == ["changed"]
+    assert judge(tmp_path, text, stream_max_parallel_num="/data/层/a") == [
+        "cannot tell" if "?" in spelt or "\ufffd" in spelt else "changed"
+    ]
 
 
 def test_a_line_that_is_there_twice_ends_no_block(tmp_path: Path) -> None:
@@ -160,8 +161,8 @@ def test_the_last_line_of_a_log_is_whole_where_it_ends_as_the_engine_ends_it(tmp
 @pytest.mark.parametrize("rest", ["[INFO] ", "[INFO] FMK(100,python3.7):2026-03-04-05:", "[x.cc:7][TF_ADAPTER] ", "2026-03-04 "])
 def test_what_is_left_of_a_line_before_another_is_no_label(tmp_path: Path, rest: str) -> None:
     lost = write_line("ge.exec.enableDump: 0")
-    assert judge(tmp_path, RUN.replace(lost, rest + lost), stream_max_parallel_num="/other") == ["changed"]
-    assert judge(tmp_path, RUN.replace(lost, rest + lost), stream_max_parallel_num=LONG[:20]) == ["cannot tell"]
+    for value in ("/other", LONG[:20]):
+        assert judge(tmp_path, RUN.replace(lost, rest + lost), stream_max_parallel_num=value) == ["cannot tell"]
 
 
 def test_lines_that_are_cut_from_within_a_block_on_prove_no_short_text(tmp_path: Path) -> None:
@@ -197,7 +198,7 @@ def test_where_lines_are_cut_anywhere_one_line_alone_changes_nothing(tmp_path: P
     for rest in (head[:40], head[60:-1], head[:-1] + head[:-1], head.replace("enableDump: 0\n", "ena")):
         torn = short.replace(head, rest + "\n")
         assert judge(tmp_path, torn, stream_max_parallel_num=LONG, op_debug_config="/b") == ["cannot tell", "changed"], rest
-        assert judge(tmp_path, torn, stream_max_parallel_num="/other") == ["changed"], rest
+        assert judge(tmp_path, torn, stream_max_parallel_num="/other") == ["cannot tell"], rest
 
 
 def test_what_begins_as_that_the_engine_runs_is_no_start_of_it(tmp_path: Path) -> None:
@@ -362,7 +363,7 @@ def test_a_text_is_not_in_force_where_the_longest_lines_of_its_block_end_and_it_
         ("/data/of/a?run/mixed.json", False, "cannot tell"),  # what could not be read is a question mark
         ("/data/of/a/run/mixed.jsan", False, "changed"),
         ("/data/of/a/run/mixed.jsan", True, "cannot tell"),  # other lines of it are spoilt, too
-        ("/data/of/a/ruin/fixed.bson", True, "changed"),
+        ("/data/of/a/ruin/fixed.bson", True, "cannot tell"),
     ],
 )
 def test_a_long_text_with_a_byte_that_is_another_may_be_the_wanted_one(tmp_path: Path, left: str, spoilt: bool, state: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from npuprof.catalog.wire import load_generations, load_wires
-from npuprof.runs.evidence import Map, Process, Text
+from npuprof.runs.evidence import Map, Process
 from npuprof.runs.found import ABSENT, CANNOT_TELL, CHANGED, DEFAULT_OR_SET, IN_FORCE, Verdict
 from npuprof.runs.wiretexts import OTHER, SAME, Wanted
 
@@ -15,7 +15,7 @@ _APART = "a launcher that labels lines keeps them apart (mpirun -tag-output, sru
 def judge(wanted: Wanted, process: Process) -> Verdict:
     """Return the verdict on a setting, also where another option forces it to a value."""
     found = _judge_alone(wanted, process)
-    if process.spoilt and (found.state == ABSENT or (found.state == CHANGED and _resembles(wanted, found))):
+    if process.spoilt and found.state in (ABSENT, CHANGED):
         note = "lines of this log are cut, lost, or run into each other: that may be what is left of it"
         return Verdict(found.setting, CANNOT_TELL, found.found, note, SHOWN)
     wire = wanted.wire
@@ -29,11 +29,6 @@ def judge(wanted: Wanted, process: Process) -> Verdict:
         return found._replace(state=DEFAULT_OR_SET)
     state = CANNOT_TELL if wire.lines else CHANGED  # what has a line of its own is told to each graph, whatever its session has
     return Verdict(wire.name, state, (wire.forced,), f"{by} = {wire.forced_by[by]} forces it")
-
-
-def _resembles(wanted: Wanted, found: Verdict) -> bool:
-    """Return whether what was found is like the wanted text but for a piece; no other line of it is there to confirm it."""
-    return any(wanted.resembles("", Text(text)) for text in found.found)
 
 
 def _judge_alone(wanted: Wanted, process: Process) -> Verdict:

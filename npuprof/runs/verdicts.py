@@ -288,8 +288,8 @@ def _judge_text(wanted: Wanted, key: str, text: Text) -> Outcome:
     if says == UNSURE and text.text == "None":
         note = "init_resource was not given it, so that the engine has a default of its own"
     shown = () if says == SAME else (f"{named}{wanted.show(text)}",)
-    weak, begun = says == OTHER and wanted.resembles(key, text), says == OTHER and wanted.begins(key, text)
-    return Outcome(says, shown, note, wanted.is_unset(key, text.text), weak=weak, begun=begun)
+    begun = says == OTHER and wanted.begins(key, text)
+    return Outcome(says, shown, note, wanted.is_unset(key, text.text), weak=says == OTHER, begun=begun)
 
 
 def _join(known: list[Outcome]) -> Outcome:

@@ -9,7 +9,7 @@ from npuprof.catalog import values
 from npuprof.catalog.wire import NO_KEY, STAGES, Wire
 from npuprof.renderers.common import encode_field_value
 from npuprof.runs.evidence import Text, Values
-from npuprof.runs.remnants import begins, may_be_cut, may_be_left, may_go_on, resembles
+from npuprof.runs.remnants import begins, may_be_cut, may_be_left, may_go_on
 
 #: What a text says of a wanted one.
 SAME, OTHER, UNSURE = "same", "other", "unsure"
@@ -97,11 +97,6 @@ class Wanted:
         """Return whether the text of a key, which is not the wanted one, is the beginning of that."""
         form = self.wire.key_forms.get(key, self.wire.form)
         return bool(found.text) and any(begins(one, found.text) for one in self._spell(form))
-
-    def resembles(self, key: str, found: Text) -> bool:
-        """Return whether the text of a key, which is not the wanted one, is like that but for a piece."""
-        form = self.wire.key_forms.get(key, self.wire.form)
-        return any(resembles(one, found.text) for one in self._spell(form))
 
     def _may_lead_there(self, form: str, text: str) -> bool:
         """Return whether a text is the real path of a folder: that has another name where a link leads to it."""
