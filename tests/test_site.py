@@ -121,13 +121,13 @@ TOLD = {  # what stands in the store, and what the page of "job" says of it
     "exports stand there for each shell": (
         {"job": "[env]\nX = \"it's\"\n"},
         [
-            "exports for bash, zsh, sh", "export X='it'\\''s'", "exports for fish", "set -gx X 'it\\'s';",
-            "exports for tcsh", "exports for pwsh", "${env:X} = 'it''s'",
+            "exports for bash, zsh, sh", "export TMPDIR='it'\\''s'", "exports for fish", "set -gx TMPDIR 'it\\'s';",
+            "exports for tcsh", "exports for pwsh", "${env:TMPDIR} = 'it''s'",
         ],
     ),
     "a shell that cannot take a value says so": (
         {"job": '[env]\nX = "a\\nb"\n'},
-        ["exports for tcsh (cannot be written) X: tcsh cannot take a line end through eval", "export X='a b'"],
+        ["exports for tcsh (cannot be written) TMPDIR: tcsh cannot take a line end through eval", "export TMPDIR='a b'"],
     ),
     "what render refuses is not offered, and why is told": (
         {"job": '[options]\nmodify_mixlist = { black-list = { to-add = ["Add"] } }\n'},
@@ -147,7 +147,7 @@ TOLD = {  # what stands in the store, and what the page of "job" says of it
         },
         ['parameter_map["hccl_timeout"].i = 1904', "hccl_timeout=1836", "NPUPROF_HCCL_TIMEOUT='1908'", '"target": "json"'],
     ),
-    "a backslash in a text stays one": ({"job": "[env]\nX = 'C:\\new'\n"}, ['"C:\\\\new"', "export X='C:\\new'"]),
+    "a backslash in a text stays one": ({"job": "[env]\nX = 'C:\\new'\n"}, ['"C:\\\\new"', "export TMPDIR='C:\\new'"]),
 }  # fmt: skip
 
 
@@ -353,9 +353,9 @@ def test_markdown_becomes_markup_that_the_policy_takes(written: str, html: str) 
     from npuprof.site.manual import build_topic_pages
 
     topics = [
-        Topic("one", "one.md", "One", "What.", f"# One\n\n{written}\n", 1),
-        Topic("two", "two.md", "Two", "What.", "# Two\n", 2),
-        Topic("three", "recipes/three.md", "Three", "What.", "# Three\n", 3),
+        Topic("one", "one.md", "One", "What.", f"# One\n\n{written}\n", 1, "start"),
+        Topic("two", "two.md", "Two", "What.", "# Two\n", 2, "start"),
+        Topic("three", "recipes/three.md", "Three", "What.", "# Three\n", 3, "start"),
     ]
     assert next(iter(build_topic_pages(topics))).html == f"{html}\n"
 
