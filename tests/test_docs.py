@@ -341,7 +341,7 @@ def test_a_terminal_shows_a_page_laid_out(written: str, shown: str, monkeypatch:
     from npuprof.commands.help import _build_link_words
     from npuprof.report.markdown import Markdown
 
-    topics = [docs.Topic("file", "file.md", "", "", "", 1), docs.Topic("here", "here.md", "", "", "", 2)]
+    topics = [docs.Topic("file", "file.md", "", "", "", 1, "start"), docs.Topic("here", "here.md", "", "", "", 2, "start")]
     page = Markdown(written, tuple(docs.split_code(written)), _build_link_words(topics[1], topics))
     plain = page.format_terminal(False)
     assert [line.strip() for line in plain.split("\n")] == [line.strip() for line in shown.split("\n")]

@@ -119,14 +119,14 @@ TOLD = {  # what stands in the store, and what the page of "job" says of it
         ["Written as", "!Only for some"],
     ),
     "exports stand there for each shell": (
-        {"job": "[env]\nX = \"it's\"\n"},
+        {"job": "[env]\nTMPDIR = \"it's\"\n"},
         [
             "exports for bash, zsh, sh", "export TMPDIR='it'\\''s'", "exports for fish", "set -gx TMPDIR 'it\\'s';",
             "exports for tcsh", "exports for pwsh", "${env:TMPDIR} = 'it''s'",
         ],
     ),
     "a shell that cannot take a value says so": (
-        {"job": '[env]\nX = "a\\nb"\n'},
+        {"job": '[env]\nTMPDIR = "a\\nb"\n'},
         ["exports for tcsh (cannot be written) TMPDIR: tcsh cannot take a line end through eval", "export TMPDIR='a b'"],
     ),
     "what render refuses is not offered, and why is told": (
@@ -147,7 +147,7 @@ TOLD = {  # what stands in the store, and what the page of "job" says of it
         },
         ['parameter_map["hccl_timeout"].i = 1904', "hccl_timeout=1836", "NPUPROF_HCCL_TIMEOUT='1908'", '"target": "json"'],
     ),
-    "a backslash in a text stays one": ({"job": "[env]\nX = 'C:\\new'\n"}, ['"C:\\\\new"', "export TMPDIR='C:\\new'"]),
+    "a backslash in a text stays one": ({"job": "[env]\nTMPDIR = 'C:\\new'\n"}, ['"C:\\\\new"', "export TMPDIR='C:\\new'"]),
 }  # fmt: skip
 
 
