@@ -356,13 +356,17 @@ def test_hooks_are_written_outside_where_the_user_says_so_and_not_where_the_repo
         assert (done.code, (outside / "post-merge").exists()) == (0, True), done.err
 
 
+def read_folder(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
 @pytest.mark.parametrize("kind", ["file", "link"])
 def test_no_hook_of_another_repository_is_changed_by_a_git_folder_that_leads_there(
     kind: str, repo: Repo, run: Callable[..., object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = Repo(tmp_path / "other")
     other.commit({"mine": BASE})
-    before = sorted(path.relative_to(other.folder) for path in other.folder.rglob("*"))
+    before = read_folder(other.folder)
     unpacked = tmp_path / "unpacked"
     shutil.copytree(repo.folder, unpacked, ignore=shutil.ignore_patterns(".git"))
     if kind == "file":
@@ -370,10 +374,11 @@ def test_no_hook_of_another_repository_is_changed_by_a_git_folder_that_leads_the
     else:
         (unpacked / ".git").symlink_to(other.folder / ".git")
     monkeypatch.chdir(unpacked)
-    said = run("git", "install", "--hook")
-    assert (said.code, "knows nothing of" in said.err) == (2, True), said.err
+    for words in (["install"], ["install", "--diff"], ["uninstall"], ["install", "--hook"]):
+        said = run("git", *words)
+        assert (said.code, "knows nothing of" in said.err) == (2, True), said.err
     assert run("set", "base", "hccl_timeout=1801").code == 0
-    assert sorted(path.relative_to(other.folder) for path in other.folder.rglob("*")) == before
+    assert read_folder(other.folder) == before
     typed = said.err.partition("say so there: git ")[2].splitlines()[0]
     assert git(other, *shlex.split(typed)).returncode == 0
     assert run("git", "install", "--hook").code == (0 if kind == "file" else 2)

@@ -44,7 +44,7 @@ def find_hook(git: Git, name: str) -> str:
 
 def reject_outside_hook(git: Git, path: str) -> None:
     """Raise NpuprofError (NP941) where a repository itself has its hooks outside of it: those of a clone could be anybody's."""
-    _reject_foreign_folder(git)
+    reject_foreign_folder(git)
     said = os.fsdecode(git.writing().try_command("config", "--show-scope", "-z", "--get-all", "core.hooksPath").output).split("\0")
     if not said[:-1] or said[:-1:2][-1] not in ("local", "worktree"):
         return  # the user's own, or the default
@@ -56,7 +56,7 @@ def reject_outside_hook(git: Git, path: str) -> None:
         raise NpuprofError([Finding("NP941", what, why, hint)])
 
 
-def _reject_foreign_folder(git: Git) -> None:
+def reject_foreign_folder(git: Git) -> None:
     """Raise NpuprofError (NP941) where ``.git`` leads to a folder that knows nothing of this work tree, as an archive may have it."""
     inside = os.path.join(git.top, ".git")
     if not git.top or (os.path.isdir(inside) and not os.path.islink(inside)):
@@ -68,7 +68,7 @@ def _reject_foreign_folder(git: Git) -> None:
     if is_below(folder, git.top) or any(path and os.path.realpath(path) == os.path.realpath(inside) for path in back):
         return
     what = f"{inside} leads to {folder}, which knows nothing of {git.top}"
-    why = "A clone or an archive may have brought it, and the hooks of another repository of yours would be changed."
+    why = "A clone or an archive may have brought it, and another repository of yours would be changed."
     hint = f"where that is right, say so there: git --git-dir={shlex.quote(folder)} config core.worktree {shlex.quote(git.top)}"
     raise NpuprofError([Finding("NP941", what, why, hint, where=Place(inside))])
 

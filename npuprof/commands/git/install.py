@@ -24,6 +24,7 @@ from npuprof.commands.git.hooks import (
     build_foreign_hook_finding,
     find_hook,
     judge_hook,
+    reject_foreign_folder,
     reject_outside_hook,
     write_hook,
 )
@@ -65,6 +66,8 @@ class Install(Verb):
             what, why = "--hook and --global do not go together", "A hook belongs to one repository."
             raise NpuprofError([Finding("NP902", what, why, "run npuprof git install --hook in each repository that is to have it")])
         git, scope = open_git(self.everywhere), name_scope(self.everywhere)
+        if not self.everywhere:
+            reject_foreign_folder(git)
         path, lines = find_attributes(git, self.everywhere, self.store)
         wanted: dict[str, str | None] = {
             **list_settings(),

@@ -18,7 +18,7 @@ from npuprof.commands.git.configuration import (
     read_setting,
     write_setting,
 )  # fmt: skip
-from npuprof.commands.git.hooks import HOOKS, SERVER_HOOK, find_hook, reject_outside_hook, remove_hook
+from npuprof.commands.git.hooks import HOOKS, SERVER_HOOK, find_hook, reject_foreign_folder, reject_outside_hook, remove_hook
 from npuprof.report.answer import Answer
 
 
@@ -37,6 +37,8 @@ class Uninstall(Verb):
             hook = find_hook(open_server_git(), SERVER_HOOK)
             return Answer(None, (f"removed\n  {hook}" if remove_hook(hook, SERVER_HOOK) else "nothing was set up here",))
         git, scope = open_git(self.everywhere), name_scope(self.everywhere)
+        if not self.everywhere:
+            reject_foreign_folder(git)
         path, wanted = find_attributes(git, self.everywhere, self.store)
         done = []
         for name in (*list_settings(), *list_diff_settings()):
