@@ -209,8 +209,8 @@ ADDITIONS = {
         Said("migrate old --cann 11.0 --dry-run --store .", "", '- work_path "./x"'),
     ), before="# What changes nothing in a preset"),
     "a shell": Addition("renderers/shell.py", SHELL, (
-        Said("env - --shell newsh", "[env]\nA = 1\n", "let A be '1'"),
-        Said("env - --shell newsh --unset", "[env]\nA = 1\n", "forget A"),
+        Said("env - --shell newsh", "[env]\nTMPDIR = 1\n", "let TMPDIR be '1'"),
+        Said("env - --shell newsh --unset", "[env]\nTMPDIR = 1\n", "forget TMPDIR"),
         Said("env --help", "", "newsh"),
         Said("env - --shell none", "", "known are bash, zsh, sh, newsh, fish", 2),
         Said("inject script.newsh old --store . --line 1 --dry-run", "", "let "),

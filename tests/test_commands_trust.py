@@ -35,6 +35,7 @@ Run = Callable[..., Any]
      "BASH_ENV", "ENV", "PS1", "PS4", "PROMPT_COMMAND", "BASH_FUNC_ls", "ZDOTDIR", "GIT_SSH_COMMAND", "LESSOPEN", "EDITOR",
      "NODE_OPTIONS", "PERL5OPT", "JAVA_TOOL_OPTIONS", "GCONV_PATH", "OPENSSL_CONF", "GLIBC_TUNABLES",
      "VIMINIT", "NULLCMD", "WGETRC", "SSH_SK_HELPER", "HCCL_TUNER_PLUGIN", "NCCL_NET_PLUGIN", "MS_OP_PLUGIN_PATH", "ATB_HOME_PATH",
+     "DEBIAN_FRONTEND", "LANGUAGE", "KERAS_BACKEND", "TORCH_LOGS", "HF_ENDPOINT", "MIES_CONFIG_JSON_PATH",
      "ASCEND_CUSTOM_OPP_PATH", "ASCEND_OPP_PATH", "ASCEND_GE_PY_PASS_PATH", "ASCEND_HOME_PATH", "TOOLCHAIN_HOME"],
 )  # fmt: skip
 def test_a_variable_that_affects_what_is_executed_is_known(name: str) -> None:
@@ -216,6 +217,25 @@ def test_a_store_with_a_preset_that_cannot_be_read_is_not_trusted_in_part(store:
     store({"a": DANGEROUS, "b": "not toml"})
     assert run("trust").code == 2
     assert not os.path.exists(find_trust_file())
+
+
+@pytest.mark.parametrize(
+    ("name", "harmless", "text"),
+    [
+        ("NNODES", "2", "a[$(touch x)]"), ("OMP_NUM_THREADS", "8", "a[`touch x`]"), ("MASTER_PORT", "6000", "6000 /clone/evil.py"),
+        ("HCCL_ALGO", "level0:NA;level1:ring", "level0:NA;level1:$(touch x)"), ("WANDB_MODE", "offline", "$(touch x)"),
+    ],
+)  # fmt: skip
+def test_a_harmless_variable_is_rejected_with_a_text_that_scripts_would_run(
+    name: str, harmless: str, text: str, store: Run, run: Run
+) -> None:
+    store({"a": f'[env]\n{name} = "{harmless}"\n', "b": f"[env]\n{name} = '{text}'\n"})
+    assert run("env", "a", "--no-check").code == 0
+    refused = run("env", "b", "--no-check")
+    assert (refused.code, "NP930" in refused.err) == (2, True), refused.err
+    assert "NP605" in run("check", "b").out
+    assert run("trust", "profiles", f"{name}={text}").code == 0
+    assert run("env", "b", "--no-check").code == 0
 
 
 # -- variables that the catalogue does not know --------------------------------------------------------------------

@@ -159,6 +159,8 @@ def test_arguments_are_recorded_where_that_is_asked_for_redacted_by_name_and_tha
         (["--api-key", "k3y"], ["--api-key", "***"]),
         (["sh", "-c", "export HF_TOKEN=k3y; train"], ["sh", "-c", "***"]),
         (["--header", "X-Api-Key: k3y", "X-Auth-Token: k3y"], ["--header", "***", "***"]),
+        (['{"password":"k3y"}', "-d", '{"user":"me"}'], ["***", "-d", '{"user":"me"}']),
+        (["s3://a:k3y@b/?sig=k3y"], ["s3://***@b/?..."]),
         (["DB_PWD=k3y", "--pwd=k3y", "--pin", "4711"], ["DB_PWD=***", "--pwd=***", "--pin", "***"]),
         (["x", "hf_abcdefghijklmnopqrstuvwx", "x=ghp_0123456789abcdef"], ["x", "***", "x=***"]),
         (["https://me:k3y@host/x", "--url=https://me:k3y@host/x"], ["https://***@host/x", "--url=https://***@host/x"]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 from npuprof.catalog import find_variable, load_built_part
@@ -21,11 +22,22 @@ def find_execution(name: str) -> str:
     """Return how a variable affects what is executed or loaded, an empty text if it is not known to."""
     if (record := find_variable(name)) is not None:
         return str(record.executes or "")
-    exact, beginnings = load_built_part("variables")
+    exact, beginnings, _ = load_built_part("variables")
     found: str = exact.get(name, "")
     if name in exact:
         return found
     return next((does for beginning, does in beginnings.items() if name.startswith(beginning)), "")
+
+
+def find_value_execution(name: str, text: str) -> str:
+    """Return how a variable with a value affects what is executed or loaded, an empty text if it is not known to."""
+    if found := find_execution(name):
+        return found
+    if "$(" in text or "`" in text:
+        return "a shell that calculates with its text runs the command in it"
+    if name in load_built_part("variables")[2] and re.fullmatch(r"-?\d+(?:[.,:]\d+)*", text) is None:
+        return "scripts take it for a number, and put other text into their command lines"
+    return ""
 
 
 @cache
@@ -33,5 +45,5 @@ def is_known_variable(name: str) -> bool:
     """Return whether a variable is in the catalogue, in its table of variables of other programs, or one of a launcher."""
     if find_variable(name) is not None or any(name in names for names in FACTS.values()):
         return True
-    exact, beginnings = load_built_part("variables")
+    exact, beginnings, _ = load_built_part("variables")
     return name in exact or any(name.startswith(beginning) for beginning in beginnings)

@@ -42,12 +42,12 @@ def find_frozen_fault(key: str, value: Any) -> Fault | None:
         return Fault("NP601", what, why, f"set it in the script, or give it at the start: {say_set(key)}")
     section, name = keys.split_section_and_name(key)
     if section == "env":
-        from npuprof.catalog.execution import find_execution, is_known_variable, is_own_variable  # most presets set no variable
+        from npuprof.catalog.execution import find_execution, find_value_execution, is_known_variable, is_own_variable  # most set none
 
         if is_own_variable(name) and not is_filled_in(name):
             why = "It decides where npuprof looks for the user's own settings and trust, which no preset may do."
             return Fault("NP607", f"{key} is a variable of npuprof itself", why, "remove it, and set it where the job is started")
-        if executes := find_execution(name):
+        if executes := find_execution(name) if isinstance(value, dict) else find_value_execution(name, str(value)):
             what = f"{key} affects what is executed: {executes}"
             why = "Whoever may change the preset decides what everybody's jobs run; exports reject it until the store is trusted."
             return Fault("NP605", what, why, "set it where the job is started; if the preset needs it: npuprof trust STORE")

@@ -18,7 +18,7 @@ TOKEN_ANYWHERE = re.compile(
 )
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _USERINFO = re.compile(r"(?<=://)[^/\s'\"]*@")
-_QUERY = re.compile(r"(https?://[^\s'\"?]*)\?[^\s'\"]*")
+_QUERY = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://[^\s'\"?]*)\?[^\s'\"]*")
 _SCP_USERINFO = re.compile(r"(?<![^\s'\"])([^/:@\s'\"]*):[^/@\s]*@")
 #: The same in a text that may be no address yet: what is between the beginning and the last @ may be anything but a quote.
 _ANY_USERINFO = re.compile(r"(?<=://)[^'\"\n]*@")

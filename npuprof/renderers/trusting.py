@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog.execution import find_execution, is_known_variable, is_own_variable
+from npuprof.catalog.execution import find_execution, find_value_execution, is_known_variable, is_own_variable
 from npuprof.document import keys
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin, Record
@@ -45,9 +45,13 @@ class Author(Record):
     shown: str
 
 
-def needs_trust(name: str) -> bool:
-    """Return whether a variable may be exported only if the user trusts its store."""
-    return bool(find_execution(name)) or not (is_known_variable(name) or not name.isascii() or not name.isidentifier())
+def find_need(name: str, value: Any, origin: Origin) -> Need | None:
+    """Return the need of a variable with a value, None if it may be exported without trust."""
+    if not name.isascii() or not name.isidentifier():
+        return None  # no environment takes it
+    text = format_trusted_text(name, value)
+    executes = find_execution(name) if isinstance(value, dict) else find_value_execution(name, text)
+    return Need(name, text, executes, origin) if executes or not is_known_variable(name) else None
 
 
 def identify_store(home: object) -> str:
@@ -62,14 +66,12 @@ def list_needs(config: Config) -> list[tuple[Need, Author]]:
     """Return the variables of a config that need trust: not those of the command line, of personal layers, and of shipped presets."""
     found = []
     for name, value in config.env.items():
-        if not needs_trust(name):
-            continue
         origin = config.origin(keys.format_full_key("env", name))
-        if origin is None or not origin.document.text:
+        if origin is None or not origin.document.text or (need := find_need(name, value, origin)) is None:
             continue
         profile = next(profile for profile in config.lineage if profile.document is origin.document)
         if not getattr(profile.home, "is_shipped", False) and not is_personal(profile):
-            found.append((Need(name, format_trusted_text(name, value), find_execution(name), origin), _find_author(profile)))
+            found.append((need, _find_author(profile)))
     return found
 
 
@@ -85,10 +87,9 @@ def list_profile_needs(profile: Profile) -> list[Need]:
     found = []
     for step in (*profile.steps, *(step for override in profile.overrides for step in override.steps)):
         section, name = keys.split_section_and_name(step.key)
-        if section == "env" and step.op != "unset" and needs_trust(name):
-            origin = profile.origin(*step.path)
-            assert origin is not None, "it is written there"
-            found.append(Need(name, format_trusted_text(name, step.value), find_execution(name), origin))
+        origin = profile.origin(*step.path) if section == "env" and step.op != "unset" else None
+        if origin is not None and (need := find_need(name, step.value, origin)) is not None:
+            found.append(need)
     return found
 
 
@@ -171,11 +172,12 @@ def trust_typed(home: object, assignments: Iterable[str]) -> None:
     for text in assignments:
         key, is_assigned, raw = text.partition("=")
         section, name = keys.split_section_and_name(key.strip())
-        if section != "env" or not is_assigned or not needs_trust(name):
+        if section != "env" or not is_assigned:
             continue
-        if find_execution(name):
-            pairs.add((name, format_trusted_text(name, parse_assigned_value("", raw.strip()))))
-        else:
+        written = format_trusted_text(name, parse_assigned_value("", raw.strip()))
+        if find_value_execution(name, written):
+            pairs.add((name, written))
+        elif not is_known_variable(name):
             names.add(name)
     _add_trust(home, Trusted(frozenset(names), frozenset(pairs)))
 

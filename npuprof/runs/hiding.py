@@ -16,6 +16,9 @@ _SECRET_NAME = re.compile(
     re.IGNORECASE,
 )
 
+#: What an argument contains that is more than a name and a value.
+_SIGNS = " \t\n\"'{"
+
 
 def is_secret_name(name: str) -> bool:
     """Return whether a name is that of something that logs somebody in; names of the catalogue are not."""
@@ -24,13 +27,15 @@ def is_secret_name(name: str) -> bool:
 
 def hide_text(name: str, text: str) -> str:
     """Return the value of a variable or a setting as a record may contain it."""
-    return HIDDEN if is_secret_name(name) else hide_credentials(TOKEN_ANYWHERE.sub(HIDDEN, text))
+    if is_secret_name(name) or (text.lstrip().startswith("{") and is_secret_name(text)):
+        return HIDDEN
+    return hide_credentials(TOKEN_ANYWHERE.sub(HIDDEN, text))
 
 
 def hide_arguments(words: Sequence[str]) -> list[str]:
     """Return arguments of a command as a record may contain them: without what is behind a name of something secret.
 
-    An argument with blanks, such as a script for ``sh -c``, is left out whole if it contains such a name.
+    An argument with blanks, quotes or braces, such as a script for ``sh -c`` or JSON, is left out whole if it contains such a name.
     """
     return [_hide_argument(word, before) for before, word in zip(["", *words], words, strict=False)]
 
@@ -39,8 +44,8 @@ def _hide_argument(word: str, before: str) -> str:
     name, is_assigned, value = word.partition("=")
     if before.startswith("-") and "=" not in before and not word.startswith("-") and is_secret_name(before):
         return HIDDEN
-    if any(blank in word for blank in " \t\n") and is_secret_name(word):
+    if any(sign in word for sign in _SIGNS) and is_secret_name(word):
         return HIDDEN
-    if is_assigned:
+    if is_assigned and "://" not in name:
         return f"{name}={hide_text(name, value)}"
     return hide_text("", word)
