@@ -196,3 +196,17 @@ def test_a_file_four_times_longer_costs_at_most_ten_times_as_much(case: str) -> 
         return lambda: imported(data, name)
 
     assert measure_growth(build, 150) < 1.5
+
+
+def test_a_config_object_that_a_helper_of_another_file_nests_is_read(run: Callable[..., Result], tmp_path: Path) -> None:
+    """As ``TensorFlow/built-in/cv/image_classification/MobileNetV1_for_TensorFlow/train.py`` of Ascend/ModelZoo-TensorFlow a2c3332a."""
+    (tmp_path / "helper.py").write_text(
+        "from npu_bridge.npu_init import *\n\n\ndef make_config():\n"
+        '    profiling = ProfilingConfig(enable_profiling=True, profiling_options="trace")\n'
+        '    return NPURunConfig(model_dir="x", profiling_config=profiling)\n'
+    )
+    (tmp_path / "train.py").write_text(
+        "from npu_bridge.npu_init import *\nimport helper\n\nconfig = helper.make_config()\nestimator = NPUEstimator(model_fn=None, config=config)\n"
+    )
+    done = run("scan", str(tmp_path))
+    assert (done.code, "NP203" in done.out) == (1, True), done.err

@@ -64,7 +64,7 @@ def _take_helpers_out(imported: ImportedFile) -> ImportedFile:
     helpers = imported.facts.get(OF_HELPERS)
     if not helpers:
         return imported
-    own = {fact: [one for one in imported.facts[fact] if one not in told] for fact, told in helpers.items() if fact != "groups"}
+    own = {fact: [one for one in imported.facts.get(fact, ()) if one not in told] for fact, told in helpers.items() if fact != "groups"}
     return imported._replace(facts={**imported.facts, **own})
 
 
