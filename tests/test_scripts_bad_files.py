@@ -206,7 +206,8 @@ def test_a_config_object_that_a_helper_of_another_file_nests_is_read(run: Callab
         '    return NPURunConfig(model_dir="x", profiling_config=profiling)\n'
     )
     (tmp_path / "train.py").write_text(
-        "from npu_bridge.npu_init import *\nimport helper\n\nconfig = helper.make_config()\nestimator = NPUEstimator(model_fn=None, config=config)\n"
+        "from npu_bridge.npu_init import *\nimport helper\n\n"
+        "config = helper.make_config()\nestimator = NPUEstimator(model_fn=None, config=config)\n"
     )
     done = run("scan", str(tmp_path))
     assert (done.code, "NP203" in done.out) == (1, True), done.err
