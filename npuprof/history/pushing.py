@@ -95,9 +95,9 @@ def push_tags(repository: Repository, remote: str, tags: Sequence[str]) -> Findi
 def _talk(repository: Repository, remote: str, ask: Callable[[Line], Talk], explain: Callable[[bytes, str], Finding]) -> Talk:
     """Return what a remote answers. Raises NpuprofError where it does not, with what ``explain`` makes of what git said."""
     timeout = read_timeout(remote)
-    objects = os.path.join(repository.git.top, os.fsdecode(repository.git.run_command("rev-parse", "--git-common-dir").rstrip(b"\n")))
+    git_folder = os.path.join(repository.git.top, os.fsdecode(repository.git.run_command("rev-parse", "--git-common-dir").rstrip(b"\n")))
     try:
-        talk = ask(Line(objects, remote, timeout, top=repository.git.top))
+        talk = ask(Line(git_folder, remote, timeout, top=repository.git.top))
     except HangingError:
         why = f"{remote} sent nothing for {timeout:g} seconds."
         hint = "try again later; NPUPROF_TIMEOUT is how many seconds to wait"

@@ -1,7 +1,7 @@
-"""A folder and what lies below it, reached through no link: what is written, made or removed there stays there.
+"""Folders whose contents are written, renamed and deleted without following a link: nothing below one leads out of it.
 
-A repository of a stranger may hold links wherever npuprof keeps something. A folder is opened once; each name below it is looked up in
-the folder that is open, and one that is a link is refused. So nothing that becomes a link meanwhile leads elsewhere either.
+A stranger's repository may contain links wherever npuprof writes. A folder is opened once, and each name below it is looked up in the open
+folder, where a link is rejected. A name that becomes a link while npuprof runs leads nowhere else either.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import IO
 
 from npuprof.model import Finding, NpuprofError, Place
 
-#: A folder on the way need not be readable where the system can do without.
+#: Intermediate folders need only be searchable, not readable, if the system has O_PATH.
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 _FILE = os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0)
 
@@ -84,9 +84,9 @@ def is_under_way(name: str) -> bool:
 
 
 def make_tree(path: str, mode: int = 0o777) -> Tree:
-    """Return the folder at a path, made with those above it as far as they are not there. Raises OSError and NpuprofError."""
+    """Return the folder at a path, created with its missing parents. Raises OSError and NpuprofError."""
     with suppress(FileNotFoundError):
-        os.stat(path)  # raises what a path that is too long, or leads through a file, comes to
+        os.stat(path)  # raises for a path that is too long or leads through a file
     top = real = os.path.realpath(path)
     while not os.path.lexists(top):
         top = os.path.dirname(top)
@@ -98,8 +98,8 @@ def make_tree(path: str, mode: int = 0o777) -> Tree:
     return tree.open_below(name)
 
 
-def shorten_file(handle: int, size: int) -> None:
-    """Cut an open file after so many bytes."""
+def truncate_file(handle: int, size: int) -> None:
+    """Truncate an open file to a size in bytes."""
     os.ftruncate(handle, size)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.report.output import build_write_error, describe_os_error
 from npuprof.resolve.digests import compute_digest
-from npuprof.system.tree import Tree, shorten_file
+from npuprof.system.tree import Tree, truncate_file
 
 try:
     import fcntl
@@ -133,7 +133,7 @@ class Journal:
             except OSError:  # a file system without locks
                 return handle
         with suppress(OSError):  # who holds it is told for comfort; that it is held is what counts
-            shorten_file(handle, 0)
+            truncate_file(handle, 0)
             os.write(handle, f"process {os.getpid()} on {os.uname().nodename}\n".encode())
         return handle
 
@@ -155,7 +155,7 @@ class Journal:
             raw += piece
         whole = raw[: raw.rfind(b"\n") + 1]  # the last line is torn where npuprof was killed over it
         if len(whole) != len(raw):
-            shorten_file(handle, len(whole))
+            truncate_file(handle, len(whole))
         lines = whole.splitlines()
         self._handle = handle
         if not lines:
@@ -190,7 +190,7 @@ class Journal:
         try:
             size = os.fstat(self._handle).st_size
             if os.write(self._handle, line) != len(line):
-                shorten_file(self._handle, size)
+                truncate_file(self._handle, size)
                 raise OSError(28, "no space left on device")
             os.fsync(self._handle)
         except OSError as error:
