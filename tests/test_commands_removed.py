@@ -18,8 +18,8 @@ GONE = (r"hydra_plugins", r"npuprof\.integrations\.hydra", r"undo\.json")
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_removed_verb_exits_with_2_and_names_its_replacement(verb: tuple[str, ...], run: Any) -> None:
-    done = run(*verb)
+def test_a_removed_verb_exits_with_2_and_names_its_replacement(verb: str, run: Any) -> None:
+    done = run(verb)
     assert (done.code, done.out, f"was removed in 0.2.0: use {VERBS[verb]}" in done.err) == (2, "", True), done.err
 
 
@@ -32,7 +32,7 @@ def test_a_removed_flag_exits_with_2_and_names_its_replacement(words: tuple[str,
 
 
 def test_nothing_but_the_changelog_and_the_table_names_what_is_gone() -> None:
-    verbs = [rf"npuprof {' '.join(verb)}\b" for verb in VERBS]
+    verbs = [rf"npuprof {verb}\b" for verb in VERBS]
     flags = [rf"npuprof {' '.join(words[:-1])} [^|`\n]*{words[-1]}(?![\w-])" for words in FLAGS]
     pattern = re.compile("|".join([*verbs, *flags, *GONE]))
     paths = [
