@@ -23,9 +23,8 @@ def find_execution(name: str) -> str:
     if (record := find_variable(name)) is not None:
         return str(record.executes or "")
     exact, beginnings, _ = load_built_part("variables")
-    found: str = exact.get(name, "")
     if name in exact:
-        return found
+        return str(exact[name])
     return next((does for beginning, does in beginnings.items() if name.startswith(beginning)), "")
 
 
@@ -38,6 +37,11 @@ def find_value_execution(name: str, text: str) -> str:
     if name in load_built_part("variables")[2] and re.fullmatch(r"-?\d+(?:[.,:]\d+)*", text) is None:
         return "scripts take it for a number, and put other text into their command lines"
     return ""
+
+
+def is_unknown_variable(name: str) -> bool:
+    """Return whether a name that an environment takes is not npuprof's own, and in no table of the catalogue."""
+    return name.isascii() and name.isidentifier() and not is_own_variable(name) and not is_known_variable(name)
 
 
 @cache

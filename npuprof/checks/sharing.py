@@ -31,6 +31,12 @@ def is_written_down(config: Config, key: str) -> bool:
     return origin is not None and bool(origin.document.text)
 
 
+def build_own_variable_fault(key: str) -> Fault:
+    """Return that a preset or the command line sets a variable of npuprof itself."""
+    why = "It decides where npuprof looks for the user's own settings and trust, which no preset may do."
+    return Fault("NP607", f"{key} is a variable of npuprof itself", why, "remove it, and set it where the job is started")
+
+
 def find_frozen_fault(key: str, value: Any) -> Fault | None:
     """Return what a preset should leave to the process, the job or the site, or None."""
     if "." not in key:
@@ -42,16 +48,15 @@ def find_frozen_fault(key: str, value: Any) -> Fault | None:
         return Fault("NP601", what, why, f"set it in the script, or give it at the start: {say_set(key)}")
     section, name = keys.split_section_and_name(key)
     if section == "env":
-        from npuprof.catalog.execution import find_execution, find_value_execution, is_known_variable, is_own_variable  # most set none
+        from npuprof.catalog.execution import find_execution, find_value_execution, is_own_variable, is_unknown_variable  # most set none
 
         if is_own_variable(name) and not is_filled_in(name):
-            why = "It decides where npuprof looks for the user's own settings and trust, which no preset may do."
-            return Fault("NP607", f"{key} is a variable of npuprof itself", why, "remove it, and set it where the job is started")
+            return build_own_variable_fault(key)
         if executes := find_execution(name) if isinstance(value, dict) else find_value_execution(name, str(value)):
             what = f"{key} affects what is executed: {executes}"
             why = "Whoever may change the preset decides what everybody's jobs run; exports reject it until the store is trusted."
             return Fault("NP605", what, why, "set it where the job is started; if the preset needs it: npuprof trust STORE")
-        if not is_known_variable(name) and name.isascii() and name.isidentifier() and not is_own_variable(name) and not is_misspelt(name):
+        if is_unknown_variable(name) and not is_misspelt(name):
             why = "Nobody has looked at what programs do with it; exports reject it until the store is trusted with its name."
             return Fault("NP606", f"{key} is not in the catalogue", why, f"check the spelling; if it is right: npuprof trust STORE {name}")
     variable = catalog.find_variable(name) if section == "env" else None

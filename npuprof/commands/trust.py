@@ -82,7 +82,7 @@ class Trust(Verb):
         """Return what the arguments or the file name of what presets set. Raises NpuprofError for a variable that they do not set."""
         if self.listed is not None:
             if self.variables or self.revoke:
-                what = "--from does not go with names of variables or --revoke"
+                what = "--from cannot be combined with names of variables or --revoke"
                 raise NpuprofError([Finding("NP902", what, "The file says what is trusted.", "use one of them")])
             allowed = _read_list(self.listed)
             return [one for one in found if allowed.allows(one.name, one.text, one.executes)]

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog.execution import find_execution, find_value_execution, is_known_variable, is_own_variable
+from npuprof.catalog.execution import find_execution, find_value_execution, is_own_variable, is_unknown_variable
+from npuprof.checks.sharing import build_own_variable_fault
 from npuprof.document import keys
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin, Record
@@ -45,13 +46,18 @@ class Author(Record):
     shown: str
 
 
-def find_need(name: str, value: Any, origin: Origin) -> Need | None:
-    """Return the need of a variable with a value, None if it may be exported without trust."""
-    if not name.isascii() or not name.isidentifier():
-        return None  # no environment takes it
-    text = format_trusted_text(name, value)
-    executes = find_execution(name) if isinstance(value, dict) else find_value_execution(name, text)
-    return Need(name, text, executes, origin) if executes or not is_known_variable(name) else None
+def _describe_execution(name: str, value: Any) -> str:
+    """Return how a variable with a value affects what is executed, an empty text if it is not known to."""
+    return find_execution(name) if isinstance(value, dict) else find_value_execution(name, format_trusted_text(name, value))
+
+
+def needs_trust(name: str, value: Any) -> bool:
+    """Return whether a variable with a value may be exported only if the user trusts its store; no environment takes an odd name."""
+    return name.isascii() and name.isidentifier() and (bool(_describe_execution(name, value)) or is_unknown_variable(name))
+
+
+def _build_need(name: str, value: Any, origin: Origin) -> Need:
+    return Need(name, format_trusted_text(name, value), _describe_execution(name, value), origin)
 
 
 def identify_store(home: object) -> str:
@@ -66,12 +72,14 @@ def list_needs(config: Config) -> list[tuple[Need, Author]]:
     """Return the variables of a config that need trust: not those of the command line, of personal layers, and of shipped presets."""
     found = []
     for name, value in config.env.items():
+        if not needs_trust(name, value):
+            continue
         origin = config.origin(keys.format_full_key("env", name))
-        if origin is None or not origin.document.text or (need := find_need(name, value, origin)) is None:
+        if origin is None or not origin.document.text:
             continue
         profile = next(profile for profile in config.lineage if profile.document is origin.document)
         if not getattr(profile.home, "is_shipped", False) and not is_personal(profile):
-            found.append((need, _find_author(profile)))
+            found.append((_build_need(name, value, origin), _find_author(profile)))
     return found
 
 
@@ -87,9 +95,10 @@ def list_profile_needs(profile: Profile) -> list[Need]:
     found = []
     for step in (*profile.steps, *(step for override in profile.overrides for step in override.steps)):
         section, name = keys.split_section_and_name(step.key)
-        origin = profile.origin(*step.path) if section == "env" and step.op != "unset" else None
-        if origin is not None and (need := find_need(name, step.value, origin)) is not None:
-            found.append(need)
+        if section == "env" and step.op != "unset" and needs_trust(name, step.value):
+            origin = profile.origin(*step.path)
+            assert origin is not None, "it is written there"
+            found.append(_build_need(name, step.value, origin))
     return found
 
 
@@ -107,16 +116,15 @@ def refuse_untrusted(config: Config, trusting: bool = False, allowing_unknown: b
     from npuprof.store.trust import Trusted, load_trusted
 
     trusted = {author.identity: load_trusted(author.identity) for _, author in needs if author.identity}
-    missing = [(need, author) for need, author in needs if not _is_trusted(need, trusted.get(author.identity, Trusted()))]
+    missing = [
+        (need, author) for need, author in needs
+        if not trusted.get(author.identity, Trusted()).allows(need.name, need.text, need.executes)
+    ]  # fmt: skip
     if missing:
         missing.sort(key=lambda row: row[1].shown)  # the last of each store ends in the command that allows all of them
         last = {author: need for need, author in missing}
         together = {author: [one for one, of in missing if of == author] for author in last}
         raise NpuprofError([_build_finding(need, author, together[author] if last[author] is need else []) for need, author in missing])
-
-
-def _is_trusted(need: Need, trusted: Trusted) -> bool:
-    return trusted.allows(need.name, need.text, need.executes)
 
 
 def refuse_own_variables(config: Config) -> None:
@@ -128,9 +136,8 @@ def refuse_own_variables(config: Config) -> None:
 
 def _build_own_finding(config: Config, name: str) -> Finding:
     key = keys.format_full_key("env", name)
-    why = "It decides where npuprof looks for the user's own settings and trust, which no preset may do."
-    hint = "remove it, and set it where the job is started"
-    return Finding("NP607", f"{key} is a variable of npuprof itself", why, hint, config.origin(key), key, (config.name,))
+    fault = build_own_variable_fault(key)
+    return Finding(fault.code, fault.message, fault.why, fault.hint, config.origin(key), key, (config.name,))
 
 
 def _build_finding(need: Need, author: Author, all_needs: list[Need]) -> Finding:
@@ -174,10 +181,10 @@ def trust_typed(home: object, assignments: Iterable[str]) -> None:
         section, name = keys.split_section_and_name(key.strip())
         if section != "env" or not is_assigned:
             continue
-        written = format_trusted_text(name, parse_assigned_value("", raw.strip()))
-        if find_value_execution(name, written):
-            pairs.add((name, written))
-        elif not is_known_variable(name):
+        value = parse_assigned_value("", raw.strip())
+        if _describe_execution(name, value):
+            pairs.add((name, format_trusted_text(name, value)))
+        elif is_unknown_variable(name):
             names.add(name)
     _add_trust(home, Trusted(frozenset(names), frozenset(pairs)))
 
