@@ -18,6 +18,7 @@ from building import REPOSITORY
 from npuprof.model import NpuprofError
 from npuprof.report import locks, writing
 from npuprof.report.writing import Wanted
+from npuprof.system.tree import Tree
 
 Run = Callable[..., Any]
 PRESET = "[options]\nhccl_timeout = 1836\n"
@@ -202,6 +203,27 @@ def test_one_file_that_changed_keeps_all_of_them(tmp_path: Path) -> None:
     with pytest.raises(NpuprofError):
         writing.write_wanted_files([Wanted(str(tmp_path / name), b"ours", b"read") for name in ("a", "b")])
     assert (tmp_path / "a").read_text() == "read"
+
+
+def test_new_files_are_there_before_old_ones_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "old").write_text("text")
+    seen: list[bool] = []
+    remove = Tree.remove_file
+
+    def look(tree: Tree, name: str) -> None:
+        if name == "old":
+            seen.append((tmp_path / "new").exists())
+        remove(tree, name)
+
+    monkeypatch.setattr(Tree, "remove_file", look)
+    writing.write_wanted_files([Wanted(str(tmp_path / "old"), None), Wanted(str(tmp_path / "new"), b"text")])
+    assert (seen, content(tmp_path)) == ([True], {"new": "text"})
+
+
+def test_a_new_file_goes_again_if_a_later_one_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(NpuprofError, match="no space left"):
+        writing.write_wanted_files([Wanted(str(tmp_path / "new"), b"text"), Wanted("/dev/full", b"text")])
+    assert content(tmp_path) == {}
 
 
 def test_a_file_that_somebody_makes_at_the_last_moment_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
