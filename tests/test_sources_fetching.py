@@ -625,11 +625,12 @@ def test_a_run_that_was_killed_does_not_stop_the_next(repo: Repo, hub: Path, tmp
 
 
 @pytest.mark.timeout(600)
+@pytest.mark.parametrize("call", CALLS)
 @pytest.mark.nightly("test_sources_fetching.py::test_a_run_that_was_killed_does_not_stop_the_next")
 def test_a_run_that_was_killed_at_any_call_does_not_stop_the_next(
-    repo: Repo, hub: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    call: str, repo: Repo, hub: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kill_at_calls(CALLS, hub, tmp_path, monkeypatch)
+    kill_at_calls((call,), hub, tmp_path, monkeypatch)
 
 
 def kill_at_calls(calls: tuple[str, ...], hub: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
