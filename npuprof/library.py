@@ -14,10 +14,9 @@ from npuprof import checks, renderers
 from npuprof.document import parse_document
 from npuprof.document.profile import Profile
 from npuprof.model import Context, Finding, NpuprofError, is_utf8
-from npuprof.resolve.config import Config, use_html
+from npuprof.resolve.config import Config
 from npuprof.store import Folder, spec
 from npuprof.store.plain import build_plain_steps
-from npuprof.wording import speak_python
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,10 +35,9 @@ class Library:
 
     __slots__ = ("_path", "store")
 
-    @speak_python
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         self._path = None if path is None else _require_path("path", path)
-        self.store: Folder = spec.Workspace(self._path).store
+        self.store: Folder = spec.Workspace(self._path, in_python=True).store
         if not self.store.names():
             hint = "name the folder that holds the presets; npuprof init lays one out"
             raise NpuprofError([Finding("NP010", f"there is no preset in {self.store.label}", "", hint)])
@@ -72,7 +70,6 @@ class Library:
     def __repr__(self) -> str:
         return f"npuprof.open_store({self._path or self.store.label!r})"
 
-    @speak_python
     def resolve(
         self,
         name: str | os.PathLike[str],
@@ -95,7 +92,7 @@ class Library:
         """
         asked = os.fspath(name) if isinstance(name, os.PathLike) else name
         _require(isinstance(asked, str), f"name must be a str or a pathlib.Path, not {type(name).__name__}")
-        workspace = spec.Workspace(self._path, _build_context(cann, product, target))
+        workspace = spec.Workspace(self._path, _build_context(cann, product, target), in_python=True)
         workspace.use_store(self.store)
         layers = _require_list("mixins", mixins)
         if any("-" in layer.split("+") for layer in (asked, *layers)):
@@ -117,7 +114,6 @@ def open_store(path: str | os.PathLike[str] | None = None) -> Library:
     return Library(path)
 
 
-@speak_python
 def loads(
     text: str,
     *,
@@ -140,7 +136,7 @@ def loads(
     _require(store is None or isinstance(store, Library), "store must be what open_store returns")
     home = store.store if store else None
     _require(is_utf8(text), "text must hold whole characters: it holds half of one, which UTF-8 has no bytes for")
-    workspace = spec.Workspace(None, _build_context(cann, product, target))
+    workspace = spec.Workspace(None, _build_context(cann, product, target), in_python=True)
     if home is not None:
         workspace.use_store(home)
     profile = Profile(parse_document("<text>", "<text>", text), key="text:", home=home)
@@ -149,7 +145,6 @@ def loads(
     return workspace.resolver.resolve_profile(profile, changes=changes)
 
 
-@speak_python
 def check(config: Config | Library) -> list[Finding]:
     """Return everything that is wrong or doubtful with a config, or with all presets of a store.
 
@@ -166,7 +161,6 @@ def check(config: Config | Library) -> list[Finding]:
     return checks.check_config(config)
 
 
-@speak_python
 def diff(before: Config, after: Config) -> Changes:
     """Return what changes from one config to another, in the catalogue's order: a list, which a notebook shows as a table.
 
@@ -185,7 +179,6 @@ def diff(before: Config, after: Config) -> Changes:
     return Changes(compare_configs(before, after))
 
 
-@speak_python
 def render(config: Config, target: str, inline: bool = False, *, check: bool = True, strict: bool = False) -> str:
     """Return a config as the text of a target; ``TARGETS`` lists the names.
 
@@ -213,7 +206,6 @@ def render(config: Config, target: str, inline: bool = False, *, check: bool = T
     return rendered.text
 
 
-@speak_python
 def env(config: Config, *, trust: bool = False, check: bool = True) -> dict[str, str]:
     """Return a config as environment variables, name to text: those that ``npuprof env`` exports in this process.
 
@@ -236,7 +228,6 @@ def env(config: Config, *, trust: bool = False, check: bool = True) -> dict[str,
     return found
 
 
-@speak_python
 def apply(config: Config, config_proto: Any, folder: str | os.PathLike[str] | None = None, *, check: bool = True) -> Any:
     """Set a config's options in a ``tf.compat.v1.ConfigProto`` that the caller made; return it.
 
@@ -255,15 +246,6 @@ def apply(config: Config, config_proto: Any, folder: str | os.PathLike[str] | No
     there = _resolve_for_target(config, "session", check)
     renderers.load_target("session").refuse_offline(there)
     return fill_config_proto(there, config_proto, home)
-
-
-def _show_config(config: Config) -> str:
-    from npuprof.compare.notebook import format_config_html
-
-    return format_config_html(config)
-
-
-use_html(_show_config)
 
 
 def _resolve_for_target(config: Config, target: str, checked: bool) -> Config:

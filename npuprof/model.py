@@ -6,7 +6,7 @@ that ``npuprof render`` does after it has read its files.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, Protocol, Self, dataclass_transform
 
@@ -196,28 +196,6 @@ class Place(Record):
     column: int = 0
 
 
-#: Finds the severity of a code. The catalogue, which has the page of each, puts itself here; below it all findings are errors.
-_find_severity: Callable[[str], str] = lambda code: "error"  # noqa: E731
-
-
-def use_severities(find: Callable[[str], str]) -> None:
-    """Let findings that say nothing of their severity have the one that ``find`` has for their code."""
-    global _find_severity
-    _find_severity = find
-
-
-class _PageSeverity:
-    """Stands where a finding has no severity of its own: it has that of its code's page."""
-
-    def __get__(self, finding: Any, owner: type) -> str:
-        return _find_severity(finding.code)
-
-
-def severity_of_page() -> Any:
-    """Return the default of a field ``severity`` in a record with a ``code``: what the page of the code says."""
-    return _PageSeverity()
-
-
 class Fix(Record):
     """The change that a hint is certain of: another value for what a finding points at, or another ``name`` for its key."""
 
@@ -228,7 +206,7 @@ class Fix(Record):
 class Finding(Record):
     """One thing wrong or doubtful: what, where, why, and what to try.
 
-    ``code`` is stable and has a page (``npuprof rule CODE``), which says how severe it is where the finding does not.
+    ``code`` is stable and has a page (``npuprof rule CODE``); ``severity`` is ``error``, ``warning`` or ``info``.
     ``profiles`` names the profiles that show the fault, the one that wrote it first; ``fix`` is what the hint says, where that
     can only be meant.
     """
@@ -241,7 +219,7 @@ class Finding(Record):
     key: str = ""
     profiles: tuple[str, ...] = ()
     where: Place | None = None
-    severity: str = severity_of_page()
+    severity: str = "error"
     fix: Fix | None = None
 
     @property

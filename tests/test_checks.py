@@ -90,6 +90,7 @@ def test_the_bad_example_is_flagged_and_the_good_one_is_not(code: str, tmp_path:
 
 
 def test_no_finding_repeats_the_severity_of_its_page() -> None:
+    judged = 0
     for path in sorted((REPOSITORY / "npuprof").rglob("*.py")):
         for call in ast.walk(ast.parse(path.read_text())):
             if (
@@ -102,11 +103,15 @@ def test_no_finding_repeats_the_severity_of_its_page() -> None:
                 said = [word.value.value for word in call.keywords if word.arg == "severity" and isinstance(word.value, ast.Constant)]
                 assert second not in SEVERITIES, f"{path}:{call.lineno}: a severity goes last, and only where the page says another"
                 assert code not in PAGES or said != [PAGES[code].severity], f"{path}:{call.lineno}: the page of {code} says so"
+                if code in PAGES and call.func.id == "Finding" and all(word.arg != "severity" for word in call.keywords):
+                    assert PAGES[code].severity == "error", f"{path}:{call.lineno}: build_finding takes it from the page of {code}"
+                    judged += 1
+    assert judged > 400
 
 
 def test_a_finding_is_as_severe_as_its_page_unless_it_says_so() -> None:
-    assert [Finding(code, "").severity for code in PAGES] == [page.severity for page in PAGES.values()]
-    assert Finding("NP201", "", severity="info").severity == "info"
+    assert [catalog.build_finding(code, "").severity for code in PAGES] == [page.severity for page in PAGES.values()]
+    assert catalog.build_finding("NP201", "", severity="info").severity == "info"
     assert Finding("NP201", "")._replace(severity="info") == Finding("NP201", "", severity="info") != Finding("NP201", "")
     assert Finding("TEAM-1", "").severity == "error"
 

@@ -190,7 +190,7 @@ def test_a_value_that_many_inherit_is_judged_once(tmp_path: Path, monkeypatch: p
     workspace = spec.Workspace(str(build_store(tmp_path, texts)))
     judged = []
     real = judgement._judge_value
-    monkeypatch.setattr(judgement, "_judge_value", lambda there, key, value: (judged.append(key), real(there, key, value))[1])
+    monkeypatch.setattr(judgement, "_judge_value", lambda there, key, *given: (judged.append(key), real(there, key, *given))[1])
     for name in texts:
         assert [one.code for one in checks.check_config(workspace.resolve_spec(name))] == ["NP201"]
     assert judged == ["stranger"]

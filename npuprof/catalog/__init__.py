@@ -13,7 +13,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from npuprof.model import Record, use_severities
+from npuprof.model import Finding, Record
 
 #: Variables ``NPUPROF_...`` that name no option: what an export says of itself, and what npuprof obeys.
 SAID_VARIABLES = ("BEFORE", "CONTEXT", "DIGEST", "PRESET_DIGEST", "PROFILE")
@@ -431,7 +431,9 @@ def find_severity(code: str) -> str:
     return severities.get(code, "error")
 
 
-use_severities(find_severity)
+def build_finding(code: str, *fields: Any, **named: Any) -> Finding:
+    """Return a finding with the severity that the page of its code has. The other fields are those of ``Finding``."""
+    return Finding(code, *fields, **{"severity": find_severity(code), **named})
 
 
 def load_advice() -> tuple[dict[str, Any], ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from npuprof.catalog import build_finding
 from npuprof.catalog.acceptance import find_acceptance_fault
 from npuprof.checks.view import Fault, View
 from npuprof.document.policy import Ignore, TeamRule, is_name_meant
@@ -36,7 +37,7 @@ def find_idle_ignores(configs: Iterable[Config], accepted: Iterable[Accepted]) -
                 what = f"{one.code} is accepted here ({one.reason}), and does not occur"
                 why = "What is accepted for nothing hides the next one of its kind."
                 hint, key = "take it out", ".".join(str(part) for part in one.origin.path if isinstance(part, str))
-                found[_mark(one)] = Finding("NP705", what, why, hint, one.origin, key, (own.name,) if not one.presets else ())
+                found[_mark(one)] = build_finding("NP705", what, why, hint, one.origin, key, (own.name,) if not one.presets else ())
     return list(found.values())
 
 
@@ -50,7 +51,9 @@ def find_idle_globs(tables: Iterable[Ignore | TeamRule], names: Iterable[str]) -
                 hint = did_you_mean(glob, known, "npuprof list tells the names; * stands for text in a segment, ** for whole segments")
                 why = "A name that was misspelt, or whose preset was renamed or removed, binds nothing and looks as if it did."
                 where = table.origin._replace(path=(*table.origin.path, "presets", index))
-                yield Finding("NP709", f"presets: {glob!r} of {what} means no preset", why, hint, where, f"{table.origin.path[0]}.presets")
+                yield build_finding(
+                    "NP709", f"presets: {glob!r} of {what} means no preset", why, hint, where, f"{table.origin.path[0]}.presets"
+                )
 
 
 def _mark(one: Ignore) -> tuple[str, object]:

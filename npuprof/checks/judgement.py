@@ -121,7 +121,10 @@ def collect_faults(view: View, about: About | None = None) -> Judged:
         mark = (key, kind, value if kind in _PLAIN else id(value))
         known = memory.get(mark)
         if known is None:
-            known = memory[mark] = (_judge_value(view.scope, key, value), value)  # while the value is kept no other has its id
+            known = memory[mark] = (
+                _judge_value(view.scope, key, value, view.config.resolver.in_python),
+                value,
+            )  # while the value is kept no other has its id
         if known[0]:
             for kept, faults in zip(found[:3], known[0][:3], strict=True):
                 kept += [(fault, key) for fault in faults]
@@ -136,9 +139,9 @@ def judge_value_alone(key: str, value: Any) -> tuple[Fault, ...]:
     return tuple(settings.find_value_faults(Scope(None, (), ()), key, value))
 
 
-def _judge_value(there: Scope, key: str, value: Any) -> Judgement | tuple[()]:
+def _judge_value(there: Scope, key: str, value: Any, in_python: bool) -> Judgement | tuple[()]:
     """Return what is wrong with a value of a setting in what it is meant for, nothing where all is well."""
     alone, scoped = tuple(settings.find_value_faults(there, key, value)), tuple(scope.find_scope_faults(there, key, value))
-    frozen = sharing.find_frozen_fault(key, value)
+    frozen = sharing.find_frozen_fault(key, value, in_python)
     unwritable = tuple(surfaces.find_unwritable_faults(there, key, value))
     return (alone, scoped, (frozen,) if frozen else (), unwritable) if alone or scoped or frozen or unwritable else ()

@@ -37,7 +37,7 @@ def build_own_variable_fault(key: str) -> Fault:
     return Fault("NP607", f"{key} is a variable of npuprof itself", why, "remove it, and set it where the job is started")
 
 
-def find_frozen_fault(key: str, value: Any) -> Fault | None:
+def find_frozen_fault(key: str, value: Any, in_python: bool = False) -> Fault | None:
     """Return what a preset should leave to the process, the job or the site, or None."""
     if "." not in key:
         option = catalog.find_option(key)
@@ -45,7 +45,7 @@ def find_frozen_fault(key: str, value: Any) -> Fault | None:
             return None
         what = f"{key} belongs to one process, not to a preset"
         why = "Everybody who uses the preset would get the same value in every process."
-        return Fault("NP601", what, why, f"set it in the script, or give it at the start: {say_set(key)}")
+        return Fault("NP601", what, why, f"set it in the script, or give it at the start: {say_set(key, in_python)}")
     section, name = keys.split_section_and_name(key)
     if section == "env":
         from npuprof.catalog.execution import find_execution, find_value_execution, is_own_variable, is_unknown_variable  # most set none

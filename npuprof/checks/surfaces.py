@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog import Flag, Option, releases, targets, values
+from npuprof.catalog import Flag, Option, build_finding, releases, targets, values
 from npuprof.checks.view import Fault, Scope, View
 from npuprof.document.keys import format_short_value
 from npuprof.model import Finding
@@ -101,7 +101,7 @@ def build_conversion_finding(refused: Finding) -> Finding:
     """Return a finding that tells, where nobody asked for ATC, what it refuses."""
     what = f"{refused.key.split('.')[0]} cannot be written for the target atc: {refused.message}"
     hint = f"name a scenario in [profile] where it is not for ATC; else {refused.hint}"
-    return Finding("NP413", what, refused.why, hint, refused.origin, refused.key, refused.profiles)
+    return build_finding("NP413", what, refused.why, hint, refused.origin, refused.key, refused.profiles)
 
 
 def has_place(view: View, target: str) -> bool:

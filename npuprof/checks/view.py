@@ -8,7 +8,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import products, releases, values
 from npuprof.document import keys
-from npuprof.model import Context, Finding, Fix, NpuprofError, Origin, Path, Record, severity_of_page
+from npuprof.model import Context, Finding, Fix, NpuprofError, Origin, Path, Record
 from npuprof.resolve import members
 from npuprof.resolve.config import Config
 
@@ -25,6 +25,13 @@ if TYPE_CHECKING:
     Told = tuple[Finding, tuple[str, ...]]
 
 
+class _PageSeverity:
+    """The severity of a fault that was given none: that of the page of its code."""
+
+    def __get__(self, fault: Any, owner: type) -> str:
+        return catalog.find_severity(fault.code)
+
+
 class Fault(Record):
     """What is wrong with one value, apart from where it stands: ``tail`` is the place below the setting, ``fix`` as in a finding."""
 
@@ -33,7 +40,7 @@ class Fault(Record):
     why: str = ""
     hint: str = ""
     tail: Path = ()
-    severity: str = severity_of_page()
+    severity: str = _PageSeverity()  # type: ignore[assignment]
     fix: Fix | None = None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 
+from npuprof.catalog import build_finding
 from npuprof.commands.framework.parameters import (
     BASELINE,
     COLOR,
@@ -270,7 +271,7 @@ def _find_doubles(home: ReadOnceStore) -> Iterator[Finding]:
         if other != name:
             why = "Where file names have no case, as on Windows and macOS, a clone holds only one of the two."
             where = Place(home.cite_file(f"{name}.toml"))
-            yield Finding(
+            yield build_finding(
                 "NP016", f"the presets {other} and {name} differ in case only", why, "rename one of them", where=where, profiles=(name,)
             )
 

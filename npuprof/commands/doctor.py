@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from npuprof.catalog import build_finding
 from npuprof.commands.framework.parameters import CANN, COLOR, MIXINS, OUTPUT, PRODUCT, SETS, STORE, UNSETS, formats
 from npuprof.commands.framework.verb import Verb, argument, option
 from npuprof.commands.parts.resolving import resolve_asked
@@ -76,7 +77,7 @@ class Doctor(Verb):
                 what = f"{name} is not read by the adapter that is installed"
                 why = "TF 1 takes a key that nobody reads without a word; TF 2 refuses it."
                 hint = f"unset it, or install an adapter that reads it: npuprof option {name} says since when"
-                findings.append(Finding("NP964", what, why, hint, config.origin(name), name, (config.name,)))
+                findings.append(build_finding("NP964", what, why, hint, config.origin(name), name, (config.name,)))
         findings += find_interference(config, os.environ)
         return _Diagnosis(adapter, likeness, read, tuple(findings))
 

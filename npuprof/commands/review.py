@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from urllib.parse import quote
 
 from npuprof import hosting
+from npuprof.catalog import build_finding
 from npuprof.commands.check import Check
 from npuprof.commands.framework.parameters import BASELINE, IGNORE, SELECT, SEVERITY, STORE, STRICT
 from npuprof.commands.framework.verb import Verb, flag, option
@@ -198,7 +199,7 @@ class Review(Verb):
                     file.write(page)
             except OSError as error:
                 what = f"the summary of the job cannot be written: {error.strerror}"
-                found.problems.append(Finding("NP062", what, "", "see the comment, or npuprof diff"))
+                found.problems.append(build_finding("NP062", what, "", "see the comment, or npuprof diff"))
         if job.comments is None:
             hint = job.token_hint
             found.problems.append(Finding("NP062", "no comment is written: there is no token", "", hint, severity="info"))
@@ -212,7 +213,7 @@ class Review(Verb):
             why = "The token lacks the right; that of a fork may only read." if error.lacks_right else ""
             where = "the summary of this job" if job.summary else "the log of this job"
             what = f"the comment could not be written: {error.message}"
-            problem = Finding("NP062", what, why, f"see {where}, which has all of it")
+            problem = build_finding("NP062", what, why, f"see {where}, which has all of it")
             found.problems.append(problem._replace(severity="info") if error.refused else problem)
         else:
             found.remarks.append(f"the comment on {_name_request(job)} {job.number}: {done}")

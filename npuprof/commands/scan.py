@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from npuprof.catalog import build_finding
 from npuprof.commands.framework.parameters import (
     BASELINE,
     CANN,
@@ -125,7 +126,7 @@ class Scan(JudgingVerb):
 
 def _build_preset_finding(path: str) -> Finding:
     what = f"{path} is no script, and was not looked at"
-    return Finding("NP801", what, "scan reads scripts.", f"for a preset: npuprof check {path}", where=Place(path))
+    return build_finding("NP801", what, "scan reads scripts.", f"for a preset: npuprof check {path}", where=Place(path))
 
 
 VERB = Scan

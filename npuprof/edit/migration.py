@@ -10,7 +10,7 @@ from collections.abc import Container, Iterable
 from typing import Any
 
 from npuprof import edit
-from npuprof.catalog import condition, load_built_part, releases, values
+from npuprof.catalog import build_finding, condition, load_built_part, releases, values
 from npuprof.document.keys import format_short_value
 from npuprof.document.profile import PROFILE_KEYS, Profile
 from npuprof.edit.families import Plan, list_mentions, list_named_places, plan_renames
@@ -146,7 +146,7 @@ def _check_inherited_value(step: Step, profile: Profile, config: Config) -> list
         return []
     what = f"{step.rule}: {step.option} = {format_short_value(config.settings[step.option])} comes from {origin.profile}"
     hint = f"npuprof migrate {origin.profile} --cann ..., or decide here: {step.decide}"
-    return [Finding("NP513", what, step.why, hint, origin, step.option, (profile.name,))]
+    return [build_finding("NP513", what, step.why, hint, origin, step.option, (profile.name,))]
 
 
 def check_heirs(made: tuple[MadeStep, ...], heirs: list[Profile], release: str) -> list[Finding]:
@@ -159,7 +159,7 @@ def check_heirs(made: tuple[MadeStep, ...], heirs: list[Profile], release: str) 
                 what = f"{step.rule}: {heir.name} names {step.option}, and inherits {step.to} now"
                 why = "It overruled, cleared or locked the value of this preset; now it stands beside the new key."
                 hint = f"npuprof migrate --all --cann {release} carries it over"
-                found.append(Finding("NP513", what, why, hint, heir.origin(*one.path), step.option, (heir.name,)))
+                found.append(build_finding("NP513", what, why, hint, heir.origin(*one.path), step.option, (heir.name,)))
     return found
 
 
@@ -187,7 +187,7 @@ def _check_unset_and_locked(profile: Profile, made: list[MadeStep], carried: set
                 what = f"{step.rule}: {name} names {key}, which became {step.to or 'nothing'}"
                 why = "A key that is not set any more cannot be cleared or locked."
                 origin = profile.origin("profile", name, index)
-                found.append(Finding("NP511", what, why, f"name {step.to}" if step.to else "remove it", origin, key))
+                found.append(build_finding("NP511", what, why, f"name {step.to}" if step.to else "remove it", origin, key))
     return found
 
 
@@ -207,7 +207,7 @@ class ChangedDefault(Record):
     def build_finding(self) -> Finding:
         """Return what there is to say where nobody sets the option."""
         what = f"{self.option} is not set, and its default changed in CANN {self.since}: {self.before}, then {self.after}"
-        return Finding(
+        return build_finding(
             "NP512", what, "Leaving it out means something else now.", f"set {self.option} if the old behaviour matters", key=self.option
         )
 

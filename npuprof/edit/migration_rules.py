@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from npuprof.catalog import condition, written_condition
+from npuprof.catalog import build_finding, condition, written_condition
 from npuprof.document.policy import Policy, TeamRule, is_name_meant
 from npuprof.edit.migration import MadeStep
 from npuprof.edit.migration_steps import Step, load_migration_steps
@@ -89,4 +89,4 @@ def _build_finding(rule: TeamRule, step: Step, steps: Iterable[Step], reason: st
     when = rule.when is not None and step.option in map(".".join, condition.collect_condition_paths(rule.when[1]))
     reading = "when" if when else "require"
     origin = rule.origin._replace(path=(*rule.origin.path, reading)) if rule.origin else None
-    return Finding("NP511", what, _WHY, hint, origin, step.option)
+    return build_finding("NP511", what, _WHY, hint, origin, step.option)

@@ -158,9 +158,8 @@ def _check_atc_flags(config: Config, given: dict[str, Any], keys: dict[str, str]
     if missing:
         what = f"the command lacks {', '.join(f'--{flag}' for flag in missing)}"
         why = "They belong to one conversion, not to a preset that many share."
-        found.append(
-            build_render_finding(config, "NP911", "", what, why, f"add them to the command, or give {say_set(f'atc.{missing[0]}')}")
-        )
+        hint = f"add them to the command, or give {say_set(f'atc.{missing[0]}', config.resolver.in_python)}"
+        found.append(build_render_finding(config, "NP911", "", what, why, hint))
     if "op_select_implmode" in given:
         value = given["op_select_implmode"]
         best = "high_precision_for_all" if "precision" in str(value) else "high_performance_for_all"

@@ -256,7 +256,8 @@ def _check_estimator_defaults(config: Config) -> tuple[Finding, ...]:
     ):
         what = f"DynamicInputConfig is given {newest}=0, which newer releases insist on and older ones do not take"
         why = "CANN 7.0.0 and before raise TypeError for a fourth argument, 9.0.0 and later for a missing one; those between are not known."
-        hint = f"render with {say_option('cann', 'RELEASE')}; where the release raises TypeError, take the argument out"
+        release = say_option("cann", "RELEASE", config.resolver.in_python)
+        hint = f"render with {release}; where the release raises TypeError, take the argument out"
         found.append(build_render_finding(config, "NP909", dims, what, why, hint))
     for option in records:
         needed = option.needs_argument

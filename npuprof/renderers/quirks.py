@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from npuprof.catalog import build_finding
 from npuprof.model import Finding
 
 TYPE_CHECKING = False
@@ -56,5 +57,5 @@ def find_companion_lines(config: Config, loop: str = "", trains: bool = True) ->
 
 def build_render_finding(config: Config, code: str, key: str, what: str, why: str, hint: str) -> Finding:
     """Return a finding; at the place that set its key, where it is more than a note."""
-    found = Finding(code, what, why, hint, None, key, (config.name,))
+    found = build_finding(code, what, why, hint, None, key, (config.name,))
     return found._replace(origin=config.origin(key)) if found.severity != "info" and key in config.settings else found

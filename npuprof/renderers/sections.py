@@ -32,7 +32,7 @@ def find_left_out_sections(config: Config, written: Collection[str]) -> tuple[Fi
             "NP917",
             f"[{name}] ({', '.join(settings)}) is for {_SECTION_COMMANDS[name]}",
             "This target has no place for it.",
-            f"leave out {say_switch('strict')}, or unset them in an [[override]] for this target",
+            f"leave out {say_switch('strict', config.resolver.in_python)}, or unset them in an [[override]] for this target",
             config.origin(key := keys.format_full_key(name, settings[0])),
             key,
             (config.name,),

@@ -124,7 +124,10 @@ def refuse_untrusted(config: Config, trusting: bool = False, allowing_unknown: b
         missing.sort(key=lambda row: row[1].shown)  # the last of each store ends in the command that allows all of them
         last = {author: need for need, author in missing}
         together = {author: [one for one, of in missing if of == author] for author in last}
-        raise NpuprofError([_build_finding(need, author, together[author] if last[author] is need else []) for need, author in missing])
+        in_python = config.resolver.in_python
+        raise NpuprofError(
+            [_build_finding(need, author, together[author] if last[author] is need else [], in_python) for need, author in missing]
+        )
 
 
 def refuse_own_variables(config: Config) -> None:
@@ -140,8 +143,8 @@ def _build_own_finding(config: Config, name: str) -> Finding:
     return Finding(fault.code, fault.message, fault.why, fault.hint, config.origin(key), key, (config.name,))
 
 
-def _build_finding(need: Need, author: Author, all_needs: list[Need]) -> Finding:
-    once = f"{say_switch('trust')} for this once"
+def _build_finding(need: Need, author: Author, all_needs: list[Need], in_python: bool) -> Finding:
+    once = f"{say_switch('trust', in_python)} for this once"
     words = " ".join(dict.fromkeys(shlex.quote(one.word) for one in all_needs))
     hint = f"look at it, then npuprof trust {shlex.quote(author.shown)} {words}, or {once}" if author.identity else f"pass {once}"
     hint = hint if all_needs else ""

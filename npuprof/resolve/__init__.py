@@ -39,10 +39,11 @@ class Resolver:
     steps that touch it, when somebody asks.
     """
 
-    def __init__(self, lookup: Lookup, context: Context | None = None, lineages: Lineages | None = None) -> None:
+    def __init__(self, lookup: Lookup, context: Context | None = None, lineages: Lineages | None = None, in_python: bool = False) -> None:
         renew_hints()
         self.lookup = lookup
         self.context = context or Context()
+        self.in_python = in_python  #: whether messages name arguments of the library, not options of the command
         self.judged: dict[Any, dict[Any, Any]] = {}  #: what the checks have found of values, by what they were checked for
         self.lineages = lineages or Lineages(lookup)
         self._steps: dict[int, tuple[tuple[Step, ...], dict[str, list[Step]]]] = {}
@@ -52,7 +53,7 @@ class Resolver:
     def for_context(self, context: Context) -> Resolver:
         """Return the resolver of the same profiles for another context: one for all who ask, so they share what it folds."""
         if context not in self._others:
-            self._others[context] = Resolver(self.lookup, context, self.lineages)
+            self._others[context] = Resolver(self.lookup, context, self.lineages, self.in_python)
             self._others[context].judged = self.judged
         return self._others[context]
 
@@ -75,7 +76,7 @@ class Resolver:
 
     def reduce_config(self, config: Config) -> tuple[Any, ...]:
         """Return what a pickle of a config holds: a function, and what to call it with."""
-        return rebuild_config, (config.name, config.context, config.lineage, config.claims, config.changes, config.policy)
+        return rebuild_config, (config.name, config.context, config.lineage, config.claims, config.changes, config.policy, self.in_python)
 
     def resolve_as_far_as_can_be(self, profile: Profile) -> Config:
         """Return a profile resolved with what is wrong with its form left out, and alone where its ancestors cannot be ordered.
@@ -173,10 +174,16 @@ class Resolver:
 
 
 def rebuild_config(
-    name: str, context: Context, lineage: tuple[Profile, ...], claims: Claims, changes: tuple[Step, ...], policy: Policy | None = None
+    name: str,
+    context: Context,
+    lineage: tuple[Profile, ...],
+    claims: Claims,
+    changes: tuple[Step, ...],
+    policy: Policy | None = None,
+    in_python: bool = False,
 ) -> Config:
     """Return a config that was pickled: resolved again from the profiles that took part, with no store behind it."""
-    found = Resolver(_find_no_profile, context).resolve_members(lineage, name, claims, changes)
+    found = Resolver(_find_no_profile, context, in_python=in_python).resolve_members(lineage, name, claims, changes)
     found.memo["policy"] = policy
     return found
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         """What made a config, as far as others ask it: it folds parts of a lineage, and resolves in other contexts."""
 
         judged: dict[Any, dict[Any, Any]]
+        in_python: bool
         lineages: Lineages
 
         def fold_lineage(self, lineage: tuple[Profile, ...], scenario: str | None) -> dict[str, Any]:
@@ -75,16 +76,6 @@ def suggest_config_key(config: Config, key: str) -> str:
         return f"write {elsewhere!r}"
     prefix = "" if section == "options" else f"{section}."
     return did_you_mean(key, dict.fromkeys((*config.settings, *(f"{prefix}{name}" for name in catalog.record_names(section)))))
-
-
-#: Writes a config as a notebook shows it; what knows HTML puts itself here.
-_show_html: Callable[[Config], str] | None = None
-
-
-def use_html(show: Callable[[Config], str]) -> None:
-    """Let notebooks show configs as ``show`` writes them."""
-    global _show_html
-    _show_html = show
 
 
 class Config(Mapping[str, Any]):
@@ -140,8 +131,8 @@ class Config(Mapping[str, Any]):
     def _ipython_key_completions_(self) -> list[str]:
         return list(self)
 
-    def _repr_html_(self) -> str | None:
-        return _show_html(self) if _show_html is not None else None
+    def _repr_html_(self) -> str:
+        return _format_html(self)
 
     def __getitem__(self, key: str) -> Any:
         try:
@@ -367,3 +358,25 @@ def _find_inner_origin(event: Event, key: str, tail: Path) -> Origin:
             break
         value, path = value[part], (*path, part)
     return event.origin._replace(path=path)
+
+
+def _format_html(config: Config) -> str:
+    """Return a config as a table of its settings: value, who set it, and whom that overruled."""
+    from npuprof.report.html import escape_html
+    from npuprof.report.notebook import format_code, format_long, format_table
+    from npuprof.report.text import format_count
+
+    said = [config.description, _describe_purpose(config), f"digest {config.digest[:12]}, {format_count(len(config), 'setting')}"]
+    rows = []
+    for key in config:
+        winner, *losers = [str(origin) for origin in config.origins(key)] or [""]
+        overruled = f"<details><summary>{len(losers)}</summary>{'<br>'.join(map(escape_html, losers))}</details>" if losers else ""
+        rows.append([format_code(key), format_long(keys.format_toml_value(config[key])), escape_html(winner), overruled])
+    return format_table(config.name, said, ("setting", "value", "set by", "overruled"), rows)
+
+
+def _describe_purpose(config: Config) -> str:
+    asked = config.context
+    said = [config.scenario or "", f"CANN {config.cann}" if config.cann else "", ", ".join(config.products)]
+    said += [f"resolved for {asked.describe()}" if asked.cann or asked.product else "", f"target {asked.target}" if asked.target else ""]
+    return "; ".join(filter(None, said))

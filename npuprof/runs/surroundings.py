@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from npuprof import catalog, checks
+from npuprof.catalog import build_finding
 from npuprof.document import build_command_line_document, keys
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError
@@ -66,21 +67,23 @@ def _find_log_faults(set_here: Mapping[str, str]) -> Iterator[Finding]:
         if not _ITEM.fullmatch(item):
             what = f"ASCEND_MODULE_LOG_LEVEL: {item!r} is no MODULE=LEVEL" if item else "ASCEND_MODULE_LOG_LEVEL has an empty item"
             why = "Items are joined by colons, each a module in capitals with a level from 0 to 4; a bad one voids them all."
-            yield Finding("NP965", what, why, "write ASCEND_MODULE_LOG_LEVEL=FMK=1:GE=1", key="env.ASCEND_MODULE_LOG_LEVEL")
+            yield build_finding("NP965", what, why, "write ASCEND_MODULE_LOG_LEVEL=FMK=1:GE=1", key="env.ASCEND_MODULE_LOG_LEVEL")
     level = set_here.get("ASCEND_GLOBAL_LOG_LEVEL")
     if level is not None and level not in ("0", "1", "2", "3", "4"):
         what = f"ASCEND_GLOBAL_LOG_LEVEL={level!r} is no level"
-        yield Finding("NP965", what, "A bad value means 3: errors only.", "write a number from 0 to 4", key="env.ASCEND_GLOBAL_LOG_LEVEL")
+        yield build_finding(
+            "NP965", what, "A bad value means 3: errors only.", "write a number from 0 to 4", key="env.ASCEND_GLOBAL_LOG_LEVEL"
+        )
     screen = [name for name in ("ASCEND_LOG_PRINT_TO_STDOUT", "ASCEND_SLOG_PRINT_TO_STDOUT") if set_here.get(name) == "1"]
     if screen and "ASCEND_PROCESS_LOG_PATH" in set_here:
         what = f"{screen[0]}=1 leaves ASCEND_PROCESS_LOG_PATH without effect"
         why = "What is printed on the screen is not saved to files."
-        yield Finding("NP965", what, why, "unset one of the two", key="env.ASCEND_PROCESS_LOG_PATH")
+        yield build_finding("NP965", what, why, "unset one of the two", key="env.ASCEND_PROCESS_LOG_PATH")
     both = [set_here.get(name) for name in ("ASCEND_LOG_PRINT_TO_STDOUT", "ASCEND_SLOG_PRINT_TO_STDOUT")]
     if None not in both and both[0] != both[1]:
         what = f"ASCEND_LOG_PRINT_TO_STDOUT={both[0]} and ASCEND_SLOG_PRINT_TO_STDOUT={both[1]} contradict each other"
         why = "Releases before 9.2.0 know only the second; later ones take the first."
-        yield Finding("NP965", what, why, "give both one value", key="env.ASCEND_LOG_PRINT_TO_STDOUT")
+        yield build_finding("NP965", what, why, "give both one value", key="env.ASCEND_LOG_PRINT_TO_STDOUT")
 
 
 def _list_twins(config: Config) -> Iterator[tuple[str, str, str]]:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 
 from npuprof import renderers
+from npuprof.catalog import build_finding
 from npuprof.model import Context, Finding, NpuprofError, Place, Record
 from npuprof.renderers import Rendered
 from npuprof.renderers.stamp import TEXT_MARK, State, compare_rendered, stamp_text
@@ -267,7 +268,7 @@ def _check_block(injector: Injector, path: str, block: Block) -> list[Finding]:
     except NpuprofError as error:
         why = f"{error.findings[0].message}." if error.findings else ""
         what = f"the block of {block.spec} cannot be compared with its preset"
-        return [Finding("NP810", what, why, "see npuprof check, or name the store with --store", where=where)]
+        return [build_finding("NP810", what, why, "see npuprof check, or name the store with --store", where=where)]
     return check_block_state(path, block, state)
 
 
@@ -279,8 +280,8 @@ def check_block_state(path: str, block: Block, state: State) -> list[Finding]:
     if state.edited and block.text.strip():
         what = f"the block of {block.spec} was edited by hand"
         why = "Its text is not the one that npuprof wrote there; the next refresh would undo the edit."
-        return [Finding("NP811", what, why, "move the change into the preset, then refresh with --force", where=where)]
+        return [build_finding("NP811", what, why, "move the change into the preset, then refresh with --force", where=where)]
     what = f"the block of {block.spec} is {'empty' if not block.text.strip() else 'out of date'}"
     why = "The preset, or npuprof, has changed since it was written." if block.text.strip() else "Nothing has been written into it yet."
     hint = f"npuprof inject {path} {block.spec}"
-    return [Finding("NP810", what, why, hint, where=where)]
+    return [build_finding("NP810", what, why, hint, where=where)]

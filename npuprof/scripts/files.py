@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 
+from npuprof.catalog import build_finding
 from npuprof.model import Finding, NpuprofError, Place
 from npuprof.report.output import describe_os_error, name_special_file, read_plain_file
 from npuprof.report.terminal import track_items
@@ -53,7 +54,7 @@ def read_script_files(files: list[str]) -> Iterator[tuple[str, bytes | Finding]]
             yield file, read_plain_file(file)
         except OSError as error:
             what, why = f"cannot read the file: {describe_os_error(error, file)}", "The other files were looked at all the same."
-            yield file, Finding("NP801", what, why, _suggest_path(file), where=Place(file))
+            yield file, build_finding("NP801", what, why, _suggest_path(file), where=Place(file))
 
 
 def _suggest_path(file: str) -> str:
@@ -113,13 +114,13 @@ def _tell_special_file(path: str, problems: list[Finding], is_candidate: Callabl
         return
     if kind and is_candidate(path) and not os.path.basename(path).startswith("."):
         why = "What it holds may never end; the other files were looked at all the same."
-        problems.append(Finding("NP801", f"{path} is left out: it is {kind}, not a file", why, "", where=Place(path)))
+        problems.append(build_finding("NP801", f"{path} is left out: it is {kind}, not a file", why, "", where=Place(path)))
 
 
 def _walk_folder(folder: str, problems: list[Finding], is_candidate: Callable[[str], bool]) -> Iterator[str]:
     def report_unlisted(error: OSError) -> None:
         what = f"cannot list {error.filename}: {describe_os_error(error, str(error.filename))}"
-        problems.append(Finding("NP801", what, "Nothing below it was read.", "", where=Place(str(error.filename))))
+        problems.append(build_finding("NP801", what, "Nothing below it was read.", "", where=Place(str(error.filename))))
 
     left_out: list[str] = []
 
@@ -142,7 +143,7 @@ def _walk_folder(folder: str, problems: list[Finding], is_candidate: Callable[[s
     if left_out:
         what = f"left out: {', '.join(left_out)}"
         why = "What stands there is no file of anybody: the kernel tells of itself, or of devices."
-        problems.append(Finding("NP801", what, why, "", where=Place(left_out[0])))
+        problems.append(build_finding("NP801", what, why, "", where=Place(left_out[0])))
 
 
 def list_kernel_mounts() -> list[str]:

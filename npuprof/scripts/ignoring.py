@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from npuprof.catalog import build_finding
 from npuprof.catalog.acceptance import find_acceptance_fault
 from npuprof.model import Finding, Place
 
@@ -161,9 +162,9 @@ def _find_remark_fault(remark: _Remark) -> Finding | None:
         what, hint = f"ignore[{remark.code}] gives no reason", f"write # npuprof: ignore[{remark.code}] and why"
     else:
         return None
-    return Finding("NP706", what, "It accepts nothing as it stands.", hint, where=remark.place)
+    return build_finding("NP706", what, "It accepts nothing as it stands.", hint, where=remark.place)
 
 
 def _build_idle_finding(remark: _Remark) -> Finding:
     what = f"{remark.code} is accepted here ({remark.reason}), and does not occur"
-    return Finding("NP705", what, "What is accepted for nothing hides the next one of its kind.", "take it out", where=remark.place)
+    return build_finding("NP705", what, "What is accepted for nothing hides the next one of its kind.", "take it out", where=remark.place)

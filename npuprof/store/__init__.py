@@ -13,7 +13,6 @@ from npuprof.report.output import read_plain_file
 from npuprof.store.common import ReadOnceStore as ReadOnceStore
 from npuprof.store.common import is_profile_name as is_profile_name
 from npuprof.store.common import read_once as read_once
-from npuprof.store.common import use_policies as use_policies
 from npuprof.store.layout import FILE, Layout, read_globs
 
 TYPE_CHECKING = False
@@ -220,10 +219,10 @@ class Folder(ReadOnceStore):
         return build_missing_finding("NP008", name, self.label, hint, asked)
 
 
-def find_store(given: str | None, environ: dict[str, str] | os._Environ[str]) -> Folder:
+def find_store(given: str | None, environ: dict[str, str] | os._Environ[str], in_python: bool = False) -> Folder:
     """Return the store: as given, else ``$NPUPROF_STORE``, else ``profiles/`` in the nearest folder above.
 
-    Raises NpuprofError where there is none.
+    Raises NpuprofError where there is none; its message names the argument, ``in_python`` that of the library.
     """
     asked = given or environ.get("NPUPROF_STORE")
     if asked == BUILTIN:
@@ -232,11 +231,11 @@ def find_store(given: str | None, environ: dict[str, str] | os._Environ[str]) ->
         if not os.path.isdir(asked):
             from npuprof.store.problems import build_no_folder_finding
 
-            raise NpuprofError([build_no_folder_finding(asked, bool(given))])
+            raise NpuprofError([build_no_folder_finding(asked, bool(given), in_python)])
         if _holds_store_below(asked):
             from npuprof.store.problems import build_project_folder_finding
 
-            raise NpuprofError([build_project_folder_finding(asked, bool(given))])
+            raise NpuprofError([build_project_folder_finding(asked, bool(given), in_python)])
         return Folder(asked)
     here = os.getcwd()
     while True:
@@ -251,7 +250,7 @@ def find_store(given: str | None, environ: dict[str, str] | os._Environ[str]) ->
         if parent == here:
             from npuprof.store.problems import build_no_store_finding
 
-            raise NpuprofError([build_no_store_finding()])
+            raise NpuprofError([build_no_store_finding(in_python)])
         here = parent
 
 

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable
 from functools import lru_cache
 
 from npuprof.model import Finding, NpuprofError, Origin, did_you_mean
-from npuprof.wording import say_option
 
 _WHY = "A name is a path below the store: letters, digits, '.', '_' and '-', no segment starting with '.' or '-'."
 _LIST = "npuprof list shows the names there are"
@@ -34,7 +33,7 @@ def build_bad_new_name_finding(name: str, old: str = "") -> Finding:
     plain = _make_name(name + old.rpartition("/")[2] if name.endswith("/") else name)
     hint = f"write {plain}" if plain else "choose another name"
     if name.startswith(("../", "/", "~")):
-        hint = f"a preset is made in the store, {plain or 'NAME'} for one; {say_option('store')} names another store"
+        hint = f"a preset is made in the store, {plain or 'NAME'} for one; --store names another store"
     what = f"{name!r} cannot be the name of a profile" if name else "the name of a profile is missing"
     return Finding("NP004", what, _WHY, hint)
 

@@ -41,16 +41,6 @@ def is_profile_name(name: str) -> bool:
     return all(part and part[0] not in ".-" and _ALLOWED.issuperset(part) for part in parts) and not name.endswith(".toml")
 
 
-#: Reads what a store's tree says of findings; what knows npuprof.toml puts itself here.
-_read_policy: Callable[[ReadOnceStore], Policy | None] = lambda home: None  # noqa: E731
-
-
-def use_policies(read: Callable[[ReadOnceStore], Policy | None]) -> None:
-    """Let stores have what ``read`` knows of the findings of their presets."""
-    global _read_policy
-    _read_policy = read
-
-
 class ReadOnceStore:
     """What stores have in common: names are what profiles can be called, every profile is read once.
 
@@ -104,7 +94,10 @@ class ReadOnceStore:
     def load_policy(self) -> Policy | None:
         """Return what the tree of the store says of findings, read once; None where it says nothing. Raises NpuprofError."""
         if not self._has_read_policy:
-            self._policy = _read_policy(self) if self._may_have_policy() else None
+            if self._may_have_policy():
+                from npuprof.store.sources.policies import read_policy
+
+                self._policy = read_policy(self)
             self._has_read_policy = True
         return self._policy
 

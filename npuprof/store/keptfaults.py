@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 
+from npuprof.catalog import build_finding
 from npuprof.model import Finding, NpuprofError, Place
 from npuprof.store import Folder
 from npuprof.store.kept import FOLDER, RECORD, find_kept_release, keeps_releases, may_be_kept
@@ -53,4 +54,4 @@ def _build_idle_finding(home: Folder, reference: str) -> Finding:
     what = f"the release {reference} is kept in {home.cite_file(FOLDER)}, and no preset extends it"
     why = "It looks as if something meant it, and is carried into every wheel, image and export."
     where = Place(home.cite_file(f"{FOLDER}/{reference}/{RECORD}"))
-    return Finding("NP710", what, why, "take it away: npuprof source vendor .", where=where)
+    return build_finding("NP710", what, why, "take it away: npuprof source vendor .", where=where)

@@ -132,7 +132,7 @@ def _find_preset_of_source(home: Folder, word: str) -> str:
     return ""
 
 
-def build_missing_store_finding(word: str, why: str) -> Finding:
+def build_missing_store_finding(word: str, why: str, in_python: bool = False) -> Finding:
     """Return that a word names no store, with the sources there are, and how to name one; ``why`` says what it stands for."""
     known: list[str] = []
     with suppress(NpuprofError):
@@ -144,7 +144,7 @@ def build_missing_store_finding(word: str, why: str) -> Finding:
             "NP010",
             f"the store {word!r} is not a folder",
             why,
-            f"npuprof source add NAME URL, then {say_option('store', 'NAME:')} ({what})",
+            f"npuprof source add NAME URL, then {say_option('store', 'NAME:', in_python)} ({what})",
         )
     if near := find_nearest_names(f"{word.rstrip(':/')}:", known, 1):
         hint = f"write {near[0]} for the store of that source"

@@ -101,19 +101,19 @@ def refuse_deep_key(text: str) -> None:
         raise NpuprofError([Finding("NP009", what, "No value is nested that deeply.", "name the option, and what is inside it")])
 
 
-def build_profile_key_finding(key: str, argument: str = "set") -> Finding:
+def build_profile_key_finding(key: str, argument: str = "set", in_python: bool = False) -> Finding:
     """Return that a key of ``[profile]`` is to be changed for one command: it says what a preset is, and is no setting."""
     why = "What stands in [profile] says what a preset is for; only settings are changed for one command."
     hint = f"write it into the preset, as in npuprof set NAME {key.strip()}=VALUE"
-    return Finding("NP009", f"{key.strip()!r} is no setting", why, hint, where=place_argument(argument))
+    return Finding("NP009", f"{key.strip()!r} is no setting", why, hint, where=place_argument(argument, in_python))
 
 
-def place_argument(name: str) -> Place:
+def place_argument(name: str, in_python: bool = False) -> Place:
     """Return where a change for one command was given: ``--set``, in Python ``set``."""
-    return Place(say_option(name))
+    return Place(say_option(name, in_python=in_python))
 
 
-def parse_assignments(set_: Sequence[str], unset: Sequence[str] = (), argument: str = "set") -> list[Step]:
+def parse_assignments(set_: Sequence[str], unset: Sequence[str] = (), argument: str = "set", in_python: bool = False) -> list[Step]:
     """Return ``KEY=VALUE`` (given by ``argument``) and ``KEY`` from the command line as steps. Raises NpuprofError."""
     steps: list[Step] = []
     problems: list[Finding] = []
@@ -133,21 +133,23 @@ def parse_assignments(set_: Sequence[str], unset: Sequence[str] = (), argument: 
         refuse_deep_key(text)
         parsed = keys.parse_key(text)
         if text.strip().startswith("profile."):
-            problems.append(build_profile_key_finding(text, "unset"))
+            problems.append(build_profile_key_finding(text, "unset", in_python))
         elif parsed is None:
-            problems.append(Finding("NP009", f"{text!r} is not a key", "", suggest_bare_key(text), where=place_argument("unset")))
+            problems.append(
+                Finding("NP009", f"{text!r} is not a key", "", suggest_bare_key(text), where=place_argument("unset", in_python))
+            )
         else:
-            steps.append(Step("unset", parsed[0], None, (say_option("unset"), parsed[0]), parsed[1]))
+            steps.append(Step("unset", parsed[0], None, (say_option("unset", in_python=in_python), parsed[0]), parsed[1]))
     if problems:
         raise NpuprofError(problems)
     return steps
 
 
-def build_set_step(key: str, tail: tuple[str, ...], value: TomlValue, argument: str = "set") -> Step:
+def build_set_step(key: str, tail: tuple[str, ...], value: TomlValue, argument: str = "set", in_python: bool = False) -> Step:
     """Return a step that sets a key, or with a tail what lies below it; its path begins with the argument that says so."""
     for part in reversed(tail):
         value = {part: value}
-    return Step("set", key, value, (say_option(argument), key))
+    return Step("set", key, value, (say_option(argument, in_python=in_python), key))
 
 
 def parse_assigned_value(key: str, text: str) -> TomlValue:

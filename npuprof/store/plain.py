@@ -20,21 +20,21 @@ class _UnfitError(Exception):
 
 def build_plain_steps(changes: Mapping[str, object], unset: Sequence[str] = ()) -> list[Step]:
     """Return changes given as Python values as steps. Raises NpuprofError for what is no key, or no value of TOML."""
-    cleared = one_time.parse_assignments([], unset)
+    cleared = one_time.parse_assignments([], unset, in_python=True)
     found: list[Step] = []
     for name, value in changes.items():
         one_time.refuse_deep_key(name)
         parsed = keys.parse_key(name)
         if name.strip().startswith("profile."):
-            raise NpuprofError([one_time.build_profile_key_finding(name)])
+            raise NpuprofError([one_time.build_profile_key_finding(name, in_python=True)])
         if parsed is None:
             hint = one_time.suggest_bare_key(name)
-            raise NpuprofError([Finding("NP009", f"{name!a} is not a key", "", hint, where=one_time.place_argument("set"))])
+            raise NpuprofError([Finding("NP009", f"{name!a} is not a key", "", hint, where=one_time.place_argument("set", in_python=True))])
         try:
-            found.append(one_time.build_set_step(*parsed, _convert_value(value, 0)))
+            found.append(one_time.build_set_step(*parsed, _convert_value(value, 0), in_python=True))
         except _UnfitError as unfit:
             hint = "give text, a number, a truth value, a date, a list, or a table with texts as keys; to leave a key out name it in unset"
-            what, where = f"{ascii(name)[1:-1]} cannot be {unfit}", one_time.place_argument("set")
+            what, where = f"{ascii(name)[1:-1]} cannot be {unfit}", one_time.place_argument("set", in_python=True)
             raise NpuprofError([Finding("NP202", what, "No preset could hold it.", hint, where=where)]) from None
     return found + cleared
 

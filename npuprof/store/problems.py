@@ -9,29 +9,29 @@ from npuprof.report.output import UnfitFileError, describe_os_error
 from npuprof.wording import say_option
 
 
-def build_no_store_finding() -> Finding:
+def build_no_store_finding(in_python: bool = False) -> Finding:
     """Return that there is no store in this folder or above."""
     return Finding(
         "NP010",
         "no store of presets was found",
         "npuprof looks for a folder 'profiles' here and in every folder above.",
         "go to a project that has one, make one with npuprof init, or name it with "
-        f"{say_option('store')}; 'builtin:' is the store npuprof ships",
+        f"{say_option('store', in_python=in_python)}; 'builtin:' is the store npuprof ships",
     )
 
 
-def build_no_folder_finding(asked: str, given: bool) -> Finding:
+def build_no_folder_finding(asked: str, given: bool, in_python: bool = False) -> Finding:
     """Return that what was named as the store is no folder: by the option where it was ``given``, else by the variable."""
     what = f"the store {asked!r} is not a folder"
-    origin = say_option("store") if given else "$NPUPROF_STORE"
+    origin = say_option("store", in_python=in_python) if given else "$NPUPROF_STORE"
     return Finding("NP010", what, f"It was named by {origin}.", "name a folder that holds presets, or make one: npuprof init")
 
 
-def build_project_folder_finding(asked: str, given: bool) -> Finding:
+def build_project_folder_finding(asked: str, given: bool, in_python: bool = False) -> Finding:
     """Return that what was named as the store is the folder of a project that has one."""
     inner = os.path.join(asked, "profiles").removeprefix("./")
     what = f"{asked!r} is no store of presets: those are in {inner}"
-    return Finding("NP010", what, "", f"write {say_option('store', inner)}" if given else f"set NPUPROF_STORE={inner}")
+    return Finding("NP010", what, "", f"write {say_option('store', inner, in_python)}" if given else f"set NPUPROF_STORE={inner}")
 
 
 def build_missing_finding(code: str, name: str, label: str, hint: str, asked: Origin | None) -> Finding:

@@ -23,7 +23,6 @@ from npuprof.wording import say_option
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.document import Document
-    from npuprof.document.policy import Policy
     from npuprof.document.profile import ProfileSource
 
 
@@ -42,12 +41,12 @@ _NOT_THERE = frozenset(("NP004", "NP008", "NP010", "NP011", "NP023", "NP043"))
 class Workspace:
     """One store seen by one command: finds profiles by spec, resolves them, reads every file once."""
 
-    def __init__(self, given: str | None = None, context: Context | None = None) -> None:
+    def __init__(self, given: str | None = None, context: Context | None = None, in_python: bool = False) -> None:
         self._given = given
         self._store: ProfileSource | None = None
         self._names: dict[str, str] = {}
         self._laid: dict[str, Profile] = {}  # by the paths of files outside the store
-        self.resolver = Resolver(self.find_extended_profile, context)
+        self.resolver = Resolver(self.find_extended_profile, context, in_python=in_python)
         self._piped: Profile | None = None
         #: How to read what is no preset, by its path; None where it is of no known kind. Where this is None, only presets are taken.
         self.read_other: Callable[[str], Profile | None] | None = None
@@ -70,13 +69,15 @@ class Workspace:
 
     def _find_store(self) -> Folder:
         try:
-            return store.find_store(self._given, os.environ)
+            return store.find_store(self._given, os.environ, self.resolver.in_python)
         except NpuprofError:
             if not self._given or os.path.isdir(self._given):
                 raise
             from npuprof.store.missing import build_missing_store_finding
 
-            raise NpuprofError([build_missing_store_finding(self._given, f"It was named by {say_option('store')}.")]) from None
+            in_python = self.resolver.in_python
+            why = f"It was named by {say_option('store', in_python=in_python)}."
+            raise NpuprofError([build_missing_store_finding(self._given, why, in_python)]) from None
 
     def _find_bare_store(self, asked: str) -> Folder | None:
         """Return the store of a repository without a work tree; None where there is none, or a store lies nearer."""
@@ -99,9 +100,8 @@ class Workspace:
         home = self.home
         if not isinstance(home, store.Folder):
             what = f"{getattr(home, 'label', 'this store')} is read as it is locked: it has no files and no history here"
-            raise NpuprofError(
-                [Finding("NP010", what, "", f"leave {say_option('store')} out, and name its presets as in npuprof show team:NAME")]
-            )
+            argument = say_option("store", in_python=self.resolver.in_python)
+            raise NpuprofError([Finding("NP010", what, "", f"leave {argument} out, and name its presets as in npuprof show team:NAME")])
         return home
 
     def find_extended_profile(self, reference: str, referrer: Profile | None, index: int) -> Profile:
@@ -338,8 +338,9 @@ class Workspace:
 
         what, why = f"{name} does not set {{!r}}, and the catalogue does not know it", "A misspelt key would stay in force unseen."
         settings = self.resolver.resolve_profile(profile, name, [step for step in changes if step.op != "unset"]).settings
+        where = place_argument("unset", self.resolver.in_python)
         problems = [
-            Finding("NP924", what.format(key), why, suggest_key(key, settings) or suggest_option(key, name), where=place_argument("unset"))
+            Finding("NP924", what.format(key), why, suggest_key(key, settings) or suggest_option(key, name), where=where)
             for key in strange
             if key not in settings
         ]
@@ -391,15 +392,6 @@ def _open_source(name: str) -> ProfileSource:
     from npuprof.store.sources.reading import find_sources
 
     return find_sources(store.find_store(None, {})).open_source(name)
-
-
-def _read_policy(home: ReadOnceStore) -> Policy | None:
-    from npuprof.store.sources.policies import read_policy
-
-    return read_policy(home)
-
-
-store.use_policies(_read_policy)
 
 
 def _refuse_other_npuprof(home: Folder) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import NamedTuple
 
+from npuprof.catalog import build_finding
 from npuprof.commands.parts.baselines import NAME, Baseline, Mark, mark_finding
 from npuprof.model import Finding, Place
 
@@ -154,6 +155,8 @@ def build_gone_findings(gone: Counter[Mark], file: str) -> list[Finding]:
     """Return a note for everything in a baseline that is found no longer."""
     why, hint = "The baseline would hide it, should it come back.", f"take it out: --baseline {file} --write-baseline"
     return [
-        Finding("NP707", f"{mark.path}: {mark.code} is in the baseline, and found no longer: {mark.message}", why, hint, where=Place(file))
+        build_finding(
+            "NP707", f"{mark.path}: {mark.code} is in the baseline, and found no longer: {mark.message}", why, hint, where=Place(file)
+        )
         for mark in sorted(gone)
     ]

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from npuprof.catalog import build_finding
 from npuprof.document import keys
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
@@ -198,5 +199,5 @@ def build_findings(config: Config, runs: Sequence[JudgedRun]) -> list[Finding]:
                 what = f"whether {name} was in force in {where} cannot be told" + (f": {said}" if said else "")
                 tells = dict.fromkeys(run.verdicts[number].tell for run in runs if run.process in processes)
                 hint = f"let the next run have {' '.join(filter(None, tells))}" if any(tells) else ""
-                found.append(Finding("NP972", what, "", hint, config.origin(name), name, (config.name,)))
+                found.append(build_finding("NP972", what, "", hint, config.origin(name), name, (config.name,)))
     return found

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 
 from npuprof import catalog
+from npuprof.catalog import build_finding
 from npuprof.catalog.surfaces import list_attribute_paths
 from npuprof.checks import flags, rules, scope
 from npuprof.checks.view import Fault, list_chip_settings
@@ -112,7 +113,7 @@ def _build_commented_finding(one: FoundSetting) -> Finding:
     what = f"{one.name}{value} is commented out"
     why = "Settings that are switched on and off by editing drift apart from script to script."
     place = Place(one.file, one.line, one.column)
-    return Finding("NP805", what, why, "make it a mix-in preset, or delete the line", key=one.key, where=place)
+    return build_finding("NP805", what, why, "make it a mix-in preset, or delete the line", key=one.key, where=place)
 
 
 def _check_setting_groups(imported: ImportedFile, live: list[FoundSetting], asked: Context, team: Sequence[TeamRule]) -> list[Finding]:

@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterator
 
+from npuprof.catalog import build_finding
 from npuprof.model import Finding, Place
 from npuprof.scripts.lint.worlds import are_exclusive
 from npuprof.scripts.reading import ImportedFile
@@ -79,7 +80,7 @@ def _build_idle(file: str, place: tuple[int, int], name: str, session: str, line
     if has_other:
         why = "What is set in it has no effect."
     hint = f"write {session.partition('(')[0]}(config={name})" + (f", or delete what fills {name}" if has_other else "")
-    return Finding("NP823", what, why, hint, where=Place(file, *place))
+    return build_finding("NP823", what, why, hint, where=Place(file, *place))
 
 
 def find_double_entries(imported: ImportedFile) -> list[tuple[Finding, tuple[str, str]]]:
@@ -97,13 +98,13 @@ def find_double_entries(imported: ImportedFile) -> list[tuple[Finding, tuple[str
             if marks and entry.loop and marks.is_loop_on_same_config(entry):
                 what = f"an entry named NpuOptimizer is added to {entry.config} in each turn of the loop of line {entry.loop[0]}"
                 hint = "add it once, before the loop"
-                found = Finding("NP820", what, _TURNS, hint, where=Place(imported.file, entry.line, entry.column))
+                found = build_finding("NP820", what, _TURNS, hint, where=Place(imported.file, entry.line, entry.column))
                 result.append((found, (entry.site, entry.site)))
             continue
         what = f"a second entry named NpuOptimizer is added to {entry.config}; the first is added in line {before.line}"
         why = _TURNS
         hint = f"set the options in the entry of line {before.line}"
-        found = Finding("NP820", what, why, hint, where=Place(imported.file, entry.line, entry.column))
+        found = build_finding("NP820", what, why, hint, where=Place(imported.file, entry.line, entry.column))
         result.append((found, (before.site, entry.site)))
     return result
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from npuprof.catalog import build_finding
 from npuprof.model import Finding, Place
 from npuprof.scripts.reading import ImportedFile
 from npuprof.scripts.reading.found import OF_HELPERS
@@ -13,7 +14,7 @@ _SESSIONS = ("Session(", "managed_session(")
 
 def build_script_finding(imported: ImportedFile, code: str, line: int, column: int, what: str, why: str, hint: str) -> Finding:
     """Return a finding at a place of a script."""
-    return Finding(code, what, why, hint, where=Place(imported.file, line, column))
+    return build_finding(code, what, why, hint, where=Place(imported.file, line, column))
 
 
 def check_rewrites(imported: ImportedFile) -> list[Finding]:

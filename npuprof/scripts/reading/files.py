@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from npuprof.catalog import build_finding
 from npuprof.model import Finding, Place, Record
 from npuprof.scripts.reading.found import ImportedFile
 from npuprof.scripts.reading.modules import Modules
@@ -166,11 +167,11 @@ def read_script(path: str, data: bytes, named: bool = True, modules: Modules | N
     kind = KINDS[what]
     if not kind.read:
         hint = f"put its variables into a preset: npuprof new NAME env.VARIABLE=VALUE, and export that: npuprof env NAME {kind.export}"
-        unread = Finding("NP801", f"{kind.shown} are not read", "The settings in this file are not checked.", hint, where=Place(path))
+        unread = build_finding("NP801", f"{kind.shown} are not read", "The settings in this file are not checked.", hint, where=Place(path))
         return ImportedFile(path, problems=(unread,))
     if kind.needs and importlib.util.find_spec(kind.needs) is None:
         what, hint = f"the file is not read: {kind.shown} needs a package that is not installed", f"pip install 'npuprof[{kind.needs}]'"
-        missing = Finding("NP801", what, "What it sets was not looked at.", hint, where=Place(path))
+        missing = build_finding("NP801", what, "What it sets was not looked at.", hint, where=Place(path))
         return ImportedFile(path, problems=(missing,) if named else ())
     read = _load_reader(kind.read)
     imported = settle_exports(read(path, data, modules) if kind.calls else read(path, data))

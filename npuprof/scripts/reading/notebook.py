@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from npuprof.catalog import build_finding
 from npuprof.model import Finding, Place
 from npuprof.scripts.reading.found import FoundSetting, ImportedFile, Site
 from npuprof.scripts.reading.parts import find_shell_settings
@@ -47,7 +48,7 @@ def import_notebook(path: str, data: bytes) -> ImportedFile:
     cells = _list_code_cells(tree)
     if cells is None:
         what, why = "the file is JSON, and no notebook", "It has no list of cells."
-        return ImportedFile(path, problems=(*problems, Finding("NP801", what, why, "", where=Place(path))))
+        return ImportedFile(path, problems=(*problems, build_finding("NP801", what, why, "", where=Place(path))))
     if (language := _find_language(tree)) != "python":
         what = f"the notebook is in {language}, which is not read"
         return ImportedFile(path, problems=(*problems, Finding("NP801", what, "", "", where=Place(path), severity="info")))

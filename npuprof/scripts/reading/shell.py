@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from npuprof.catalog import build_finding
 from npuprof.document.keys import format_full_key
 from npuprof.model import Finding, Place
 from npuprof.scripts.reading.found import TAKEN_BACK, Branch, Followed, FoundSetting, ImportedFile, Site
@@ -77,7 +78,7 @@ def import_shell_script(path: str, data: bytes, modules: Modules | None = None, 
         at = at and joined.find_own_place(*at)
     if at:
         what = f"more than {_MOST_BRANCHES} branches stand in each other"
-        problems.append(Finding("NP801", what, "Nothing behind this place was read.", "flatten it", where=Place(path, *at)))
+        problems.append(build_finding("NP801", what, "Nothing behind this place was read.", "flatten it", where=Place(path, *at)))
     return ImportedFile(path, found, sites, tuple(problems), {"text": text, "blanks": blanks}, followed=followed)
 
 

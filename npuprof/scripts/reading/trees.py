@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from npuprof.catalog import build_finding
 from npuprof.model import Finding, Place
 
 _TOKEN = re.compile(r'\s*(?:([{\[])|([}\]])|([,:])|("(?:[^"\\]|\\.)*+")|([^\s,:{}\[\]"]++))')
@@ -70,14 +71,14 @@ def parse_json(path: str, text: str, problems: list[Finding]) -> Node | None:
     try:
         json.loads(text)
     except RecursionError:
-        problems.append(Finding("NP801", _TOO_DEEP, "Nothing in it was read.", "flatten it", where=Place(path)))
+        problems.append(build_finding("NP801", _TOO_DEEP, "Nothing in it was read.", "flatten it", where=Place(path)))
     except json.JSONDecodeError as error:
         what = f"the file is not JSON: {error.msg[0].lower()}{error.msg[1:]}"
         early = " It ends too early." if error.pos >= len(text.rstrip()) else ""
         place = Place(path, error.lineno, error.colno)
-        problems.append(Finding("NP801", what, f"Nothing in it was read.{early}", "mend it, or write it anew", where=place))
+        problems.append(build_finding("NP801", what, f"Nothing in it was read.{early}", "mend it, or write it anew", where=place))
     except ValueError as error:  # a number of too many digits
-        problems.append(Finding("NP801", f"the file is not read: {error}", "Nothing in it was read.", "", where=Place(path)))
+        problems.append(build_finding("NP801", f"the file is not read: {error}", "Nothing in it was read.", "", where=Place(path)))
     else:
         return _build_json_tree(text)
     return None
@@ -131,19 +132,19 @@ def parse_yaml(path: str, text: str, problems: list[Finding]) -> list[Node] | No
     try:
         return _YamlBuilder(yaml, text).build_documents()
     except RecursionError:
-        problems.append(Finding("NP801", _TOO_DEEP, "Nothing in it was read.", "flatten it", where=Place(path)))
+        problems.append(build_finding("NP801", _TOO_DEEP, "Nothing in it was read.", "flatten it", where=Place(path)))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = Place(path, mark.line + 1, mark.column + 1) if mark else Place(path)
         said = str(getattr(error, "problem", "") or getattr(error, "reason", "") or "it cannot be read")
         # LibYAML has a bound of its own from 0.2.6 on, which a text may come to before ours.
         if "nesting depth" in said:
-            problems.append(Finding("NP801", _TOO_DEEP, "Nothing in it was read.", "flatten it", where=place))
+            problems.append(build_finding("NP801", _TOO_DEEP, "Nothing in it was read.", "flatten it", where=place))
         elif "{{" in text:
             what, why = "the file is a template, and no YAML before it is filled in", "Nothing in it was read."
             problems.append(Finding("NP801", what, why, "name what it becomes", where=place, severity="info"))
         else:
-            problems.append(Finding("NP801", f"the file is not YAML: {said}", "Nothing in it was read.", "mend it", where=place))
+            problems.append(build_finding("NP801", f"the file is not YAML: {said}", "Nothing in it was read.", "mend it", where=place))
     return None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from npuprof import catalog
+from npuprof.catalog import build_finding
 from npuprof.model import Finding, Place, is_utf8
 from npuprof.scripts.reading.found import HALF_CHARACTER, Branch, FoundSetting, ImportedFile, take_here_out
 from npuprof.scripts.reading.source import LARGEST_SCRIPT
@@ -19,7 +20,7 @@ def decode_text(path: str, data: bytes, problems: list[Finding], reader: str = "
     if len(data) > LARGEST_SCRIPT or b"\0" in data:
         what = "the file holds NUL bytes" if b"\0" in data else f"the file is not read: {len(data) / 1e6:.1f} MB are too much for a script"
         line = data.count(b"\n", 0, data.index(b"\0")) + 1 if b"\0" in data else 0
-        problems.append(Finding("NP801", what, reader, "", where=Place(path, line)))
+        problems.append(build_finding("NP801", what, reader, "", where=Place(path, line)))
         return None
     try:
         text = data.removeprefix(b"\xef\xbb\xbf").decode()
@@ -91,5 +92,5 @@ def _describe_exports(said: list[FoundSetting]) -> list[Finding]:
         what = f"this is an export of the preset {one.written}{digest}"
         why = "npuprof env wrote it; the preset itself says where each value comes from."
         hint = f"npuprof show {one.written}, if it is in your store"
-        told.append(Finding("NP828", what, why, hint, where=Place(one.file, one.line, one.column)))
+        told.append(build_finding("NP828", what, why, hint, where=Place(one.file, one.line, one.column)))
     return told
