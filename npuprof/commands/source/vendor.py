@@ -60,7 +60,7 @@ class Vendor(Verb):
         from npuprof.commands.source.keeping import KeptFiles
         from npuprof.commands.source.place import ProjectPlace
         from npuprof.store.kept import FOLDER
-        from npuprof.store.sources.vendored import find_copy_folder
+        from npuprof.store.sources.vendored import MANIFEST, find_copy_folder, format_manifest
 
         home = ProjectPlace(self.store, needs_lock=False).home
         if self.into is not None:
@@ -69,7 +69,8 @@ class Vendor(Verb):
         kept = KeptFiles()
         kept.add_store(home)
         top = find_copy_folder(home.root, FOLDER)
-        write_copy(top, kept.files, is_marked=False)
+        if kept.files or os.path.isdir(top):
+            write_copy(top, {**kept.files, MANIFEST: format_manifest(kept.files)})
         remarks = [f"{reference} is no released version, and not kept: what it means may change" for reference in kept.passed_over]
         told = ", ".join(
             f"{reference} ({version})" if not reference.endswith(f"@{version}") else reference
@@ -128,10 +129,10 @@ def _read_manifest(top: str) -> dict[str, str]:
     return {MANIFEST: "", **dict(line.rpartition(" ")[::2] for line in said.splitlines())}
 
 
-def write_copy(top: str, texts: dict[str, bytes], is_marked: bool = True) -> None:
-    """Write the files of a copy of a source into a folder, in the place of what is there. Raises NpuprofError.
+def write_copy(top: str, texts: dict[str, bytes]) -> None:
+    """Write the files of a copy, its list among them, into a folder; files of an earlier copy that it lacks go. Raises NpuprofError.
 
-    What ``is_marked`` has a file that says that it is whole; of other copies each part is proved by itself.
+    If ``texts`` has a mark of its commit, that says "not whole" until all is written.
     """
     from npuprof.report import output, writing
     from npuprof.report.locks import lock_folders
@@ -144,17 +145,18 @@ def write_copy(top: str, texts: dict[str, bytes], is_marked: bool = True) -> Non
             files = {os.path.join(top, name): text for name, text in texts.items()}
             for path in files:
                 made = [*writing.make_folder_below(os.path.dirname(path), top), *made]
-            gone = [path for path in (_list_copied(top) if is_marked else _list_files(top)) if path not in files]
+            gone = [path for path in _list_copied(top) if path not in files]
             mark, listed = os.path.join(top, MARK), os.path.join(top, MANIFEST)
-            if is_marked:  # who is killed from here on leaves no copy, and no file that the list does not name
-                writing.write_wanted_files([Wanted(listed, _join_manifests(top, texts[MANIFEST]), below=top)])
+            # who is killed from here on leaves no copy, and no file that the list does not name
+            writing.write_wanted_files([Wanted(listed, _join_manifests(top, texts[MANIFEST]), below=top)])
+            if mark in files:
                 writing.write_wanted_files([Wanted(mark, b"not whole\n", below=top)])
-            last = (mark, listed) if is_marked else ()
+            last = [path for path in (listed, mark) if path in files]
             writing.write_wanted_files([Wanted(path, text, below=top) for path, text in files.items() if path not in last])
             writing.write_wanted_files([Wanted(path, None, below=top) for path in gone])
             for path in gone:
                 writing.remove_empty_folders(path, top)
-            writing.write_wanted_files([Wanted(path, files[path], below=top) for path in reversed(last)])
+            writing.write_wanted_files([Wanted(path, files[path], below=top) for path in last])
     except BaseException:
         output.remove_folders(made)
         raise
@@ -180,14 +182,6 @@ def _list_copied(top: str) -> list[str]:
         if os.path.isfile(path) and os.path.realpath(path) == os.path.join(real, name) and find_equal_text(read_plain_file(path), digest):
             found.append(path)
     return found
-
-
-def _list_files(top: str) -> list[str]:
-    from npuprof.store.kept import RECORD
-    from npuprof.store.sources.vendored import MANIFEST, MARK, PROJECT_FILES, REFERENCES
-
-    marks = (RECORD, MARK, REFERENCES, MANIFEST, *(f".{name}" for name in PROJECT_FILES))
-    return [os.path.join(folder, name) for folder, _, names in os.walk(top) for name in names if name.endswith(".toml") or name in marks]
 
 
 VERB = Vendor
