@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import generated
 from building import REPOSITORY
-from recording import Step
 
 import npuprof
 from npuprof import catalog, docs, renderers
@@ -140,24 +139,6 @@ def run_console(world: World, block: str, refused: list[str] | None = None) -> s
             refused.append(command)
         found += [asked, expected if re.fullmatch(make_pattern(expected), printed) else printed]
     return "".join(found)
-
-
-def record_steps(world: World, text: str) -> list[Step]:
-    """Return the commands of a page's blocks behind ``<!-- recorded -->`` with what they print in colours, all of the page being run."""
-    steps, marked = [], False
-    blocks = read_blocks(text)
-    for part, prose in docs.split_code(text):
-        if prose:
-            marked = part.endswith("<!-- recorded -->\n")
-            continue
-        block = next(blocks)
-        if block.path:
-            world.write(block.path, block.text)
-        elif block.language == "console":
-            for _, command, _ in read_transcript(block.text):
-                printed = world.run(f"export FORCE_COLOR=1; {command}" if marked else command)
-                steps += [Step(command.rstrip("\n"), printed)] if marked else []
-    return steps
 
 
 def make_pattern(expected: str) -> str:

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from npuprof import __version__
 from npuprof.commands.framework import application, verb
-from npuprof.commands.framework.registry import list_verbs, load_verb
-from npuprof.commands.framework.verb import Verb
+from npuprof.commands.framework.registry import list_verb_names, list_verbs, load_verb
+from npuprof.commands.framework.verb import GROUPS, Verb
 
 PRESETS = {
     "base": '[profile]\ndescription = "for all"\nscenario = "training"\nabstract = true\n'
@@ -259,10 +259,13 @@ def test_an_option_as_json_tells_zero_and_false_where_they_mean_something(run: A
 
 
 def test_every_verb_of_the_help_has_a_summary(run: Any) -> None:
-    lines = run("--help").out.split("Commands:")[1].splitlines()
+    lines = run("--help").out.split("\n\n", 3)[3].splitlines()
+    assert [line for line in lines if line and line[0] != " "] == [f"{heading}:" for heading in GROUPS.values()]
     listed = [line.split() for line in lines if line.startswith("  ") and line[2:3] != " "]
+    assert sorted(words[0] for words in listed) == sorted({names[0] for names, _ in list_verb_names()})
     assert {"list", "show", "explain", "options", "option", "check", "rule", "render", "env"} <= {words[0] for words in listed}
     assert all(len(words) > 2 for words in listed)
+    assert all(len(line) <= 80 and not line.endswith("...") for line in lines)
 
 
 # -- answers ------------------------------------------------------------------------------------------------------

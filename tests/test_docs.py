@@ -12,7 +12,6 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 from building import REPOSITORY
@@ -28,18 +27,15 @@ from documents import (
     fill_generated_parts,
     find_world,
     read_blocks,
-    record_steps,
     run_console,
 )
 from lanes import rest_at_night
-from recording import draw_recording, read_lines
 
 from npuprof import catalog, docs
 from npuprof.commands.framework.registry import list_verb_names, list_verbs, load_verb
 
 Run = Callable[..., Any]
 TOPICS = docs.load_topics()
-RECORDING = REPOSITORY / "npuprof" / "docs" / "tour.svg"
 CONTRIBUTING = REPOSITORY / ".github" / "CONTRIBUTING.md"
 #: Flags that pages name and that belong to other commands.
 FOREIGN_FLAGS = {
@@ -125,33 +121,6 @@ def test_a_command_that_could_not_do_what_it_was_asked_for_is_known_by_its_exit_
 )
 def test_what_a_command_prints_replaces_what_was_said_of_it_but_for_commits_and_dates(shown: str, printed: str, tmp_path: Path) -> None:
     assert run_console(World(tmp_path, "true"), shown) == printed
-
-
-@pytest.mark.accepted
-def test_the_recording_shows_what_the_readme_shows(tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    text = read("README")
-    steps = record_steps(World(tmp_path, find_world(text) or "true"), text)
-    assert len(steps) > 3
-    drawn = draw_recording(steps, "npuprof")
-    if request.config.getoption("--update-golden"):
-        RECORDING.write_text(drawn, encoding="utf-8")
-    kept = RECORDING.read_text(encoding="utf-8")
-    assert read_lines(kept) == read_lines(drawn), ACCEPT  # how it is drawn is rich's own
-    assert f"]({RECORDING.relative_to(REPOSITORY)})" in text
-
-
-def test_the_recording_is_light_told_to_who_cannot_see_it_and_fetches_nothing() -> None:
-    kept = RECORDING.read_text(encoding="utf-8")
-    assert len(kept) < 60_000
-    root = ElementTree.fromstring(kept)
-    (title, described) = (root.find(f"{{http://www.w3.org/2000/svg}}{name}") for name in ("title", "desc"))
-    assert title is not None
-    assert title.text
-    assert described is not None
-    assert "npuprof check" in str(described.text)
-    assert root.get("aria-labelledby") == f"{title.get('id')} {described.get('id')}"
-    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg\b)|@import|<script|url\((?!#)", kept)
-    assert "prefers-reduced-motion" in kept
 
 
 def match_parts(text: str) -> Iterator[tuple[tuple[str, bool], Any]]:
@@ -290,7 +259,7 @@ def test_help_lists_the_topics_in_their_order_group_by_group_and_says_where_flag
     result = run("help")
     assert (result.code, result.err) == (0, "")
     *parts, end = result.out.split("\n\n")
-    assert [part.splitlines()[0].split("  ")[0] for part in parts] == ["tour", "Recipes:", "To look up:"]
+    assert [part.splitlines()[0].split("  ")[0] for part in parts] == ["tour", "Recipes:", "Reference:"]
     lines = [line for part in parts for line in part.splitlines() if "  " in line]
     assert [line.split()[0] for line in lines] == [topic.name for topic in TOPICS]
     assert all(topic.summary in line for topic, line in zip(TOPICS, lines, strict=True))

@@ -28,7 +28,7 @@ TEXT = '[profile]\nscenario = "training"\n[options]\nhccl_timeot = 1\nprecision_
         (
             lambda: npuprof.check(npuprof.loads(TEXT))[0],
             "Finding(code='NP201', message=\"unknown option 'hccl_timeot'\", "
-            "why='The adapter looks up its own list of keys; one that is not in it is ignored in silence.', "
+            "why='The adapter looks up its own list of keys; one that is not in it is ignored silently.', "
             "hint=\"did you mean 'hccl_timeout'?\", origin=<Origin <text>:4, values of <text>>, key='hccl_timeot', "
             "profiles=('<text>',), severity='error')",
         ),

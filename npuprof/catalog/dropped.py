@@ -1,4 +1,4 @@
-"""What a file says that its reader in CANN passes over in silence: what stands there twice, and lines that mean nothing."""
+"""What a file says that its reader in CANN passes over silently: what stands there twice, and lines that mean nothing."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ def _find_modes_faults(value: Any) -> list[Fault]:
                 found.append(((section, name), f"{name!r} cannot be written as a name", "leave out '=', '#' and blanks at the ends"))
             if mode not in IMPLEMENTATION_MODES:
                 hint = did_you_mean(str(mode), IMPLEMENTATION_MODES, f"known are {', '.join(IMPLEMENTATION_MODES)}")
-                found.append(((section, name), f"unknown mode {mode!r}: CANN drops the line in silence", hint))
+                found.append(((section, name), f"unknown mode {mode!r}: CANN drops the line silently", hint))
     return found
 
 

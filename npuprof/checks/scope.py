@@ -145,7 +145,7 @@ def _find_release_faults(scope: Scope, option: Option, value: Any) -> Iterator[F
     missing = [name for name in asked if states[releases.release_index(name)] == "."]
     if missing and option.field:
         readers = [name for name, state in zip(releases.load_releases(), states, strict=True) if state == "Y"]
-        why = "The adapter of that release does not know the key and ignores it in silence."
+        why = "The adapter of that release does not know the key and ignores it silently."
         if scope.surface in option.surface_states:
             why = f"The adapter of that release has no {option.spelling[scope.surface]}, and raises an error where it is set."
         span = f"it is read in {_format_release_span(readers)}" if readers else "no release reads it"

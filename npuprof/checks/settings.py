@@ -103,7 +103,7 @@ def _find_section_faults(key: str, value: Any) -> list[Fault]:
 
 @cache  # a misspelt option of a base is met in every heir, and looking for near names takes long
 def _build_unknown_option_fault(name: str) -> Fault:
-    why = "The adapter looks up its own list of keys; one that is not in it is ignored in silence."
+    why = "The adapter looks up its own list of keys; one that is not in it is ignored silently."
     where = {"env": catalog.find_variable, "estimator": catalog.find_argument, "atc": catalog.find_flag}
     for section, find in where.items():
         if find(name):

@@ -46,7 +46,7 @@ class Bisect(Verb):
     of a file that is rendered for the run. Results are kept in .npuprof/trials: the same command goes on where it was stopped.
     """
 
-    group = "export"
+    group = "runs"
     prose = True
     usage_hint = "The command stands behind --, with its options: npuprof bisect GOOD BAD -- python train.py"
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 class Check(JudgingVerb):
     """Check presets: all findings at once (exit 1 if there are errors)."""
 
-    group = "check"
+    group = "presets"
     prose = True
 
     specs: list[str] = SPECS

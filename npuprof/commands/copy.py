@@ -21,7 +21,7 @@ class Copy(Verb):
     """
 
     usage_hint = "npuprof copy bert-training team/bert; npuprof new NAME --extends PARENT makes one that follows another."
-    group = "edit"
+    group = "presets"
 
     spec: str = argument("SPEC", "The preset to copy: NAME, NAME@REV, or a path ending in .toml.")
     name: str = argument("NEW", "The name of the new preset.")

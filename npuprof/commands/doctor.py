@@ -37,7 +37,7 @@ class Doctor(Verb):
     library by the names in it.
     """
 
-    group = "check"
+    group = "runs"
     prose = True
 
     spec: str | None = argument("SPEC", "A preset, or what a run left behind; the environment alone if none is named.", required=False)

@@ -27,7 +27,7 @@ def _list_formats() -> Iterable[str]:
 class Env(Verb):
     """Print a preset as environment exports, for a shell or as a file."""
 
-    group = "export"
+    group = "output"
 
     spec: str = SPEC
     shell: str | None = option(

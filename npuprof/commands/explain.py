@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class Explain(Verb):
     """Explain one value: who set it, whom it overruled, what it means."""
 
-    group = "look"
+    group = "presets"
     prose = True
 
     spec: str = SPEC

@@ -23,7 +23,7 @@ class Help(Verb):
     A verb in its place shows its flags, as npuprof VERB --help does.
     """
 
-    group = "look"
+    group = "reference"
     paged = True
 
     topic: list[str] = arguments("TOPIC...", "A topic, or a verb; all topics if none is given.")

@@ -40,7 +40,7 @@ _UNKNOWN = "this npuprof was installed from where nobody else can install it (a 
 class Init(Verb):
     """Lay out a store: presets, editor schema, git attributes, CI."""
 
-    group = "edit"
+    group = "presets"
 
     folder: str = argument("FOLDER", "Where to lay it out.", default=".")
     ci: str | None = option(
@@ -87,7 +87,7 @@ class Init(Verb):
         yield f"{format_count(len(files), 'file')} {done}; next{place} npuprof list, npuprof show {_SAMPLE}, npuprof git install"
         if not self.dry_run and find_repository_top(os.path.realpath(self.folder)):
             git = f"git -C {there} add" if there else "git add"
-            yield f"commit them all, as npuprof commit takes presets only: {git} {' '.join(_list_tops(files))}"
+            yield f"to commit these files: {git} {' '.join(_list_tops(files))}"
 
     def _format_files(self, files: dict[str, str]) -> str:
         """Return the names of files a line each, as they are found from here."""

@@ -34,7 +34,7 @@ class List(Verb):
     """List the presets of the store."""
 
     usage_hint = "npuprof show NAME shows one preset; --where CONDITION chooses among them, and --store FOLDER another store."
-    group = "look"
+    group = "presets"
     paged = True
 
     store: str | None = STORE

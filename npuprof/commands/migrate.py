@@ -24,7 +24,7 @@ class Migrate(Verb):
     """
 
     usage_hint = "npuprof migrate bert-training --cann 9.0.0, or npuprof migrate --all --cann 9.0.0 for the whole store"
-    group = "scripts"
+    group = "presets"
     prose = True
 
     specs: list[str] = arguments("SPEC...", "A preset of the store, or a path ending in .toml.")

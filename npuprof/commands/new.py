@@ -16,7 +16,7 @@ from npuprof.store import spec
 class New(Verb):
     """Write a new preset."""
 
-    group = "edit"
+    group = "presets"
     usage_hint = "npuprof new NAME --extends PARENT builds on a preset; npuprof copy PRESET NAME begins with its text."
 
     name: str = argument("NAME", "The name of the new preset.")

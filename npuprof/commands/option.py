@@ -33,7 +33,7 @@ _SETTERS = {"ok": "a preset", "site": "the site", "launcher": "the launcher", "n
 class Option(Verb):
     """Show everything the catalogue knows of one option."""
 
-    group = "look"
+    group = "reference"
     prose = True
     paged = True
     takes_any_word = True  # an ATC flag is a key, not an option of ours

@@ -17,7 +17,7 @@ from npuprof.report.tables import Table
 class Options(Verb):
     """List the catalogue: options, environment variables, ATC flags."""
 
-    group = "look"
+    group = "reference"
     paged = True
 
     query: str | None = argument("QUERY", "Words to look for in names and summaries.", required=False)

@@ -30,7 +30,7 @@ class Rename(Verb):
     """
 
     usage_hint = "npuprof rename bert-training nlp/bert-training; --dry-run shows what that changes."
-    group = "edit"
+    group = "presets"
 
     spec: str = argument("SPEC", "A preset of the store.")
     name: str = argument("NEW", "Its new name.")

@@ -17,7 +17,7 @@ from npuprof.resolve.config import Config
 class Render(Verb):
     """Write a preset as code or a command line."""
 
-    group = "export"
+    group = "output"
 
     spec: str = SPEC
     to: str = option(

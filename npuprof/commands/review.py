@@ -60,7 +60,7 @@ class Review(Verb):
     """
 
     usage_hint = "It is for jobs of GitHub and GitLab, whose variables say what to review; elsewhere: npuprof diff --rev main...HEAD"
-    group = "git"
+    group = "team"
 
     base: str | None = option("--base", metavar="REV", text="The revision to compare with, if not the one that the service names.")
     report: str | None = option("--report", metavar="FILE", text="Also write what was found for the service: code quality, or SARIF.")

@@ -21,7 +21,7 @@ class Rule(Verb):
     A key in its place lists the rules that read it, those of the team too.
     """
 
-    group = "look"
+    group = "reference"
     prose = True
     paged = True
 

@@ -41,7 +41,7 @@ class Run(Verb):
     npuprof run NAME -- python train.py
     """
 
-    group = "export"
+    group = "runs"
     usage_hint = "The command stands behind --, with its options: npuprof run NAME -- python train.py --epochs 3"
 
     spec: str = SPEC

@@ -15,7 +15,7 @@ class Schema(Verb):
     """Print the JSON Schema of a profile file, for editors."""
 
     usage_hint = "npuprof schema; npuprof schema --update writes those of a store anew, for editors, after npuprof was."
-    group = "edit"
+    group = "reference"
 
     of: str = option("--of", metavar="FILE", text="Of what: {choices}.", default="profile", choices=("profile", "project", "run"))
     update: bool = flag("--update", text="Write the schemas beside the presets of the store, where editors find them.")

@@ -24,7 +24,7 @@ class Set(Verb):
     """
 
     usage_hint = "npuprof set bert-training hccl_timeout=600"
-    group = "edit"
+    group = "presets"
 
     spec: str | None = argument("SPEC", "A preset of the store, a path ending in .toml, or - for standard input.", required=False)
     assignments: list[str] = arguments("KEY=VALUE...", "What to set; profile.KEY reaches [profile].")

@@ -18,7 +18,7 @@ from npuprof.resolve.config import Config
 class Show(Verb):
     """Show a preset resolved."""
 
-    group = "look"
+    group = "presets"
 
     spec: str = SPEC
     origin: bool = flag("--origin", text="Say of each value where it was set.")

@@ -23,7 +23,7 @@ class Site(Verb):
     They need no server and no network: open DIR/index.html.
     """
 
-    group = "look"
+    group = "output"
     usage_hint = "The folder is named: npuprof site public"
 
     folder: str = argument("DIR", "The folder to write: one that is not there, is empty, or was written by npuprof.")

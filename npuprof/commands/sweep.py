@@ -47,7 +47,7 @@ class Sweep(Verb):
     nothing is run: the script or the manifest is written.
     """
 
-    group = "export"
+    group = "runs"
     usage_hint = "The command stands behind --, with its options: npuprof sweep NAME --vary KEY=V1,V2 -- python train.py"
 
     spec: str = SPEC

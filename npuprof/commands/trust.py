@@ -40,7 +40,7 @@ class Trust(Verb):
     env, run and inject reject all others. In CI, pass --trust there, or a reviewed file here: --from FILE.
     """
 
-    group = "export"
+    group = "team"
     prose = True
 
     store: str | None = argument(

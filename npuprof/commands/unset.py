@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Unset(Verb):
     """Remove values from a preset's file, or clear what it inherits."""
 
-    group = "edit"
+    group = "presets"
 
     spec: str = EDITED
     keys: list[str] = arguments("KEY...", "What to remove; what is inherited is cleared.", required=True)

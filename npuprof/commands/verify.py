@@ -30,7 +30,7 @@ class Verify(Verb):
     absent, or cannot be told. With --signatures git verify-tag checks the tags, by the signing program that git is configured with.
     """
 
-    group = "versions"
+    group = "runs"
     prose = True
 
     usage_hint = "npuprof verify bert-training ~/ascend/log, or npuprof verify --tags"

@@ -31,7 +31,7 @@ class WhatRan(Verb):
     X is a digest (its beginning is enough), a record or a folder of them, a rendered file, an exported environment, or evidence.
     """
 
-    group = "versions"
+    group = "runs"
     prose = True
 
     what: str | None = argument("X", "A digest, or a file that says one; - for standard input.", required=False)

@@ -15,7 +15,7 @@ from npuprof.model import Record
 
 _FOLDER = os.path.dirname(__file__)
 #: The groups of pages in the order of a reader, and what their pages are called together.
-GROUP_TITLES = {"": "Topics", "recipes": "Recipes", "look-up": "To look up"}
+GROUP_TITLES = {"": "Topics", "recipes": "Recipes", "look-up": "Reference"}
 _FOLDERS = ("", "recipes")
 _LAST = 1_000_000
 

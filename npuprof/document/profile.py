@@ -195,7 +195,7 @@ class _Reader:
         self.add_problem("NP007", f"unknown scenario {value!r}", path, hint, Fix(fix.name) if fix else None)
 
     def add_problem(self, code: str, message: str, path: Path, hint: str, fix: Fix | None = None) -> None:
-        why = "What is not understood would be ignored in silence, which is what npuprof is there to prevent."
+        why = "What is not understood would be ignored silently, which is what npuprof is there to prevent."
         origin = Origin(self.document, path)
         shown = keys.format_key_path("", path).lstrip(".")
         self.problems.append(Finding(code, message, why, hint, origin, shown, (self.document.name,), fix=fix))

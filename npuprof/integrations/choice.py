@@ -39,7 +39,7 @@ def resolve_choice(
 ) -> Config | None:
     """Return the preset that was asked for, with its changes; None where none was.
 
-    Raises NpuprofError, with ``check`` also for the errors that the checks find: no key is ignored in silence.
+    Raises NpuprofError, with ``check`` also for the errors that the checks find: no key is ignored silently.
     """
     if not preset:
         if set_ or unset:

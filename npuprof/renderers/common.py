@@ -112,7 +112,7 @@ def _build_not_carried_finding(config: Config, name: str, target: str, reason: s
         else "unset it: nothing reads it"
     )
     what = f"{name} cannot be carried by the target {target}"
-    why = reason or "A setting is never dropped in silence."
+    why = reason or "A setting is never dropped silently."
     return Finding("NP901", what, why, hint, config.origin(name), name, (config.name,))
 
 

@@ -23,7 +23,7 @@ MOST_LOCKS = 100
 #: So many files a run may open beside the folders that it locks.
 _OTHER_FILES = 2 * MOST_LOCKS + 56
 
-#: How long a lock is waited for in silence, in seconds.
+#: How long a lock is waited for silently, in seconds.
 PATIENCE = 10.0
 #: And how long at all.
 LONGEST_WAIT = 120.0

@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from npuprof.commands.framework.registry import describe_family, list_verb_names, list_verbs, load_verb
+from npuprof.commands.framework.registry import describe_family, list_groups, list_verb_names, list_verbs, load_verb
 from npuprof.commands.framework.usage import explain_usage, suggest_flag
 from npuprof.commands.framework.verb import refuse_flags_as_values, refuse_second_values
 from npuprof.model import Finding, NpuprofError, __version__
@@ -30,6 +31,20 @@ _TYPES: dict[tuple[str, bool], Any] = {
     ("text", True): str, ("text", False): str | None, ("many", False): list[str] | None, ("number", False): int | None,
     ("flag", False): bool,
 }  # fmt: skip
+
+
+class _GroupedVerbs(TyperGroup):
+    """All verbs, listed under the headings of their groups."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        width = max(map(len, self.commands))
+        for heading, words in list_groups():
+            listed = [(word, self.commands[word]) for word in words if word in self.commands and not self.commands[word].hidden]
+            if listed:
+                with formatter.section(heading):
+                    formatter.write_dl(
+                        [(word.ljust(width), command.get_short_help_str(formatter.width - width - 6)) for word, command in listed]
+                    )
 
 
 def suggest_next_steps() -> str:
@@ -87,6 +102,7 @@ def build_application(words: list[str], runner: Runner) -> typer.Typer:
     """
     app = typer.Typer(
         name="npuprof",
+        cls=_GroupedVerbs,
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,

@@ -53,6 +53,16 @@ def list_verb_names() -> Iterator[tuple[Names, str]]:
             yield names, purpose
 
 
+def list_groups() -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the heading of each group of verbs, with the first words of its verbs."""
+    from npuprof.commands.framework.verb import GROUPS
+
+    words: dict[int, dict[str, None]] = {}
+    for place, names, _, _ in sorted(_read_verbs()):
+        words.setdefault(place, {})[names[0]] = None
+    yield from ((heading, tuple(words.get(place, ()))) for place, heading in enumerate(GROUPS.values()))
+
+
 def list_verbs() -> Iterator[tuple[Names, type[Verb]]]:
     """Yield all verbs with their names, group by group."""
     for _, names, _, _ in sorted(_read_verbs()):
@@ -82,6 +92,6 @@ def _read_verbs() -> Iterator[tuple[int, Names, str, bool]]:
             if "\nVERB = " in text:
                 purpose = re.search(r'^class \w+\([\w.]*Verb\):\n    """(.*?)(?:"""|\n)', text, re.MULTILINE)
                 group = re.search(r'^    group = "(\w+)"$', text, re.MULTILINE)
-                place = GROUPS.index(group[1]) if group and group[1] in GROUPS else len(GROUPS)
+                place = [*GROUPS].index(group[1]) if group and group[1] in GROUPS else len(GROUPS)
                 word = name.removesuffix(".py").rstrip("_").replace("_", "-")
                 yield place, (below, word) if below else (word,), purpose[1] if purpose else "", "\n    hidden = True" in text

@@ -18,8 +18,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     Choices = Sequence[str] | Callable[[], Iterable[str]]
 
-#: The groups of verbs, in the order of the help.
-GROUPS = ("look", "edit", "check", "export", "versions", "sources", "scripts", "git")
+#: The groups of verbs in the order of the help, with their headings.
+GROUPS = {
+    "presets": "Presets", "output": "Output", "versions": "Versions", "team": "Team", "scripts": "Scripts", "runs": "Runs",
+    "reference": "Reference",
+}  # fmt: skip
 
 
 class Parameter(Record):

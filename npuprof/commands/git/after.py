@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class After(Verb):
     """Tell the errors and warnings that came of joining two sides (exit 1 if there are any)."""
 
-    group = "git"
+    group = "team"
     hidden = True
     takes_any_word = True
 

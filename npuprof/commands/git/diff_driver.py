@@ -15,7 +15,7 @@ from npuprof.report.answer import Answer
 class DiffDriver(Verb):
     """Print what differs between two versions of a preset's file."""
 
-    group = "git"
+    group = "team"
     hidden = True
     takes_any_word = True
 

@@ -47,7 +47,7 @@ class Install(Verb):
     git prints stays git's own, and patches apply.
     """
 
-    group = "git"
+    group = "team"
 
     diff: bool = flag("--diff", text="Let git diff, log and show speak of settings; patches then need --no-textconv --no-ext-diff.")
     hook: bool = flag("--hook", text="Check the store after each merge and rebase, and tell what they broke.")

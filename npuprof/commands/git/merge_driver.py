@@ -26,7 +26,7 @@ _BOM = b"\xef\xbb\xbf"
 class MergeDriver(Verb):
     """Merge two versions of a preset's file into ``ours``."""
 
-    group = "git"
+    group = "team"
     hidden = True
     takes_any_word = True
 

@@ -25,7 +25,7 @@ class Receive(Verb):
     What was wrong already, on the branch or where a new one begins, is no reason.
     """
 
-    group = "git"
+    group = "team"
     hidden = True
 
     sync: bool = flag("--sync", text="First fetch the sources that the lock of each tip names.")

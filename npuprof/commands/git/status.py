@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Status(Verb):
     """Say what of it is set up (exit 1 if anything is missing)."""
 
-    group = "git"
+    group = "team"
 
     store: str | None = STORE
     format: str = formats("text", "json")

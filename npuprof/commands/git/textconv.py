@@ -15,7 +15,7 @@ UNREADABLE = (NpuprofError, ValueError, RecursionError, LookupError, TypeError, 
 class Textconv(Verb):
     """Print the normal form of a preset's file."""
 
-    group = "git"
+    group = "team"
     hidden = True
     takes_any_word = True
 

@@ -25,7 +25,7 @@ from npuprof.report.answer import Answer
 class Uninstall(Verb):
     """Take the drivers, the attributes and the hooks away again."""
 
-    group = "git"
+    group = "team"
 
     server: bool = flag("--server", text="In a bare repository: take its hook away.")
     everywhere: bool = EVERYWHERE

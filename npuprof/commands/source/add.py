@@ -17,7 +17,7 @@ class Add(Verb):
     """
 
     usage_hint = 'npuprof source add team https://git.example.org/presets.git --rev "^2.1"'
-    group = "sources"
+    group = "team"
 
     name: str = argument("NAME", "What its presets are called by: team:base/training.")
     url: str = argument("GIT-URL", "Its address: ssh, https or file.")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class List(Verb):
     """List the sources and theirs, the version and commit each is locked to, and whether that is on this machine."""
 
-    group = "sources"
+    group = "team"
 
     format: str = formats("text", "json")
     store: str | None = STORE

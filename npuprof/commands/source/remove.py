@@ -13,7 +13,7 @@ from npuprof.report.answer import Answer
 class Remove(Verb):
     """Take presets of a source no longer: its lines in npuprof.toml and npuprof.lock go."""
 
-    group = "sources"
+    group = "team"
 
     name: str = argument("NAME", "The source.")
     force: bool = flag("--force", text="Even where presets still extend presets of it.")

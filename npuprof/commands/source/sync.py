@@ -25,7 +25,7 @@ class Sync(Verb):
     The lock is that of the work tree; in a repository without one, as on a server, it is that of HEAD.
     """
 
-    group = "sources"
+    group = "team"
 
     names: list[str] = arguments("NAME...", "Sources; all if none is named.")
     rev: str | None = option("--rev", metavar="REV", text="Fetch what the lock at a revision names.")

@@ -39,7 +39,7 @@ class Update(Verb):
     """Lock the newest commits that npuprof.toml allows, after showing what that changes in this repository's presets."""
 
     usage_hint = "npuprof source update team; how far it may go is what rev says in npuprof.toml"
-    group = "sources"
+    group = "team"
 
     names: list[str] = arguments("NAME...", "Sources; all if none is named.")
     yes: bool = flag("--yes", "-y", text="Write the lock without asking.")

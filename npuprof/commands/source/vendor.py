@@ -26,7 +26,7 @@ class Vendor(Verb):
     the same where no history is: in a wheel, an image, an export.
     """
 
-    group = "sources"
+    group = "team"
 
     name: str = argument("NAME", "The source; a dot for the releases that presets of this store extend.")
     into: str | None = option("--into", metavar="FOLDER", text="Where to, from the folder of npuprof.toml; vendor/NAME if not said.")

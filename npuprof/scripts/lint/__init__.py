@@ -231,7 +231,7 @@ def _check_surroundings(imported: ImportedFile, live: list[FoundSetting]) -> lis
     filled = {one.scope for one in live if one.surface == "session" and catalog.find_option(one.name)}
     for line, column, name, scope_name in facts.get("entries", ()):
         if name != "NpuOptimizer" and scope_name in filled and find_nearest_names(name, ("NpuOptimizer",), 1):
-            why = "The adapter looks for exactly NpuOptimizer; all options of an entry with another name are lost in silence."
+            why = "The adapter looks for exactly NpuOptimizer; all options of an entry with another name are lost silently."
             result.append(
                 build_script_finding(imported, "NP808", line, column, f"the optimizer is named {name!r}", why, "write 'NpuOptimizer'")
             )

@@ -37,7 +37,7 @@ def find_nameless_entries(imported: ImportedFile) -> list[Finding]:
         used = rf"(?<![\w.]){variable}\b(?![ \t]*\.[ \t]*parameter_map\b)(?![ \t]*=[^=]*custom_optimizers\.add\()"
         if re.search(rf"^[ \t]*{variable}\.parameter_map\[", text, re.MULTILINE) and not re.search(used, text):
             what = f"the optimizer entry {made[1]} has no name"
-            why = "The adapter looks for an entry named exactly NpuOptimizer; all options of another are lost in silence."
+            why = "The adapter looks for an entry named exactly NpuOptimizer; all options of another are lost silently."
             hint = f'write {made[1]}.name = "NpuOptimizer"'
             result.append(Finding("NP808", what, why, hint, where=Place(imported.file, entry.line, entry.column)))
     return result

@@ -81,7 +81,7 @@ def _chooses_by_type(found: FoundSetting) -> bool:
 
 
 def _build_unknown_fault(name: str) -> Fault:
-    why = "The adapter looks up its own list of keys; one that is not in it is ignored in silence."
+    why = "The adapter looks up its own list of keys; one that is not in it is ignored silently."
     known = _list_read_options()
     near = find_nearest_names(name, known, 1)
     if near and SequenceMatcher(None, name.lower(), near[0].lower()).ratio() >= _ALIKE:

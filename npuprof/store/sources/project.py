@@ -139,7 +139,7 @@ class _Reader:
             where = f" in {brackets}" if path else ""
             if name not in known:
                 hint = did_you_mean(name, known, f"known are {', '.join(known)}")
-                self._add(f"unknown key {name!r}{where}", (*path, name), hint, "What is not understood would be ignored in silence.")
+                self._add(f"unknown key {name!r}{where}", (*path, name), hint, "What is not understood would be ignored silently.")
             elif not _is_of_kind(known[name], value):
                 self._add(f"{name!r}{where} must be {known[name]}", (*path, name), f"write {examples[name]}")
             else:
