@@ -217,6 +217,7 @@ def test_the_tree_is_what_git_would_store(repo: Repo, tmp_path: Path) -> None:
     (repo.folder / "profiles/mode.toml").chmod(0o755)
     (repo.folder / "profiles/turned.toml").symlink_to("b.toml")
     repository = Repository("profiles")
+    repository = repository.with_git(repository.git.with_filters())
     changed, untracked = list_changed_paths(repository, Layout("profiles/"))
     head = repo.head
     with propose_commit(repository, head, changed) as proposed:

@@ -123,6 +123,33 @@ def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], li
     return take
 
 
+#: Names of filters: words that git also prints for the state of an attribute, bytes that are no text, and a plain one.
+FILTERS = (b"evil", b"set", b"unset", b"unspecified", b"\xff", b"a=b")
+#: Verbs that compare or read files of a work tree, and what they are given.
+COMPARING = ("whatran {digest}", "restore job@1.0.0", "commit --dry-run", "release --all --dry-run", "diff --rev HEAD", "log job", "list")
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_a_verb_that_reads_runs_no_filter_of_the_clone(name: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Any) -> None:
+    repo = Repo(tmp_path / "clone")
+    repo.commit({"job": "[options]\nhccl_timeout = 600\n"})
+    repo.release("job", "1.0.0")
+    monkeypatch.chdir(repo.folder)
+    digest = json.loads(run("show", "job@1.0.0", "--format", "json").out)["digest"]
+    repo.git("mv", "profiles/job.toml", "profiles/other.toml")  # a staged rename, and an index that knows another time
+    os.utime(repo.folder / "profiles/other.toml", (10**9, 10**9))
+    (repo.folder / "profiles/job.toml").write_text("[options]\nhccl_timeout = 700\n")
+    marker = tmp_path / "ran"
+    (repo.folder / ".gitattributes").write_bytes(b"* filter=" + name + b"\n")
+    with (repo.folder / ".git/config").open("ab") as file:
+        file.write(b'[filter "' + name + f'"]\n\tclean = "echo >> {marker}; cat"\n\tsmudge = "echo >> {marker}; cat"\n'.encode())
+    for words in COMPARING:
+        run(*words.format(digest=digest).split())
+        assert not marker.exists(), words
+    subprocess.run(["git", "add", "profiles/job.toml"], cwd=repo.folder, check=True, capture_output=True)
+    assert marker.exists()  # git itself runs it
+
+
 def test_every_verb_is_tried_in_the_clone() -> None:
     assert set(VERBS) | OTHERS == {" ".join(words) for words, _ in list_verb_names()}
 

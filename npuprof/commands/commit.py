@@ -60,6 +60,8 @@ class Commit(Verb):
 
         workspace = spec.Workspace(self.store)
         repository = revisions.find_repository(workspace.store)
+        if not self.dry_run:
+            repository = repository.with_git(repository.git.with_filters())
         writing.refuse_unfinished_deed(repository)
         given: ExpectedCommit | None = None
         changes = 0
@@ -74,7 +76,9 @@ class Commit(Verb):
                 message = self._judge_change(workspace, chosen, after)
                 expected = ExpectedCommit(chosen.head.commit, after.commit)
             if self.dry_run:
-                return Answer(message, unnamed)
+                filters = {path: name for path in chosen.paths.changed if (name := repository.find_filter(path))}
+                notes = (f"{path} has the filter {name!r}, which --dry-run does not run" for path, name in filters.items())
+                return Answer(message, (*unnamed, *notes))
             try:
                 made = writing.commit_paths(repository, *chosen.paths, message, expected)
             except CommitDiffersError as error:

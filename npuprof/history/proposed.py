@@ -59,8 +59,7 @@ def _open_beside(repository: Repository, index: str) -> Iterator[Git]:
         with suppress(FileNotFoundError):
             # What git knows of the files' times spares reading them again; it has to know how old that is.
             tree.copy_in(index, "index")
-        beside = Git(
-            repository.git.folder,
+        beside = repository.git.beside(
             {
                 "GIT_INDEX_FILE": copy,
                 "GIT_OBJECT_DIRECTORY": objects,

@@ -70,6 +70,8 @@ class Git:
             raise NpuprofError([self.build_refusal(b"dubious ownership")])
         self._variables = dict(variables or {})
         self._is_looked_at = False
+        self._runs_filters = False
+        self._filters_off: dict[str, str] | None = None
         self._lock = threading.Lock()
 
     def build_refusal(self, reason: bytes) -> Finding:
@@ -163,8 +165,20 @@ class Git:
         words = ("-C", os.path.abspath(folder)) if self.top else ()
         return self.run_command(*words, "ls-files", kinds, "--exclude-standard").split(b"\0")
 
-    def without_filters(self) -> Git:
-        """Return the same git without the programs that the configuration names as filters: contents are taken as they are."""
+    def with_filters(self) -> Git:
+        """Return the same git, which converts contents by the programs that the configuration names as filters."""
+        found = Git(self.folder, self._variables, self.bare, self.profile)
+        found._runs_filters = True
+        return found
+
+    def beside(self, variables: Mapping[str, str]) -> Git:
+        """Return the same git with other variables, such as the one that names the index."""
+        found = Git(self.folder, variables, self.bare, self.profile)
+        found._runs_filters = self._runs_filters
+        return found
+
+    def _list_filters_off(self) -> dict[str, str]:
+        """Return the variables that switch off each filter of the configuration: git takes contents as they are."""
         listed = self.try_command("config", "-z", "--name-only", "--get-regexp", r"^filter\..*\.(clean|smudge|process|required)$")
         found = dict.fromkeys(os.fsdecode(listed.output).split("\0"))
         off = [(name, "false" if name.endswith(".required") else "") for name in found if name]
@@ -173,7 +187,7 @@ class Git:
         variables = {"GIT_CONFIG_COUNT": str(first + len(off))}
         for number, (name, value) in enumerate(off, first):
             variables |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
-        return Git(self.folder, {**self._variables, **variables}, self.bare, self.profile)
+        return variables
 
     def writing(self) -> Git:
         """Return the same git as its user would start it: hooks and filters run."""
@@ -226,6 +240,10 @@ class Git:
     def _start_process(self, *words: str, is_asked: bool = False) -> subprocess.Popen[bytes]:
         place = self.bare or self.top or self.folder
         environ = {**build_git_environment(self.top, self.bare), **self.profile.variables, **self._variables}
+        if self.profile is READ and not self._runs_filters and _may_convert(words):
+            if self._filters_off is None:
+                self._filters_off = self._list_filters_off()
+            environ |= self._filters_off
         if not self._is_looked_at:
             self._is_looked_at = True
             refuse_special_files(self.bare or self.top)
@@ -304,6 +322,19 @@ def _is_git_folder_of(given: str, top: str) -> bool:
         with contextlib.suppress(OSError):
             inside = os.path.join(top, os.fsdecode(read_plain_file(inside, 4096, whole=False).removeprefix(b"gitdir:").strip()))
     return os.path.realpath(given) == os.path.realpath(inside)
+
+
+#: Commands that look at no file of a work tree, so that no filter runs.
+_LOOKING_AWAY = frozenset((
+    "cat-file", "check-attr", "check-ignore", "config", "diff-tree", "for-each-ref", "log", "ls-files", "ls-tree", "merge-base", "rev-list",
+    "rev-parse", "symbolic-ref", "update-ref", "var", "verify-tag",
+))  # fmt: skip
+
+
+def _may_convert(words: Sequence[str]) -> bool:
+    """Return whether a command of git may convert contents by filters."""
+    command = next(word for word, before in zip(words, ("", *words), strict=False) if word[0] != "-" and before not in ("-c", "-C"))
+    return command not in _LOOKING_AWAY or "--filters" in words or "--textconv" in words
 
 
 def _widen_pipe(pipe: IO[bytes] | None) -> int:

@@ -331,15 +331,8 @@ class Repository(ReleaseTags):
         return "" if said[2:3] in ([], ["unspecified"], ["unset"], ["set"]) else said[2]
 
     def read_checked_out(self, commit: str, path: str) -> bytes | None:
-        """Return a file as it would be checked out, with the line endings of this work tree; None where git cannot tell.
-
-        The program of a filter is not run.
-        """
-        name = self.find_filter(path)
-        if "=" in name:
-            return None  # git has no way to say that
-        off = [word for key in ("smudge=", "process=", "required=false") for word in ("-c", f"filter.{name}.{key}")] if name else []
-        result = self.git.try_command(*off, "cat-file", "--filters", f"{commit}:{path}")
+        """Return a file as it would be checked out, with the line endings of this work tree and no filter; None where git cannot tell."""
+        result = self.git.try_command("cat-file", "--filters", f"{commit}:{path}")
         return None if result.code else result.output
 
     def request_contents(self, oids: Iterable[str]) -> PendingContents:

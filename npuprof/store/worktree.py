@@ -32,14 +32,13 @@ class ConvertedFiles(NamedTuple):
     untold: dict[str, str]
 
 
-def list_changed_paths(repository: Repository, layout: Layout, runs_filters: bool = True) -> ChangedPaths:
+def list_changed_paths(repository: Repository, layout: Layout) -> ChangedPaths:
     """Return which profile files differ from the last commit; ``layout`` says where those are.
 
-    Where a filter is not to be run, a file that has one counts as changed once git cannot tell from its size and time.
+    Unless the repository's git runs filters, a file that has one counts as changed once git cannot tell from its size and time.
     """
-    asked = repository.git if runs_filters else repository.git.without_filters()
     words = ("status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=all")
-    listed = asked.run_command(*words, "--", *layout.pathspecs)
+    listed = repository.git.run_command(*words, "--", *layout.pathspecs)
     changed: dict[str, bool] = {}
     for record in os.fsdecode(listed).split("\0"):
         path = record[3:]
@@ -106,6 +105,6 @@ def find_converted_files(repository: Repository, names: Collection[str], then: d
     if not filters:
         return ConvertedFiles(set(), {})
     last = repository.list_profile_files(head.oid) if head else {}
-    changed = set(list_changed_paths(repository, layout, runs_filters=False).changed)
+    changed = set(list_changed_paths(repository, layout).changed)
     same = {paths[path] for path in filters if path not in changed and last.get(paths[path]) == then.get(paths[path])}
     return ConvertedFiles(same, {path: name for path, name in sorted(filters.items()) if name and path in changed})

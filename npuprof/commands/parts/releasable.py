@@ -75,14 +75,15 @@ def refuse_uncommitted(committed: Revision, configs: list[Config], dry_run: bool
     revised = [profile.name for config in configs for profile in config.lineage if profile.document.revision == committed.commit]
     members = dict.fromkeys(revised)
     names = {committed.source_path(name): name for member in members for name in committed.trace_links(member)}
-    changed = list_changed_paths(repository, committed.layout, runs_filters=not dry_run).changed
+    asked = repository if dry_run else repository.with_git(repository.git.with_filters())
+    changed = list_changed_paths(asked, committed.layout).changed
     dirty = [path for path in names if path in changed]
-    untold = {path: asked for path in dirty if dry_run and (asked := repository.find_filter(path))}
+    untold = {path: name for path in dirty if dry_run and (name := repository.find_filter(path))}
     if known := [names[path] for path in dirty if path not in untold]:
         raise NpuprofError([_build_uncommitted_finding(configs[0].name if len(configs) == 1 else "the store", known)])
     return tuple(
-        f"{path} has the filter {asked!r}, a program, which is not run here: cannot tell whether it is committed as it is"
-        for path, asked in untold.items()
+        f"{path} has the filter {name!r}, a program, which is not run here: cannot tell whether it is committed as it is"
+        for path, name in untold.items()
     )
 
 
