@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -142,3 +144,60 @@ def test_a_list_of_a_stranger_makes_no_folder_a_copy(app: Repo, team: Team, run:
     (copy / "own.toml").unlink()
     assert run("source", "update", "--yes").code == 0
     assert (app.folder / "mine.toml").read_text() == "mine"
+
+
+def test_a_forged_list_makes_no_copy_replace_or_remove_a_file_of_yours(app: Repo, team: Team, run: Run) -> None:
+    assert run("source", "vendor", "team").code == 0
+    app.git("add", ".")
+    copy = app.folder / "vendor/team"
+    (copy / "notes.txt").write_text("TODO\n")
+    with open(copy / ".digests", "a") as file:
+        file.write(f"notes.txt {hashlib.sha256((copy / 'notes.txt').read_bytes()).hexdigest()}\n")
+    team.publish({"base": BASE.format(7), "third": BASE.format(8)}, "1.1.0")
+    (copy / "third.toml").write_text("mine")
+    with open(copy / ".digests", "a") as file:
+        file.write(f"third.toml {'0' * 64}\n")
+    done = run("source", "update", "--yes")
+    assert (done.code, "vendor/team/third.toml is no file of the copy" in done.err) == (2, True), done.err
+    (copy / "third.toml").unlink()
+    assert run("source", "update", "--yes").code == 0
+    assert (copy / "notes.txt").read_text() == "TODO\n"
+
+
+@pytest.mark.parametrize("name", ["team", "."])
+def test_a_copy_is_written_through_no_link(name: str, app: Repo, team: Team, run: Run) -> None:
+    folder, words = (
+        (app.folder / "profiles/.released", ["source", "vendor", "."])
+        if name == "."
+        else (app.folder / "vendor/team", ["source", "vendor", "team"])
+    )
+    (app.folder / "own").mkdir()
+    (app.folder / "own/mine.toml").write_text("mine")
+    folder.parent.mkdir(exist_ok=True)
+    folder.symlink_to("../own")
+    done = run(*words)
+    assert (done.code, "NP941" in done.err) == (2, True), done.err
+    assert (app.folder / "own/mine.toml").read_text() == "mine"
+
+
+def test_a_file_of_a_copy_that_is_a_link_is_named(app: Repo, team: Team, run: Run) -> None:
+    assert run("source", "vendor", "team").code == 0
+    app.git("add", ".")
+    (app.folder / "mine.toml").write_text("mine")
+    (app.folder / "vendor/team/base.toml").unlink()
+    (app.folder / "vendor/team/base.toml").symlink_to("../../mine.toml")
+    done = run("source", "vendor", "team")
+    assert (done.code, "vendor/team/base.toml" in done.err) == (2, True), done.err
+    assert (app.folder / "mine.toml").read_text() == "mine"
+
+
+@pytest.mark.parametrize("line", [b"\xff x\n", b"a\0b x\n", b"a.toml \xff\n", b"a.toml\n"])
+def test_a_list_that_is_none_is_a_finding(line: bytes, app: Repo, team: Team, run: Run) -> None:
+    assert run("source", "vendor", "team").code == 0
+    listed = app.folder / "vendor/team/.digests"
+    listed.write_bytes(listed.read_bytes() + line)
+    lock = app.folder / "npuprof.lock"
+    lock.write_text(re.sub(r'copy = "[^"]*"', f'copy = "sha256:{hashlib.sha256(listed.read_bytes()).hexdigest()}"', lock.read_text()))
+    for words in (["check"], ["source", "sync"]):
+        done = run(*words)
+        assert (done.code, ".digests is not a list of files" in done.out + done.err) == (2, True), (words, done)

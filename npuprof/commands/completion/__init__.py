@@ -167,13 +167,10 @@ def _find_values(parameter: Parameter, verb: type[Verb], words: Sequence[str], c
 
     kind = parameter.metavar.rstrip(".,")
     given = list_placed_words(verb, words)
-    if (
-        "--extends" in parameter.flags
-        or kind in ("SPEC", "MIXIN", "PRESET", "NAME@REV", "GOOD", "BAD")
-        or (kind == "NAME" and verb.group in ("versions", "look", "check"))
-    ):
+    specs = ("SPEC", "MIXIN", "PRESET", "NAME@REV", "GOOD", "BAD")
+    if "--extends" in parameter.flags or kind in specs or (kind == "NAME" and verb.group == "versions"):
         yield from offering.find_specs(_read_store(words), current)
-    elif kind == "NAME" and verb.group == "sources" and "url" not in verb.parameters:
+    elif kind == "NAME" and verb.__module__.startswith("npuprof.commands.source.") and "url" not in verb.parameters:
         yield from ((name, "") for name in offering.list_sources(_read_store(words)))
     elif kind in ("KEY=VALUE", "KEY=V1,V2"):
         yield from _find_assignments(current)

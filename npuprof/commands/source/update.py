@@ -156,7 +156,7 @@ def _find_copy_folders(place: ProjectPlace, copies: dict[str, dict[str, bytes]])
     from npuprof.commands.source.vendor import find_fit_folder
 
     sources = place.project.sources
-    return {name: find_fit_folder(place, sources[name], sources[name].vendor) for name in copies}
+    return {name: find_fit_folder(place, sources[name], sources[name].vendor, copies[name]) for name in copies}
 
 
 def _copy_anew(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 
 from npuprof.commands.framework.parameters import STORE
 from npuprof.commands.framework.verb import Verb, argument, option
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import Finding, NpuprofError, Place
 from npuprof.report.answer import Answer
 
 TYPE_CHECKING = False
@@ -45,8 +46,8 @@ class Vendor(Verb):
         (source,) = place.select_sources([self.name])
         locked = Sources(place.project, place.lock).open_source(source.name).locked
         folder = (source.vendor or f"vendor/{source.name}") if self.into is None else self.into.rstrip("/") or self.into
-        top = find_fit_folder(place, source, folder)
         texts = collect_files(locked)
+        top = find_fit_folder(place, source, folder, texts)
         write_copy(top, texts)
         known = locked._replace(copy=digest_manifest(texts[MANIFEST]))
         place.write({source.name: {"vendor": folder}}, {**place.lock.sources, source.name: known})
@@ -69,6 +70,7 @@ class Vendor(Verb):
         kept = KeptFiles()
         kept.add_store(home)
         top = find_copy_folder(home.root, FOLDER)
+        _refuse_own_files(top, home.root, kept.files)
         if kept.files or os.path.isdir(top):
             write_copy(top, {**kept.files, MANIFEST: format_manifest(kept.files)})
         remarks = [f"{reference} is no released version, and not kept: what it means may change" for reference in kept.passed_over]
@@ -81,8 +83,8 @@ class Vendor(Verb):
         return Answer(None, (*remarks, f"kept in {home.label}/{FOLDER}: {told}; git add {home.label}/{FOLDER}"))
 
 
-def find_fit_folder(place: ProjectPlace, source: Source, folder: str) -> str:
-    """Return the path of a folder that the copy of a source may be written to, whichever verb asks. Raises NpuprofError where none may.
+def find_fit_folder(place: ProjectPlace, source: Source, folder: str, names: Collection[str]) -> str:
+    """Return the path of a folder that files of the copy of a source may be written to. Raises NpuprofError if none may.
 
     A copy owns its folder: what is there that its list does not name is somebody's work.
     """
@@ -106,7 +108,9 @@ def find_fit_folder(place: ProjectPlace, source: Source, folder: str) -> str:
         what = f"{folder} is the store itself" if is_inside and is_around else what
         why = "Its presets would be presets of this repository as well, or be replaced by those of the source."
         raise NpuprofError([Finding("NP940", what, why, hint)])
-    if file := find_foreign_file(top, _read_manifest(top)):
+    known = _read_manifest(top)
+    _refuse_own_files(top, place.folder, names)
+    if file := find_foreign_file(top, known):
         what = f"{folder} holds files that are no copy of {source.name}: {os.path.relpath(os.path.join(top, file), place.folder)}"
         way = (
             "move them away, or say another one with --into"
@@ -117,16 +121,59 @@ def find_fit_folder(place: ProjectPlace, source: Source, folder: str) -> str:
     return top
 
 
-def _read_manifest(top: str) -> dict[str, str]:
-    """Return what the list of a copy names, the list itself included, each with its digest; nothing where there is no list."""
+def _refuse_own_files(top: str, base: str, names: Collection[str]) -> None:
+    """Raise NpuprofError (NP940) if one of some files of a copy is the user's own: not as it was copied, and not tracked by git.
+
+    It is cited from a folder ``base``. An edit of a tracked file is replaced: a copy is repaired by copying it again.
+    """
+    from npuprof.store.git import Git
+    from npuprof.system.tree import find_repository_top
+
+    known = _read_manifest(top)
+    there = [name for name in names if known.get(name) and os.path.lexists(os.path.join(top, name))]
+    edited = [name for name in there if not _is_as_copied(top, name, known[name])]
+    if not edited or not find_repository_top(os.path.realpath(top)):
+        return
+    tracked = {os.fsdecode(name) for name in Git(top).list_files(top, only_tracked=True)}
+    for name in edited:
+        if name not in tracked:
+            shown = os.path.relpath(os.path.join(top, name), base)
+            why = "A copy replaces what is in its folder, and git does not have this file; nothing was written."
+            raise NpuprofError(
+                [Finding("NP940", f"{shown} is no file of the copy", why, f"move it away: mv {shown} ..", where=Place(shown))]
+            )
+
+
+def _is_as_copied(top: str, name: str, digests: set[str]) -> bool:
+    """Return whether a file of a copy has one of the digests, and is reached through no link."""
     from npuprof.report.output import read_plain_file
-    from npuprof.store.sources.vendored import MANIFEST
+    from npuprof.store.sources.vendored import find_equal_text
+
+    path = os.path.join(top, name)
+    if not os.path.isfile(path) or os.path.realpath(path) != os.path.join(os.path.realpath(top), name):
+        return False
+    raw = read_plain_file(path)
+    return any(find_equal_text(raw, digest) is not None for digest in digests)
+
+
+def _read_manifest(top: str) -> dict[str, set[str]]:
+    """Return the names in the list of a copy with their digests, the list itself included; nothing if there is no list.
+
+    While a copy replaces another one, a name has the digests of both.
+    """
+    from npuprof.report.output import read_plain_file
+    from npuprof.store.sources.vendored import MANIFEST, MARK
 
     try:
         said = read_plain_file(os.path.join(top, MANIFEST)).decode(errors="surrogateescape")
     except OSError:
         return {}
-    return {MANIFEST: "", **dict(line.rpartition(" ")[::2] for line in said.splitlines())}
+    found: dict[str, set[str]] = {}
+    for line in said.splitlines():
+        name, _, digest = line.rpartition(" ")
+        if "\0" not in name and name[:1] != "/" and os.path.normpath(f"/{name}") == f"/{name}":
+            found.setdefault(name, set()).add(digest)
+    return {**found, MANIFEST: set(), MARK: set()}  # what they contain changes while a copy is written
 
 
 def write_copy(top: str, texts: dict[str, bytes]) -> None:
@@ -163,25 +210,21 @@ def write_copy(top: str, texts: dict[str, bytes]) -> None:
 
 
 def _join_manifests(top: str, new: bytes) -> bytes:
-    """Return the list of what a copy holds while it becomes another one: the names of both."""
-    from npuprof.store.sources.vendored import MANIFEST
-
-    named = {**_read_manifest(top), **dict(line.rpartition(" ")[::2] for line in new.decode(errors="surrogateescape").splitlines())}
-    lines = (f"{name} {digest}\n" for name, digest in sorted(named.items()) if name != MANIFEST)
-    return "".join(lines).encode(errors="surrogateescape")
+    """Return the list of a copy that becomes another one: the lines of both."""
+    lines = {f"{name} {digest}\n" for name, digests in _read_manifest(top).items() for digest in digests}
+    lines.update(f"{line}\n" for line in new.decode(errors="surrogateescape").splitlines())
+    return "".join(sorted(lines)).encode(errors="surrogateescape")
 
 
 def _list_copied(top: str) -> list[str]:
-    """Return the files of an earlier copy that are there as they were copied, by its list; none is reached through a link."""
-    from npuprof.report.output import read_plain_file
-    from npuprof.store.sources.vendored import find_equal_text
+    """Return the presets and marks of an earlier copy that are there as they were copied, by its list."""
+    from npuprof.store.kept import RECORD
+    from npuprof.store.sources.vendored import MARK, PROJECT_FILES, REFERENCES
 
-    real, found = os.path.realpath(top), []
-    for name, digest in _read_manifest(top).items():
-        path = os.path.join(top, name)
-        if os.path.isfile(path) and os.path.realpath(path) == os.path.join(real, name) and find_equal_text(read_plain_file(path), digest):
-            found.append(path)
-    return found
+    marks = (RECORD, MARK, REFERENCES, *(f".{name}" for name in PROJECT_FILES))
+    known = _read_manifest(top)
+    names = [name for name in known if name.endswith(".toml") or os.path.basename(name) in marks]
+    return [os.path.join(top, name) for name in names if _is_as_copied(top, name, known[name])]
 
 
 VERB = Vendor

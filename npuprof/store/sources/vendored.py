@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 from npuprof.model import Finding, NpuprofError, Record
@@ -26,6 +27,8 @@ REFERENCES = ".references"
 MARK = ".commit"
 #: Lists all other files of a copy, each with the SHA-256 of its content; the lock holds that of the list.
 MANIFEST = ".digests"
+#: The list of a copy: a path and a SHA-256 a line.
+_LINES = re.compile(r"(?:[^\0-\x1f\x7f\ufffd]+ [0-9a-f]{64}\n)*")
 #: What lies beside a store and says where its presets come from, and which rules bind them; a dot stands before the names in a copy.
 PROJECT_FILES = ("npuprof.toml", "npuprof.lock")
 
@@ -52,6 +55,9 @@ class Proof:
             found = find_equal_text(self._read(), self._digest.removeprefix("sha256:"))
             if found is None:
                 raise NpuprofError([self._build_finding(MANIFEST, self._read(), self._digest.removeprefix("sha256:"))])
+            if not _LINES.fullmatch(found.decode(errors="replace")):
+                what = f"{self._top}/{MANIFEST} is not a list of files and their digests"
+                raise NpuprofError([Finding("NP044", what, "npuprof writes one file with its SHA-256 a line.", advise_copy(self.told))])
             self._lines = found
         return self._lines
 
@@ -82,7 +88,11 @@ class Proof:
             how = f"is {there}, and was {wanted[:7]}" if wanted else f"is {there}, and was not copied"
         what = f"the copy of the source {self.told!r} is not what npuprof.lock says: {self._top}/{path} {how}"
         why = "It was edited; presets of a source are changed where they come from."
-        return Finding("NP049", what, why, advise_copy(self.told))
+        hint = advise_copy(self.told)
+        if raw is not None:
+            file = f"{self._top}/{path}"
+            hint = f"take it back (git restore {file}), or remove it (rm {file}) and {hint}"
+        return Finding("NP049", what, why, hint)
 
 
 def find_equal_text(raw: bytes | None, digest: str) -> bytes | None:
@@ -229,13 +239,14 @@ def name_nested_folder(locked: LockedSource) -> str:
 
 
 def find_copy_folder(base: str, folder: str) -> str:
-    """Return the path of a copy, ``folder`` below that of npuprof.toml. Raises NpuprofError (NP941) where a link leads it elsewhere."""
+    """Return the path of a copy, ``folder`` below that of npuprof.toml. Raises NpuprofError (NP941) if a link is on the way."""
     path = os.path.join(base, folder)
-    real, below = os.path.realpath(path), os.path.realpath(base).rstrip(os.sep) + os.sep
-    if real.startswith(below) and ".git" not in real[len(below) :].lower().split(os.sep):
+    real, top = os.path.realpath(path), os.path.realpath(base)
+    parts = os.path.normpath(folder).split(os.sep)
+    if real == os.path.join(top, *parts) and not {"..", ".git"}.intersection(part.lower() for part in parts):
         return path
-    what = f"{folder} leads out of {os.path.relpath(base)}, to {real}"
-    why = "A copy is part of this repository: every clone has it, and nothing else is written or read."
+    what = f"{folder} leads to {real}"
+    why = "The folder of a copy is part of this repository and is reached through no link; nothing was read or written."
     raise NpuprofError([Finding("NP941", what, why, "remove the link, or name another folder: npuprof source vendor NAME --into FOLDER")])
 
 
