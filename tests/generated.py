@@ -236,7 +236,7 @@ def format_usage() -> str:
 
 def _format_parameter(one: Parameter) -> str:
     words = " ".join(filter(None, (", ".join(sorted(one.flags, key=len)), one.metavar)))
-    default = f" _default `{one.default}`_" if one.kind != "flag" and one.default else ""
+    default = f" [default: {one.default}]" if one.kind != "flag" and one.default else ""
     return f"- `{words}`: {_escape(one.describe())}{default}"
 
 

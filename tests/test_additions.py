@@ -225,7 +225,7 @@ ADDITIONS = {
     "a verb": Addition("commands/greet.py", VERB, (
         Said("greet you", "", "hello you"),
         Said("--help", "", "Greet a preset."),
-        Said("greet --help", "", "A preset: NAME"),
+        Said("greet --help", "", "Preset: NAME"),
     )),
     "a key of [profile]": Addition("document/profile.py", KEY, (
         Said("check -", '[profile]\naudience = "all"\n[options]\nhccl_timeout = 600\n', "1 preset checked"),

@@ -363,7 +363,7 @@ def test_a_tab_completes_what_is_meant_and_no_file_where_none_is(
 def test_zsh_gets_words_with_their_meaning(folder: Path, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("_NPUPROF_COMPLETE", "complete_zsh")
     monkeypatch.setenv("_TYPER_COMPLETE_ARGS", "npuprof sho")
-    assert run().out == '_arguments \'*: :(("show":"Show a preset resolved"))\''
+    assert run().out == '_arguments \'*: :(("show":"Print the resolved preset"))\''
     monkeypatch.setenv("_TYPER_COMPLETE_ARGS", "npuprof scan ")
     assert run().out == "_files"
 

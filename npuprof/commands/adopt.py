@@ -1,4 +1,4 @@
-"""``adopt``: a tree of scripts to a family of presets, and in each script a block in the place of its lines."""
+"""``adopt``: move the settings of scripts into presets, and replace them by marked blocks."""
 
 from __future__ import annotations
 
@@ -29,19 +29,22 @@ _MOST_TOLD = 10
 
 
 class Adopt(Verb):
-    """Take existing scripts over: presets and blocks.
+    """Move settings from scripts into presets.
 
-    Presets and scripts are written together or not at all. A script keeps its lines where a block is not certain to set the same.
+    Each script gets a marked block in place of its settings. All presets and scripts are written together or not at all.
+    A script keeps its lines if npuprof cannot verify that a block sets the same values.
     """
 
     usage_hint = "npuprof adopt src/ --dry-run shows the presets and the scripts as they would be."
     group = "scripts"
 
-    paths: list[str] = arguments("PATH...", "Scripts, or folders of them.", required=True)
-    under: str | None = option("--under", metavar="NAME", text="Put the presets below this name: NAME/bert-train.")
+    paths: list[str] = arguments("PATH...", "Scripts, or folders of scripts", required=True)
+    under: str | None = option(
+        "--under", metavar="NAME", text="Create the presets below NAME, as in NAME/bert-train [default: the top of the store]"
+    )
     format: str = formats("text", "json")
     dry_run: bool = DRY_RUN
-    strict: bool = flag("--strict", text="Exit 1 where a script keeps lines that a preset could hold.")
+    strict: bool = flag("--strict", text="Exit with 1 if a script keeps lines that a preset could contain")
     store: str | None = STORE
     trust: bool = TRUST
 

@@ -1,4 +1,4 @@
-"""``bisect``: which of the settings that differ between a good and a bad preset make the difference."""
+"""``bisect``: find which of the settings that differ between two presets make a run fail."""
 
 from __future__ import annotations
 
@@ -37,31 +37,43 @@ if TYPE_CHECKING:
 
 
 class Bisect(Verb):
-    """Find which differing settings make the difference.
+    """Find the settings that make a run fail.
 
     npuprof bisect GOOD BAD -- python train.py
 
-    The command is run with combinations of the settings of both, those that the checks allow, in the environment of npuprof run.
-    It ends with 0 where a run is good, 1 to 124 where it is bad, 125 where that cannot be told. {code} in the command is the path
-    of a file that is rendered for the run. Results are kept in .npuprof/trials: the same command goes on where it was stopped.
+    Runs the command with combinations of the differing settings, in the environment of npuprof run. Only combinations that pass
+    the checks are run. An exit code of 0 means good, 1 to 124 bad, and 125 undecided. Codes 126 and 127 stop the bisect, and so
+    do signals by default. In the command, {code} is the path of a file rendered for the run. Results are stored in
+    .npuprof/trials: run the same command again to resume.
     """
 
     group = "runs"
     prose = True
     usage_hint = "The command stands behind --, with its options: npuprof bisect GOOD BAD -- python train.py"
 
-    good: str = argument("GOOD", "The preset that works: any SPEC.")
-    bad: str = argument("BAD", "The preset that does not.")
-    command: list[str] = arguments("CMD...", "The command and its arguments, after --.")
+    good: str = argument("GOOD", "Preset that works")
+    bad: str = argument("BAD", "Preset that does not work")
+    command: list[str] = arguments("CMD...", "Command to run, with its arguments, after --")
     to: str | None = option(
-        "--to", "-t", metavar="TARGET", text="What {code} is rendered to: {choices}.", choices=tuple(renderers.MODULES), noun="target"
+        "--to",
+        "-t",
+        metavar="TARGET",
+        text="Render {code} for TARGET: {choices} [default: session]",
+        choices=tuple(renderers.MODULES),
+        noun="target",
     )
     metric: str | None = option(
-        "--metric", metavar="REGEX", text="Judge by the number that this finds in the output, in place of the exit code."
+        "--metric", metavar="REGEX", text="Judge successful runs by the number that REGEX matches in the output [default: by exit code]"
     )
-    tolerance: str = option("--tolerance", metavar="T", text="How far a metric may be from that of BAD: 1%, or a number.", default="1%")
-    hang: str | None = option("--hang", metavar="WHAT", text="What a run over its time is: {choices}.", choices=("bad", "skip"))
-    signal: str | None = option("--signal", metavar="WHAT", text="What a run is that a signal ends: {choices}.", choices=("bad",))
+    tolerance: str = option(
+        "--tolerance", metavar="T", text="Count a metric within T of BAD's value as bad: a percentage or a number", default="1%"
+    )
+    hang: str | None = option(
+        "--hang", metavar="WHAT", text="Count runs that exceed --timeout as bad, or skip them [default: skip]", choices=("bad", "skip")
+    )
+    signal: str | None = option(
+        "--signal", metavar="WHAT", text="Count runs killed by a signal as {choices} [default: stop the bisect]", choices=("bad",)
+    )
     repeat: int | None = REPEAT
     jobs: int | None = JOBS
     devices: str | None = DEVICES

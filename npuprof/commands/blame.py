@@ -1,4 +1,4 @@
-"""``blame``: a preset resolved, each value with the commit that wrote it."""
+"""``blame``: print the commit that set each value of a resolved preset."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Blame(Verb):
-    """Show a preset resolved, each value with the commit that wrote it."""
+    """Print the commit that set each value of a preset."""
 
     group = "versions"
     paged = True

@@ -1,4 +1,4 @@
-"""``check``: every finding of the presets named, or of the whole store; for several platforms a support matrix."""
+"""``check``: validate presets and report all findings; for several platforms, print a compatibility matrix."""
 
 from __future__ import annotations
 
@@ -36,16 +36,24 @@ if TYPE_CHECKING:
 
 
 class Check(JudgingVerb):
-    """Check presets: all findings at once (exit 1 if there are errors)."""
+    """Validate presets and report all findings.
+
+    Exits with 1 if there are errors, and with 2 if a preset cannot be read or resolved. With several releases or products,
+    npuprof prints a compatibility matrix; add --severity to list the findings too.
+    """
 
     group = "presets"
     prose = True
 
     specs: list[str] = SPECS
-    rev: str | None = option("--rev", metavar="REV", text="The store as it is at a revision, not in the work tree.")
-    staged: bool = flag("--staged", text="The store as the next commit would hold it: what is staged. For hooks before a commit.")
-    canns: list[str] = many("--cann", metavar="RELEASE", text="The CANN release; several give a support matrix.")
-    products: list[str] = many("--product", metavar="PRODUCT", text="The product; several give a support matrix.")
+    rev: str | None = option("--rev", metavar="REV", text="Check the presets at this revision [default: the work tree]")
+    staged: bool = flag("--staged", text="Check what is staged for the next commit, as in a pre-commit hook")
+    canns: list[str] = many(
+        "--cann", metavar="RELEASE", text="Check for this CANN release; repeat for a matrix [default: all that the preset supports]"
+    )
+    products: list[str] = many(
+        "--product", metavar="PRODUCT", text="Check for this product; repeat for a matrix [default: all that the preset supports]"
+    )
     format: str = formats(*FORMATS)
     severity: str | None = SEVERITY
     strict: bool = STRICT
@@ -53,8 +61,8 @@ class Check(JudgingVerb):
     ignore: list[str] = IGNORE
     baseline: str | None = BASELINE
     write_baseline: bool = WRITE_BASELINE
-    fix: bool = flag("--fix", text="Write into the presets what hints are certain of, then tell what is left.")
-    diff: bool = flag("--diff", text="Show what --fix would write, and write nothing, also beside --fix (exit 1 if there is something).")
+    fix: bool = flag("--fix", text="Apply safe fixes, then report the remaining findings")
+    diff: bool = flag("--diff", text="Show the safe fixes without writing them, even with --fix; exit with 1 if there are any")
     store: str | None = STORE
     output: str | None = OUTPUT
     color: str = COLOR

@@ -1,4 +1,4 @@
-"""``commit``: the profile files of a store, checked first, with a message made from what they change."""
+"""``commit``: check the changed presets and commit them with a message written from the changes."""
 
 from __future__ import annotations
 
@@ -34,17 +34,21 @@ class Chosen(NamedTuple):
 
 
 class Commit(Verb):
-    """Commit the profile files, once they are free of errors.
+    """Commit preset files.
 
-    Nothing else is committed; the message says what they change.
+    Checks the presets first and writes the message from their changes. Also commits npuprof.toml, npuprof.lock and vendored
+    sources if they changed, but no other files. With NAME, it includes these only if the preset depends on them. Exits with 1 if
+    nothing has changed.
     """
 
     group = "versions"
     usage_hint = "npuprof commit takes every preset that differs, or those that are named; -m TEXT is the message."
 
-    names: list[str] = arguments("NAME...", "Only the files of these presets.")
-    message: str | None = option("--message", "-m", metavar="TEXT", text="The first line; what changed follows it.")
-    dry_run: bool = flag("--dry-run", text="Show the message, commit nothing.")
+    names: list[str] = arguments("NAME...", "Presets to commit [default: all that changed]")
+    message: str | None = option(
+        "--message", "-m", metavar="TEXT", text="Use TEXT as the first line of the message [default: a summary of the changes]"
+    )
+    dry_run: bool = flag("--dry-run", text="Show the message without committing")
     store: str | None = STORE
 
     def run(self) -> Answer:

@@ -1,4 +1,4 @@
-"""``copy``: a preset with the text of another, to be changed from there on."""
+"""``copy``: copy a preset under a new name."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from npuprof.store.parents import is_source_reference
 
 
 class Copy(Verb):
-    """Write a new preset with the text of another.
+    """Copy a preset under a new name.
 
-    Its comments are kept, and nothing refers to it.
+    Comments are kept. Existing references still point to the original.
     """
 
     usage_hint = "npuprof copy bert-training team/bert; npuprof new NAME --extends PARENT makes one that follows another."
     group = "presets"
 
-    spec: str = argument("SPEC", "The preset to copy: NAME, NAME@REV, or a path ending in .toml.")
-    name: str = argument("NEW", "The name of the new preset.")
+    spec: str = argument("SPEC", "Preset to copy: NAME, NAME@REV, or a path ending in .toml")
+    name: str = argument("NEW", "Name of the new preset")
     dry_run: bool = DRY_RUN
     no_check: bool = WRITE_ANYWAY
     store: str | None = STORE

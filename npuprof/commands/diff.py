@@ -1,4 +1,4 @@
-"""``diff``: two presets, several side by side, or a whole store at two revisions."""
+"""``diff``: compare two presets, several in a matrix, or a whole store at two revisions."""
 
 from __future__ import annotations
 
@@ -21,24 +21,27 @@ if TYPE_CHECKING:
 
 
 class Diff(Verb):
-    """Show what differs, resolved, between presets or revisions.
+    """Compare resolved presets or revisions.
 
-    A folder of records (npuprof run --record) is compared rank by rank.
+    One preset is compared with its last commit, two with each other, and more in a matrix. Without SPEC, the whole store is
+    compared with the last commit. Folders of run records are compared rank by rank.
     """
 
     group = "versions"
     prose = True
     paged = True
 
-    specs: list[str] = arguments("SPEC...", "Presets: one, two, or more for a matrix; with --rev names to restrict to.")
-    rev: str | None = option("--rev", metavar="REVS", text="A..B, A...B (from where B left A), or A against the work tree.")
+    specs: list[str] = arguments("SPEC...", "Presets to compare, or to restrict --rev to [default: the whole store]")
+    rev: str | None = option(
+        "--rev", metavar="REVS", text="Compare revisions: A..B, A...B (from their merge base), or A with the work tree [default: HEAD]"
+    )
     format: str = formats("text", "markdown", "html", "json")
-    stat: bool = flag("--stat", text="Only the number of changes of each preset.")
-    name_only: bool = flag("--name-only", text="Only the names of presets that differ.")
-    everything: bool = flag("--all", text="What is the same as well, and every setting of new presets.")
-    raw: bool = flag("--raw", text="Compare the files as they are written, inheritance aside.")
-    link: str | None = option("--link", metavar="URL", text="The repository's pages, for links to lines in markdown.")
-    exit_code: bool = flag("--exit-code", text="Exit 1 where anything differs.")
+    stat: bool = flag("--stat", text="Print only the number of changes per preset")
+    name_only: bool = flag("--name-only", text="Print only the names of presets that differ")
+    everything: bool = flag("--all", text="Include unchanged settings, and every setting of new presets")
+    raw: bool = flag("--raw", text="Compare the files as written, without inheritance")
+    link: str | None = option("--link", metavar="URL", text="Link changed lines to the repository at URL in Markdown output")
+    exit_code: bool = flag("--exit-code", text="Exit with 1 if anything differs")
     store: str | None = STORE
     cann: str | None = CANN
     product: str | None = PRODUCT

@@ -1,4 +1,4 @@
-"""``doctor``: which adapter is installed here, what of a preset it does not read, and what in the environment gets in the way."""
+"""``doctor``: report the installed adapter, the options it does not read, and variables that interfere with a preset."""
 
 from __future__ import annotations
 
@@ -31,17 +31,22 @@ class _Diagnosis(Record):
 
 
 class Doctor(Verb):
-    """Tell which adapter is installed, and what it does not read.
+    """Diagnose the installed adapter and the environment.
 
-    And what in the environment interferes with a preset. Nothing of the adapter is run: its classes are read by their syntax, its
-    library by the names in it.
+    Reports which adapter is installed, which options of the preset it does not read, and which variables interfere with the
+    preset. The adapter is read but never executed. Exits with 1 if there are problems, and with 2 if no adapter
+    can be read.
     """
 
     group = "runs"
     prose = True
 
-    spec: str | None = argument("SPEC", "A preset, or what a run left behind; the environment alone if none is named.", required=False)
-    adapter: str | None = option("--adapter", metavar="PATH", text="A folder, a wheel or a shared library, not the installed adapter.")
+    spec: str | None = argument(
+        "SPEC", "Preset, run record or run log to diagnose [default: only the adapter and the environment]", required=False
+    )
+    adapter: str | None = option(
+        "--adapter", metavar="PATH", text="Read the adapter at PATH: a folder, a wheel or a shared library [default: the installed one]"
+    )
     format: str = formats("text", "json")
     store: str | None = STORE
     cann: str | None = CANN

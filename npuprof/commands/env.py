@@ -1,4 +1,4 @@
-"""``env``: a preset to the environment of a shell, or to a file that holds one."""
+"""``env``: print a preset as environment variables, for a shell or in a file format."""
 
 from __future__ import annotations
 
@@ -25,16 +25,25 @@ def _list_formats() -> Iterable[str]:
 
 
 class Env(Verb):
-    """Print a preset as environment exports, for a shell or as a file."""
+    """Print a preset as environment variables.
+
+    Prints shell assignments for eval, or a file with --format.
+    """
 
     group = "output"
 
     spec: str = SPEC
     shell: str | None = option(
-        "--shell", "-s", metavar="NAME", text="{choices}; bash if nothing is said.", choices=tuple(shells.SHELLS), noun="shell"
+        "--shell", "-s", metavar="NAME", text="Write for this shell: {choices} [default: bash]", choices=tuple(shells.SHELLS), noun="shell"
     )
-    file_format: str | None = option("--format", metavar="FORMAT", text="A file: {choices}.", choices=_list_formats, noun="format")
-    output: str | None = option("--output", "-o", metavar="FILE", text="Write to this file, whole or not at all.")
+    file_format: str | None = option(
+        "--format",
+        metavar="FORMAT",
+        text="Write a file in this format: {choices} [default: shell assignments]",
+        choices=_list_formats,
+        noun="format",
+    )
+    output: str | None = option("--output", "-o", metavar="FILE", text="Write the output to FILE [default: stdout]")
     store: str | None = STORE
     cann: str | None = CANN
     product: str | None = PRODUCT
@@ -45,8 +54,8 @@ class Env(Verb):
     no_check: bool = NO_CHECK
     trust: bool = TRUST
     strict: bool = STRICT_SECTIONS
-    undo: bool = flag("--unset", text="Print what undoes the export, and brings back what it overwrote.")
-    diff: bool = flag("--diff", text="Print what would change in the current environment.")
+    undo: bool = flag("--unset", text="Print the lines that undo the export and restore overwritten variables")
+    diff: bool = flag("--diff", text="Print what would change in the current environment")
 
     def run(self) -> Answer:
         """Return assignments for the shell's eval, the file, or what would change. Raises NpuprofError."""

@@ -1,4 +1,4 @@
-"""``explain``: who set a value, whom it overruled, what it means, and which rules read it."""
+"""``explain``: print where a value comes from, what it overrides, what it means, and which rules read it."""
 
 from __future__ import annotations
 
@@ -25,13 +25,16 @@ if TYPE_CHECKING:
 
 
 class Explain(Verb):
-    """Explain one value: who set it, whom it overruled, what it means."""
+    """Explain one value and where it comes from.
+
+    Prints the effective value, the values it overrides, its default and meaning, the rules that read it, and its last change.
+    """
 
     group = "presets"
     prose = True
 
     spec: str = SPEC
-    key: str = argument("KEY", "A key: an option, env.NAME, profile.NAME, or a place inside a value.")
+    key: str = argument("KEY", "Option, env.NAME, profile.NAME, or a path inside a value")
     format: str = formats("text", "json")
     store: str | None = STORE
     cann: str | None = CANN

@@ -1,4 +1,4 @@
-"""``help``: the documentation, page by page, and the help of a verb for who asks here."""
+"""``help``: list the topics of the documentation, print one, or print the help of a verb."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _ALL = "\nnpuprof help TOPIC shows one of these; npuprof VERB --help lists the f
 
 
 class Help(Verb):
-    """List the topics of the documentation, or show one.
+    """List documentation topics, or print one.
 
-    A verb in its place shows its flags, as npuprof VERB --help does.
+    For a verb, prints its flags, like npuprof VERB --help.
     """
 
     group = "reference"
     paged = True
 
-    topic: list[str] = arguments("TOPIC...", "A topic, or a verb; all topics if none is given.")
+    topic: list[str] = arguments("TOPIC...", "Topic or verb [default: list all topics]")
     format: str = formats("text", "json")
     color: str = COLOR
     output: str | None = OUTPUT

@@ -1,4 +1,4 @@
-"""``import``: scripts, and what runs left behind, to presets, and a report of what could not be carried over."""
+"""``import``: create presets from scripts or run logs, and report what is not carried over."""
 
 from __future__ import annotations
 
@@ -28,28 +28,30 @@ _OF_SCRIPTS = (".py", ".sh", ".ipynb", ".toml", ".yaml", ".yml", ".env")
 
 
 class Import(Verb):
-    """Turn existing scripts into presets, without running them.
+    """Create presets from scripts or run logs.
 
-    Logs and graph dumps of a run give the preset of what is proven to have been in force.
+    Scripts are parsed, never executed. From logs and graph dumps, npuprof takes the settings that they show to be effective.
     """
 
     usage_hint = "npuprof import train.py -o profiles/mine.toml; --format text says what was found, and what was not."
     group = "scripts"
     prose = True
 
-    files: list[str] = arguments("FILE...", f"{READ_KINDS[0].upper()}{READ_KINDS[1:]}, or folders of them.", required=True)
+    files: list[str] = arguments("FILE...", f"{READ_KINDS[0].upper()}{READ_KINDS[1:]}, folders of them, or run logs", required=True)
     format: str = formats("toml", "json", "text")
     base: str | None = option(
         "--base",
         metavar="auto",
-        text="Move what all of them share into a base; make mix-ins of what conditions switch on.",
+        text="Move shared settings into a base preset, and conditional settings into mix-ins",
         choices=("auto",),
     )
-    take_defaults: bool = flag("--take-defaults", text="Take what flags of the command line are by default, and mark it as such.")
-    name: str | None = option("--name", metavar="NAME", text="The name of the preset; the file's name otherwise.")
-    output: str | None = option("--output", "-o", metavar="PATH", text="A file ending in .toml, or a folder for several presets.")
-    force: bool = flag("--force", text="Write over files that are there.")
-    strict: bool = flag("--strict", text="Exit 1 where a setting could not be carried over, or is nothing that the check takes.")
+    take_defaults: bool = flag("--take-defaults", text="Use the default values of the scripts' own flags, and mark them as such")
+    name: str | None = option("--name", metavar="NAME", text="Name the preset NAME [default: the name of the file]")
+    output: str | None = option(
+        "--output", "-o", metavar="PATH", text="Write to PATH: a file ending in .toml, or a folder for several presets [default: stdout]"
+    )
+    force: bool = flag("--force", text="Overwrite existing files")
+    strict: bool = flag("--strict", text="Exit with 1 if a setting is not carried over or fails the checks")
     color: str = COLOR
 
     def run(self) -> Answer:

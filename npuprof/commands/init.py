@@ -1,4 +1,4 @@
-"""``init``: a store laid out with samples, editor schema, attributes and CI."""
+"""``init``: create a store with sample presets, editor schemas, git attributes and CI."""
 
 from __future__ import annotations
 
@@ -38,18 +38,20 @@ _UNKNOWN = "this npuprof was installed from where nobody else can install it (a 
 
 
 class Init(Verb):
-    """Lay out a store: presets, editor schema, git attributes, CI."""
+    """Create a store of presets.
+
+    Writes sample presets, editor schemas, .gitattributes and a CI sample. If npuprof does not know where CI can install it from,
+    it omits the CI sample: use --install. If the folder already has a store, --ci adds only the CI sample.
+    """
 
     group = "presets"
 
-    folder: str = argument("FOLDER", "Where to lay it out.", default=".")
-    ci: str | None = option(
-        "--ci", metavar="NAME", text="The CI sample: {choices}; alone it joins a store that is there.", choices=tuple(_CI)
-    )
+    folder: str = argument("FOLDER", "Folder to create the store in", default=".")
+    ci: str | None = option("--ci", metavar="NAME", text="Write a CI sample: {choices} [default: github]", choices=tuple(_CI))
     install: str | None = option(
         "--install",
         metavar="URL",
-        text="Where CI installs npuprof from, pinned: git+https://HOST/npuprof@COMMIT; as this one was if left out.",
+        text="Install npuprof in CI from git+https://HOST/npuprof@COMMIT [default: where this npuprof was installed from]",
     )
     dry_run: bool = DRY_RUN
 

@@ -1,4 +1,4 @@
-"""``inject``: a marked block in a script, kept equal to a preset."""
+"""``inject``: write a preset into a script as a marked block, and refresh such blocks."""
 
 from __future__ import annotations
 
@@ -11,20 +11,27 @@ from npuprof.report.answer import Answer
 
 
 class Inject(Verb):
-    """Keep a marked block in a script equal to a preset."""
+    """Write a preset into a script as a block.
+
+    Run it again to refresh the block. With --check, exits with 1 if a block is not up to date.
+    """
 
     usage_hint = "npuprof inject train.py bert-training"
     group = "scripts"
 
-    file: str = argument("FILE", "The script; with --all a file or folder whose blocks to refresh.")
-    spec: str | None = argument("SPEC", "The preset; not needed with --all.", required=False)
-    target: str | None = option("--to", "-t", metavar="TARGET", text="The target; session in Python, the environment in shell scripts.")
-    replace: bool = flag("--replace", text="Put the block in the place of the hand-written lines that it stands for.")
-    line: int | None = number("--line", metavar="N", text="Put a new block before this line.")
-    everywhere: bool = flag("--all", text="Refresh every block below FILE.")
-    check: bool = flag("--check", text="Only say whether the blocks are up to date (exit 1 if not).")
-    force: bool = flag("--force", text="Write over blocks that were edited by hand.")
-    dry_run: bool = flag("--dry-run", text="Show what would change; write nothing.")
+    file: str = argument("FILE", "Script to edit; with --all, a script or a folder")
+    spec: str | None = argument("SPEC", "Preset to write; omit it with --all", required=False)
+    target: str | None = option("--to", "-t", metavar="TARGET", text="Render for TARGET [default: session in Python, env in shell scripts]")
+    replace: bool = flag("--replace", text="Replace the hand-written lines that set the same values")
+    line: int | None = number(
+        "--line",
+        metavar="N",
+        text="Insert a new block before line N [default: after the line that creates the config; at the top of shell scripts]",
+    )
+    everywhere: bool = flag("--all", text="Refresh every block in FILE")
+    check: bool = flag("--check", text="Check whether the blocks are up to date without writing them")
+    force: bool = flag("--force", text="Overwrite blocks that were edited by hand")
+    dry_run: bool = flag("--dry-run", text="Show the change without writing it")
     cann: str | None = CANN
     product: str | None = PRODUCT
     store: str | None = STORE

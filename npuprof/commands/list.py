@@ -1,4 +1,4 @@
-"""``list``: what presets there are, all or those that meet a condition."""
+"""``list``: list all presets, or those whose resolved values meet a condition."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ _DEEPEST_BRANCH = 80
 
 
 class List(Verb):
-    """List the presets of the store."""
+    """List presets."""
 
     usage_hint = "npuprof show NAME shows one preset; --where CONDITION chooses among them, and --store FOLDER another store."
     group = "presets"
     paged = True
 
     store: str | None = STORE
-    tree: bool = flag("--tree", text="Show who extends whom.")
+    tree: bool = flag("--tree", text="Show the inheritance as a tree")
     where: list[str] = many(
         "--where",
         metavar="COND",
-        text="Only presets whose resolved values meet a condition, as 'hccl_timeout > 1800'; all of several.",
+        text="List only presets whose resolved values meet COND, such as 'hccl_timeout > 1800'; if repeated, all conditions apply",
     )
-    versions: bool = flag("--versions", text="List the released versions instead; as markdown a changelog.")
+    versions: bool = flag("--versions", text="List released versions instead of presets; in Markdown, as a changelog")
     format: str = formats("text", "markdown", "json")
     output: str | None = OUTPUT
 

@@ -1,4 +1,4 @@
-"""``log``: the commits that changed what a preset resolves to."""
+"""``log``: list the commits that changed what a preset resolves to."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ _MOST = 2000
 
 
 class Log(Verb):
-    """List the commits that changed what a preset resolves to.
+    """List the commits that changed a preset.
 
-    Changes of its parents count; newest first.
+    Includes commits that changed an inherited value. The newest commit is first.
     """
 
     group = "versions"
@@ -47,8 +47,8 @@ class Log(Verb):
     paged = True
 
     spec: str = OF_STORE
-    key: str | None = argument("KEY", "Only the commits that changed this key, or a place inside a value.", required=False)
-    number: int | None = number("--number", "-n", metavar="N", text="Stop after so many commits.", least=1)
+    key: str | None = argument("KEY", "Key, or path inside a value, to follow [default: all keys]", required=False)
+    number: int | None = number("--number", "-n", metavar="N", text="Stop after N commits [default: list all]", least=1)
     format: str = formats("text", "json")
     store: str | None = STORE
     cann: str | None = CANN

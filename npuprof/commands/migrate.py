@@ -1,4 +1,4 @@
-"""``migrate``: rewrite a preset, or all presets of a store, for another release; all files are written, or none."""
+"""``migrate``: rewrite one preset, or all presets of a store, for another CANN release."""
 
 from __future__ import annotations
 
@@ -18,22 +18,23 @@ if TYPE_CHECKING:
 
 
 class Migrate(Verb):
-    """Rewrite presets for another CANN release.
+    """Migrate presets to a CANN release.
 
-    Lossless steps are made, the rest are findings (exit 1 if any is left to decide).
+    Applies the lossless steps and reports the rest as findings. Exits with 1 if a finding needs a decision. Scripts are not
+    changed: npuprof scan --cann reports what a release breaks in them.
     """
 
     usage_hint = "npuprof migrate bert-training --cann 9.0.0, or npuprof migrate --all --cann 9.0.0 for the whole store"
     group = "presets"
     prose = True
 
-    specs: list[str] = arguments("SPEC...", "A preset of the store, or a path ending in .toml.")
-    everything: bool = flag("--all", text="All presets of the store, parents first: all files are written, or none.")
-    cann: str = required_option("--cann", metavar="RELEASE", text="The CANN release to move to.")
+    specs: list[str] = arguments("SPEC...", "Preset to migrate: NAME, a path ending in .toml, or - for stdin")
+    everything: bool = flag("--all", text="Migrate all presets of the store, writing all files or none")
+    cann: str = required_option("--cann", metavar="RELEASE", text="Migrate to this CANN release")
     since: str | None = FROM
     product: str | None = PRODUCT
     format: str = formats("text", "json")
-    dry_run: bool = flag("--dry-run", text="Show what would change; write nothing.")
+    dry_run: bool = flag("--dry-run", text="Show the change without writing it")
     no_check: bool = WRITE_ANYWAY
     store: str | None = STORE
     color: str = COLOR

@@ -1,4 +1,4 @@
-"""``new``: a preset that was not there."""
+"""``new``: create a preset."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from npuprof.store import spec
 
 
 class New(Verb):
-    """Write a new preset."""
+    """Create a preset."""
 
     group = "presets"
     usage_hint = "npuprof new NAME --extends PARENT builds on a preset; npuprof copy PRESET NAME begins with its text."
 
-    name: str = argument("NAME", "The name of the new preset.")
-    extends: list[str] = many("--extends", metavar="NAME", text="A preset it extends; may be repeated, later wins.")
-    description: str | None = option("--description", metavar="TEXT", text="When to use it.")
-    scenario: str | None = option("--scenario", metavar="NAME", text="training, online-inference or offline-inference.")
-    abstract: bool = flag("--abstract", text="It is only there to be extended.")
-    set_: list[str] = many("--set", metavar="KEY=VALUE", text="Set a value; may be repeated.")
+    name: str = argument("NAME", "Name of the new preset")
+    extends: list[str] = many("--extends", metavar="NAME", text="Extend this preset; can be repeated, and the last one wins")
+    description: str | None = option("--description", metavar="TEXT", text="Describe when to use the preset")
+    scenario: str | None = option("--scenario", metavar="NAME", text="Set the scenario: training, online-inference or offline-inference")
+    abstract: bool = flag("--abstract", text="Mark the preset as abstract: it exists only to be extended")
+    set_: list[str] = many("--set", metavar="KEY=VALUE", text="Set a value; can be repeated")
     dry_run: bool = DRY_RUN
     no_check: bool = WRITE_ANYWAY
     store: str | None = STORE

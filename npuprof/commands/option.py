@@ -1,4 +1,4 @@
-"""``option``: everything the catalogue knows of one name."""
+"""``option``: print what the catalogue contains about one name."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _SETTERS = {"ok": "a preset", "site": "the site", "launcher": "the launcher", "n
 
 
 class Option(Verb):
-    """Show everything the catalogue knows of one option."""
+    """Print the catalogue entry of an option."""
 
     group = "reference"
     prose = True
     paged = True
     takes_any_word = True  # an ATC flag is a key, not an option of ours
 
-    key: str = argument("KEY", "An option, an environment variable, or an ATC flag with its dashes.")
+    key: str = argument("KEY", "Option, environment variable, or ATC flag with its dashes")
     format: str = formats("text", "json")
     output: str | None = OUTPUT
 

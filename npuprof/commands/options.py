@@ -1,4 +1,4 @@
-"""``options``: the catalogue, searched by words, and by what there is to know of its records."""
+"""``options``: list the catalogue, or search it by words and filters."""
 
 from __future__ import annotations
 
@@ -15,16 +15,23 @@ from npuprof.report.tables import Table
 
 
 class Options(Verb):
-    """List the catalogue: options, environment variables, ATC flags."""
+    """List or search the option catalogue.
+
+    The catalogue covers session options, environment variables, ATC flags and arguments of NPURunConfig.
+    """
 
     group = "reference"
     paged = True
 
-    query: str | None = argument("QUERY", "Words to look for in names and summaries.", required=False)
-    deprecated: bool = flag("--deprecated", text="Only what is deprecated, or has no effect any more.")
-    since: str | None = option("--since", metavar="RELEASE", text="Only options read since this CANN release or a later one.")
-    product: str | None = option("--product", metavar="PRODUCT", text="Only what a product supports, by family or soc_version.")
-    risk: str | None = option("--risk", metavar="RISK", text="Only options whose change puts this at risk: numerics, memory, performance.")
+    query: str | None = argument("QUERY", "Words to search for in names and summaries [default: list all entries]", required=False)
+    deprecated: bool = flag("--deprecated", text="List only entries that are deprecated, removed or without effect")
+    since: str | None = option("--since", metavar="RELEASE", text="List only options introduced in this CANN release or later")
+    product: str | None = option("--product", metavar="PRODUCT", text="List only entries that this product or soc_version supports")
+    risk: str | None = option(
+        "--risk",
+        metavar="RISK",
+        text="List only options with this risk: numerics, performance, memory, compatibility, distributed, build-time or debug-output",
+    )
     format: str = formats("text", "json")
     output: str | None = OUTPUT
 

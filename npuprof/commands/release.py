@@ -1,4 +1,4 @@
-"""``release``: an annotated tag for a preset, its number proposed from what changed since the last one."""
+"""``release``: tag released versions of presets or of the store, with numbers proposed from the changes."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ _SHOWN = 8
 
 
 class Release(Verb):
-    """Release presets, or the whole store, by annotated tags.
+    """Release presets as annotated git tags.
 
-    They are NAME/vX.Y.Z, and vX.Y.Z of the store, put at the last commit, and hold what changed since the last release, both
-    digests, and what every parent with an @ is. Several are tagged together, parents first, all or none; a terminal is asked
-    before.
+    Tags the last commit: NAME/vX.Y.Z for a preset, vX.Y.Z for the store. A tag contains the changes since the last release, both
+    digests, and the version of each pinned parent. Several presets are tagged together, parents first, or not at all. With
+    --changed or --all, npuprof asks before it tags.
     """
 
     usage_hint = "npuprof release bert-training proposes the number itself; npuprof release bert-training 2.0.0 gives it."
     group = "versions"
     prose = True
 
-    spec: str | None = argument("NAME", "A preset of the store; none with --changed, and with --all.", required=False)
-    version: str | None = argument("VERSION", "The number; proposed from the changes if none is given.", required=False)
-    changed: bool = flag("--changed", text="All presets that were released before and have changed since.")
-    everything: bool = flag("--all", text="All that have changed, or never were released, and the store itself: vX.Y.Z.")
-    uncompared: bool = flag("--uncompared", text="Take a major step where the last release cannot be read, as its source is gone for good.")
-    dry_run: bool = flag("--dry-run", text="Say which numbers and why, tag nothing.")
-    yes: bool = flag("--yes", "-y", text="Tag what --changed or --all plans without asking.")
-    push: bool = flag("--push", text="Push the new tags, and nothing else, to where the branch is pushed.")
+    spec: str | None = argument("NAME", "Preset to release; with --all, the version of the store", required=False)
+    version: str | None = argument("VERSION", "Version to release [default: proposed from the changes]", required=False)
+    changed: bool = flag("--changed", text="Release all presets that changed since their last release")
+    everything: bool = flag("--all", text="Release all changed and unreleased presets, and the store itself")
+    uncompared: bool = flag("--uncompared", text="Increase the major version if the last release cannot be read because its source is gone")
+    dry_run: bool = flag("--dry-run", text="Show the versions and the reasons without tagging")
+    yes: bool = flag("--yes", "-y", text="Tag without asking (with --changed or --all)")
+    push: bool = flag("--push", text="Push the new tags, and nothing else, to the remote of the branch")
     format: str = formats("text", "markdown", "json")
     store: str | None = STORE
     output: str | None = OUTPUT

@@ -1,4 +1,4 @@
-"""``rename``: a preset under another name, with everything that refers to it: all files or none."""
+"""``rename``: rename a preset and every reference to it, in all files or in none."""
 
 from __future__ import annotations
 
@@ -23,21 +23,19 @@ if TYPE_CHECKING:
 
 
 class Rename(Verb):
-    """Give a preset another name, in everything that refers to it.
+    """Rename a preset and every reference to it.
 
-    What extends it, npuprof.toml, and in the repository marked blocks in scripts and baselines say the new name, and resolve as before;
-    what pins a revision keeps the old one.
+    Updates dependents, npuprof.toml, and the marked blocks and baselines of the repository; all of them resolve as before.
+    References that pin a revision keep the old name.
     """
 
     usage_hint = "npuprof rename bert-training nlp/bert-training; --dry-run shows what that changes."
     group = "presets"
 
-    spec: str = argument("SPEC", "A preset of the store.")
-    name: str = argument("NEW", "Its new name.")
+    spec: str = argument("SPEC", "Preset to rename")
+    name: str = argument("NEW", "New name of the preset")
     dry_run: bool = DRY_RUN
-    no_check: bool = flag(
-        "--no-check", text="Rename it even if there are presets that cannot be read, or that would not resolve as before."
-    )
+    no_check: bool = flag("--no-check", text="Rename even if some presets cannot be read or would resolve differently")
     store: str | None = STORE
 
     def run(self) -> Answer:

@@ -1,4 +1,4 @@
-"""``render``: a preset to code, or to a command line."""
+"""``render``: render a preset as code or as a command line."""
 
 from __future__ import annotations
 
@@ -15,16 +15,26 @@ from npuprof.resolve.config import Config
 
 
 class Render(Verb):
-    """Write a preset as code or a command line."""
+    """Render a preset as code.
+
+    Depending on the target, prints Python code, an atc command line or a flattened preset. With --check, exits with 1 if the
+    file is not up to date.
+    """
 
     group = "output"
 
     spec: str = SPEC
     to: str = option(
-        "--to", "-t", metavar="TARGET", text="The target: {choices}.", default="session", choices=tuple(renderers.MODULES), noun="target"
+        "--to",
+        "-t",
+        metavar="TARGET",
+        text="Render for TARGET: {choices}",
+        default="session",
+        choices=tuple(renderers.MODULES),
+        noun="target",
     )
     output: str | None = option(
-        "--output", "-o", metavar="PATH", text="A file, or a folder for the code and the files it needs; whole or not at all."
+        "--output", "-o", metavar="PATH", text="Write to PATH: a file, or a folder for the code and the files it needs [default: stdout]"
     )
     store: str | None = STORE
     cann: str | None = CANN
@@ -34,9 +44,9 @@ class Render(Verb):
     unset: list[str] = UNSETS
     no_check: bool = NO_CHECK
     strict: bool = STRICT_SECTIONS
-    inline: bool = flag("--inline", text="Only the lines to paste, no function.")
-    force: bool = flag("--force", text="Write over files that npuprof has not written, or that were edited by hand.")
-    check: str | None = option("--check", metavar="FILE", text="Say whether this file is up to date (exit 1 if not).")
+    inline: bool = flag("--inline", text="Print only the lines to paste, without a function")
+    force: bool = flag("--force", text="Overwrite files that npuprof did not write or that were edited by hand")
+    check: str | None = option("--check", metavar="FILE", text="Check whether FILE is up to date without writing it")
 
     def run(self) -> Answer:
         """Return the code, or write it with the files it needs; with ``check`` only compare. Raises NpuprofError."""

@@ -1,12 +1,12 @@
-"""``restore``: a preset as it was, the file itself or flat."""
+"""``restore``: write a preset as it was at a revision, as a file or flattened."""
 
 from __future__ import annotations
 
 import os
 from io import StringIO
 
-from npuprof.commands.framework.parameters import CANN, OUTPUT, PRODUCT, STORE
-from npuprof.commands.framework.verb import Verb, argument, flag
+from npuprof.commands.framework.parameters import CANN, PRODUCT, STORE
+from npuprof.commands.framework.verb import Verb, argument, flag, option
 from npuprof.document import parse_document
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Place
@@ -25,19 +25,22 @@ if TYPE_CHECKING:
 
 
 class Restore(Verb):
-    """Write a preset back as it was: NAME@REV."""
+    """Restore a preset from a revision.
+
+    Writes the file as it was at REV and commits nothing. With --resolved, the options --cann and --product select overrides.
+    """
 
     usage_hint = "The revision stands behind the name: npuprof restore NAME@1.2.0"
     group = "versions"
 
-    spec: str = argument("SPEC", "A preset of the store at a revision: NAME@REV.")
-    resolved: bool = flag("--resolved", text="Write a flat preset that resolves as it did then.")
-    dry_run: bool = flag("--dry-run", text="Show the file, write nothing.")
-    force: bool = flag("--force", text="Discard edits that are not committed, or write over the file of -o.")
+    spec: str = argument("SPEC", "Preset and revision to restore: NAME@REV")
+    resolved: bool = flag("--resolved", text="Write a flattened preset that resolves as it did at REV")
+    dry_run: bool = flag("--dry-run", text="Show the file without writing it")
+    force: bool = flag("--force", text="Overwrite uncommitted edits, or an existing file named by -o")
     store: str | None = STORE
     cann: str | None = CANN
     product: str | None = PRODUCT
-    output: str | None = OUTPUT
+    output: str | None = option("--output", "-o", metavar="FILE", text="Write to FILE [default: the file of the preset]")
 
     def run(self) -> Answer:
         """Write a preset's file as it was at a revision, or with ``resolved`` a flat one that resolves as it did then.

@@ -1,4 +1,4 @@
-"""``review``: what a job of GitHub or GitLab says of a pull request: findings at their lines, a page, one comment that is kept."""
+"""``review``: report in a CI job of GitHub or GitLab what a pull request changes and which findings it adds."""
 
 from __future__ import annotations
 
@@ -53,18 +53,20 @@ class _Found:
 
 
 class Review(Verb):
-    """Check presets in a job of GitHub or GitLab, and comment.
+    """Review a pull request in a CI job.
 
-    What a pull request changes goes to the job's summary, or its log, and to one comment that is kept, where the token may write
-    one. Exit 1 if there are errors.
+    Runs in jobs of GitHub and GitLab. Checks the presets and writes the semantic diff to the job's summary or log. If the token
+    may comment, npuprof keeps one comment on the pull request up to date. Exits with 1 if there are errors.
     """
 
     usage_hint = "It is for jobs of GitHub and GitLab, whose variables say what to review; elsewhere: npuprof diff --rev main...HEAD"
     group = "team"
 
-    base: str | None = option("--base", metavar="REV", text="The revision to compare with, if not the one that the service names.")
-    report: str | None = option("--report", metavar="FILE", text="Also write what was found for the service: code quality, or SARIF.")
-    sync: bool = flag("--sync", text="First fetch the sources that npuprof.lock names, here and in the commits that are compared.")
+    base: str | None = option("--base", metavar="REV", text="Compare with this revision [default: the one that the CI service names]")
+    report: str | None = option(
+        "--report", metavar="FILE", text="Write the findings to FILE too, as SARIF on GitHub or code quality on GitLab"
+    )
+    sync: bool = flag("--sync", text="Fetch the locked sources first, of the work tree and of both compared commits")
     severity: str | None = SEVERITY
     strict: bool = STRICT
     select: list[str] = SELECT

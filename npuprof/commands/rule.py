@@ -1,4 +1,4 @@
-"""``rule``: the pages of the codes of findings, and which of them read a key."""
+"""``rule``: print the page of a finding code, or list the rules that read a key."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 
 class Rule(Verb):
-    """Explain the code of a finding, with an example of each kind.
+    """Explain a finding code.
 
-    A key in its place lists the rules that read it, those of the team too.
+    Prints the reason, the fix and examples. For a key, lists the rules that read it, including team rules.
     """
 
     group = "reference"
     prose = True
     paged = True
 
-    code: str | None = argument("CODE", "The code of a finding, or a key that rules read; all codes if none is given.", required=False)
+    code: str | None = argument("CODE", "Finding code, such as NP301, or key [default: list all codes]", required=False)
     format: str = formats("text", "json")
     store: str | None = STORE
     output: str | None = OUTPUT

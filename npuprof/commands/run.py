@@ -1,4 +1,4 @@
-"""``run``: become a command, in the environment of a preset."""
+"""``run``: run a command in the environment of a preset."""
 
 from __future__ import annotations
 
@@ -36,16 +36,18 @@ _OWN = tuple(f"NPUPROF_{name}" for name in OBEYED_VARIABLES)
 
 
 class Run(Verb):
-    """Run a command in a preset's environment.
+    """Run a command with a preset.
 
     npuprof run NAME -- python train.py
+
+    Exits with the command's exit code. With --prove, exits with the code of the verification if the command succeeds.
     """
 
     group = "runs"
     usage_hint = "The command stands behind --, with its options: npuprof run NAME -- python train.py --epochs 3"
 
     spec: str = SPEC
-    command: list[str] = arguments("CMD...", "The command and its arguments, after --.")
+    command: list[str] = arguments("CMD...", "Command to run, with its arguments, after --")
     store: str | None = STORE
     cann: str | None = CANN
     product: str | None = PRODUCT
@@ -56,9 +58,11 @@ class Run(Verb):
     no_check: bool = NO_CHECK
     strict: bool = STRICT_SECTIONS
     trust: bool = TRUST
-    record: str | None = option("--record", metavar="DIR", text="Keep a record there of what the command was given, and how it ended.")
-    record_args: bool = flag("--record-args", text="Keep the arguments of the command in the record, redacted by their names only.")
-    prove: bool = flag("--prove", text="Switch the log of the run on, and verify afterwards what it used.")
+    record: str | None = option("--record", metavar="DIR", text="Write a run record to DIR: what was requested and how the command ended")
+    record_args: bool = flag(
+        "--record-args", text="Include the command's arguments in the record; only those with secret names are redacted"
+    )
+    prove: bool = flag("--prove", text="Enable the run log and verify afterwards which settings were effective")
 
     def run(self) -> Answer:
         """Replace this process by the command; signals and the exit code are its own.

@@ -1,4 +1,4 @@
-"""``scan``: lint scripts in place, file by file; one broken file never stops the run."""
+"""``scan``: lint the settings in scripts, file by file."""
 
 from __future__ import annotations
 
@@ -37,9 +37,10 @@ if TYPE_CHECKING:
 
 
 class Scan(JudgingVerb):
-    """Lint scripts in place (exit 1 if there are errors).
+    """Lint the settings in scripts.
 
-    Misspelt keys, wrong fields, bad values, conflicts, what a release does not know, stale blocks.
+    Reports misspelt keys, wrong fields, bad values, conflicts, settings that a release does not support, and stale blocks.
+    Scripts are parsed, never executed. Exits with 1 if there are errors.
     """
 
     usage_hint = (
@@ -48,11 +49,11 @@ class Scan(JudgingVerb):
     group = "scripts"
     prose = True
 
-    paths: list[str] = arguments("PATH...", f"Files and folders, here if none is named; read are {READ_KINDS}.")
+    paths: list[str] = arguments("PATH...", f"Files and folders to scan: {READ_KINDS} [default: .]")
     cann: str | None = CANN
     product: str | None = PRODUCT
     since: str | None = FROM
-    statistics: bool = flag("--statistics", text="Tell of all files together: what matters first, then counts by kind.")
+    statistics: bool = flag("--statistics", text="Summarise all files: the most important findings first, then counts by kind")
     format: str = formats(*FORMATS, "html")
     severity: str | None = SEVERITY
     strict: bool = STRICT

@@ -1,4 +1,4 @@
-"""``schema``: the JSON Schema of a profile file, of npuprof.toml, and of the record of a run."""
+"""``schema``: print the JSON Schema of a preset, of npuprof.toml, or of a run record."""
 
 from __future__ import annotations
 
@@ -12,14 +12,23 @@ from npuprof.report.answer import Answer
 
 
 class Schema(Verb):
-    """Print the JSON Schema of a profile file, for editors."""
+    """Print the JSON Schema of a preset file.
+
+    With --check, exits with 1 if the schemas in the store are not up to date.
+    """
 
     usage_hint = "npuprof schema; npuprof schema --update writes those of a store anew, for editors, after npuprof was."
     group = "reference"
 
-    of: str = option("--of", metavar="FILE", text="Of what: {choices}.", default="profile", choices=("profile", "project", "run"))
-    update: bool = flag("--update", text="Write the schemas beside the presets of the store, where editors find them.")
-    check: bool = flag("--check", text="Say whether those are what this npuprof writes; exit code 1 if not.")
+    of: str = option(
+        "--of",
+        metavar="FILE",
+        text="Select the file type: preset (profile), npuprof.toml (project) or run record (run)",
+        default="profile",
+        choices=("profile", "project", "run"),
+    )
+    update: bool = flag("--update", text="Write the schemas into the store, for editors")
+    check: bool = flag("--check", text="Check whether the schemas in the store are up to date")
     output: str | None = OUTPUT
     store: str | None = STORE
 

@@ -1,4 +1,4 @@
-"""``set``: values in a preset's own file, or in those of all presets that meet a condition; comments, order and layout are kept."""
+"""``set``: set values in a preset, or in all presets that meet a condition, keeping comments and layout."""
 
 from __future__ import annotations
 
@@ -17,22 +17,21 @@ if TYPE_CHECKING:
 
 
 class Set(Verb):
-    """Set values in a preset's file; comments, order and layout stay.
+    """Set values in a preset.
 
-    KEY+=VALUE adds to the end of a list, KEY-=VALUE takes away from it: profile.extends+=mixins/x. With --where there is no SPEC:
-    every preset that meets the condition gets the values, unless it inherits them.
+    Comments, order and layout of the file are kept. KEY+=VALUE appends to a list and KEY-=VALUE removes from it, as in
+    profile.extends+=mixins/x. With --where, omit SPEC: all presets that meet the condition are edited, unless they inherit
+    the values.
     """
 
     usage_hint = "npuprof set bert-training hccl_timeout=600"
     group = "presets"
 
-    spec: str | None = argument("SPEC", "A preset of the store, a path ending in .toml, or - for standard input.", required=False)
-    assignments: list[str] = arguments("KEY=VALUE...", "What to set; profile.KEY reaches [profile].")
-    append: list[str] = many(
-        "--append", metavar="KEY=VALUE", text="Add to the end of a list, its own or the inherited one; may be repeated."
-    )
-    where: list[str] = many("--where", metavar="COND", text="In all presets whose resolved values meet a condition, as in list --where.")
-    yes: bool = flag("--yes", "-y", text="With --where: write without asking.")
+    spec: str | None = argument("SPEC", "Preset to edit: NAME, a path ending in .toml, or - for stdin", required=False)
+    assignments: list[str] = arguments("KEY=VALUE...", "Values to set; profile.KEY sets a key of [profile]")
+    append: list[str] = many("--append", metavar="KEY=VALUE", text="Append to a list, set here or inherited; can be repeated")
+    where: list[str] = many("--where", metavar="COND", text="Edit all presets whose resolved values meet COND, as in npuprof list --where")
+    yes: bool = flag("--yes", "-y", text="Write without asking (with --where)")
     dry_run: bool = DRY_RUN
     no_check: bool = WRITE_ANYWAY
     personal: bool = PERSONAL

@@ -1,4 +1,4 @@
-"""``show``: a preset as it resolves, and who set each value of it."""
+"""``show``: print a resolved preset, optionally with the origin of each value."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from npuprof.resolve.config import Config
 
 
 class Show(Verb):
-    """Show a preset resolved."""
+    """Print the resolved preset."""
 
     group = "presets"
 
     spec: str = SPEC
-    origin: bool = flag("--origin", text="Say of each value where it was set.")
+    origin: bool = flag("--origin", text="Print the origin of each value")
     format: str = formats("toml", "json")
     store: str | None = STORE
     cann: str | None = CANN

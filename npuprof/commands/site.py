@@ -1,4 +1,4 @@
-"""``site``: the presets, what is found in them, and the catalogue, as a folder of pages."""
+"""``site``: write presets, their findings and the catalogue as a static website."""
 
 from __future__ import annotations
 
@@ -18,18 +18,22 @@ if TYPE_CHECKING:
 
 
 class Site(Verb):
-    """Write pages that show the store, to open in a browser.
+    """Write the store as a static website.
 
-    They need no server and no network: open DIR/index.html.
+    The pages need no server and no network: open DIR/index.html.
     """
 
     group = "output"
     usage_hint = "The folder is named: npuprof site public"
 
-    folder: str = argument("DIR", "The folder to write: one that is not there, is empty, or was written by npuprof.")
-    also: list[str] = many("--also", metavar="SPEC", text="A revision, version, run record or log to compare with; may be given again.")
-    scripts: list[str] = many("--scripts", metavar="PATH", text="Scripts whose settings the upgrade board judges as well.")
-    release: str | None = option("--upgrade", metavar="RELEASE", text="The CANN release that the upgrade board is about; the newest.")
+    folder: str = argument("DIR", "Folder to write: new, empty, or written by an earlier npuprof site")
+    also: list[str] = many(
+        "--also", metavar="SPEC", text="Include a revision, version, run record or run log for comparison; can be repeated"
+    )
+    scripts: list[str] = many("--scripts", metavar="PATH", text="Include the scripts in PATH in the upgrade matrix; can be repeated")
+    release: str | None = option(
+        "--upgrade", metavar="RELEASE", text="Build the upgrade matrix for this CANN release [default: the newest]"
+    )
     store: str | None = STORE
 
     def run(self) -> Answer:

@@ -1,4 +1,4 @@
-"""``sweep``: every allowed combination of some values, run here, or written for a scheduler."""
+"""``sweep``: run a command with every allowed combination of values, here or through a scheduler."""
 
 from __future__ import annotations
 
@@ -39,33 +39,46 @@ def _list_targets() -> Iterable[str]:
 
 
 class Sweep(Verb):
-    """Run a command with every allowed combination of values.
+    """Run a command with combinations of values.
 
     npuprof sweep NAME --vary hccl_timeout=600,1800 --vary precision_mode_v2=fp16,mixed_float16 -- python train.py
 
-    Results are kept in .npuprof/trials: the same command goes on where it was stopped. With --to slurm-array or k8s-indexed-job
-    nothing is run: the script or the manifest is written.
+    Runs every combination that passes the checks. Results are stored in .npuprof/trials: run the same command again to resume.
+    With --to slurm-array or k8s-indexed-job, npuprof prints a job script or manifest and runs nothing.
     """
 
     group = "runs"
     usage_hint = "The command stands behind --, with its options: npuprof sweep NAME --vary KEY=V1,V2 -- python train.py"
 
     spec: str = SPEC
-    command: list[str] = arguments("CMD...", "The command and its arguments, after --.")
-    vary: list[str] = many("--vary", metavar="KEY=V1,V2,...", text="Try these values of a key; may be repeated.")
-    mixin: list[str] = many("--with", metavar="A,B,...", text="Try each of these presets laid over it; may be repeated.")
-    where: list[str] = many("--where", metavar="COND", text="Only combinations whose resolved values meet a condition; all of several.")
-    metric: list[str] = many("--metric", metavar="NAME=REGEX", text="Read a number in the output; NAME alone is one of a JSON line.")
-    best: str | None = option("--best", metavar="METRIC", text="Answer with the preset that is best: max:speed, min:loss, time.")
-    front: str | None = option("--front", metavar="M1,M2", text="The two metrics of the Pareto front on the page.")
+    command: list[str] = arguments("CMD...", "Command to run, with its arguments, after --")
+    vary: list[str] = many("--vary", metavar="KEY=V1,V2,...", text="Try these values of KEY; can be repeated")
+    mixin: list[str] = many("--with", metavar="A,B,...", text="Try each of these presets as an overlay; can be repeated")
+    where: list[str] = many(
+        "--where", metavar="COND", text="Run only combinations whose resolved values meet COND; if repeated, all conditions apply"
+    )
+    metric: list[str] = many(
+        "--metric",
+        metavar="NAME=REGEX",
+        text="Read a number from the output with REGEX; NAME alone reads it from a JSON line; can be repeated",
+    )
+    best: str | None = option(
+        "--best", metavar="METRIC", text="Print the preset that is best by METRIC, such as max:speed, min:loss or time"
+    )
+    front: str | None = option(
+        "--front", metavar="M1,M2", text="Plot the Pareto front of two metrics in HTML [default: the first two, or the first and time]"
+    )
     to: str | None = None
     engines: list[str] = many(
-        "--to", "-t", metavar="TARGET", text="What {code} is rendered to; or slurm-array, k8s-indexed-job; may be repeated."
+        "--to",
+        "-t",
+        metavar="TARGET",
+        text="Render {code} for TARGET, or print a job: slurm-array or k8s-indexed-job; can be repeated [default: session]",
     )
-    image: str | None = option("--image", metavar="IMAGE", text="The image of the containers of a k8s-indexed-job.")
-    results: bool = flag("--results", text="Run nothing: tell what is known, that of jobs among it.")
+    image: str | None = option("--image", metavar="IMAGE", text="Use IMAGE for the containers of a k8s-indexed-job")
+    results: bool = flag("--results", text="Print the stored results, including those of jobs, without running anything")
     logs: str | None = option(
-        "--logs", metavar="FILE", text="Take results from the logs of a k8s-indexed-job: kubectl logs -l job-name=NAME --tail=-1."
+        "--logs", metavar="FILE", text="Read results of a k8s-indexed-job from FILE, written by kubectl logs -l job-name=NAME --tail=-1"
     )
     jobs: int | None = JOBS
     devices: str | None = DEVICES

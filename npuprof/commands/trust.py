@@ -1,4 +1,4 @@
-"""``trust``: let a store set variables that affect what is executed, or that the catalogue does not know."""
+"""``trust``: trust a store to set variables that affect execution or that the catalogue does not know."""
 
 from __future__ import annotations
 
@@ -34,24 +34,27 @@ class _Found(Record):
 
 
 class Trust(Verb):
-    """Let a store set the variables that need trust.
+    """Trust the [env] variables of a store.
 
-    npuprof shows them and saves them for this user: a variable that affects what is executed with its value, any other by its name.
-    env, run and inject reject all others. In CI, pass --trust there, or a reviewed file here: --from FILE.
+    Lists the variables that need trust and saves them for your user. A variable that affects execution is trusted with its
+    value, any other by name. The commands env, run and inject reject untrusted variables. In CI, pass --trust to them, or run
+    this command with --from and a reviewed file.
     """
 
     group = "team"
     prose = True
 
     store: str | None = argument(
-        "STORE", "The folder with the presets, or team: for a source; by default the store that would be used.", required=False
+        "STORE",
+        "Store to trust: its folder, or team: for the source team [default: $NPUPROF_STORE, else the nearest profiles/]",
+        required=False,
     )
-    variables: list[str] = arguments("VARIABLE...", "Trust only these: NAME, or NAME=VALUE for one value [default: all].")
+    variables: list[str] = arguments("VARIABLE...", "Variables to trust: NAME, or NAME=VALUE for one value [default: all]")
     listed: str | None = option(
-        "--from", metavar="FILE", text="Trust only what FILE lists, as 'npuprof trust STORE --dry-run --format json' writes it."
+        "--from", metavar="FILE", text="Trust only the variables in FILE, written by npuprof trust STORE --dry-run --format json"
     )
     dry_run: bool = DRY_RUN
-    revoke: bool = flag("--revoke", text="Remove all trust in the store.")
+    revoke: bool = flag("--revoke", text="Remove all trust in the store")
     format: str = formats("text", "json")
     output: str | None = OUTPUT
 

@@ -1,4 +1,4 @@
-"""``unset``: values removed from a preset's own file; what is inherited is cleared."""
+"""``unset``: remove values from a preset, and clear inherited values."""
 
 from __future__ import annotations
 
@@ -17,13 +17,16 @@ if TYPE_CHECKING:
 
 
 class Unset(Verb):
-    """Remove values from a preset's file, or clear what it inherits."""
+    """Remove values from a preset.
+
+    Inherited values are cleared by an entry in the unset list of [profile].
+    """
 
     group = "presets"
 
     spec: str = EDITED
-    keys: list[str] = arguments("KEY...", "What to remove; what is inherited is cleared.", required=True)
-    own: bool = flag("--own", text="Only what the preset itself says of it, a clearing among it; what it inherits is in force again.")
+    keys: list[str] = arguments("KEY...", "Keys to remove", required=True)
+    own: bool = flag("--own", text="Remove only the preset's own value or unset entry, so that the inherited value is effective again")
     dry_run: bool = DRY_RUN
     no_check: bool = WRITE_ANYWAY
     personal: bool = PERSONAL

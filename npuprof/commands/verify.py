@@ -1,4 +1,4 @@
-"""``verify``: whether released versions are what their tags say, and whether a run used what its preset says."""
+"""``verify``: compare a run with a preset by its logs, or released versions with their tags."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ _SAID = {"holds": "holds", "fails": "does not hold", "unknown": "cannot tell"}
 
 
 class Verify(Verb):
-    """Verify runs by their logs, and versions by their tags.
+    """Verify a run by its logs, or released versions.
 
-    EVIDENCE are plog files and folders, standard error of TensorFlow 2, graph dumps (.pbtxt), - for standard input,
-    or a pipe that the shell opens: <(zcat run.log.gz). Of each process and setting it is told whether it was in force, changed, too late,
-    absent, or cannot be told. With --signatures git verify-tag checks the tags, by the signing program that git is configured with.
+    EVIDENCE is a plog file or folder, the standard error of TensorFlow 2, a graph dump (.pbtxt), or - for stdin. It can also be
+    a pipe that the shell opens: <(zcat run.log.gz). For each process and setting, npuprof reports whether it was effective,
+    changed, set too late, absent or undetermined. Exits with 1 if a setting was not effective or a tag does not match, and with
+    2 if this cannot be determined. With --signatures, git verify-tag runs the signature program of your git configuration.
     """
 
     group = "runs"
@@ -35,9 +36,9 @@ class Verify(Verb):
 
     usage_hint = "npuprof verify bert-training ~/ascend/log, or npuprof verify --tags"
 
-    names: list[str] = arguments("SPEC EVIDENCE...", "A preset and logs of a run; with --tags presets, all if none is named.")
-    tags: bool = flag("--tags", text="Verify the tags NAME/vX.Y.Z and vX.Y.Z (@); all if none is named.")
-    signatures: bool = flag("--signatures", text="With --tags: have git check the signature of each tag, by its signing program.")
+    names: list[str] = arguments("SPEC EVIDENCE...", "Preset and logs of a run; with --tags, presets [default: all]")
+    tags: bool = flag("--tags", text="Verify the tags of released versions; @ is the store itself")
+    signatures: bool = flag("--signatures", text="Check the signature of each tag with git (with --tags)")
     format: str = formats("text", "json", "github")
     cann: str | None = CANN
     product: str | None = PRODUCT

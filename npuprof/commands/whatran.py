@@ -1,4 +1,4 @@
-"""``whatran``: which preset something that is found was made of."""
+"""``whatran``: identify the preset of a digest, a run, a rendered file or an environment."""
 
 from __future__ import annotations
 
@@ -26,16 +26,17 @@ _NOT_FOUND = (
 
 
 class WhatRan(Verb):
-    """Tell which preset, at which commits, a run was made of.
+    """Identify the preset of a run.
 
-    X is a digest (its beginning is enough), a record or a folder of them, a rendered file, an exported environment, or evidence.
+    Prints the matching preset with its commits and versions, and what has changed since. X is a digest or its beginning, a run
+    record or a folder of them, a rendered file, an exported environment, or a run log. Exits with 1 if no preset matches.
     """
 
     group = "runs"
     prose = True
 
-    what: str | None = argument("X", "A digest, or a file that says one; - for standard input.", required=False)
-    pid: int | None = number("--pid", metavar="N", text="A process that runs: what npuprof run or env gave to it.", least=1)
+    what: str | None = argument("X", "Digest or file to identify, or - for stdin", required=False)
+    pid: int | None = number("--pid", metavar="N", text="Identify the preset in the environment of the running process N", least=1)
     format: str = formats("text", "json")
     store: str | None = STORE
     output: str | None = OUTPUT

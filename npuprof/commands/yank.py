@@ -1,4 +1,4 @@
-"""``yank``: a tag beside that of a released version, which says that nobody should use it any more."""
+"""``yank``: mark a released version as yanked, with an additional tag."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class Yank(Verb):
-    """Say that a released version is not to be used any more.
+    """Mark a released version as yanked.
 
-    That is a tag beside its own, NAME/vX.Y.Z.yanked. Nothing is deleted: who names the version has it as before, and is
-    warned. Ranges (@1) take another.
+    Adds the tag NAME/vX.Y.Z.yanked and deletes nothing. Presets that pin the version still resolve, with a warning. Ranges such
+    as @1 select another version if there is one.
     """
 
     usage_hint = (
@@ -30,9 +30,9 @@ class Yank(Verb):
     group = "versions"
     prose = True
 
-    spec: str = argument("NAME@VERSION", "A released version, @VERSION for one of the whole store.")
-    why: str = required_option("--why", metavar="TEXT", text="The reason, which everybody is told who uses it.")
-    push: bool = flag("--push", text="Push the new tag, and nothing else, to where the branch is pushed.")
+    spec: str = argument("NAME@VERSION", "Released version, or @VERSION for one of the store")
+    why: str = required_option("--why", metavar="TEXT", text="Give the reason, shown to everyone who uses the version")
+    push: bool = flag("--push", text="Push the new tag, and nothing else, to the remote of the branch")
     dry_run: bool = DRY_RUN
     store: str | None = STORE
 

@@ -142,7 +142,7 @@ def find_candidates(words: Sequence[str], current: str) -> Iterator[Candidate]:
         for names, purpose in list_verb_names():
             if [*names[:-1]] == [*words]:
                 yield names[-1], _first_sentence(purpose)
-        groups = ("git", "Teach git to diff and merge presets"), ("source", "Take presets of other repositories")
+        groups = ("git", "Set up git to merge and diff presets"), ("source", "Use presets from other repositories")
         yield from (*groups, ("--help", ""), ("--version", "")) if not words else ()
         return
     verb, parameter, prefix = place.verb, place.parameter, place.prefix
@@ -151,7 +151,7 @@ def find_candidates(words: Sequence[str], current: str) -> Iterator[Candidate]:
     elif current.startswith("-"):
         for one in verb.parameters.values():
             yield from ((spelling, _first_sentence(one.describe())) for spelling in one.flags if spelling.startswith("--"))
-        yield "--help", "Show the help."
+        yield "--help", "Show the help"
 
 
 def _first_sentence(text: str) -> str:

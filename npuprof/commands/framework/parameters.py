@@ -1,4 +1,4 @@
-"""Parameters that many verbs share, each described once."""
+"""Parameters that many verbs share, each declared once."""
 
 from __future__ import annotations
 
@@ -7,39 +7,50 @@ from typing import Any
 from npuprof.commands.framework.verb import argument, arguments, flag, many, option
 from npuprof.model import SEVERITIES
 
-SPEC = argument("SPEC", "A preset: NAME, NAME@REV, A+B, a path ending in .toml, or - for standard input.")
-SPECS = arguments("SPEC...", "Presets; all of the store if none is named.")
-EDITED = argument("SPEC", "A preset of the store, a path ending in .toml, or - for standard input.")
-OF_STORE = argument("SPEC", "A preset of the store: NAME or NAME@REV.")
+SPEC = argument("SPEC", "Preset: NAME, NAME@REV, SOURCE:NAME, A+B, a path ending in .toml, or - for stdin")
+SPECS = arguments("SPEC...", "Presets to check: NAME, a path ending in .toml, or - for stdin [default: all presets of the store]")
+EDITED = argument("SPEC", "Preset to edit: NAME, a path ending in .toml, or - for stdin")
+OF_STORE = argument("SPEC", "Preset of the store: NAME or NAME@REV")
 
-STORE = option("--store", metavar="DIR", text="The folder that holds the presets; builtin: for those npuprof ships.")
-CANN = option("--cann", metavar="RELEASE", text="The CANN release to resolve for.")
-FROM = option("--from", metavar="RELEASE", text="The CANN release to come from, where nothing names one.")
-PRODUCT = option("--product", metavar="PRODUCT", text="The product, or a soc_version, to resolve for.")
-MIXINS = many("--with", metavar="SPEC", text="Lay another preset over it; may be repeated.")
-SETS = many("--set", metavar="KEY=VALUE", text="Set a value, after everything else; may be repeated.")
-UNSETS = many("--unset", metavar="KEY", text="Remove a key, after everything else; may be repeated.")
-TRUST = flag("--trust", text="Trust the stores with all that [env] sets, this once.")
-NO_PERSONAL = flag("--no-personal", text="Leave out the personal layer that this user has over the preset.")
-PERSONAL = flag("--personal", text="In the personal layer over the preset: a file of your own, in your config folder.")
-NO_CHECK = flag("--no-check", text="Skip the checks.")
+STORE = option(
+    "--store",
+    metavar="DIR",
+    text="Use the store in DIR, or builtin: for the shipped presets [default: $NPUPROF_STORE, else the nearest profiles/]",
+)
+CANN = option("--cann", metavar="RELEASE", text="Select the CANN release, such as 9.0.0 [default: any]")
+FROM = option("--from", metavar="RELEASE", text="Upgrade from this CANN release if a preset or script names none")
+PRODUCT = option("--product", metavar="PRODUCT", text="Select the product or soc_version, such as atlas-a2 [default: any]")
+MIXINS = many("--with", metavar="SPEC", text="Overlay another preset; can be repeated")
+SETS = many("--set", metavar="KEY=VALUE", text="Override a value for this command; can be repeated")
+UNSETS = many("--unset", metavar="KEY", text="Remove a key for this command; can be repeated")
+TRUST = flag("--trust", text="Trust the [env] variables of the presets for this command only")
+NO_PERSONAL = flag("--no-personal", text="Ignore your personal overlay of the preset")
+PERSONAL = flag("--personal", text="Edit your personal overlay in your config folder, not the preset")
+NO_CHECK = flag("--no-check", text="Skip the checks")
 
-OUTPUT = option("--output", "-o", metavar="FILE", text="Write to this file, whole or not at all.")
+OUTPUT = option("--output", "-o", metavar="FILE", text="Write the output to FILE [default: stdout]")
 #: What import and scan read, as help says it: the kinds of ``scripts.reading.files``.
-READ_KINDS = "scripts (Python, shell, Slurm), notebooks, Dockerfiles, YAML and JSON, and files of variables"
-COLOR = option("--color", metavar="WHEN", text="{choices}.", default="auto", choices=("auto", "always", "never"))
-DRY_RUN = flag("--dry-run", text="Show the change and write nothing.")
-WRITE_ANYWAY = flag("--no-check", text="Write it even if the checks find errors.")
-SEVERITY = option("--severity", metavar="LEVEL", text="The least to report: info, warning or error.", choices=SEVERITIES)
-SELECT = many("--select", metavar="CODE,...", text="Tell only findings of these codes, or whose codes begin so (NP3); may be repeated.")
-IGNORE = many("--ignore", metavar="CODE,...", text="Leave out findings of these codes, or whose codes begin so; may be repeated.")
-BASELINE = option("--baseline", metavar="FILE", text="Tell only what is not in this file, which --write-baseline makes.")
-WRITE_BASELINE = flag("--write-baseline", text="Write the baseline: all that is found, if it is new; else it only shrinks.")
-EVERYWHERE = flag("--global", text="For all repositories of this user, not only this one.")
-STRICT = flag("--strict", text="Warnings are not clean either.")
-STRICT_SECTIONS = flag("--strict", text="Sections that have no place there are an error.")
+READ_KINDS = "scripts (Python, shell, Slurm), notebooks, Dockerfiles, YAML, JSON and env files"
+COLOR = option("--color", metavar="WHEN", text="Colour the output: {choices}", default="auto", choices=("auto", "always", "never"))
+DRY_RUN = flag("--dry-run", text="Show the change without writing it")
+WRITE_ANYWAY = flag("--no-check", text="Write even if the checks find errors")
+SEVERITY = option(
+    "--severity",
+    metavar="LEVEL",
+    text="Report findings of LEVEL or worse: info, warning or error [default: warning; info in JSON]",
+    choices=SEVERITIES,
+)
+SELECT = many("--select", metavar="CODE,...", text="Report only findings with these codes or code prefixes, such as NP3; can be repeated")
+IGNORE = many("--ignore", metavar="CODE,...", text="Omit findings with these codes or code prefixes; can be repeated")
+BASELINE = option("--baseline", metavar="FILE", text="Report only findings that are not in FILE, which --write-baseline creates")
+WRITE_BASELINE = flag(
+    "--write-baseline", text="Create the baseline from all errors and warnings, or remove fixed findings from an existing one"
+)
+EVERYWHERE = flag("--global", text="Apply to all your repositories, not only this one")
+STRICT = flag("--strict", text="Exit with 1 if there are warnings too")
+STRICT_SECTIONS = flag("--strict", text="Fail if the preset has sections that the target does not use")
 
 
 def formats(*names: str) -> Any:
     """Declare ``--format`` with the formats of a verb, the first of them the default."""
-    return option("--format", metavar="FORMAT", text="{choices}.", default=names[0], choices=names)
+    return option("--format", metavar="FORMAT", text="Select the output format: {choices}", default=names[0], choices=names)

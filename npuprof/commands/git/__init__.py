@@ -1,1 +1,1 @@
-"""Teach git to diff and merge presets."""
+"""Set up git to merge and diff presets."""

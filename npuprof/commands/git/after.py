@@ -1,4 +1,4 @@
-"""``git after``: what a merge or a rebase broke in the store that neither side had broken; the hooks call it."""
+"""``git after``: report the findings that a merge or rebase caused; called by hooks."""
 
 from __future__ import annotations
 
@@ -21,14 +21,17 @@ if TYPE_CHECKING:
 
 
 class After(Verb):
-    """Tell the errors and warnings that came of joining two sides (exit 1 if there are any)."""
+    """Report findings that a merge or rebase caused.
+
+    Exits with 1 if there are errors or warnings that neither side has alone.
+    """
 
     group = "team"
     hidden = True
     takes_any_word = True
 
-    deed: str = argument("deed", "What git did: merge or rewrite.")
-    words: list[str] = arguments("words", "What git hands over to the hook.")
+    deed: str = argument("deed", "Git operation: merge or rewrite")
+    words: list[str] = arguments("words", "Arguments that git passes to the hook")
 
     def run(self) -> Answer:
         """Return nothing where all is well; else what neither side had. Raises NpuprofError."""

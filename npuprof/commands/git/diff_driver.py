@@ -1,4 +1,4 @@
-"""``git diff-driver``: what differs between two versions of a preset's file, as ``git diff`` shows it."""
+"""``git diff-driver``: print the changes between two versions of a preset file, for ``git diff``."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from npuprof.report.answer import Answer
 
 
 class DiffDriver(Verb):
-    """Print what differs between two versions of a preset's file."""
+    """Print the changes between two preset files."""
 
     group = "team"
     hidden = True
     takes_any_word = True
 
-    words: list[str] = arguments("words", "What git hands over to any diff command.")
+    words: list[str] = arguments("words", "Arguments that git passes to a diff command")
 
     def run(self) -> Answer:
         """Return the changes by key, or the lines where only those differ. Raises NpuprofError for no file."""

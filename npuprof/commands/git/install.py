@@ -1,4 +1,4 @@
-"""``git install``: the merge driver in git's configuration, the attributes that call it, and what else is asked for."""
+"""``git install``: install the merge driver, the attributes that call it, and optional drivers and hooks."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ _PLAIN = "git diff is git's own again, and its patches apply; npuprof git instal
 
 
 class Install(Verb):
-    """Set up merges by key, and with --diff semantic diffs.
+    """Install git drivers for presets.
 
-    The attributes that call the drivers go to .gitattributes; with --global to the user's own. Without --diff what
-    git prints stays git's own, and patches apply.
+    Presets are then merged by key and list element. The attributes that call the drivers are written to .gitattributes, or with
+    --global to your own attributes file. Without --diff, the output of git diff stays plain and its patches apply.
     """
 
     group = "team"
 
-    diff: bool = flag("--diff", text="Let git diff, log and show speak of settings; patches then need --no-textconv --no-ext-diff.")
-    hook: bool = flag("--hook", text="Check the store after each merge and rebase, and tell what they broke.")
-    server: bool = flag("--server", text="In a bare repository: refuse pushes that bring presets with errors, and nothing else.")
+    diff: bool = flag("--diff", text="Show settings in git diff, log and show; patches then need --no-textconv --no-ext-diff")
+    hook: bool = flag("--hook", text="Check the store after each merge and rebase, and report what they broke")
+    server: bool = flag("--server", text="Install only a hook that rejects pushes with errors in presets, in a bare repository")
     everywhere: bool = EVERYWHERE
     store: str | None = STORE
 

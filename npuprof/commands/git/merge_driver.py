@@ -1,4 +1,4 @@
-"""``git merge-driver``: presets merged by key and list element. It never fails a merge that git could make."""
+"""``git merge-driver``: merge presets by key and list element. It never fails a merge that git could do."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _BOM = b"\xef\xbb\xbf"
 
 
 class MergeDriver(Verb):
-    """Merge two versions of a preset's file into ``ours``."""
+    """Merge two versions of a preset into ours."""
 
     group = "team"
     hidden = True
     takes_any_word = True
 
-    base: str = argument("base", "The file both sides come from.")
-    ours: str = argument("ours", "This side, where the result goes.")
-    theirs: str = argument("theirs", "The other side.")
-    path: str = argument("path", "What the file is called.")
-    size: str = argument("size", "How long the marks of a conflict are.", default="7")
+    base: str = argument("base", "Common ancestor of both sides")
+    ours: str = argument("ours", "This side, overwritten with the result")
+    theirs: str = argument("theirs", "Other side")
+    path: str = argument("path", "Path of the preset")
+    size: str = argument("size", "Length of conflict markers", default="7")
 
     def run(self) -> Answer:
         """Merge a preset; the result replaces ``ours``. Exit 1 where conflicts are left in it."""

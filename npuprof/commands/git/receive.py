@@ -1,4 +1,4 @@
-"""``git receive``: whether the presets at the branches that a push brings are free of errors; a server's hook pre-receive calls it."""
+"""``git receive``: check the branches of a push; called by the pre-receive hook of a server."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ _LINE = re.compile(r"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) (refs/.+)", re.DOTALL)
 
 
 class Receive(Verb):
-    """Refuse a push that brings errors (exit 1): the tips of its branches are checked before it is taken.
+    """Reject a push that adds errors.
 
-    What was wrong already, on the branch or where a new one begins, is no reason.
+    Checks the tips of the pushed branches before the push is accepted. Errors that existed before do not count. Exits with 1 if
+    the push is rejected.
     """
 
     group = "team"
     hidden = True
 
-    sync: bool = flag("--sync", text="First fetch the sources that the lock of each tip names.")
+    sync: bool = flag("--sync", text="Fetch the locked sources of each tip first")
     store: str | None = STORE
 
     def run(self) -> Answer:

@@ -1,4 +1,4 @@
-"""``git status``: what of the drivers is set up."""
+"""``git status``: show which drivers and hooks are installed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 class Status(Verb):
-    """Say what of it is set up (exit 1 if anything is missing)."""
+    """Show which drivers and hooks are installed.
+
+    Exits with 1 if anything is missing.
+    """
 
     group = "team"
 

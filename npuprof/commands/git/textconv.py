@@ -1,4 +1,4 @@
-"""``git textconv``: the normal form of a preset's file, which git compares instead of the file."""
+"""``git textconv``: print a preset file in normal form, which git compares instead of the file."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ UNREADABLE = (NpuprofError, ValueError, RecursionError, LookupError, TypeError, 
 
 
 class Textconv(Verb):
-    """Print the normal form of a preset's file."""
+    """Print a preset file in normal form."""
 
     group = "team"
     hidden = True
     takes_any_word = True
 
-    file: str = argument("file", "The file.")
+    file: str = argument("file", "Preset file")
 
     def run(self) -> Answer:
         """Return the normal form of the file, or the file as it is where it cannot be read. Raises NpuprofError for no file."""

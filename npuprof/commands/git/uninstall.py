@@ -1,4 +1,4 @@
-"""``git uninstall``: what ``git install`` wrote, taken away."""
+"""``git uninstall``: remove what ``git install`` wrote."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from npuprof.report.answer import Answer
 
 
 class Uninstall(Verb):
-    """Take the drivers, the attributes and the hooks away again."""
+    """Remove the drivers, attributes and hooks."""
 
     group = "team"
 
-    server: bool = flag("--server", text="In a bare repository: take its hook away.")
+    server: bool = flag("--server", text="Remove the hook of a bare repository")
     everywhere: bool = EVERYWHERE
     store: str | None = STORE
 

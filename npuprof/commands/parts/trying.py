@@ -1,4 +1,4 @@
-"""What ``bisect`` and ``sweep`` have in common: presets as they are tried, the runs, the progress."""
+"""What ``bisect`` and ``sweep`` share: their flags, the setup of runs and the progress."""
 
 from __future__ import annotations
 
@@ -20,17 +20,19 @@ if TYPE_CHECKING:
     from npuprof.trials.journal import Journal
     from npuprof.trials.running import Setup
 
-JOBS = number("--jobs", "-j", metavar="N", text="Run so many at once.", least=1)
-DEVICES = option("--devices", metavar="LIST", text="One run at a time on each of these devices: 0-7, or 0,2,4.")
-TIMEOUT = option("--timeout", metavar="TIME", text="End a run with its process group after so long: 90, 15m, 2h.")
-MAX_RUNS = number("--max-runs", metavar="N", text="Make no more runs than these; what is known is kept.", least=1)
+JOBS = number("--jobs", "-j", metavar="N", text="Run up to N combinations at once [default: one per device, or 1]", least=1)
+DEVICES = option("--devices", metavar="LIST", text="Run on these devices, one run at a time on each, such as 0-7 or 0,2,4 [default: none]")
+TIMEOUT = option(
+    "--timeout", metavar="TIME", text="Stop a run and its process group after TIME, such as 90 (seconds), 15m or 2h [default: no limit]"
+)
+MAX_RUNS = number("--max-runs", metavar="N", text="Stop after N runs and keep their results [default: no limit]", least=1)
 REPEAT = number(
     "--repeat",
     metavar="N",
-    text="Run each combination up to N times; the majority decides, a tie is undecided.",
+    text="Run each combination up to N times; the majority decides, a tie is undecided [default: 1]",
     least=1,
 )
-FRESH = flag("--fresh", text="Forget what earlier runs of the same command gave.")
+FRESH = flag("--fresh", text="Discard the stored results of this command")
 
 
 def build_setup(asked: Any, metrics: dict[str, str], target: str) -> Setup:

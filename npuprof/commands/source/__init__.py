@@ -1,1 +1,1 @@
-"""Take presets of other repositories."""
+"""Use presets from other repositories."""

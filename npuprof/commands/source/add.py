@@ -1,4 +1,4 @@
-"""``source add``: take presets of another repository."""
+"""``source add``: add a source, fetch it and lock its commit."""
 
 from __future__ import annotations
 
@@ -11,22 +11,28 @@ from npuprof.report.answer import Answer
 
 
 class Add(Verb):
-    """Take presets of another repository: fetch it, and write down where it is and which commit is used.
+    """Add a source of presets.
 
     npuprof source add team ssh://git@host/presets.git
+
+    Fetches the repository, then writes its address to npuprof.toml and its commit to npuprof.lock.
     """
 
     usage_hint = 'npuprof source add team https://git.example.org/presets.git --rev "^2.1"'
     group = "team"
 
-    name: str = argument("NAME", "What its presets are called by: team:base/training.")
-    url: str = argument("GIT-URL", "Its address: ssh, https or file.")
-    path: str = option("--path", metavar="FOLDER", text="The folder of its store, from the top of the repository.", default="profiles")
-    rev: str | None = option(
-        "--rev", metavar="REV", text="A range of its versions (^2.1), or a revision; what fits its newest version if not said."
+    name: str = argument("NAME", "Name of the source, as in team:base/training")
+    url: str = argument("GIT-URL", "Address of the repository: ssh, https or file")
+    path: str = option(
+        "--path", metavar="FOLDER", text="Read the store in FOLDER, relative to the top of the repository", default="profiles"
     )
-    rules: bool = flag("--rules", text="Let its rules bind the presets of this repository as well.")
-    moved: bool = flag("--moved", text="Take tags that have moved as they are now.")
+    rev: str | None = option(
+        "--rev",
+        metavar="REV",
+        text="Use a version range such as ^2.1, or a revision [default: what is compatible with the newest version, else HEAD]",
+    )
+    rules: bool = flag("--rules", text="Apply the source's team rules to the presets of this repository too")
+    moved: bool = flag("--moved", text="Accept tags that moved upstream")
     store: str | None = STORE
 
     def run(self) -> Answer:

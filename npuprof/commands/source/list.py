@@ -1,4 +1,4 @@
-"""``source list``: where presets come from, and at which commits."""
+"""``source list``: list sources and the versions they are locked to."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 class List(Verb):
-    """List the sources and theirs, the version and commit each is locked to, and whether that is on this machine."""
+    """List the sources and their locked versions.
+
+    Includes the sources of sources, and shows whether each locked commit is on this machine.
+    """
 
     group = "team"
 

@@ -1,4 +1,4 @@
-"""``source remove``: take presets of another repository no longer."""
+"""``source remove``: remove a source."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from npuprof.report.answer import Answer
 
 
 class Remove(Verb):
-    """Take presets of a source no longer: its lines in npuprof.toml and npuprof.lock go."""
+    """Remove a source.
+
+    Removes its entries from npuprof.toml and npuprof.lock. A vendored copy stays.
+    """
 
     group = "team"
 
-    name: str = argument("NAME", "The source.")
-    force: bool = flag("--force", text="Even where presets still extend presets of it.")
+    name: str = argument("NAME", "Source to remove")
+    force: bool = flag("--force", text="Remove it even if presets still extend its presets")
     store: str | None = STORE
 
     def run(self) -> Answer:

@@ -1,4 +1,4 @@
-"""``source sync``: have what the lock names on this machine."""
+"""``source sync``: fetch the commits that the lock names."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ _SHOWN = 3  # commits that a message names
 
 
 class Sync(Verb):
-    """Fetch exactly what npuprof.lock names; it is not changed. Everything else works without a network then.
+    """Fetch the locked sources.
 
-    The lock is that of the work tree; in a repository without one, as on a server, it is that of HEAD.
+    Fetches exactly what npuprof.lock names, without changing it. Afterwards, presets of the sources can be used offline. In
+    a repository without a work tree, as on a server, npuprof reads the lock of HEAD.
     """
 
     group = "team"
 
-    names: list[str] = arguments("NAME...", "Sources; all if none is named.")
-    rev: str | None = option("--rev", metavar="REV", text="Fetch what the lock at a revision names.")
-    history: bool = flag("--history", text="Fetch what the lock at any commit of a branch or a tag names, for log, diff and verify.")
+    names: list[str] = arguments("NAME...", "Sources to fetch [default: all]")
+    rev: str | None = option("--rev", metavar="REV", text="Fetch what the lock at this revision names [default: the work tree]")
+    history: bool = flag("--history", text="Fetch what the lock of any commit on a branch or tag names, for log, diff and verify")
     store: str | None = STORE
 
     def run(self) -> Answer:

@@ -1,4 +1,4 @@
-"""``source update``: newer versions of sources, after showing what they change here."""
+"""``source update``: lock newer versions of sources, after showing what they change."""
 
 from __future__ import annotations
 
@@ -36,15 +36,19 @@ class _Step(Record):
 
 
 class Update(Verb):
-    """Lock the newest commits that npuprof.toml allows, after showing what that changes in this repository's presets."""
+    """Update the lock to the newest allowed commits.
+
+    The rev of each source in npuprof.toml sets what is allowed. Before it writes npuprof.lock, npuprof shows how the presets of
+    this repository change, and asks.
+    """
 
     usage_hint = "npuprof source update team; how far it may go is what rev says in npuprof.toml"
     group = "team"
 
-    names: list[str] = arguments("NAME...", "Sources; all if none is named.")
-    yes: bool = flag("--yes", "-y", text="Write the lock without asking.")
-    frozen: bool = flag("--frozen", text="Write nothing; exit 1 if the lock would change.")
-    moved: bool = flag("--moved", text="Take tags that have moved as they are now, and go back where they are gone.")
+    names: list[str] = arguments("NAME...", "Sources to update [default: all]")
+    yes: bool = flag("--yes", "-y", text="Write the lock without asking")
+    frozen: bool = flag("--frozen", text="Write nothing, and exit with 1 if the lock would change")
+    moved: bool = flag("--moved", text="Accept tags that moved upstream, and older versions if tags are gone")
     dry_run: bool = DRY_RUN
     format: str = formats("text", "markdown", "json")
     store: str | None = STORE

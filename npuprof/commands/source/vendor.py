@@ -1,4 +1,4 @@
-"""``source vendor``: a copy of a locked store in this repository."""
+"""``source vendor``: copy a locked source into this repository."""
 
 from __future__ import annotations
 
@@ -21,16 +21,18 @@ OWN = "."
 
 
 class Vendor(Verb):
-    """Copy the store of a source, as it is locked, into this repository: its presets are read from there, and nothing is fetched.
+    """Copy a locked source into this repository.
 
-    Of this store itself (NAME is a dot) the released versions that its presets extend are copied into .released, so that they mean
-    the same where no history is: in a wheel, an image, an export.
+    Its presets are then read from the copy, and nothing is fetched. With . as NAME, npuprof copies the released versions that
+    presets of this store extend into .released. They then resolve without git history, as in a wheel or an image.
     """
 
     group = "team"
 
-    name: str = argument("NAME", "The source; a dot for the releases that presets of this store extend.")
-    into: str | None = option("--into", metavar="FOLDER", text="Where to, from the folder of npuprof.toml; vendor/NAME if not said.")
+    name: str = argument("NAME", "Source to copy, or . for released versions of this store")
+    into: str | None = option(
+        "--into", metavar="FOLDER", text="Copy to FOLDER, relative to npuprof.toml [default: the existing copy, or vendor/NAME]"
+    )
     store: str | None = STORE
 
     def run(self) -> Answer:

@@ -69,7 +69,7 @@ KINDS: dict[str, Kind] = {
     "json": Kind("JSON", "configs:import_json", "configs:mentions_config", (".json",), begins=rb"\s*\{", data=True),
     "unit": Kind("systemd units", endings=(".service",), begins=rb"(?:\s|[#;].*\n)*+\[(?:Unit|Service)\]", export="--format systemd"),
     "env": Kind(
-        "files of variables", "env_files:import_env_file", "surfaces.env:mentions_variable", (".env", ".dotenv"),
+        "env files", "env_files:import_env_file", "surfaces.env:mentions_variable", (".env", ".dotenv"),
         r".*\.(?:dot)?env(?:\.[\w-]+)?",
         begins=rb"(?:\s|#.*\n)*+[A-Za-z_]\w*=\S.*\n(?:(?:#.*|[A-Za-z_]\w*(?:=|<<).*)?(?:\n|\Z))", holds_blocks=True, has_callers=True,
     ),
