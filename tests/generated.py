@@ -230,7 +230,7 @@ def format_usage() -> str:
         told = [(one, _format_parameter(one)) for one in verb.parameters.values()]
         also = [f"`{one.flags[0]}`" for one, line in told if line in shared]
         lines = [_escape(str(inspect.getdoc(verb))), "", *(line for _, line in told if line not in shared)]
-        found.append((f"`npuprof {name}`", [*lines, *([f"- Shared with others: {', '.join(also)}"] if also else [])]))
+        found.append((f"`npuprof {name}`", [*lines, *([f"- Common flags: {', '.join(also)}"] if also else [])]))
     return _format_groups([*found, ("What many verbs share", sorted(shared, key=lambda line: line.lstrip("- `")))])
 
 

@@ -146,7 +146,7 @@ from npuprof.report.answer import Answer
 class Greet(Verb):
     """Greet a preset."""
 
-    group = "look"
+    group = "reference"
 
     spec: str = SPEC
 

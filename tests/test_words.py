@@ -521,7 +521,7 @@ def test_init_says_what_commit_leaves_behind(repo: Repo, run: Any, monkeypatch: 
     (repo.folder / "new").mkdir()
     result = run("init", "new")
     assert result.code == 0
-    assert "commit them all" in result.err
+    assert "to commit these files: git -C new add" in result.err
     assert ".gitattributes" in result.err
 
 

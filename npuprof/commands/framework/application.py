@@ -181,6 +181,6 @@ def _print_version(wanted: bool) -> None:
 
 
 def _show_version(
-    version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version.")] = False,
+    version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version")] = False,
 ) -> None:
-    """Presets for Huawei Ascend NPUs: written once, checked, compared, rendered everywhere."""
+    """Manage configuration presets for Huawei Ascend NPUs."""
