@@ -166,7 +166,9 @@ def read_script(path: str, data: bytes, named: bool = True, modules: Modules | N
         what = next((name for name, kind in KINDS.items() if kind.begins and re.match(kind.begins, data[:2000])), "python")
     kind = KINDS[what]
     if not kind.read:
-        hint = f"put its variables into a preset: npuprof new NAME --set env.VARIABLE=VALUE, and export that: npuprof env NAME {kind.export}"
+        hint = (
+            f"put its variables into a preset: npuprof new NAME --set env.VARIABLE=VALUE, and export that: npuprof env NAME {kind.export}"
+        )
         unread = build_finding("NP801", f"{kind.shown} are not read", "The settings in this file are not checked.", hint, where=Place(path))
         return ImportedFile(path, problems=(unread,))
     if kind.needs and importlib.util.find_spec(kind.needs) is None:
