@@ -13,7 +13,7 @@ import pytest
 
 import npuprof
 from npuprof.model import NpuprofError
-from npuprof.system.tree import Tree
+from npuprof.system.tree import Tree, is_plain_name
 
 Run = Callable[..., Any]
 
@@ -63,6 +63,18 @@ def test_nothing_outside_is_made_changed_or_removed(deed: str, name: str, tree: 
         DEEDS[deed](tree, name)
     assert {path.name: path.read_text() for path in outside.iterdir()} == {"kept": "mine"}
     assert os.path.isdir(outside)
+
+
+@pytest.mark.parametrize("name", ["a", "a/b.c", ".a/..b", "größe ü", "a\\b"])
+def test_a_relative_path_from_a_file_is_a_plain_name(name: str) -> None:
+    assert is_plain_name(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["", "/", "/a", "a/", "a//b", ".", "a/./b", "..", "../a", "a/..", "a\0b", "a\nb", "\x1b", "\udc80", "\u202e"]
+)
+def test_a_name_from_a_file_stays_below_its_folder(name: str) -> None:
+    assert not is_plain_name(name)
 
 
 def test_a_link_on_the_way_is_named(tree: Tree, outside: Path) -> None:

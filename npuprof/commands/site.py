@@ -40,19 +40,18 @@ class Site(Verb):
         """Write the pages that changed, and say how many. Raises NpuprofError."""
         from npuprof.catalog import releases
         from npuprof.site.building import Asked, build_site
-        from npuprof.site.folder import read_own_files, write_site
+        from npuprof.site.folder import write_site
 
         release = str(spec.build_context(self.release).cann if self.release else releases.load_releases()[-1])
         workspace = open_workspace(self.store)
         store = workspace.listed_store
         if not store.names():
             raise NpuprofError([Finding("NP010", f"there is no preset in {store.label}", "", "npuprof init lays out a store with some")])
-        read_own_files(self.folder)  # before the work: a folder of somebody else's is refused at once
         scripts = tuple(_list_touched(self.scripts, release, self.store))
-        written = write_site(self.folder, build_site(workspace, Asked(release, tuple(self.also), scripts), self.folder))
+        written = write_site(self.folder, build_site(workspace, Asked(release, tuple(self.also), scripts)))
         pages = format_count(written.written + written.kept, "file")
         said = f"{self.folder}: {pages}, {written.written} written, {written.removed} removed; open {self.folder}/index.html"
-        left = [f"{self.folder}/{name} stays: it is not what npuprof wrote, or git tracks it" for name in written.left]
+        left = [f"{self.folder}/{name} is no longer part of the site, and stays because git tracks it" for name in written.left]
         return Answer(None, (said, *left))
 
 

@@ -2,8 +2,7 @@
 
 ``presets`` and ``past`` read what there is to tell of each preset, ``family`` draws who extends whom, ``catalogue`` and
 ``boards`` hold what the checks know, ``manual`` makes pages of the documentation, ``pages`` fills the templates, ``data`` is what
-pages load when they are asked, ``building`` puts all together, ``kept`` knows what the last run made of it, ``folder`` writes
-what has changed.
+pages load when they are asked, ``building`` puts all together, ``folder`` writes what has changed.
 """
 
 from __future__ import annotations

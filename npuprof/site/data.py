@@ -58,11 +58,9 @@ def _build_fields(row: SettingRow) -> list[Any]:
     return fields
 
 
-def read_side(content: bytes) -> list[tuple[str, str]]:
-    """Return the keys and values of what ``build_side`` wrote, each pair once."""
-    text = content.decode("ascii")
-    _, rows = json.loads(f"[{text[text.index('(') + 1 : text.rindex(')')]}]")
-    return list(dict.fromkeys((row[0], row[1]) for row in rows if len(row) > 1))
+def list_values(settings: Sequence[SettingRow]) -> list[tuple[str, str]]:
+    """Return the keys and values of the rows of ``build_side``, each pair once."""
+    return list(dict.fromkeys((row[0], row[1]) for row in map(_build_fields, settings) if len(row) > 1))
 
 
 def build_index(paths: Mapping[str, str]) -> bytes:

@@ -1,27 +1,33 @@
-"""The folder of a site: written only where something changed, and never over what somebody else put there."""
+"""Write the folder of a site over nothing but files that npuprof wrote there.
+
+A list in the folder names the files of the site. It may come with a clone, so it proves nothing. The digests of what npuprof wrote are in a
+record of the user's own, by the path of the folder. In another clone, which has no record, a listed file is replaced if it is as in HEAD.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+import shlex
+from collections.abc import Collection, Mapping
 from contextlib import suppress
+from hashlib import sha256
 
 from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.report import output
-from npuprof.report.locks import find_foreign_file
-from npuprof.report.output import read_plain_file
+from npuprof.report.text import format_count
 from npuprof.report.writing import Wanted, write_wanted_files
-from npuprof.site.kept import digest_content
-from npuprof.system.tree import Tree
+from npuprof.store.git import Git
+from npuprof.system.folders import find_user_folder
+from npuprof.system.tree import Tree, is_plain_name, is_under_way, make_tree
 
-#: Says which files are npuprof's, each with the digest of what it wrote: what it does not write any more is removed.
+#: Names the files of the site. Schema 2 had their digests as well.
 MARK = ".npuprof-site.json"
-_SCHEMA, _OLD_SCHEMA = "npuprof.site/2", "npuprof.site/1"
+_SCHEMA = "npuprof.site/1"
 
 
 class Written(Record):
-    """How many files were written, removed, and left as they were; ``left`` are those that should have gone, and may be somebody's work."""
+    """How many files were written, removed and left as they were; ``left`` are files of an earlier site that git tracks."""
 
     written: int
     removed: int
@@ -29,120 +35,112 @@ class Written(Record):
     left: tuple[str, ...] = ()
 
 
-def write_site(folder: str, files: Mapping[str, bytes | None]) -> Written:
-    """Write the files of a site below a folder, by their paths in it; None stays as it is there.
+def write_site(folder: str, files: Mapping[str, bytes]) -> Written:
+    """Write the files of a site, by their paths in its folder, and remove those of an earlier site that git does not track.
 
-    What an earlier site had and this one has not goes, where it still is what was written and git does not track it. Raises
-    NpuprofError: NP980 where the folder holds something else, NP941 where a link in it leads elsewhere.
+    Raises NpuprofError and writes nothing if the folder contains a file that npuprof did not write (NP980), or a link (NP941).
     """
-    known = read_own_files(folder)
     output.make_folder(folder)
-    tree = Tree(folder)
-    changed = {name: content for name, content in files.items() if content is not None and not _holds(os.path.join(folder, name), content)}
-    gone = {name: digest for name, digest in known.items() if name not in files and os.path.lexists(os.path.join(folder, name))}
-    now = _digest_files(folder, files)
-    if changed or gone:
-        _write_mark(folder, {**known, **now})  # who dies on the way leaves a folder that the next run knows
+    tree, git, record = Tree(folder), Git(folder), _find_record(folder)
+    known = _read_record(record)
+    listed = {*_read_list(tree), *(line.partition(" ")[2] for line in known)}
+    same, proven, rest = _compare_files(tree, files, listed, known)
+    if strange := sorted(rest.keys() - _list_committed(git, {name: rest[name] for name in listed & rest.keys()})):
+        raise NpuprofError([_build_finding(os.path.join(folder, strange[0]), len(strange) - 1)])
+    gone = proven.keys() - files.keys()
+    if gone and git.top:
+        gone.difference_update(map(os.fsdecode, git.list_files(folder, only_tracked=True)))
+    left = sorted({*proven, *rest}.difference(files, gone))
+    changed = sorted(files.keys() - same)
+    now = {_format_line(name, content) for name, content in files.items()}
+    _write_record(record, known | now)  # a run that is killed leaves files of both
     for name in changed:
         tree.make_folder(os.path.dirname(name))
-    # Pages are made again at any time, and what a crash of the machine left of one is no page that the next run keeps.
-    wanted = [Wanted(os.path.join(folder, name), content, below=folder, durable=False) for name, content in sorted(changed.items())]
-    write_wanted_files(wanted)
-    left = _remove_gone(tree, gone)
-    _write_mark(folder, {**now, **{name: gone[name] for name in left}})
-    return Written(len(changed), len(gone) - len(left), len(files) - len(changed), tuple(left))
+    names = json.dumps({"schema": _SCHEMA, "files": sorted({*files, *left})}, indent=1) + "\n"
+    # Pages can be made again at any time, so nothing waits until they are on the disk.
+    wanted = [Wanted(os.path.join(folder, name), files[name], below=folder, durable=False) for name in changed]
+    write_wanted_files([*wanted, Wanted(os.path.join(folder, MARK), names.encode(), below=folder)])
+    for name in gone:
+        tree.remove_file(name)
+        tree.remove_empty_folders(os.path.dirname(name))
+    _write_record(record, now | {proven[name] for name in left if name in proven})
+    return Written(len(changed), len(gone), len(same), tuple(left))
 
 
-def _digest_files(folder: str, files: Mapping[str, bytes | None]) -> dict[str, str]:
-    return {name: digest_content(_read(os.path.join(folder, name)) if content is None else content) for name, content in files.items()}
+def _compare_files(
+    tree: Tree, files: Mapping[str, bytes], listed: Collection[str], known: Collection[str]
+) -> tuple[set[str], dict[str, str], dict[str, bytes | None]]:
+    """Return the files that are as wanted, those that npuprof wrote with their lines of the record, and all others with their content.
+
+    Raises NpuprofError (NP941) if a site contains a link.
+    """
+    same: set[str] = set()
+    proven: dict[str, str] = {}
+    rest: dict[str, bytes | None] = {}
+    for where, _, names in tree.walk():
+        for name in (os.path.join(where, one) for one in names if not is_under_way(one)):
+            is_link = bool(listed) and os.path.islink(tree.find_path(name))
+            content = _read_file(tree, name) if is_link or name in files or name in listed else None
+            if content is not None and content == files.get(name):
+                same.add(name)
+            elif content is not None and (line := _format_line(name, content)) in known:
+                proven[name] = line
+            elif name != MARK and (content != b"" or name not in files):  # a crash of the machine leaves empty files
+                rest[name] = content
+    return same, proven, rest
 
 
-def _remove_gone(tree: Tree, gone: Mapping[str, str]) -> list[str]:
-    """Remove files that a site has no longer; return those that are not what was written, or that git tracks. Raises NpuprofError."""
-    if not gone:
-        return []
-    tracked, left = _list_tracked(tree.top), []
-    for name, digest in sorted(gone.items()):
-        with suppress(OSError):
-            with tree.open_reader(name) as file:
-                is_ours = digest_content(file.read()) == digest and name not in tracked
-            if is_ours:
-                tree.remove_file(name)
-                tree.remove_empty_folders(os.path.dirname(name))
-                continue
-        left.append(name)
-    return left
-
-
-def _list_tracked(folder: str) -> set[str]:
-    """Return the files in a folder that git tracks, by their paths in it."""
-    from npuprof.store.git import Git
-
+def _read_file(tree: Tree, name: str) -> bytes | None:
+    """Return what a file contains, None if it cannot be read. Raises NpuprofError (NP941) if it is a link."""
     try:
-        return set(map(os.fsdecode, Git(folder).list_files(folder, only_tracked=True)))
-    except NpuprofError:
+        with tree.open_reader(name) as file:
+            return file.read(output.LARGEST_FILE + 1)
+    except OSError:
+        return None
+
+
+def _list_committed(git: Git, files: Mapping[str, bytes | None]) -> set[str]:
+    """Return which files of a folder are as in HEAD. Raises NpuprofError."""
+    if not files or not git.top:
+        return set()
+    place = os.path.relpath(os.path.realpath(git.folder), git.top)
+    found = git.read_objects([f"HEAD:{os.path.normpath(os.path.join(place, name))}" for name in files])
+    return {name for name, one in zip(files, found, strict=True) if one is not None and one.content == files[name]}
+
+
+def _build_finding(path: str, others: int) -> Finding:
+    what = f"{path} is not as npuprof wrote it" + (f" ({format_count(others, 'more such file')})" if others else "")
+    why = "A site replaces only files that npuprof wrote there and nobody edited, and those that are as in HEAD; nothing was written."
+    hint = "name an empty folder" + ("" if others else f", or remove the file: rm {shlex.quote(path)}")
+    return Finding("NP980", what, why, hint, where=Place(path))
+
+
+def _read_list(tree: Tree) -> set[str]:
+    """Return the names in the list of a folder, which a stranger may have written."""
+    try:
+        names = json.loads(_read_file(tree, MARK) or b"")["files"]
+        return {name for name in names if isinstance(name, str) and is_plain_name(name)}
+    except (ValueError, KeyError, TypeError, RecursionError):
         return set()
 
 
-def _write_mark(folder: str, files: Mapping[str, str]) -> None:
-    content = (json.dumps({"schema": _SCHEMA, "files": dict(sorted(files.items()))}, indent=1) + "\n").encode()
-    write_wanted_files([Wanted(os.path.join(folder, MARK), content, below=folder)])
+def _find_record(folder: str) -> str:
+    return os.path.join(find_user_folder("state"), "sites", sha256(os.fsencode(os.path.realpath(folder))).hexdigest()[:32])
 
 
-def read_own_files(folder: str) -> dict[str, str]:
-    """Return the files that the last run wrote, with their digests; what an older npuprof wrote has none.
+def _format_line(name: str, content: bytes) -> str:
+    return f"{sha256(content).hexdigest()} {name}"
 
-    Raises NpuprofError where the folder is somebody else's, or holds a file that is.
-    """
+
+def _read_record(path: str) -> set[str]:
+    """Return the lines of what npuprof wrote: digests and names."""
     try:
-        held = os.listdir(folder)
-    except FileNotFoundError:
-        return {}
-    except OSError as error:
-        raise NpuprofError([Finding("NP012", f"cannot write {folder}: {output.describe_os_error(error, folder)}", "", "")]) from None
-    if not held:
-        return {}
-    known = _read_mark(os.path.join(folder, MARK))
-    if known is None:
-        what = f"{folder} holds something else than a site that npuprof wrote"
-        why = "A site is written over only where npuprof wrote it: what lies there may be somebody's work."
-        raise NpuprofError([Finding("NP980", what, why, "name an empty folder, or one that is not there yet", where=Place(folder))])
-    if other := find_foreign_file(folder, {*known, MARK}):
-        what = f"{folder} holds {other}, which npuprof did not write"
-        why = "A site is written over only where all is npuprof's: the rest may be somebody's work."
-        hint = "move it elsewhere, or name another folder"
-        raise NpuprofError([Finding("NP980", what, why, hint, where=Place(os.path.join(folder, other)))])
-    return known
-
-
-def _read_mark(path: str) -> dict[str, str] | None:
-    """Return what the list in a folder says, None where it is none."""
-    try:
-        said = json.loads(read_plain_file(path))
-        files = said["files"]
-        if said["schema"] == _OLD_SCHEMA:
-            files = dict.fromkeys(files, "")
-        elif said["schema"] != _SCHEMA:
-            return None
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return None
-    good = isinstance(files, dict) and all(_is_own_name(name) and isinstance(digest, str) for name, digest in files.items())
-    return files if good else None
-
-
-def _is_own_name(name: object) -> bool:
-    return isinstance(name, str) and not name.startswith("/") and ".." not in name.split("/") and "\\" not in name
-
-
-def _read(path: str) -> bytes:
-    try:
-        return read_plain_file(path)
+        return set(output.read_plain_file(path).decode().splitlines())
     except (OSError, ValueError):
-        return b""
+        return set()
 
 
-def _holds(path: str, content: bytes) -> bool:
-    try:
-        return os.path.getsize(path) == len(content) and read_plain_file(path) == content
-    except (OSError, ValueError):
-        return False
+def _write_record(path: str, lines: Collection[str]) -> None:
+    folder, name = os.path.split(path)
+    with suppress(OSError, NpuprofError):  # a user without a home has no record
+        make_tree(folder, 0o700).write_file(name, "".join(f"{line}\n" for line in sorted(lines)).encode(), 0o600)

@@ -83,6 +83,11 @@ def is_under_way(name: str) -> bool:
     return _UNDER_WAY.fullmatch(name) is not None
 
 
+def is_plain_name(name: str) -> bool:
+    """Return whether a name that was read from a file is a relative path of printable characters that stays below its folder."""
+    return name.isprintable() and not {"", ".", ".."}.intersection(name.split("/"))
+
+
 def make_tree(path: str, mode: int = 0o777) -> Tree:
     """Return the folder at a path, created with its missing parents. Raises OSError and NpuprofError."""
     with suppress(FileNotFoundError):
