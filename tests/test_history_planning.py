@@ -619,6 +619,13 @@ def test_a_push_starts_no_program_of_the_other_side_but_git_s_own(repo: Repo, re
     assert not touched.exists()
 
 
+def test_a_push_does_not_start_the_ssh_that_only_the_repository_names(repo: Repo, remote: Repo, run, tmp_path: Path) -> None:
+    repo.git("config", "core.sshCommand", f"touch {tmp_path}/touched;:")
+    repo.git("remote", "set-url", "team", "ssh://127.0.0.1:9/x")
+    assert run("release", "base", "--push").code == 2
+    assert not (tmp_path / "touched").exists()
+
+
 def test_a_server_that_knows_no_all_or_none_is_told_with_the_push_that_it_takes(repo: Repo, remote: Repo, run) -> None:
     remote.git("config", "receive.advertiseAtomic", "false")
     done = run("release", "--all", "--yes", "--push")

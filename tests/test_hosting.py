@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import threading
 from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -449,6 +451,40 @@ def test_a_shallow_checkout_is_deepened(service: StandIn, change: Repo, tmp_path
     said = run("review")
     assert "1836 → 1904" in own(service)[0], said.err
     assert subprocess.run(["git", "rev-parse", "--is-shallow-repository"], cwd=folder, capture_output=True, check=True).stdout == b"false\n"
+
+
+@pytest.mark.parametrize("address", ["", "ssh://127.0.0.1:9/x", "http://127.0.0.1:{port}/x"])
+def test_a_checkout_is_deepened_by_no_program_that_its_repository_names_and_with_the_header_of_its_job(
+    address: str, github: GitHub, change: Repo, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str | None] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            seen.append(self.headers["Authorization"])
+            self.send_response(401)
+            self.send_header("WWW-Authenticate", "Basic")
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    folder = clone_shallow(change, tmp_path, monkeypatch, "--single-branch", "--branch", "change")
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        program = f"touch {tmp_path}/touched;:"
+        for name, value in {
+            "core.sshCommand": program, "credential.helper": f"!{program}", "credential.http://127.0.0.1.helper": f"!{program}",
+            "remote.origin.uploadpack": program,
+            "http.extraheader": f"Authorization: Basic {SECRET}", "remote.origin.url": address.format(port=server.server_port),
+        }.items():  # fmt: skip
+            if value:
+                subprocess.run(["git", "config", name, value], cwd=folder, check=True)
+        said = run("review")
+        server.shutdown()
+    assert not (tmp_path / "touched").exists()
+    assert said.code == (2 if address else 0), said.err
+    assert set(seen) == ({f"Basic {SECRET}"} if address.startswith("http") else set())
 
 
 def test_a_merge_that_is_checked_out_alone_is_deepened(github: GitHub, change: Repo, tmp_path: Path, run: Run, monkeypatch: Any) -> None:

@@ -21,6 +21,7 @@ from test_store_git import configure_everything, plant_bare_repository
 from npuprof.commands.framework.registry import list_verb_names
 from npuprof.model import NpuprofError
 from npuprof.store.git import Git
+from npuprof.store.sources.transport import build_program_variables
 from npuprof.system import processes
 
 Run = Callable[..., Any]
@@ -178,6 +179,34 @@ def test_the_recorders_see_what_starts(clone: Repo, recorded: Callable[[], list[
     for words in (["log", "leaf"], ["doctor"]):
         subprocess.run([sys.executable, "-P", "-m", "npuprof", *words], capture_output=True, env=environ, check=False)
     assert {name for name, _, _ in recorded()} == {"git", "python3"}
+
+
+@pytest.mark.parametrize(
+    ("scope", "started"),
+    [("--local", set()), ("--worktree", set()), ("--global", {"ssh", "every", "host"}), ("command", {"ssh", "every", "host"})],
+)
+def test_a_transport_starts_the_ssh_and_the_credential_helpers_of_the_user_and_none_of_a_repository(
+    scope: str, started: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo = Repo(tmp_path / "clone")
+    repo.git("config", "extensions.worktreeConfig", "true")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
+    marks = {"core.sshCommand": "ssh", "credential.helper": "every", "credential.https://h.helper": "host"}
+    for number, (name, mark) in enumerate(marks.items()):
+        program = f"{'!' if mark != 'ssh' else ''}touch {tmp_path}/started-{mark};:"
+        if scope == "command":
+            for key, text in {"COUNT": f"{number + 1}", f"KEY_{number}": name, f"VALUE_{number}": program}.items():
+                monkeypatch.setenv(f"GIT_CONFIG_{key}", text)
+        else:
+            subprocess.run(["git", "config", scope, name, program], cwd=repo.folder, check=True)
+    for program in ("", str(tmp_path / "own")):
+        monkeypatch.setenv("GIT_SSH", program)
+        (tmp_path / "own").write_text("#!/bin/sh\n")
+        (tmp_path / "own").chmod(0o755)
+        git = Git(str(repo.folder), build_program_variables(Git(str(repo.folder)), 1.0), profile=processes.NETWORK)
+        assert git.try_command("ls-remote", "ssh://127.0.0.1:9/x").code
+        assert git.try_command("credential", "fill", stdin=b"protocol=https\nhost=h\n\n").code
+        assert {path.name.partition("-")[2] for path in tmp_path.glob("started-*")} == started
 
 
 # -- what would be waited for ------------------------------------------------------------------------------------------

@@ -7,11 +7,13 @@ import re
 from npuprof.model import Finding, NpuprofError
 from npuprof.store.git import Git
 from npuprof.store.repository import Repository, shorten_commit
+from npuprof.store.sources.transport import UPLOAD, build_program_variables
 from npuprof.system.processes import NETWORK
 
+_PATIENCE = 60  # seconds
 #: A job fetches as its checkout did, which may have been over http. git ends what comes too slowly.
-_FETCHING = {"GIT_ALLOW_PROTOCOL": "https:http:ssh:file", "GIT_HTTP_LOW_SPEED_LIMIT": "1", "GIT_HTTP_LOW_SPEED_TIME": "60"}
-_FLAGS = ("--progress", "--tags", "--no-recurse-submodules", "--no-write-fetch-head", "--no-auto-maintenance")
+_FETCHING = {"GIT_ALLOW_PROTOCOL": "https:http:ssh:file", "GIT_HTTP_LOW_SPEED_LIMIT": "1", "GIT_HTTP_LOW_SPEED_TIME": f"{_PATIENCE}"}
+_FLAGS = ("--progress", "--tags", "--no-recurse-submodules", "--no-write-fetch-head", "--no-auto-maintenance", UPLOAD)
 
 
 def complete_checkout(folder: str, base: str, head: str, hint: str) -> None:
@@ -43,7 +45,7 @@ def _has_both(folder: str, base: str, head: str) -> bool:
 
 def _fetch_rest(folder: str, base: str, head: str, shallow: bool) -> str:
     """Fetch from where the checkout came; return what git complains of, empty where it does not."""
-    git = Git(folder, _FETCHING, profile=NETWORK)
+    git = Git(folder, {**build_program_variables(Git(folder), _PATIENCE), **_FETCHING}, profile=NETWORK)
     deeper = ["--unshallow"] if shallow else []
     complaint = ""
     for wanted in ([] if base.startswith("refs/") else [base, head], []):  # not every server hands out commits by their ids

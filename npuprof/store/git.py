@@ -182,12 +182,7 @@ class Git:
         listed = self.try_command("config", "-z", "--name-only", "--get-regexp", r"^filter\..*\.(clean|smudge|process|required)$")
         found = dict.fromkeys(os.fsdecode(listed.output).split("\0"))
         off = [(name, "false" if name.endswith(".required") else "") for name in found if name]
-        count = os.environ.get("GIT_CONFIG_COUNT", "")
-        first = int(count) if count.isdecimal() and len(count) < 6 else 0  # a command line could not hold a name with '=' in it
-        variables = {"GIT_CONFIG_COUNT": str(first + len(off))}
-        for number, (name, value) in enumerate(off, first):
-            variables |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
-        return variables
+        return build_config_variables(off)
 
     def writing(self) -> Git:
         """Return the same git as its user would start it: hooks and filters run."""
@@ -292,6 +287,16 @@ def _split_contents(replies: bytes, oids: Sequence[str]) -> dict[str, bytes]:
             found[oid] = replies[place : place + int(size)]
             place += int(size) + 1
     return found
+
+
+def build_config_variables(settings: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Return variables that set git's configuration: a command line could not hold a name with '=' in it."""
+    count = os.environ.get("GIT_CONFIG_COUNT", "")
+    first = int(count) if count.isdecimal() and len(count) < 6 else 0
+    variables = {"GIT_CONFIG_COUNT": str(first + len(settings))}
+    for number, (name, value) in enumerate(settings, first):
+        variables |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+    return variables
 
 
 def build_git_environment(top: str, bare: str = "") -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import signal
 import time
 from collections import deque
@@ -12,7 +13,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from typing import BinaryIO, NamedTuple, cast
 
 from npuprof.report.terminal import progress_line
-from npuprof.store.git import Git, build_git_environment
+from npuprof.store.git import Git, build_config_variables, build_git_environment
 from npuprof.store.sources.failures import build_os_error
 from npuprof.system import processes
 
@@ -32,7 +33,9 @@ _FLAGS = (
     "--stdin",
 )
 #: The programs of the other side: the configuration of a repository may name others.
-_UPLOAD, _RECEIVE = "--upload-pack=git-upload-pack", "--receive-pack=git-receive-pack"
+UPLOAD, _RECEIVE = "--upload-pack=git-upload-pack", "--receive-pack=git-receive-pack"
+#: Settings that name programs of a transport on this side.
+_PROGRAMS = r"^(core\.sshcommand|credential\.(.*\.)?helper)$"
 #: Fewer bytes a second, over the time in which a sign of life is waited for, are none: a remote may send one now and then for ever.
 LEAST_SPEED = 10
 _LONGEST_LIST = 64 * 1024 * 1024  # bytes of refs that are taken from a remote
@@ -86,7 +89,7 @@ class Line(NamedTuple):
 
     def list_tags(self) -> Talk:
         """Ask for the tags of a remote. Raises HangingError."""
-        return self._talk(["ls-remote", "--tags", "--refs", _UPLOAD, "--", self.url])
+        return self._talk(["ls-remote", "--tags", "--refs", UPLOAD, "--", self.url])
 
     def push(self, refs: Iterable[str]) -> Talk:
         """Push refs, all or none, and nothing else. Raises HangingError."""
@@ -94,7 +97,7 @@ class Line(NamedTuple):
 
     def list_refs(self) -> Talk:
         """Ask for the heads, the tags and the HEAD of a remote, as ``git ls-remote`` does. Raises HangingError."""
-        return self._talk(["ls-remote", "--", self.url, "HEAD", "refs/heads/*", "refs/tags/*"])
+        return self._talk(["ls-remote", UPLOAD, "--", self.url, "HEAD", "refs/heads/*", "refs/tags/*"])
 
     def fetch(self, wanted: Iterable[str]) -> Talk:
         """Fetch objects by their ids; no ref is written. Raises HangingError, NpuprofError where there is no room for the list.
@@ -107,7 +110,7 @@ class Line(NamedTuple):
             with tempfile.TemporaryFile(dir=self.mirror) as listed:  # a command line does not hold any number of them
                 listed.write("".join(f"{oid}\n" for oid in wanted).encode())
                 listed.seek(0)
-                return self._talk(["fetch", *_FLAGS, "--", self.url], cast("BinaryIO", listed))
+                return self._talk(["fetch", *_FLAGS, UPLOAD, "--", self.url], cast("BinaryIO", listed))
         except OSError as error:
             raise build_os_error(self.mirror, error) from None
 
@@ -142,15 +145,27 @@ def _build_environment(line: Line) -> dict[str, str]:
     bare = "" if line.top else line.mirror
     found = {name: text for name, text in build_git_environment(line.top, bare).items() if name not in _LEFT_OUT}
     found |= processes.NETWORK.variables
-    if not found.get("GIT_SSH_COMMAND") and not found.get("GIT_SSH"):
-        found.pop("GIT_SSH_COMMAND", None)
-        if not Git(line.top or bare, bare=bare).try_command("config", "--get", "core.sshCommand").output.strip():
-            wait = max(1, round(line.timeout))
-            found["GIT_SSH_COMMAND"] = (
-                f"ssh -o BatchMode=yes -o ConnectTimeout={wait} -o ServerAliveInterval={wait} -o ServerAliveCountMax=1"
-            )
-            found["GIT_SSH_VARIANT"] = "ssh"
-    return found
+    return found | build_program_variables(Git(line.top or bare, bare=bare), line.timeout)
+
+
+def build_program_variables(git: Git, timeout: float) -> dict[str, str]:
+    """Return variables with which git starts the ssh and the credential helpers of the user or the system, and none of a repository.
+
+    ssh ends if nothing arrives for ``timeout`` seconds, unless the user names another command. The program of the other side has to be
+    named on the command line: of several in the configuration, git takes the first.
+    """
+    listed = os.fsdecode(git.try_command("config", "--show-scope", "-z", "--get-regexp", _PROGRAMS).output).split("\0")
+    entries = [(scope, *entry.partition("\n")[::2]) for scope, entry in zip(listed[::2], listed[1::2], strict=False)]
+    own = [(name, value) for scope, name, value in entries if scope in ("system", "global", "command")]
+    helpers = [(name, "") for scope, name, _ in entries if scope not in ("system", "global", "command") and name.endswith("helper")]
+    helpers += [entry for entry in own if helpers and entry[0].endswith("helper")]
+    program, wait = os.environ.get("GIT_SSH"), max(1, round(timeout))
+    ssh = os.environ.get("GIT_SSH_COMMAND") or dict(own).get("core.sshcommand") or (program and shlex.quote(program))
+    variables = {"GIT_SSH_COMMAND": ssh} if ssh else {
+        "GIT_SSH_COMMAND": f"ssh -o BatchMode=yes -o ConnectTimeout={wait} -o ServerAliveInterval={wait} -o ServerAliveCountMax=1",
+        "GIT_SSH_VARIANT": "ssh",
+    }  # fmt: skip
+    return variables | build_config_variables(helpers)
 
 
 def _listen(process: subprocess.Popen[bytes], line: Line, tell: Tell) -> Talk:
