@@ -384,6 +384,40 @@ def test_no_hook_of_another_repository_is_changed_by_a_git_folder_that_leads_the
     assert run("git", "install", "--hook").code == (0 if kind == "file" else 2)
 
 
+@pytest.mark.parametrize(
+    ("kind", "said"), [("commondir", ".git/commondir leads to"), ("archive", "meta/commondir leads to"), ("hooks", "or a link")]
+)
+def test_no_setting_and_no_hook_is_written_where_a_file_or_a_link_in_git_s_folder_leads(
+    kind: str, said: str, repo: Repo, run: Callable[..., object], tmp_path: Path
+) -> None:
+    other = Repo(tmp_path / "other")
+    other.commit({"mine": BASE})
+    (other.folder / ".git/hooks").mkdir(exist_ok=True)
+    before, own = read_folder(other.folder), repo.folder / ".git"
+    if kind == "hooks":
+        shutil.rmtree(own / "hooks", ignore_errors=True)
+        (own / "hooks").symlink_to(other.folder / ".git/hooks")
+    elif kind == "archive":
+        own = own.rename(repo.folder / "meta")
+        (repo.folder / ".git").write_text("gitdir: meta\n")
+        (own / "gitdir").write_text(f"{repo.folder}/.git\n")
+    if kind != "hooks":
+        (own / "commondir").write_text(f"{other.folder}/.git\n")
+    for words in (["install", "--hook"], ["uninstall"]):
+        done = run("git", *words)
+        assert (done.code, "NP941" in done.err, said in done.err) == (2, True, True), done.err
+    assert read_folder(other.folder) == before
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_pipe_among_the_files_of_a_merge_is_rejected_by_name(place: int, run: Callable[..., object], tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("base", "ours", "theirs")]
+    for number, file in enumerate(files):
+        os.mkfifo(file) if number == place else file.write_text(BASE)
+    done = run("git", "merge-driver", *files, "base.toml", "7")
+    assert (done.code, f"{files[place]}: it is a named pipe" in done.err) == (2, True), done.err
+
+
 @pytest.mark.parametrize("kind", ["worktree", "submodule"])
 def test_hooks_of_a_linked_work_tree_and_of_a_submodule_are_their_own(
     kind: str, repo: Repo, run: Callable[..., object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

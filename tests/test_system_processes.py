@@ -214,8 +214,12 @@ def test_a_transport_starts_the_ssh_and_the_credential_helpers_of_the_user_and_n
 
 @pytest.mark.parametrize("words", [("list",), ("list", "--versions"), ("log", "leaf"), ("diff", "--rev", "HEAD"), ("scan", ".")])
 @pytest.mark.parametrize(
-    "name", ["HEAD", "packed-refs", "shallow", "index", "info/exclude", "config", "refs/heads/x", "objects/info/alternates", "."]
-)
+    "name",
+    [
+        "HEAD", "packed-refs", "shallow", "index", "info/exclude", "config", "refs/heads/x", "logs/HEAD", "objects/info/alternates",
+        "objects/info/commit-graphs/commit-graph-chain", "objects/pack/multi-pack-index", ".",
+    ],
+)  # fmt: skip
 def test_a_pipe_in_git_s_folder_is_told_and_not_waited_for(
     name: str, words: tuple[str, ...], tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -248,6 +252,143 @@ def test_git_that_says_nothing_is_ended(tmp_path: Path, monkeypatch: pytest.Monk
         git.read_objects(["HEAD"])
     with pytest.raises(NpuprofError, match="it said nothing"):
         list(git.stream_output("log"))
+
+
+def read_all(place: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in (place, *place.rglob("*")) if path.is_file()}
+
+
+def plant_pipe(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(path)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        ".git/logs/HEAD", ".git/logs/refs/heads/main", ".git/objects/info/commit-graphs/commit-graph-chain", ".gitignore", ".gitattributes",
+        ".gitmodules", "profiles/.gitignore", "profiles/.gitattributes",
+    ],
+)  # fmt: skip
+def test_a_pipe_is_rejected_by_name_before_a_verb_that_writes_starts_git(name: str, repo: Repo, run: Run) -> None:
+    repo.commit({"leaf": "[options]\nhccl_timeout = 600\n"})
+    repo.release("leaf", "1.0.0")
+    repo.write({"leaf": "[options]\nhccl_timeout = 700\n"})
+    plant_pipe(repo.folder / name)
+    for words in (("commit", "leaf"), ("yank", "leaf@1.0.0", "--why", "x"), ("release", "leaf", "2.0.0"), ("restore", "leaf@HEAD")):
+        done = run(*words)
+        assert (done.code, f"{repo.folder / name}: it is a named pipe" in done.err) == (2, True), done.err
+
+
+@pytest.mark.parametrize(
+    ("kind", "level"), [("pipe", 0), ("pipe", 1), ("device", 3), ("pipe", 6), ("circle", 2), ("quoted", 1), ("long", 0)]
+)
+def test_alternates_are_looked_at_as_deep_as_git_follows_them(kind: str, level: int, repo: Repo, run: Run) -> None:
+    repo.commit({"leaf": "[options]\nhccl_timeout = 600\n"})
+    here = repo.folder / ".git/objects"
+    for number in range(level):
+        there = repo.folder / f'store "{number}"'
+        (there / "info").mkdir(parents=True)
+        quoted = f'"{there}"'.replace(' "', ' \\"').replace('""', '\\""')
+        (here / "info/alternates").write_text(f"# others\n{quoted if kind == 'quoted' else there}\n")
+        here = there
+    listed = here / "info/alternates"
+    if kind == "device":
+        listed.symlink_to("/dev/zero")
+    elif kind == "circle":
+        listed.write_text(f"{repo.folder}/.git/objects\n")
+    elif kind == "long":
+        listed.write_text("#\n" * (1 << 20))
+    else:
+        plant_pipe(listed)
+    done = run("log", "leaf")
+    assert (done.code, str(listed) in done.err) == ((0, False) if kind == "circle" else (2, True)), done.err
+
+
+@pytest.mark.parametrize("name", [".git", ".git/commondir", ".git/objects/info/alternates"])
+def test_a_path_of_git_with_a_nul_byte_in_it_is_a_finding(name: str, repo: Repo, run: Run) -> None:
+    repo.commit({"leaf": "[options]\nhccl_timeout = 600\n"})
+    if name == ".git":
+        (repo.folder / ".git").rename(repo.folder / "meta")
+    (repo.folder / name).write_bytes(b"gitdir: a\0b\n")
+    for words in (("list", "--versions"), ("diff",), ("commit",), ("git", "install"), ("scan", "."), ("log", "leaf")):
+        done = run(*words)
+        assert done.code in (0, 1, 2), done.err
+    assert f"{repo.folder / name}: it contains a NUL byte" in done.err
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the system limits no memory of another process")
+def test_git_that_reads_takes_a_bounded_memory_whatever_file_the_configuration_names(
+    repo: Repo, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo.commit({"leaf": "[options]\nhccl_timeout = 600\n"})
+    monkeypatch.setattr(processes, "MEMORY", 64 << 20)
+    repo.git("config", "diff.orderFile", "/dev/zero")
+    assert run("log", "leaf").code == 0
+    repo.git("config", "core.attributesFile", "/dev/zero")
+    done = run("git", "status")
+    assert (done.code, "Out of memory" in done.err) == (2, True), done.err
+
+
+# -- what would be written elsewhere -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "COMMIT_EDITMSG",
+        "ORIG_HEAD",
+        "index",
+        "config",
+        "logs",
+        "logs/HEAD",
+        "refs",
+        "refs/tags",
+        "refs/heads/main",
+        "objects",
+        "objects/00",
+    ],
+)
+def test_nothing_is_written_through_a_link_of_git_s_folder(name: str, repo: Repo, run: Run, tmp_path: Path) -> None:
+    repo.commit({"leaf": "[options]\nhccl_timeout = 600\n"})
+    repo.release("leaf", "1.0.0")
+    repo.commit({"leaf": "[options]\nhccl_timeout = 700\n"})
+    repo.write({"other": ""})
+    link, outside = repo.folder / ".git" / name, tmp_path / "outside"
+    if link.exists():
+        link.rename(outside)
+    link.symlink_to(outside)
+    before = read_all(outside)
+    for words in (("commit", "other"), ("yank", "leaf@1.0.0", "--why", "x"), ("release", "leaf", "2.0.0"), ("git", "install")):
+        done = run(*words)
+        assert (done.code, f"NP941: {link} is a link to {outside}" in done.err) == (2, True), done.err
+    assert read_all(outside) == before
+
+
+@pytest.mark.parametrize("kind", ["worktree", "separate", "submodule", "link inside"])
+def test_git_folders_that_git_itself_makes_are_written_to(
+    kind: str, repo: Repo, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo.commit({"leaf": "[options]\nhccl_timeout = 600\n"})
+    place = tmp_path / "place"
+    if kind == "worktree":
+        repo.git("worktree", "add", "-q", str(place))
+    elif kind == "separate":
+        repo.git("clone", "-q", f"--separate-git-dir={tmp_path / 'meta'}", ".", str(place))
+    elif kind == "submodule":
+        around = Repo(tmp_path / "around")
+        around.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(repo.folder), "below")
+        place = around.folder / "below"
+    else:
+        place = repo.folder
+        (place / ".git/HEAD").unlink()
+        (place / ".git/HEAD").symlink_to("refs/heads/main")
+    monkeypatch.chdir(place)
+    (place / "profiles/leaf.toml").write_text("[options]\nhccl_timeout = 700\n")
+    for words in (("commit", "leaf"), ("release", "leaf", "1.0.0"), ("yank", "leaf@1.0.0", "--why", "x")):
+        done = run(*words)
+        assert done.code == 0, done.err
 
 
 def test_a_program_is_looked_for_in_absolute_folders_of_path_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

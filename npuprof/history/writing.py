@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from npuprof.model import Finding, NpuprofError
-from npuprof.store.git import Git, build_git_environment, build_refusal_finding
+from npuprof.store.git import Git, build_git_environment, build_refusal_finding, refuse_links_out
 from npuprof.system import processes
 
 TYPE_CHECKING = False
@@ -186,7 +186,11 @@ def _find_objects(repository: Repository) -> str:
 
 
 def open_git_commands(repository: Repository) -> git.Git:
-    """Return git in the top of the repository, as its user would start it there: its hooks, filters and signer run."""
+    """Return git in the top of the repository, as its user would start it there: its hooks, filters and signer run.
+
+    Raises NpuprofError (NP941) where it would write through links out of its folder.
+    """
+    refuse_links_out(repository.git.bare or repository.top)
     return processes.open_git_writer(repository.top)
 
 

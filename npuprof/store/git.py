@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import os
 import re
@@ -10,12 +11,12 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import IO, NamedTuple
 
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import Finding, NpuprofError, Place
 from npuprof.report.output import name_special_file, read_plain_file
 from npuprof.store.bare import is_own_folder
 from npuprof.system import processes
 from npuprof.system.processes import READ, GitProfile, Replies, SilentError
-from npuprof.system.tree import find_repository_top
+from npuprof.system.tree import find_repository_top, is_below
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +29,13 @@ if TYPE_CHECKING:
 _REPOSITORY_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
 #: Where that repository has its objects: those that a push has brought are in quarantine until its hooks agree.
 _OBJECT_VARIABLES = ("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH")
+#: What of a work tree git itself reads, and what it writes in its folder for a commit, a tag or a setting.
+_TREE_FILES = (".gitattributes", ".gitignore", ".gitmodules")
+_WRITTEN = (
+    "COMMIT_EDITMSG", "HEAD", "MERGE_MSG", "ORIG_HEAD", "TAG_EDITMSG", "config", "config.worktree", "gc.log", "index", "logs", "objects",
+    "packed-refs", "refs", "rr-cache",
+)  # fmt: skip
+_ALTERNATE_LEVELS, _LONGEST_ALTERNATES = 6, 1 << 20  # git reads the list of the sixth, and follows it no further
 _CHUNK = 400  # requests written at once: fewer bytes than a pipe holds, so neither side waits for the other
 _OWN_PROCESS_MINIMUM = 200  # how many requests are worth a process of their own
 
@@ -241,7 +249,7 @@ class Git:
             environ |= self._filters_off
         if not self._is_looked_at:
             self._is_looked_at = True
-            refuse_special_files(self.bare or self.top)
+            refuse_special_files(self.bare or self.top, "" if self.bare else self.folder)
         try:
             return processes.start_git(words, place, environ, self.bare, is_asked, self.profile)
         except FileNotFoundError:
@@ -324,8 +332,7 @@ def _is_git_folder_of(given: str, top: str) -> bool:
     """Return whether a folder is where the repository with a top keeps what it knows."""
     inside = os.path.join(top, ".git")
     if os.path.isfile(inside):
-        with contextlib.suppress(OSError):
-            inside = os.path.join(top, os.fsdecode(read_plain_file(inside, 4096, whole=False).removeprefix(b"gitdir:").strip()))
+        inside = os.path.join(top, read_path(inside).removeprefix("gitdir:").strip())
     return os.path.realpath(given) == os.path.realpath(inside)
 
 
@@ -353,16 +360,43 @@ def _widen_pipe(pipe: IO[bytes] | None) -> int:
         return 512  # what POSIX promises
 
 
-def refuse_special_files(repository: str) -> None:
-    """Raise NpuprofError where a repository holds a pipe, a socket or a device where git would read a file, and wait for ever.
+def refuse_special_files(repository: str, folder: str = "") -> None:
+    """Raise NpuprofError where git would read a pipe, a socket or a device as a file, and wait for ever.
 
-    ``repository`` is the folder of one without a work tree, or the top of a work tree; an empty text is none.
+    ``repository`` is the folder of one without a work tree, or the top of a work tree; an empty text is none. ``folder`` is in a work tree,
+    whose own files of git are looked at from there up to its top.
     """
-    for folder in _list_git_folders(repository) if repository else ():
-        for place in (folder, os.path.join(folder, "info"), os.path.join(folder, "objects", "info")):
-            _refuse_special_entries(place)
-        for place, _, _ in os.walk(os.path.join(folder, "refs")):
-            _refuse_special_entries(place)
+    here = os.path.realpath(folder)
+    while repository and folder:
+        for name in _TREE_FILES:
+            if not os.path.islink(path := os.path.join(here, name)):  # git follows no link there
+                refuse_special_file(path)
+        if here == repository:
+            break
+        here = os.path.dirname(here)
+    for git_folder in _list_git_folders(repository) if repository else ():
+        places = [(git_folder, False), *((os.path.join(git_folder, name), name != "info") for name in ("info", "refs", "logs"))]
+        for objects in _list_object_folders(os.path.join(git_folder, "objects")):
+            places += [(os.path.join(objects, name), True) for name in ("info", "pack")]
+        for place, below in places:
+            for entry in _list_entries(place, below):
+                if not entry.is_file() and not entry.is_dir():
+                    refuse_special_file(entry.path)
+
+
+def refuse_links_out(repository: str) -> None:
+    """Raise NpuprofError (NP941) where git would write through a link of its folder to another folder or out of it."""
+    folders = [*_list_git_folders(repository)]
+    for folder in folders:
+        written = [entry for entry in _list_entries(folder) if entry.name in _WRITTEN]
+        for name in ("objects", "refs", "logs"):
+            written += _list_entries(os.path.join(folder, name), name != "objects")
+        for entry in written:
+            if entry.is_symlink() and (entry.is_dir() or not any(is_below(entry.path, top) for top in folders)):
+                target, shown = os.path.realpath(entry.path), shlex.quote(entry.path)
+                why = "A clone or an archive may have brought it, and git would write there."
+                hint = f"remove it: rm {shown}; if it is your own: rm {shown} && cp -a {shlex.quote(target)} {shown}"
+                raise NpuprofError([Finding("NP941", f"{entry.path} is a link to {target}", why, hint, where=Place(entry.path))])
 
 
 def _list_git_folders(repository: str) -> Iterator[str]:
@@ -371,30 +405,57 @@ def _list_git_folders(repository: str) -> Iterator[str]:
     if not os.path.lexists(inside):
         yield repository
         return
-    _refuse_special_file(inside)
+    refuse_special_file(inside)
     if os.path.isfile(inside):
-        inside = os.path.join(repository, _read_line(inside).removeprefix("gitdir:").strip())
+        inside = os.path.join(repository, read_path(inside).removeprefix("gitdir:").strip())
     yield inside
     common = os.path.join(inside, "commondir")
     if os.path.lexists(common):
-        _refuse_special_file(common)
-        yield os.path.join(inside, _read_line(common).strip())
+        refuse_special_file(common)
+        yield os.path.join(inside, read_path(common).strip())
 
 
-def _read_line(path: str) -> str:
+def _list_object_folders(objects: str) -> Iterable[str]:
+    """Return a folder of objects and its alternates, as deep as git follows them."""
+    found, level = {objects: None}, [objects]
+    for _ in range(_ALTERNATE_LEVELS):
+        read = dict.fromkeys(alternate for folder in level for alternate in _read_alternates(folder))
+        level = [folder for folder in read if folder not in found]
+        found |= dict.fromkeys(level)
+    return found
+
+
+def _read_alternates(objects: str) -> Iterator[str]:
+    for line in read_path(os.path.join(objects, "info", "alternates"), _LONGEST_ALTERNATES).split("\n"):
+        if line and not line.startswith("#"):
+            quoted = len(line) > 1 and line[0] == line[-1] == '"'
+            yield os.path.join(objects, os.fsdecode(codecs.escape_decode(os.fsencode(line[1:-1]))[0]) if quoted else line)
+
+
+def read_path(path: str, most: int = 4096) -> str:
+    """Return the text of a file that names a path of git's, empty if it cannot be read. Raises NpuprofError for what is no path."""
+    text = b""
     with contextlib.suppress(OSError):
-        return os.fsdecode(read_plain_file(path, 4096, whole=False))
-    return ""
+        text = read_plain_file(path, most + 1, whole=False)
+    if b"\0" in text or len(text) > most:
+        what = f"git cannot use {path}: " + ("it contains a NUL byte" if b"\0" in text else f"it is longer than {most} bytes")
+        raise NpuprofError([Finding("NP021", what, "It names a folder.", "clone the repository again")])
+    return os.fsdecode(text)
 
 
-def _refuse_special_entries(folder: str) -> None:
-    with contextlib.suppress(OSError), os.scandir(folder) as entries:
-        for entry in entries:
-            if not entry.is_dir() and not entry.is_file():
-                _refuse_special_file(entry.path)
+def _list_entries(folder: str, below: bool = False) -> Iterator[os.DirEntry[str]]:
+    """Yield what is in a folder, and in those ``below`` it; no link is followed."""
+    folders = [folder]
+    while folders:
+        with contextlib.suppress(OSError), os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                yield entry
+                if below and entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
 
 
-def _refuse_special_file(path: str) -> None:
+def refuse_special_file(path: str) -> None:
+    """Raise NpuprofError where a pipe, a socket or a device is at a path that git reads."""
     try:
         kind = name_special_file(os.stat(path).st_mode)
     except OSError:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 PIPE, DEVNULL = -1, -3
 #: For how many seconds a process that reads may say nothing.
 PATIENCE = 60.0
+#: How many bytes of memory git that reads may take: a file that a repository names may have no end.
+MEMORY = 4 << 30
 #: What stands over the settings of any repository. A folder that merely looks like a bare repository is none, and what watches files
 #: is a program.
 _ALWAYS = ("safe.bareRepository=explicit", "core.fsmonitor=false", "core.quotePath=false")
@@ -45,7 +47,7 @@ class GitProfile(NamedTuple):
 READ = GitProfile(
     (
         *_ALWAYS, f"core.hooksPath={os.devnull}", "core.pager=cat", "core.askPass=", "core.alternateRefsCommand=", "diff.external=",
-        "log.showSignature=false", "submodule.recurse=false", "gc.auto=0", "maintenance.auto=false",
+        f"diff.orderFile={os.devnull}", "log.showSignature=false", "submodule.recurse=false", "gc.auto=0", "maintenance.auto=false",
     ),
     {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"},
 )  # fmt: skip
@@ -102,7 +104,20 @@ def start_git(
     import subprocess
 
     command, stdin = profile.build_command(words, git_folder), PIPE if is_asked else DEVNULL
-    return subprocess.Popen(command, cwd=folder, env={**environment}, stdin=stdin, stdout=PIPE, stderr=PIPE)  # noqa: S603 - no shell
+    process = subprocess.Popen(command, cwd=folder, env={**environment}, stdin=stdin, stdout=PIPE, stderr=PIPE)  # noqa: S603 - no shell
+    if profile is READ:
+        _limit_memory(process.pid)
+    return process
+
+
+def _limit_memory(process: int) -> None:
+    """Limit the memory of a process, files that it maps aside, where the system can and the caller has set no limit."""
+    with suppress(ImportError, AttributeError, OSError):
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        if soft == resource.RLIM_INFINITY:
+            resource.prlimit(process, resource.RLIMIT_DATA, (MEMORY, hard))
 
 
 def finish(process: subprocess.Popen[bytes], given: bytes | None = None) -> tuple[bytes, bytes]:

@@ -8,6 +8,7 @@ import shlex
 from npuprof.commands.git.configuration import find_command
 from npuprof.model import Finding, NpuprofError, Place
 from npuprof.report import output
+from npuprof.store.git import read_path, refuse_links_out
 from npuprof.system.folders import expand_home
 from npuprof.system.tree import Tree, is_below
 
@@ -28,6 +29,7 @@ _CALLS = {
 #: What hands the input of a hook of somebody else to our verb, which reads all of it, and then to the rest of that hook.
 _KEEP_INPUT = 'pushed=$(mktemp); cat > "$pushed"; exec < "$pushed"'
 _GIVE_INPUT = 'exec < "$pushed"; rm "$pushed"'
+_FOLDERS = ("git-dir", "git-common-dir")
 _OWN_WORDS = (" git after ", " git receive")
 
 
@@ -44,40 +46,42 @@ def find_hook(git: Git, name: str) -> str:
 
 def reject_outside_hook(git: Git, path: str) -> None:
     """Raise NpuprofError (NP941) where a repository itself has its hooks outside of it: those of a clone could be anybody's."""
-    reject_foreign_folder(git)
+    common = reject_foreign_folder(git)
     said = os.fsdecode(git.writing().try_command("config", "--show-scope", "-z", "--get-all", "core.hooksPath").output).split("\0")
-    if not said[:-1] or said[:-1:2][-1] not in ("local", "worktree"):
-        return  # the user's own, or the default
-    inside = (git.folder, os.path.join(git.folder, os.fsdecode(git.run_command("rev-parse", "--git-common-dir").rstrip(b"\n"))))
-    if not any(is_below(path, folder) for folder in inside):
-        what = f"the repository {git.folder} has its hooks elsewhere: {os.path.dirname(path)}"
-        why = "Its own configuration says so (core.hooksPath), which a clone or an archive may have brought."
-        hint = "take that away: git config --local --unset core.hooksPath; what you set with --global is followed"
+    if said[:-1] and said[:-1:2][-1] not in ("local", "worktree"):
+        return  # the user's own
+    if not any(is_below(path, folder) for folder in (git.folder, common)):
+        what = f"the repository {git.folder} has its hooks elsewhere: {os.path.dirname(os.path.realpath(path))}"
+        why = "Its own configuration (core.hooksPath) or a link says so, which a clone or an archive may have brought."
+        hint = f"remove the link {path}"
+        if said[:-1]:
+            hint = "take that away: git config --local --unset core.hooksPath; what you set with --global is followed"
         raise NpuprofError([Finding("NP941", what, why, hint)])
 
 
-def reject_foreign_folder(git: Git) -> None:
-    """Raise NpuprofError (NP941) where ``.git`` leads to a folder that knows nothing of this work tree, as an archive may have it."""
-    inside = os.path.join(git.top, ".git")
-    if not git.top or (os.path.isdir(inside) and not os.path.islink(inside)):
-        return
-    folder = os.path.join(git.folder, os.fsdecode(git.writing().run_command("rev-parse", "--git-dir").rstrip(b"\n")))
-    linked = _read_line(os.path.join(folder, "gitdir"))
+def reject_foreign_folder(git: Git) -> str:
+    """Return the folder that a repository has in common with its work trees, where its configuration and its hooks are.
+
+    Raises NpuprofError (NP941) where that or ``.git`` leads to a folder that knows nothing of this work tree, as an archive may have it.
+    """
+    top, inside = git.bare or git.top, os.path.join(git.top, ".git")
+    refuse_links_out(top)
+    folder, common = (os.path.join(top, os.fsdecode(git.run_command("rev-parse", f"--{name}").rstrip(b"\n"))) for name in _FOLDERS)
+    if os.path.realpath(common) != os.path.realpath(folder) and not is_below(folder, os.path.join(common, "worktrees")):
+        link, why = os.path.join(folder, "commondir"), "A clone or an archive may have brought it, and that repository would be changed."
+        hint = f"remove it: rm {shlex.quote(link)}"
+        raise NpuprofError([Finding("NP941", f"{link} leads to another repository: {common}", why, hint, where=Place(link))])
+    if git.bare or (os.path.isdir(inside) and not os.path.islink(inside)):
+        return common
+    linked = read_path(os.path.join(folder, "gitdir")).rstrip("\n")
     tree = git.writing().try_command("config", f"--file={os.path.join(folder, 'config')}", "--get", "core.worktree").output
     back = (linked, os.path.join(folder, os.fsdecode(tree.rstrip(b"\n")), ".git") if tree else "")
     if is_below(folder, git.top) or any(path and os.path.realpath(path) == os.path.realpath(inside) for path in back):
-        return
+        return common
     what = f"{inside} leads to {folder}, which knows nothing of {git.top}"
     why = "A clone or an archive may have brought it, and another repository of yours would be changed."
     hint = f"where that is right, say so there: git --git-dir={shlex.quote(folder)} config core.worktree {shlex.quote(git.top)}"
     raise NpuprofError([Finding("NP941", what, why, hint, where=Place(inside))])
-
-
-def _read_line(path: str) -> str:
-    try:
-        return os.fsdecode(output.read_plain_file(path, 4096, whole=False)).rstrip("\n")
-    except OSError:
-        return ""
 
 
 def judge_hook(path: str, name: str) -> str:

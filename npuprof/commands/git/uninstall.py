@@ -34,7 +34,9 @@ class Uninstall(Verb):
     def run(self) -> Answer:
         """Take away what ``git install`` wrote, and nothing else. Raises NpuprofError."""
         if self.server:
-            hook = find_hook(open_server_git(), SERVER_HOOK)
+            git = open_server_git()
+            hook = find_hook(git, SERVER_HOOK)
+            reject_outside_hook(git, hook)
             return Answer(None, (f"removed\n  {hook}" if remove_hook(hook, SERVER_HOOK) else "nothing was set up here",))
         git, scope = open_git(self.everywhere), name_scope(self.everywhere)
         if not self.everywhere:
