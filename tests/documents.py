@@ -215,19 +215,6 @@ def format_library() -> str:
     return format_table(("name", "what it is"), rows)
 
 
-def format_topics() -> str:
-    """Return the topics of the documentation, with links to their pages, group by group: what each is about is told by its page."""
-    known = docs.load_topics()
-    groups = {title: [one for one in known if one.group == group] for group, title in docs.GROUP_TITLES.items()}
-    return "\n".join(
-        [
-            "",
-            *(f"- {title}: {', '.join(f'[{one.title}](npuprof/docs/{one.path})' for one in found)}" for title, found in groups.items()),
-            "",
-        ]
-    )
-
-
 def _read_purpose(found: Any) -> str:
     return str(inspect.getdoc(found)).partition("\n")[0].replace("``", "`")
 
@@ -241,7 +228,6 @@ GENERATED: dict[str, Callable[[], str]] = {
     "verbs": format_verbs,
     "profile-keys": format_profile_keys,
     "library": format_library,
-    "topics": format_topics,
     **generated.PARTS,
 }
 PART = re.compile(r"(<!-- generated: ([a-z-]+) -->)(.*?)(<!-- end -->)", re.DOTALL)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from documents import PAGES, list_blocks
 
+from npuprof.catalog.releases import load_releases
 from npuprof.docs import split_code
 from npuprof.document.profile import PROFILE_KEYS
 
@@ -41,6 +42,10 @@ def test_the_readme_is_short():
     assert len(re.sub(r"<!--.*?-->|\]\([^)]*\)", " ", prose, flags=re.DOTALL).split()) <= 900
 
 
+def test_the_readme_names_the_newest_release_of_the_catalogue():
+    assert f"up to CANN {[*load_releases()][-1]}," in read("README")
+
+
 def test_continuous_integration_runs_the_test_command_of_the_readme():
     assert list_blocks("README", "sh")[-1].strip() in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 
@@ -67,5 +72,5 @@ def test_the_chinese_readme_is_parallel_to_the_english_one(what):
 
 def test_the_chinese_readme_links_to_files_that_exist():
     links = re.findall(r"\]\(([^)\s#]+)", take_prose(CHINESE.read_text(encoding="utf-8")))
-    assert len(links) > 30
+    assert len(links) > 15
     assert all((CHINESE.parent / link).is_file() for link in links)

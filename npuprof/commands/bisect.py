@@ -58,7 +58,7 @@ class Bisect(Verb):
         "--to",
         "-t",
         metavar="TARGET",
-        text="Render {code} for TARGET: {choices} [default: session]",
+        text="Render the file that {code} in CMD names for TARGET: {choices} [default: session]",
         choices=tuple(renderers.MODULES),
         noun="target",
     )

@@ -169,10 +169,14 @@ def _build_nothing_finding(files: list[str], made: bool, nothing: dict[str, str]
     if presets := [file for file in files if file.endswith(".toml")]:
         hint = f"npuprof check {presets[0]} checks it, npuprof copy {presets[0]} NAME makes another of it"
         return Finding("NP816", what, f"{presets[0]} is a preset already; import reads scripts.", hint)
-    why = "Every setting found depends on the run, or none was found." if made else "No setting of a session, a launcher or atc was found."
-    if len(nothing) == 1 and not made and (told := next(iter(nothing.values()))) not in ("", "no setting in it"):
+    why = "No setting of a session, a launcher or atc was found."
+    if made:
+        why = "Every setting that was found has an error, or depends on the run."
+    if len(nothing) == 1 and (told := next(iter(nothing.values()))) not in ("", "no setting in it"):
         why = f"{told[0].upper()}{told[1:]}."
-    return Finding("NP816", what, why, f"npuprof import --format text {shlex.join(files[:3])} tells what was read, and what was left out")
+    return Finding(
+        "NP816", what, why, f"npuprof import --format text {shlex.join(files[:3])} lists the settings that were read and left out"
+    )
 
 
 def _write_presets(

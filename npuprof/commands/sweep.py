@@ -73,7 +73,7 @@ class Sweep(Verb):
         "--to",
         "-t",
         metavar="TARGET",
-        text="Render {code} for TARGET, or print a job: slurm-array or k8s-indexed-job; can be repeated [default: session]",
+        text="Render the file of {code} in CMD for TARGET, or print a slurm-array or k8s-indexed-job; can be repeated [default: session]",
     )
     image: str | None = option("--image", metavar="IMAGE", text="Use IMAGE for the containers of a k8s-indexed-job")
     results: bool = flag("--results", text="Print the stored results, including those of jobs, without running anything")
