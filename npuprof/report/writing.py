@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import stat
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -69,12 +68,7 @@ def write_wanted_files(files: Sequence[Wanted]) -> None:
     plain = [one for one in files if one not in streams] if streams else files
     targets: dict[str, Wanted] = {}
     for one in plain:
-        target = find_target(one.path, one.below)
-        if one.below and target != os.path.join(os.path.realpath(one.below), os.path.relpath(one.path, one.below)):
-            why = f"What npuprof keeps below {one.below} is there and nowhere else; nothing was changed."
-            hint = f"remove the link: rm {shlex.quote(one.path)}"
-            raise NpuprofError([Finding("NP941", f"{one.path} is reached by a link, to {target}", why, hint, where=Place(one.path))])
-        other = targets.setdefault(target, one)
+        other = targets.setdefault(find_target(one.path, one.below), one)
         if other.content != one.content:
             why = "A file that is reached under two names has one text."
             raise NpuprofError([Finding("NP942", f"{other.path} and {one.path} are one file", why, "name it once", where=Place(one.path))])

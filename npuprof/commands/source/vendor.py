@@ -192,6 +192,8 @@ def write_copy(top: str, texts: dict[str, bytes]) -> None:
     try:
         with lock_folders([top]):
             files = {os.path.join(top, name): text for name, text in texts.items()}
+            for name in texts:
+                _refuse_link(top, name)
             for path in files:
                 made = [*writing.make_folder_below(os.path.dirname(path), top), *made]
             gone = [path for path in _list_copied(top) if path not in files]
@@ -209,6 +211,15 @@ def write_copy(top: str, texts: dict[str, bytes]) -> None:
     except BaseException:
         output.remove_folders(made)
         raise
+
+
+def _refuse_link(top: str, name: str) -> None:
+    """Raise NpuprofError (NP941) if a file of a copy is reached by a link."""
+    path = os.path.join(top, name)
+    target = os.path.realpath(path)
+    if target != os.path.join(os.path.realpath(top), name):
+        why = "The files of a copy are in its folder and nowhere else; nothing was changed."
+        raise NpuprofError([Finding("NP941", f"{path} leads to {target} by a link", why, f"remove the link: rm {path}", where=Place(path))])
 
 
 def _join_manifests(top: str, new: bytes) -> bytes:
