@@ -551,7 +551,7 @@ def test_exports_say_which_overrides_wait_to_be_asked_for(words: tuple[str, ...]
         ("leaf+./my/x.toml", "7"), ("./my/x.toml+leaf", "5"), ("leaf+my/a+b.toml", "8"), ("my/a+b.toml", "8"), ("my/a+b.toml+leaf", "5"),
         ("leaf+profiles/other.toml", "6"), ("leaf+-", "9"), ("-+leaf", "5"), ("my/x.toml+-", "9"), ("leaf+my/a+b.toml+my/x.toml", "7"),
         ("leaf+my/none.toml", "there is no file 'my/none.toml'"), ("./none+x.toml", "there is no file './none+x.toml'"),
-        ("none+my/x.toml", "there is no profile 'none'"),
+        ("none+my/x.toml", "no preset 'none'"),
     ],
 )  # fmt: skip
 def test_a_preset_can_be_composed_of_files(asked: str, value: str, store: Any, run: Any, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""``adopt``: a tree of scripts becomes a family of presets, and its scripts take their settings from blocks."""
+"""``adopt``: a tree of scripts becomes a family of presets, and its scripts use generated blocks."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_presets_and_blocks_are_written_together(here: Path, capsys: pytest.Capt
     assert run("adopt", "src") == 0
     said = capsys.readouterr().err
     assert "src/stuck.py:6 keeps its lines: the line that sets precision_mode cannot be taken out" in said
-    assert "4 of 5 scripts take their settings from blocks" in said
+    assert "4 of 5 scripts use generated blocks" in said
     store = npuprof.open_store("profiles")
     found = {tuple(sorted(store.resolve(name).options.items())) for name in store if not store.resolve(name).env}
     mixed = {"precision_mode": "allow_mix_precision", "use_off_line": True}
@@ -103,11 +103,11 @@ def test_a_second_run_changes_nothing(here: Path, capsys: pytest.CaptureFixture[
     before = read_tree(here)
     capsys.readouterr()
     assert run("adopt", "src") == 0
-    assert "profiles has all the presets already; 0 of 1 script take their settings from blocks" in capsys.readouterr().err
+    assert "profiles has all the presets already; 0 of 1 script use generated blocks" in capsys.readouterr().err
     assert read_tree(here) == before
     (here / "src/stuck.py").write_text(STUCK.replace("; print(1)", ""))
     assert run("adopt", "src") == 0
-    assert "1 of 1 script takes its settings from blocks" in capsys.readouterr().err
+    assert "1 of 1 script uses generated blocks" in capsys.readouterr().err
     assert read_tree(here / "profiles") == {name[len("profiles/") :]: data for name, data in before.items() if name.startswith("profiles/")}
     assert run("adopt", "src") == 0
     assert "nothing in the scripts is written by hand" in capsys.readouterr().err
@@ -203,13 +203,13 @@ def test_a_script_in_a_read_only_folder_stays_and_the_others_are_taken(here: Pat
     (here / "src/bert").chmod(0o555)
     try:
         assert run("adopt", "src", "--dry-run") == 0
-        assert "3 of 5 scripts take their settings from blocks" in capsys.readouterr().err
+        assert "3 of 5 scripts use generated blocks" in capsys.readouterr().err
         assert run("adopt", "src") == 0
     finally:
         (here / "src/bert").chmod(0o755)
     said = capsys.readouterr().err
     assert "src/bert/train.py keeps its lines: the folder of src/bert/train.py is read-only" in said
-    assert "3 of 5 scripts take their settings from blocks" in said
+    assert "3 of 5 scripts use generated blocks" in said
     assert (here / "src/bert/train.py").read_bytes() == before
 
 
@@ -300,7 +300,7 @@ def test_lines_of_a_helper_are_no_other_scripts_to_replace(
     assert run("adopt", "src") == 0
     said = capsys.readouterr().err
     assert "src/m/train.py:2 keeps its lines: its lines stand in src/npu_utils.py" in said
-    assert "1 of 2 scripts takes its settings from blocks" in said
+    assert "1 of 2 scripts uses generated blocks" in said
     assert (tmp_path / "src/npu_utils.py").read_text() == HELPER
     assert (tmp_path / "src/m/train.py").read_text() == CALLS
     assert ">>> npuprof own >>>" in (tmp_path / "src/m/own.py").read_text()
@@ -321,7 +321,7 @@ def test_a_block_stands_in_the_helper_that_has_the_lines(
     write(tmp_path, {"src/m/train.py": calls, "src/m/eval.py": calls.replace("'force_fp32'", ""), name: helper})
     (tmp_path / "profiles").mkdir()
     assert run("adopt", "src") == 0
-    assert "1 of 1 script takes its settings from blocks" in capsys.readouterr().err
+    assert "1 of 1 script uses generated blocks" in capsys.readouterr().err
     (text,) = (path.read_text() for path in (tmp_path / "profiles").rglob("*.toml"))
     assert "use_off_line = true" in text
     block = (tmp_path / name).read_text()

@@ -242,8 +242,8 @@ def test_names_that_are_in_neither_state_are_all_refused_with_the_nearest(repo: 
     with pytest.raises(NpuprofError) as caught:
         compare(repo, first, None, ("bse", "leaf", "later", "nothing"))
     assert [(finding.code, finding.message, finding.hint) for finding in caught.value.findings] == [
-        ("NP008", "there is no profile 'bse' on either side", "did you mean 'base'?"),
-        ("NP008", "there is no profile 'nothing' on either side", ""),
+        ("NP008", "no preset 'bse' on either side", "did you mean 'base'?"),
+        ("NP008", "no preset 'nothing' on either side", ""),
     ]
     assert [pair.name for pair in compare(repo, first, None, ("later", "base", "later")).pairs] == ["base", "later"]
 

@@ -360,7 +360,7 @@ def spoil(repo: Repo, how: str) -> None:
         ("another version of a parent", 1, "was made with base 1.0.0 at", 0),
         ("a parent that is missing", 2, "which this repository lacks", 2),
         ("moved", 1, "heir 1.1.0 has another preset digest than its tag holds", 2),
-        ("moved to before it was there", 1, "cannot be resolved: there is no profile 'heir'", 2),
+        ("moved to before it was there", 1, "cannot be resolved: no preset 'heir'", 2),
         ("lightweight", 1, "heir/v1.1.0 is a lightweight tag", 2),
         ("copied", 1, "malformed: it is the tag heir/v1.1.0 under another name", 0),
         ("on a tree", 1, "names no commit", 2),

@@ -206,11 +206,11 @@ def test_a_profile_that_was_not_there_is_told_with_what_was(two: Repo) -> None:
     head = two.head
     label = f"profiles at {head[:7]}"
     two.commit({"not a name": BASE})
-    expected = ("NP023", "error", f"there is no profile 'laef' in {label}", "", "did you mean 'leaf'?", NOWHERE, "", ())
+    expected = ("NP023", "error", f"no preset 'laef' in {label}", "", "did you mean 'leaf'?", NOWHERE, "", ())
     assert refuse(f"laef@{head}") == [expected]
-    expected = ("NP023", "error", f"there is no profile 'zzz' in {label}", "", "npuprof log zzz shows when it came", NOWHERE, "", ())
+    expected = ("NP023", "error", f"no preset 'zzz' in {label}", "", "npuprof log zzz shows when it came", NOWHERE, "", ())
     assert refuse(f"zzz@{head}") == [expected]
-    assert refuse("not a name@HEAD")[0][2] == f"there is no profile 'not a name' in profiles at {two.head[:7]}"
+    assert refuse("not a name@HEAD")[0][2] == f"no preset 'not a name' in profiles at {two.head[:7]}"
     assert refuse("x@HEAD", '[profile]\nextends = ["bose@1"]\n')[0][2:5] == (
         "bose has no released version 1", "A released version is an annotated tag bose/vX.Y.Z.",
         "none is released; npuprof release bose makes the first",

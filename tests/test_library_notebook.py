@@ -21,8 +21,8 @@ TEXT = '[profile]\nscenario = "training"\n[options]\nhccl_timeot = 1\nprecision_
         (lambda: npuprof.loads(TEXT), "Config('<text>', 2 settings)"),
         (lambda: npuprof.loads("options.hccl_timeout = 1"), "Config('<text>', 1 setting)"),
         (
-            lambda: npuprof.NpuprofError([npuprof.Finding("NP008", "there is no profile 'x' in profiles")]),
-            "NpuprofError(\"error NP008: there is no profile 'x' in profiles\")",
+            lambda: npuprof.NpuprofError([npuprof.Finding("NP008", "no preset 'x' in profiles")]),
+            "NpuprofError(\"error NP008: no preset 'x' in profiles\")",
         ),
         (lambda: npuprof.loads(TEXT).origins("precision_mode_v2"), "[<Origin <text>:5, values of <text>>]"),
         (

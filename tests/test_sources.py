@@ -450,7 +450,7 @@ def test_what_cannot_be_a_source_is_told_and_nothing_is_written(words: tuple[str
         ("team:bsae", "did you mean 'team:base'"),
         ("team:", "cannot be the name|team:"),
         ("team:base@9", "no released version"),
-        ("team:../x", "there is no profile"),
+        ("team:../x", "no preset"),
         ("team:base@", "revision"),
         ("team/lib:base", "there is no source 'lib'"),
         ("a/b/c:d", "there is no source 'a'"),

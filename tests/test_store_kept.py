@@ -268,7 +268,7 @@ def test_a_check_tells_of_a_kept_release_that_would_fail_elsewhere_though_git_ha
     assert run("show", "whole").code == 0
     done = run("check")
     assert done.code == 2
-    assert said.replace("which is not in", "there is no profile") in done.out or said in done.out
+    assert said.replace("which is not in", "no preset") in done.out or said in done.out
     assert run("source", "vendor", ".").code in (0, 2)
 
 

@@ -174,7 +174,7 @@ def test_work_tree_commit_and_names_agree_on_what_a_glob_takes(repo: Repo) -> No
         (("blame", "jobs/x/preset"), 0, "jobs/x/preset.toml:4"),
         (("release", "jobs/x/preset", "--dry-run"), 0, "jobs/x/preset/v1.0.0"),
         (("restore", "jobs/x/preset@HEAD", "--dry-run"), 0, "deterministic = 1"),
-        (("show", "jobs/y/preset"), 2, "there is no profile 'jobs/y/preset'"),
+        (("show", "jobs/y/preset"), 2, "no preset 'jobs/y/preset'"),
         (("show", "jobs/x/presett"), 2, "did you mean 'jobs/x/preset'"),
     ],
 )

@@ -110,9 +110,9 @@ def test_a_pinned_parent_that_is_not_released_is_told_at_its_place(two: Repo, ru
         ("leaf@3", "NP011", "no released version 3"),
         ("leaf@HEAD:profiles", "NP011", "unknown revision"),
         ("leaf@HEAD\nHEAD", "NP011", "unknown revision"),
-        ("later@HEAD~3", "NP023", "there is no profile 'later' in profiles at"),
+        ("later@HEAD~3", "NP023", "no preset 'later' in profiles at"),
         ("laef@HEAD", "NP023", "did you mean 'leaf'?"),
-        ("../x@HEAD", "NP023", "there is no profile"),
+        ("../x@HEAD", "NP023", "no preset"),
     ],
 )
 def test_a_bad_revision_is_a_clear_error_and_nothing_is_written(two: Repo, run, asked: str, code: str, words: str) -> None:

@@ -91,12 +91,12 @@ TYPED = [
     ("set bert hccl_timeout= 600", 2, "write hccl_timeout=600, without a blank"),
     ("show bert --product a3", 2, "atlas-a3"),
     # names of presets, files, revisions
-    ("show brt", 2, "there is no profile 'brt'", "did you mean 'bert'?"),
+    ("show brt", 2, "no preset 'brt'", "did you mean 'bert'?"),
     ("show Bert", 2, "did you mean 'bert'?"),
     ("show bert.toml", 2, "did you mean the preset 'bert'?", "without .toml"),
     ("show gone.toml", 2, "there is no file 'gone.toml'"),
-    ("show bert+gone", 2, "there is no profile 'gone'"),
-    ("show bert --with gone", 2, "there is no profile 'gone'"),
+    ("show bert+gone", 2, "no preset 'gone'"),
+    ("show bert --with gone", 2, "no preset 'gone'"),
     ("show bert@nope", 2, "unknown revision 'nope'", "git log --oneline"),
     ("show bert@9.9.9", 2, "no released version 9.9.9", "npuprof release bert"),
     ("check profiles/", 2, "leave the / off", "npuprof check without a name"),
@@ -105,7 +105,7 @@ TYPED = [
     ("new ../x", 2, "cannot be the name of a profile"),
     ("log gone", 2, "no commit has a profile 'gone'", "npuprof list"),
     ("log draft", 2, "commit it first: npuprof commit draft"),
-    ("diff bert gone", 2, "there is no profile 'gone'"),
+    ("diff bert gone", 2, "no preset 'gone'"),
     ("diff HEAD", 2, "'HEAD' is a revision, and no preset", "npuprof diff --rev HEAD", "npuprof diff NAME@HEAD"),
     ("diff HEAD~1..HEAD", 2, "npuprof diff --rev HEAD~1..HEAD"),
     ("diff --rev nope", 2, "unknown revision 'nope'"),
@@ -210,7 +210,7 @@ TYPED = [
     ("import profiles/bert.toml", 2, "is a preset already", "npuprof check profiles/bert.toml"),
     ("scan empty", 0, "there is no script in empty", "npuprof check"),
     ("scan gone", 2, "gone", "check the path"),
-    ("inject train.py gone", 2, "there is no profile 'gone'", "name the line with --line"),
+    ("inject train.py gone", 2, "no preset 'gone'", "name the line with --line"),
     ("inject profiles/bert.toml bert", 2, "is a preset, and no script", "npuprof inject train.py bert"),
     ("inject", 2, "npuprof inject train.py bert-training"),
     # what takes no words, and what other tools call otherwise
@@ -342,7 +342,7 @@ TYPED = [
     # what is varied, and what is not about it
     ("sweep bert --vary nosuch=1 -- true", 2, "--vary: error NP201"),
     ("sweep bert --vary profile.cann=1 -- true", 2, "--vary: error NP009"),
-    ("sweep bret --vary hccl_timeout=1,2 -- true", 2, "error NP008: there is no profile 'bret'"),
+    ("sweep bret --vary hccl_timeout=1,2 -- true", 2, "error NP008: no preset 'bret'"),
     ("restore held@2.0.0", 2, "held has no released version 2.0.0", "released are 1.0.0"),
 ]  # fmt: skip
 

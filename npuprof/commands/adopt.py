@@ -275,7 +275,7 @@ class _Told:
         verb = "would write" if self.dry_run else "wrote"
         made = f"{verb} {format_count(leaves, 'preset')}{shared} below {store}" if leaves else f"{store} has all the presets already"
         some = f"{len(adopted)} of {format_count(len(adopted) + len(kept), 'script')}"
-        return f"{made}; {some} {'takes its' if len(adopted) == 1 else 'take their'} settings from blocks"
+        return f"{made}; {some} {'uses' if len(adopted) == 1 else 'use'} generated blocks"
 
     def build_fields(self) -> dict[str, Any]:
         """Return the adoption as the fields of the JSON form."""

@@ -118,7 +118,7 @@ class Init(Verb):
         if not self.dry_run:
             _write_files(self.folder, files, None)
         done = "would be written" if self.dry_run else "written"
-        return Answer(self._format_files(files), (f"{format_count(len(files), 'file')} {done}; the store is as it was",))
+        return Answer(self._format_files(files), (f"{format_count(len(files), 'file')} {done}; the store is unchanged",))
 
 
 def _has_store(folder: str) -> bool:

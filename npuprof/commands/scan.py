@@ -43,9 +43,7 @@ class Scan(JudgingVerb):
     Scripts are parsed, never executed. Exits with 1 if there are errors.
     """
 
-    usage_hint = (
-        "npuprof scan train.py; scripts are mended by hand, and npuprof inject train.py bert-training writes a block that stays right."
-    )
+    usage_hint = "npuprof scan train.py; scan edits no script: fix it by hand, or write a block with npuprof inject train.py bert-training."
     group = "scripts"
     prose = True
 

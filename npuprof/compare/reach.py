@@ -26,7 +26,7 @@ def select_named_presets(names: Sequence[str], known: list[str], renamed: dict[s
         if name in known:
             found.append(name)
         else:
-            problems.append(Finding("NP008", f"there is no profile {name!r} on either side", "", did_you_mean(name, known)))
+            problems.append(Finding("NP008", f"no preset {name!r} on either side", "", did_you_mean(name, known)))
     if problems:
         raise NpuprofError(problems)
     return sorted(dict.fromkeys(found))

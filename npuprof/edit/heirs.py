@@ -34,9 +34,7 @@ def refuse_broken_heirs(store: str | None, new: Profile, path: str) -> None:
             known = {checks.identify_finding(finding) for finding in _find_errors(before, heir)}
             brought += [finding for finding in errors if checks.identify_finding(finding) not in known]
     if brought:
-        output.tell_remark(
-            "nothing was written, since presets that build on it would have errors they have not now; --no-check writes all the same"
-        )
+        output.tell_remark("nothing written: the change would add errors to presets that extend it; --no-check writes it anyway")
         raise NpuprofError(checks.fold_findings(brought))
 
 

@@ -205,7 +205,7 @@ def refuse_brought_errors(known: set[tuple[str, str, str]], found: Sequence[Find
     """Raise NpuprofError for errors that are not known, by what identifies them, and tell such warnings."""
     brought = [finding for finding in found if checks.identify_finding(finding) not in known]
     if any(finding.severity == "error" for finding in brought):
-        output.tell_remark("nothing was written, since the preset would have errors it has not now; --no-check writes all the same")
+        output.tell_remark("nothing written: the change would add errors to the preset; --no-check writes it anyway")
         raise NpuprofError(checks.fold_findings(f for f in brought if f.severity == "error"))
     told = checks.fold_findings(finding for finding in brought if finding.severity == "warning")
     if told:

@@ -31,7 +31,7 @@ def check_address(given: str) -> str:
     if re.search(r"//[^/@]*:[^/@]*@|^[^@]*https://[^/]*@", address):
         shown, why = "the address", "It holds a password or a token, which anybody could read in the file."
     hint = "name a commit, git+https://HOST/npuprof@ and its 40 digits, or an archive, https://HOST/npuprof.whl#sha256= and its 64"
-    raise NpuprofError([Finding("NP063", f"{shown} does not pin an npuprof that all can install", why, hint)])
+    raise NpuprofError([Finding("NP063", f"{shown} is not pinned to a commit or a hash", why, hint)])
 
 
 def find_requirement() -> str:

@@ -37,7 +37,7 @@ class Script(Record):
 
 
 class Adopted(Record):
-    """A script that takes its settings from blocks: the names of their presets, the file as it shall be, remarks on lines that stay."""
+    """A script that uses generated blocks: the names of their presets, the file as it shall be, remarks on lines that stay."""
 
     path: str
     presets: tuple[str, ...]

@@ -37,7 +37,7 @@ def build_project_folder_finding(asked: str, given: bool, in_python: bool = Fals
 def build_missing_finding(code: str, name: str, label: str, hint: str, asked: Origin | None) -> Finding:
     """Return that a store has no profile of a name; of a parent, at the reference to it."""
     if asked is None:
-        return Finding(code, f"there is no profile {name!r} in {label}", "", hint)
+        return Finding(code, f"no preset {name!r} in {label}", "", hint)
     what = f"{asked.profile} extends {name!r}, which is not in {label}"
     why = "Without its parent a profile has no meaning."
     return Finding("NP101", what, why, hint, asked, "profile.extends", (asked.profile,))

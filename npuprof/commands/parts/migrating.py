@@ -124,9 +124,7 @@ def refuse_to_part_heirs(outcome: Outcome, file: PresetFile, store: str | None) 
     """Raise NpuprofError where presets that build on a migrated one still mean its old key, or would have errors they have not now."""
     parted = [finding for finding in outcome.moved.findings if finding.code == "NP513" and finding.profiles != (outcome.after.name,)]
     if parted:
-        told = (
-            "nothing was written, since presets that build on it mean the old key; --all moves them along, --no-check writes all the same"
-        )
+        told = "nothing written: presets that extend it set the old key; --all migrates them too, --no-check writes it anyway"
         output.tell_remark(told)
         raise NpuprofError(finding._replace(severity="error") for finding in parted)
     refuse_broken_heirs(store, file.parse_changed(outcome.moved.text), file.path)
