@@ -240,3 +240,11 @@ def test_a_folder_that_is_written_again_and_again_is_what_a_first_run_makes(edit
         assert main(["site", f"{folder}/public", "--store", f"{folder}/profiles"]) == 0
         assert main(["site", f"{folder}/fresh", "--store", f"{folder}/profiles"]) == 0
         assert read_files(folder / "public") == read_files(folder / "fresh")
+
+
+def test_a_committed_site_whose_lines_git_gave_other_ends_is_replaced(committed: Path, repo: Repo, run: Run) -> None:
+    for path in committed.rglob("*.html"):
+        path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    repo.write({"job": PRESETS["job"].replace("mixed_float16", "fp16")})
+    done = run("site", "public")
+    assert done.code == 0, done.err

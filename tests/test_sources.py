@@ -752,9 +752,9 @@ def test_an_edited_copy_is_mended_from_a_fresh_clone(
     assert run("source", "vendor", "team").code == 0
     copy = app.folder / "vendor/team/base.toml"
     good = copy.read_text()
-    app.git("add", ".")  # as in a clone: git has what is replaced
     for damage in (lambda: copy.write_text(BASE.format(1)), copy.with_name(".commit").unlink):
         damage()
+        app.git("add", ".")  # an edit that git does not have would be rejected
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
         assert "npuprof source vendor team" in run("source", "sync").err
         assert run("source", "vendor", "team").code == 0

@@ -623,7 +623,7 @@ def test_a_run_that_is_killed_while_it_makes_a_mirror_anew_does_not_stop_the_nex
     kill_at_calls(RENAMING, team)
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.nightly("test_sources_faults.py::test_a_run_that_is_killed_while_it_makes_a_mirror_anew_does_not_stop_the_next")
 def test_a_run_that_is_killed_at_any_call_while_it_makes_a_mirror_anew_does_not_stop_the_next(call: str, app: Repo, team: Team) -> None:

@@ -624,7 +624,7 @@ def test_a_run_that_was_killed_does_not_stop_the_next(repo: Repo, hub: Path, tmp
     kill_at_calls(RENAMING, hub, tmp_path, monkeypatch)
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.nightly("test_sources_fetching.py::test_a_run_that_was_killed_does_not_stop_the_next")
 def test_a_run_that_was_killed_at_any_call_does_not_stop_the_next(

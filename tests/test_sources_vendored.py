@@ -158,7 +158,7 @@ def test_a_forged_list_makes_no_copy_replace_or_remove_a_file_of_yours(app: Repo
     with open(copy / ".digests", "a") as file:
         file.write(f"third.toml {'0' * 64}\n")
     done = run("source", "update", "--yes")
-    assert (done.code, "vendor/team/third.toml is no file of the copy" in done.err) == (2, True), done.err
+    assert (done.code, "vendor/team/third.toml is not what was copied" in done.err) == (2, True), done.err
     (copy / "third.toml").unlink()
     assert run("source", "update", "--yes").code == 0
     assert (copy / "notes.txt").read_text() == "TODO\n"
@@ -201,3 +201,14 @@ def test_a_list_that_is_none_is_a_finding(line: bytes, app: Repo, team: Team, ru
     for words in (["check"], ["source", "sync"]):
         done = run(*words)
         assert (done.code, ".digests is not a list of files" in done.out + done.err) == (2, True), (words, done)
+
+
+def test_an_edit_that_only_the_work_tree_has_is_not_replaced_by_a_copy(app: Repo, run: Run) -> None:
+    assert run("source", "vendor", "team").code == 0
+    app.git("add", ".")
+    (app.folder / "vendor/team/base.toml").write_text("mine")
+    done = run("source", "vendor", "team")
+    assert (done.code, "git restore vendor/team/base.toml" in done.err) == (2, True), done.err
+    assert (app.folder / "vendor/team/base.toml").read_text() == "mine"
+    app.git("add", ".")
+    assert run("source", "vendor", "team").code == 0

@@ -306,6 +306,53 @@ def test_alternates_are_looked_at_as_deep_as_git_follows_them(kind: str, level: 
     assert (done.code, str(listed) in done.err) == ((0, False) if kind == "circle" else (2, True)), done.err
 
 
+@pytest.mark.parametrize("lines", ['"\\x"', '"abc\\"', '"\\000a"'])
+def test_a_quoted_alternate_that_is_no_path_is_a_finding(lines: str, repo: Repo, run: Run) -> None:
+    repo.commit({"leaf": "[options]\nhccl_timeout = 600\n"})
+    (repo.folder / ".git/objects/info/alternates").write_text(f"{lines}\n")
+    assert (run("log", "leaf").code, "NP021" in run("log", "leaf").err) == (2, True)
+
+
+def test_alternates_that_spell_one_folder_in_many_ways_are_one(repo: Repo, run: Run) -> None:
+    repo.commit({"leaf": "[options]\nhccl_timeout = 600\n"})
+    alternates = repo.folder / ".git/objects/info/alternates"
+    alternates.write_text("".join(f"{'./' * number}.\n" for number in range(200)))
+    assert run("log", "leaf").code == 0
+    for number in range(200):
+        (repo.folder / f"store/{number}").mkdir(parents=True)
+    alternates.write_text("".join(f"{repo.folder}/store/{number}\n" for number in range(200)))
+    assert "more than 100 alternates" in run("log", "leaf").err
+
+
+def test_settings_of_a_repository_give_no_password_to_another_server_and_write_no_file(repo: Repo) -> None:
+    theirs = {
+        "http.sslVerify": "false", "http.https://h/.sslVerify": "false", "http.curloptResolve": "h:443:127.0.0.1",
+        "http.saveCookies": "true", "http.cookieFile": "/home/ada/.bashrc",
+        "http.proxy": "http://evil",
+        "http.https://h/.extraHeader": "X: 1",
+    }  # fmt: skip
+    for name, value in theirs.items():
+        repo.git("config", name, value)
+    git = Git(str(repo.folder))
+    asked = Git(str(repo.folder), build_program_variables(git, 5))
+    said = {name: asked.run_command("config", "--get", name).decode().strip() for name in theirs}
+    assert said == {**dict.fromkeys(theirs, ""), "http.sslVerify": "true", "http.https://h/.sslVerify": "true", "http.saveCookies": "false",
+                    "http.https://h/.extraHeader": "X: 1"}  # fmt: skip
+
+
+def test_folders_that_are_nested_without_end_are_said_in_words(repo: Repo, run: Run) -> None:
+    repo.commit({"leaf": "[options]\nhccl_timeout = 600\n"})
+    here = os.open(repo.folder, os.O_RDONLY)
+    for name in ["out", *["d"] * 1500]:
+        os.mkdir(name, dir_fd=here)
+        below = os.open(name, os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(here)
+    done = run("site", "out")
+    assert (done.code, "nested too deeply" in done.err) == (2, True), done.err
+
+
 @pytest.mark.parametrize("name", [".git", ".git/commondir", ".git/objects/info/alternates"])
 def test_a_path_of_git_with_a_nul_byte_in_it_is_a_finding(name: str, repo: Repo, run: Run) -> None:
     repo.commit({"leaf": "[options]\nhccl_timeout = 600\n"})

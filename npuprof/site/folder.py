@@ -69,14 +69,14 @@ def write_site(folder: str, files: Mapping[str, bytes]) -> Written:
 
 def _compare_files(
     tree: Tree, files: Mapping[str, bytes], listed: Collection[str], known: Collection[str]
-) -> tuple[set[str], dict[str, str], dict[str, bytes | None]]:
-    """Return the files that are as wanted, those that npuprof wrote with their lines of the record, and all others with their content.
+) -> tuple[set[str], dict[str, str], dict[str, str]]:
+    """Return the files that are as wanted, those that npuprof wrote with their lines of the record, and all others with their digests.
 
     Raises NpuprofError (NP941) if a site contains a link.
     """
     same: set[str] = set()
     proven: dict[str, str] = {}
-    rest: dict[str, bytes | None] = {}
+    rest: dict[str, str] = {}
     for where, _, names in tree.walk():
         for name in (os.path.join(where, one) for one in names if not is_under_way(one)):
             is_link = bool(listed) and os.path.islink(tree.find_path(name))
@@ -86,7 +86,7 @@ def _compare_files(
             elif content is not None and (line := _format_line(name, content)) in known:
                 proven[name] = line
             elif name != MARK and (content != b"" or name not in files):  # a crash of the machine leaves empty files
-                rest[name] = content
+                rest[name] = "" if content is None else _digest_lines(content)
     return same, proven, rest
 
 
@@ -99,19 +99,28 @@ def _read_file(tree: Tree, name: str) -> bytes | None:
         return None
 
 
-def _list_committed(git: Git, files: Mapping[str, bytes | None]) -> set[str]:
-    """Return which files of a folder are as in HEAD. Raises NpuprofError."""
+def _digest_lines(content: bytes) -> str:
+    """Return the digest of a text, whatever line ends git gave it."""
+    return sha256(content.replace(b"\r\n", b"\n")).hexdigest()
+
+
+def _list_committed(git: Git, files: Mapping[str, str]) -> set[str]:
+    """Return which files of a folder, given with their digests, are as in HEAD. Raises NpuprofError."""
     if not files or not git.top:
         return set()
     place = os.path.relpath(os.path.realpath(git.folder), git.top)
-    found = git.read_objects([f"HEAD:{os.path.normpath(os.path.join(place, name))}" for name in files])
-    return {name for name, one in zip(files, found, strict=True) if one is not None and one.content == files[name]}
+    committed: set[str] = set()
+    for name, digest in files.items():  # one at a time: together they may be larger than the memory
+        (found,) = git.read_objects([f"HEAD:{os.path.normpath(os.path.join(place, name))}"])
+        if found is not None and _digest_lines(found.content) == digest:
+            committed.add(name)
+    return committed
 
 
 def _build_finding(path: str, others: int) -> Finding:
     what = f"{path} is not as npuprof wrote it" + (f" ({format_count(others, 'more such file')})" if others else "")
     why = "A site replaces only files that npuprof wrote there and nobody edited, and those that are as in HEAD; nothing was written."
-    hint = "name an empty folder" + ("" if others else f", or remove the file: rm {shlex.quote(path)}")
+    hint = "name an empty folder, or empty this one if all of it can go" if others else f"remove the file: rm {shlex.quote(path)}"
     return Finding("NP980", what, why, hint, where=Place(path))
 
 

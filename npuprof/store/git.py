@@ -36,6 +36,8 @@ _WRITTEN = (
     "packed-refs", "refs", "rr-cache",
 )  # fmt: skip
 _ALTERNATE_LEVELS, _LONGEST_ALTERNATES = 6, 1 << 20  # git reads the list of the sixth, and follows it no further
+#: A repository that somebody uses has fewer folders of objects.
+_MOST_ALTERNATES = 100
 _CHUNK = 400  # requests written at once: fewer bytes than a pipe holds, so neither side waits for the other
 _OWN_PROCESS_MINIMUM = 200  # how many requests are worth a process of their own
 
@@ -419,6 +421,9 @@ def _list_object_folders(objects: str) -> Iterable[str]:
     """Return a folder of objects and its alternates, as deep as git follows them."""
     found, level = {objects: None}, [objects]
     for _ in range(_ALTERNATE_LEVELS):
+        if len(found) > _MOST_ALTERNATES:
+            what = f"git cannot use {objects}: it has more than {_MOST_ALTERNATES} alternates"
+            raise NpuprofError([Finding("NP021", what, "Each is another folder of objects.", "clone the repository again")])
         read = dict.fromkeys(alternate for folder in level for alternate in _read_alternates(folder))
         level = [folder for folder in read if folder not in found]
         found |= dict.fromkeys(level)
@@ -428,8 +433,18 @@ def _list_object_folders(objects: str) -> Iterable[str]:
 def _read_alternates(objects: str) -> Iterator[str]:
     for line in read_path(os.path.join(objects, "info", "alternates"), _LONGEST_ALTERNATES).split("\n"):
         if line and not line.startswith("#"):
-            quoted = len(line) > 1 and line[0] == line[-1] == '"'
-            yield os.path.join(objects, os.fsdecode(codecs.escape_decode(os.fsencode(line[1:-1]))[0]) if quoted else line)
+            if len(line) > 1 and line[0] == line[-1] == '"':
+                line = _unquote_path(line, objects)
+            yield os.path.realpath(os.path.join(objects, line))
+
+
+def _unquote_path(line: str, objects: str) -> str:
+    with contextlib.suppress(ValueError):
+        path = os.fsdecode(codecs.escape_decode(os.fsencode(line[1:-1]))[0])
+        if "\0" not in path:
+            return path
+    what = f"git cannot use {objects}/info/alternates: {line!r} is no path"
+    raise NpuprofError([Finding("NP021", what, "It names a folder of objects.", "clone the repository again")])
 
 
 def read_path(path: str, most: int = 4096) -> str:

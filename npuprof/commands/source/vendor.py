@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Mapping
 
 from npuprof.commands.framework.parameters import STORE
 from npuprof.commands.framework.verb import Verb, argument, option
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from npuprof.store.sources.project import Source
 
 
+#: Files of a copy that change while it is written: its list and the mark that it is whole.
+_WRITTEN_LAST = (".digests", ".commit")
 #: The name of the store itself.
 OWN = "."
 
@@ -85,7 +87,7 @@ class Vendor(Verb):
         return Answer(None, (*remarks, f"kept in {home.label}/{FOLDER}: {told}; git add {home.label}/{FOLDER}"))
 
 
-def find_fit_folder(place: ProjectPlace, source: Source, folder: str, names: Collection[str]) -> str:
+def find_fit_folder(place: ProjectPlace, source: Source, folder: str, texts: Mapping[str, bytes]) -> str:
     """Return the path of a folder that files of the copy of a source may be written to. Raises NpuprofError if none may.
 
     A copy owns its folder: what is there that its list does not name is somebody's work.
@@ -111,7 +113,7 @@ def find_fit_folder(place: ProjectPlace, source: Source, folder: str, names: Col
         why = "Its presets would be presets of this repository as well, or be replaced by those of the source."
         raise NpuprofError([Finding("NP940", what, why, hint)])
     known = _read_manifest(top)
-    _refuse_own_files(top, place.folder, names)
+    _refuse_own_files(top, place.folder, texts)
     if file := find_foreign_file(top, known):
         what = f"{folder} holds files that are no copy of {source.name}: {os.path.relpath(os.path.join(top, file), place.folder)}"
         way = (
@@ -123,27 +125,27 @@ def find_fit_folder(place: ProjectPlace, source: Source, folder: str, names: Col
     return top
 
 
-def _refuse_own_files(top: str, base: str, names: Collection[str]) -> None:
-    """Raise NpuprofError (NP940) if one of some files of a copy is the user's own: not as it was copied, and not tracked by git.
+def _refuse_own_files(top: str, base: str, texts: Mapping[str, bytes]) -> None:
+    """Raise NpuprofError (NP940) if the files of a copy would replace an edit that only the work tree has, or a file of the user's own.
 
-    It is cited from a folder ``base``. An edit of a tracked file is replaced: a copy is repaired by copying it again.
+    A file may be replaced if it is as it was copied, as it will be, or as the index of git has it. It is cited from a folder ``base``.
     """
+    from npuprof.report.output import read_plain_file
     from npuprof.store.git import Git
-    from npuprof.system.tree import find_repository_top
 
-    known = _read_manifest(top)
-    there = [name for name in names if known.get(name) and os.path.lexists(os.path.join(top, name))]
-    edited = [name for name in there if not _is_as_copied(top, name, known[name])]
-    if not edited or not find_repository_top(os.path.realpath(top)):
-        return
-    tracked = {os.fsdecode(name) for name in Git(top).list_files(top, only_tracked=True)}
-    for name in edited:
-        if name not in tracked:
-            shown = os.path.relpath(os.path.join(top, name), base)
-            why = "A copy replaces what is in its folder, and git does not have this file; nothing was written."
-            raise NpuprofError(
-                [Finding("NP940", f"{shown} is no file of the copy", why, f"move it away: mv {shown} ..", where=Place(shown))]
-            )
+    known, git = _read_manifest(top), Git(top)
+    place = os.path.relpath(os.path.realpath(top), git.top) if git.top else ""
+    for name in texts:
+        path = os.path.join(top, name)
+        if os.path.basename(name) in _WRITTEN_LAST or not os.path.lexists(path) or _is_as_copied(top, name, known.get(name, set())):
+            continue
+        there = read_plain_file(path).replace(b"\r\n", b"\n") if os.path.isfile(path) else b""
+        (staged,) = git.read_objects([f":{os.path.normpath(os.path.join(place, name))}"]) if git.top else (None,)
+        if there not in (texts[name], staged.content.replace(b"\r\n", b"\n") if staged else None):
+            shown = os.path.relpath(path, base)
+            why = "A copy replaces what is in its folder, and git does not have this text; nothing was written."
+            hint = f"take it back (git restore {shown}), or move it away (mv {shown} ..)"
+            raise NpuprofError([Finding("NP940", f"{shown} is not what was copied", why, hint, where=Place(shown))])
 
 
 def _is_as_copied(top: str, name: str, digests: set[str]) -> bool:

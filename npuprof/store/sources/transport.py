@@ -35,7 +35,11 @@ _FLAGS = (
 #: The programs of the other side: the configuration of a repository may name others.
 UPLOAD, _RECEIVE = "--upload-pack=git-upload-pack", "--receive-pack=git-receive-pack"
 #: Settings that name programs of a transport on this side.
-_PROGRAMS = r"^(core\.sshcommand|credential\.(.*\.)?helper)$"
+_PROGRAMS = r"^(core\.sshcommand|credential\.(.*\.)?helper|http\.(.*\.)?(sslverify|savecookies|cookiefile|curloptresolve|proxy))$"
+#: What these settings of a repository are replaced by, if the user or the system has none.
+_SAFE = {"sslverify": "true", "savecookies": "false", "cookiefile": "", "curloptresolve": "", "proxy": ""}
+#: Where settings of the user and the system are, as git calls it.
+_OWN = ("system", "global", "command")
 #: Fewer bytes a second, over the time in which a sign of life is waited for, are none: a remote may send one now and then for ever.
 LEAST_SPEED = 10
 _LONGEST_LIST = 64 * 1024 * 1024  # bytes of refs that are taken from a remote
@@ -151,14 +155,18 @@ def _build_environment(line: Line) -> dict[str, str]:
 def build_program_variables(git: Git, timeout: float) -> dict[str, str]:
     """Return variables with which git starts the ssh and the credential helpers of the user or the system, and none of a repository.
 
+    Settings of a repository by which another server than the one named gets a password, or a file is written, have no effect either.
+
     ssh ends if nothing arrives for ``timeout`` seconds, unless the user names another command. The program of the other side has to be
     named on the command line: of several in the configuration, git takes the first.
     """
     listed = os.fsdecode(git.try_command("config", "--show-scope", "-z", "--get-regexp", _PROGRAMS).output).split("\0")
     entries = [(scope, *entry.partition("\n")[::2]) for scope, entry in zip(listed[::2], listed[1::2], strict=False)]
-    own = [(name, value) for scope, name, value in entries if scope in ("system", "global", "command")]
-    helpers = [(name, "") for scope, name, _ in entries if scope not in ("system", "global", "command") and name.endswith("helper")]
+    own = [(name, value) for scope, name, value in entries if scope in _OWN]
+    helpers = [(name, "") for scope, name, _ in entries if scope not in _OWN and name.endswith("helper")]
     helpers += [entry for entry in own if helpers and entry[0].endswith("helper")]
+    theirs = {name: _SAFE[name.rpartition(".")[2]] for scope, name, _ in entries if scope not in _OWN and name.rpartition(".")[2] in _SAFE}
+    helpers += [(name, dict(own).get(name, safe)) for name, safe in theirs.items()]
     program, wait = os.environ.get("GIT_SSH"), max(1, round(timeout))
     ssh = os.environ.get("GIT_SSH_COMMAND") or dict(own).get("core.sshcommand") or (program and shlex.quote(program))
     variables = {"GIT_SSH_COMMAND": ssh} if ssh else {
