@@ -42,7 +42,7 @@ def test_a_preset_is_for_what_all_it_builds_on_leaves_over(tmp_path: Path, heads
     assert (config.scenario, config.cann, config.products) == claims
 
 
-@pytest.mark.parametrize("how", ["a+b", "extends"])
+@pytest.mark.parametrize("how", ["a+b", "d", "e", "f"])
 @pytest.mark.parametrize(
     ("left", "right", "what"),
     [
@@ -53,8 +53,9 @@ def test_a_preset_is_for_what_all_it_builds_on_leaves_over(tmp_path: Path, heads
 )
 def test_where_nothing_is_left_both_sides_are_named(tmp_path: Path, how: str, left: str, right: str, what: str) -> None:
     heads = {"a": left, "b": right, "c": 'extends = ["a", "b"]', "d": 'extends = ["c"]'}
+    heads |= {"e": 'extends = ["a", "c"]', "f": 'extends = ["b", "c"]'}  # a second parent that agrees with one side settles nothing
     with pytest.raises(npuprof.NpuprofError) as caught:
-        resolve(tmp_path, heads, how if how == "a+b" else "d")
+        resolve(tmp_path, heads, how)
     (finding,) = caught.value.findings
     assert (finding.code, finding.line) == ("NP108", 2)
     assert what in finding.message

@@ -41,10 +41,10 @@ def combine_claims(profile: Profile, parents: Sequence[Claims]) -> Claims:
 
 def _narrow_claim(profile: Profile, name: str, known: Claim, other: Claim) -> Claim:
     """Return what is left of two claims."""
-    if known.conflict or known.value == other.value:
+    if known.conflict or other.conflict:
+        return known if known.conflict else other
+    if known.value == other.value:
         return known
-    if other.conflict:
-        return other
     value = _NARROWINGS[name](known.value, other.value)
     if not value:
         return known._replace(conflict=_build_conflict_finding(profile, name, known, other))
