@@ -225,7 +225,7 @@ def test_a_release_is_refused_where_it_would_not_hold(repo: Repo, run) -> None:
         (("leaf", "01.3.0"), "three numbers"),
         (("leaf@HEAD",), "cannot release"),
         (("leaf+base",), "one preset"),
-        (("nope",), "no profile"),
+        (("nope",), "no preset"),
     ):
         before = state(repo)
         done = run("release", *words)

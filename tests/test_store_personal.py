@@ -196,7 +196,7 @@ def test_set_and_unset_write_it_and_judge_it_over_the_preset(team: Repo, run: Ca
     assert path.read_text() == "[options]\nhccl_timeout = 600\n"
     for words in (("hccl_timeout=abc",), ("graph_run_mode=0",), ("hccl_timeoot=1",)):
         done = run("set", "--personal", "leaf", *words)
-        assert (done.code, "nothing was written" in done.err) == (2, True), words
+        assert (done.code, "nothing written" in done.err) == (2, True), words
     assert run("unset", "--personal", "leaf", "deterministic").code == 0
     assert path.read_text() == '[profile]\nunset = ["deterministic"]\n\n[options]\nhccl_timeout = 600\n'
     assert "leaf neither sets nor inherits dump_path" in run("unset", "--personal", "leaf", "dump_path").err
