@@ -34,11 +34,11 @@ _FLAGS = (
 )
 #: The programs of the other side: the configuration of a repository may name others.
 UPLOAD, _RECEIVE = "--upload-pack=git-upload-pack", "--receive-pack=git-receive-pack"
-#: Settings that name programs of a transport on this side.
-_PROGRAMS = r"^(core\.sshcommand|credential\.(.*\.)?helper|http\.(.*\.)?(sslverify|savecookies|cookiefile|curloptresolve|proxy))$"
-#: What these settings of a repository are replaced by, if the user or the system has none.
+#: Settings that start a program on this side, write a file, or decide who gets a password.
+_SENSITIVE = r"^(core\.sshcommand|credential\.(.*\.)?helper|http\.(.*\.)?(sslverify|savecookies|cookiefile|curloptresolve|proxy))$"
+#: Values that replace such settings of a repository, unless the user or the system has one.
 _SAFE = {"sslverify": "true", "savecookies": "false", "cookiefile": "", "curloptresolve": "", "proxy": ""}
-#: Where settings of the user and the system are, as git calls it.
+#: The scopes of settings of the user and the system.
 _OWN = ("system", "global", "command")
 #: Fewer bytes a second, over the time in which a sign of life is waited for, are none: a remote may send one now and then for ever.
 LEAST_SPEED = 10
@@ -153,27 +153,27 @@ def _build_environment(line: Line) -> dict[str, str]:
 
 
 def build_program_variables(git: Git, timeout: float) -> dict[str, str]:
-    """Return variables with which git starts the ssh and the credential helpers of the user or the system, and none of a repository.
+    """Return variables that make git ignore settings of a repository that start a program, write a file or redirect a password.
 
-    Settings of a repository by which another server than the one named gets a password, or a file is written, have no effect either.
+    The ssh, the credential helpers and the http settings of the user and the system are used.
 
     ssh ends if nothing arrives for ``timeout`` seconds, unless the user names another command. The program of the other side has to be
     named on the command line: of several in the configuration, git takes the first.
     """
-    listed = os.fsdecode(git.try_command("config", "--show-scope", "-z", "--get-regexp", _PROGRAMS).output).split("\0")
+    listed = os.fsdecode(git.try_command("config", "--show-scope", "-z", "--get-regexp", _SENSITIVE).output).split("\0")
     entries = [(scope, *entry.partition("\n")[::2]) for scope, entry in zip(listed[::2], listed[1::2], strict=False)]
     own = [(name, value) for scope, name, value in entries if scope in _OWN]
-    helpers = [(name, "") for scope, name, _ in entries if scope not in _OWN and name.endswith("helper")]
-    helpers += [entry for entry in own if helpers and entry[0].endswith("helper")]
-    theirs = {name: _SAFE[name.rpartition(".")[2]] for scope, name, _ in entries if scope not in _OWN and name.rpartition(".")[2] in _SAFE}
-    helpers += [(name, dict(own).get(name, safe)) for name, safe in theirs.items()]
+    foreign = dict.fromkeys(name for scope, name, _ in entries if scope not in _OWN)
+    reset = [(name, dict(own).get(name, safe)) for name in foreign if (safe := _SAFE.get(name.rpartition(".")[2])) is not None]
+    if helpers := [(name, "") for name in foreign if name.endswith("helper")]:  # an empty one ends the list of those before
+        reset += [*helpers, *(entry for entry in own if entry[0].endswith("helper"))]
     program, wait = os.environ.get("GIT_SSH"), max(1, round(timeout))
     ssh = os.environ.get("GIT_SSH_COMMAND") or dict(own).get("core.sshcommand") or (program and shlex.quote(program))
     variables = {"GIT_SSH_COMMAND": ssh} if ssh else {
         "GIT_SSH_COMMAND": f"ssh -o BatchMode=yes -o ConnectTimeout={wait} -o ServerAliveInterval={wait} -o ServerAliveCountMax=1",
         "GIT_SSH_VARIANT": "ssh",
     }  # fmt: skip
-    return variables | build_config_variables(helpers)
+    return variables | build_config_variables(reset)
 
 
 def _listen(process: subprocess.Popen[bytes], line: Line, tell: Tell) -> Talk:
