@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from npuprof.store.sources.project import Source
 
 
-#: Files of a copy that change while it is written: its list and the mark that it is whole.
-_WRITTEN_LAST = (".digests", ".commit")
 #: The name of the store itself.
 OWN = "."
 
@@ -74,7 +72,7 @@ class Vendor(Verb):
         kept = KeptFiles()
         kept.add_store(home)
         top = find_copy_folder(home.root, FOLDER)
-        _refuse_own_files(top, home.root, kept.files)
+        _refuse_own_files(top, home.root, kept.files, _read_manifest(top))
         if kept.files or os.path.isdir(top):
             write_copy(top, {**kept.files, MANIFEST: format_manifest(kept.files)})
         remarks = [f"{reference} is no released version, and not kept: what it means may change" for reference in kept.passed_over]
@@ -113,7 +111,7 @@ def find_fit_folder(place: ProjectPlace, source: Source, folder: str, texts: Map
         why = "Its presets would be presets of this repository as well, or be replaced by those of the source."
         raise NpuprofError([Finding("NP940", what, why, hint)])
     known = _read_manifest(top)
-    _refuse_own_files(top, place.folder, texts)
+    _refuse_own_files(top, place.folder, texts, known)
     if file := find_foreign_file(top, known):
         what = f"{folder} holds files that are no copy of {source.name}: {os.path.relpath(os.path.join(top, file), place.folder)}"
         way = (
@@ -125,19 +123,21 @@ def find_fit_folder(place: ProjectPlace, source: Source, folder: str, texts: Map
     return top
 
 
-def _refuse_own_files(top: str, base: str, texts: Mapping[str, bytes]) -> None:
-    """Raise NpuprofError (NP940) if the files of a copy would replace an edit that only the work tree has, or a file of the user's own.
+def _refuse_own_files(top: str, base: str, texts: Mapping[str, bytes], known: Mapping[str, set[str]]) -> None:
+    """Raise NpuprofError (NP940) if a copy would replace an uncommitted edit or a file of the user's own.
 
-    A file may be replaced if it is as it was copied, as it will be, or as the index of git has it. It is cited from a folder ``base``.
+    A file may be replaced if it is as copied (``known`` has the digests), as it will be, or as in git's index. Paths in messages start
+    at ``base``.
     """
     from npuprof.report.output import read_plain_file
     from npuprof.store.git import Git
+    from npuprof.store.sources.vendored import MANIFEST, MARK
 
-    known, git = _read_manifest(top), Git(top)
+    git = Git(top)
     place = os.path.relpath(os.path.realpath(top), git.top) if git.top else ""
     for name in texts:
         path = os.path.join(top, name)
-        if os.path.basename(name) in _WRITTEN_LAST or not os.path.lexists(path) or _is_as_copied(top, name, known.get(name, set())):
+        if name in (MANIFEST, MARK) or not os.path.lexists(path) or _is_as_copied(top, name, known.get(name, set())):
             continue
         there = read_plain_file(path).replace(b"\r\n", b"\n") if os.path.isfile(path) else b""
         (staged,) = git.read_objects([f":{os.path.normpath(os.path.join(place, name))}"]) if git.top else (None,)
@@ -154,7 +154,7 @@ def _is_as_copied(top: str, name: str, digests: set[str]) -> bool:
     from npuprof.store.sources.vendored import find_equal_text
 
     path = os.path.join(top, name)
-    if not os.path.isfile(path) or os.path.realpath(path) != os.path.join(os.path.realpath(top), name):
+    if not os.path.isfile(path) or _is_link(top, name):
         return False
     raw = read_plain_file(path)
     return any(find_equal_text(raw, digest) is not None for digest in digests)
@@ -167,6 +167,7 @@ def _read_manifest(top: str) -> dict[str, set[str]]:
     """
     from npuprof.report.output import read_plain_file
     from npuprof.store.sources.vendored import MANIFEST, MARK
+    from npuprof.system.tree import is_plain_name
 
     try:
         said = read_plain_file(os.path.join(top, MANIFEST)).decode(errors="surrogateescape")
@@ -175,7 +176,7 @@ def _read_manifest(top: str) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for line in said.splitlines():
         name, _, digest = line.rpartition(" ")
-        if "\0" not in name and name[:1] != "/" and os.path.normpath(f"/{name}") == f"/{name}":
+        if is_plain_name(name):
             found.setdefault(name, set()).add(digest)
     return {**found, MANIFEST: set(), MARK: set()}  # what they contain changes while a copy is written
 
@@ -195,7 +196,8 @@ def write_copy(top: str, texts: dict[str, bytes]) -> None:
         with lock_folders([top]):
             files = {os.path.join(top, name): text for name, text in texts.items()}
             for name in texts:
-                _refuse_link(top, name)
+                if _is_link(top, name):
+                    raise NpuprofError([_build_link_finding(os.path.join(top, name))])
             for path in files:
                 made = [*writing.make_folder_below(os.path.dirname(path), top), *made]
             gone = [path for path in _list_copied(top) if path not in files]
@@ -215,13 +217,14 @@ def write_copy(top: str, texts: dict[str, bytes]) -> None:
         raise
 
 
-def _refuse_link(top: str, name: str) -> None:
-    """Raise NpuprofError (NP941) if a file of a copy is reached by a link."""
-    path = os.path.join(top, name)
-    target = os.path.realpath(path)
-    if target != os.path.join(os.path.realpath(top), name):
-        why = "The files of a copy are in its folder and nowhere else; nothing was changed."
-        raise NpuprofError([Finding("NP941", f"{path} leads to {target} by a link", why, f"remove the link: rm {path}", where=Place(path))])
+def _is_link(top: str, name: str) -> bool:
+    """Return whether a file of a copy, or a folder on the way to it, is a link."""
+    return os.path.realpath(os.path.join(top, name)) != os.path.join(os.path.realpath(top), name)
+
+
+def _build_link_finding(path: str) -> Finding:
+    why = "The files of a copy are in its folder and nowhere else; nothing was changed."
+    return Finding("NP941", f"{path} leads to {os.path.realpath(path)} by a link", why, f"remove the link: rm {path}", where=Place(path))
 
 
 def _join_manifests(top: str, new: bytes) -> bytes:
