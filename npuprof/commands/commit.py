@@ -80,7 +80,7 @@ class Commit(Verb):
                 message = self._judge_change(workspace, chosen, after)
                 expected = ExpectedCommit(chosen.head.commit, after.commit)
             if self.dry_run:
-                filters = {path: name for path in chosen.paths.changed if (name := repository.find_filter(path))}
+                filters = repository.find_filters(chosen.paths.changed)
                 notes = (f"{path} has the filter {name!r}, which --dry-run does not run" for path, name in filters.items())
                 return Answer(message, (*unnamed, *notes))
             try:

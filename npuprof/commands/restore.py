@@ -157,8 +157,8 @@ def _read_checked_out(then: Revision, name: str) -> tuple[bytes, list[str]]:
     if then.files[name].is_link:
         return raw, []
     path = then.source_path(name)
-    asked = repository.find_filter(path)
-    notes = [f"{path} has the filter {asked!r}, a program, which was not run: git checkout does"] if asked else []
+    filters = repository.find_filters([path])
+    notes = [f"{path} has the filter {name!r}, a program, which was not run: git checkout does" for name in filters.values()]
     found = repository.read_checked_out(then.commit, path)
     return raw if found is None else found, notes
 

@@ -78,7 +78,7 @@ def refuse_uncommitted(committed: Revision, configs: list[Config], dry_run: bool
     asked = repository if dry_run else repository.with_git(repository.git.with_filters())
     changed = list_changed_paths(asked, committed.layout).changed
     dirty = [path for path in names if path in changed]
-    untold = {path: name for path in dirty if dry_run and (name := repository.find_filter(path))}
+    untold = repository.find_filters(dirty) if dry_run else {}
     if known := [names[path] for path in dirty if path not in untold]:
         raise NpuprofError([_build_uncommitted_finding(configs[0].name if len(configs) == 1 else "the store", known)])
     return tuple(
