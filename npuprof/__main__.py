@@ -36,8 +36,8 @@ def main(words: Sequence[str] | None = None) -> int:
         if os.environ.get("NPUPROF_DEBUG") == "1":
             raise
         if isinstance(error, (RecursionError, MemoryError)):
-            what = "files or folders are nested too deeply" if isinstance(error, RecursionError) else "the memory does not suffice"
-            sys.stderr.write(f"npuprof: nothing could be answered: {what}\n  try: name fewer files; NPUPROF_DEBUG=1 shows where\n")
+            what = "files or folders are nested too deeply" if isinstance(error, RecursionError) else "not enough memory"
+            sys.stderr.write(f"npuprof: cannot continue: {what}\n  try: name fewer files; NPUPROF_DEBUG=1 shows where\n")
             return 2
         if isinstance(error, OSError):
             _tell_system_error(error)

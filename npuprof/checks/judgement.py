@@ -121,10 +121,8 @@ def collect_faults(view: View, about: About | None = None) -> Judged:
         mark = (key, kind, value if kind in _PLAIN else id(value))
         known = memory.get(mark)
         if known is None:
-            known = memory[mark] = (
-                _judge_value(view.scope, key, value, view.config.resolver.in_python),
-                value,
-            )  # while the value is kept no other has its id
+            judged = _judge_value(view.scope, key, value, view.config.resolver.in_python)
+            known = memory[mark] = (judged, value)  # while the value is kept no other has its id
         if known[0]:
             for kept, faults in zip(found[:3], known[0][:3], strict=True):
                 kept += [(fault, key) for fault in faults]

@@ -361,7 +361,7 @@ def _find_inner_origin(event: Event, key: str, tail: Path) -> Origin:
 
 
 def _format_html(config: Config) -> str:
-    """Return a config as a table of its settings: value, who set it, and whom that overruled."""
+    """Return a config as a table of its settings with their values, origins and overridden values."""
     from npuprof.report.html import escape_html
     from npuprof.report.notebook import format_code, format_long, format_table
     from npuprof.report.text import format_count

@@ -176,19 +176,19 @@ class Git:
         return self.run_command(*words, "ls-files", kinds, "--exclude-standard").split(b"\0")
 
     def with_filters(self) -> Git:
-        """Return the same git, which converts contents by the programs that the configuration names as filters."""
+        """Return the same git with the filters of the configuration on."""
         found = Git(self.folder, self._variables, self.bare, self.profile)
         found._runs_filters = True
         return found
 
     def beside(self, variables: Mapping[str, str]) -> Git:
-        """Return the same git with other variables, such as the one that names the index."""
+        """Return the same git with other variables, such as GIT_INDEX_FILE."""
         found = Git(self.folder, variables, self.bare, self.profile)
         found._runs_filters = self._runs_filters
         return found
 
     def _list_filters_off(self) -> dict[str, str]:
-        """Return the variables that switch off each filter of the configuration: git takes contents as they are."""
+        """Return the variables that switch off all filters of the configuration."""
         listed = self.try_command("config", "-z", "--name-only", "--get-regexp", r"^filter\..*\.(clean|smudge|process|required)$")
         found = dict.fromkeys(os.fsdecode(listed.output).split("\0"))
         off = [(name, "false" if name.endswith(".required") else "") for name in found if name]
@@ -338,8 +338,8 @@ def _is_git_folder_of(given: str, top: str) -> bool:
     return os.path.realpath(given) == os.path.realpath(inside)
 
 
-#: Commands that look at no file of a work tree, so that no filter runs.
-_LOOKING_AWAY = frozenset((
+#: Commands that read no file of the work tree, so that no filter runs.
+_OBJECT_COMMANDS = frozenset((
     "cat-file", "check-attr", "check-ignore", "config", "diff-tree", "for-each-ref", "log", "ls-files", "ls-tree", "merge-base", "rev-list",
     "rev-parse", "symbolic-ref", "update-ref", "var", "verify-tag",
 ))  # fmt: skip
@@ -348,7 +348,7 @@ _LOOKING_AWAY = frozenset((
 def _may_convert(words: Sequence[str]) -> bool:
     """Return whether a command of git may convert contents by filters."""
     command = next(word for word, before in zip(words, ("", *words), strict=False) if word[0] != "-" and before not in ("-c", "-C"))
-    return command not in _LOOKING_AWAY or "--filters" in words or "--textconv" in words
+    return command not in _OBJECT_COMMANDS or "--filters" in words or "--textconv" in words
 
 
 def _widen_pipe(pipe: IO[bytes] | None) -> int:
