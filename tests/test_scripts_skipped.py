@@ -70,10 +70,6 @@ def early(lines: str) -> str:
         (f"{MAKE}with tf.Graph().as_default():\n    import absent\n    {PUT}{RUN}", BOTH, ""),
         (f"def make():\n{indent(f'{MAKE}try:{chr(10)}    import absent{chr(10)}    {PUT}    return config{chr(10)}except ImportError:{chr(10)}    return config')}tf.Session(config=make())\n", OFF, "may be passed over: line 10 may fail before it"),
         # in a loop without a turn, or perhaps without one
-        (loop("for _ in range(0)"), OFF, "never runs"),
-        (loop("for _ in []"), OFF, "never runs"),
-        (loop("while False"), OFF, "never runs"),
-        (f"{MAKE}def put():\n    {PUT}for _ in range(0):\n    put()\n{RUN}", OFF, "never runs"),
         (loop("for one in sys.argv[1:]"), OFF, NO_TURN),
         (loop("while len(sys.argv) > 2"), OFF, NO_TURN),
         (f"{MAKE}some = []\nfor one in some:\n    {PUT}{RUN}", OFF, "may be passed over: the loop in line 9 may have no turn"),

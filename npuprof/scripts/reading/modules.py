@@ -146,16 +146,6 @@ class Modules:
         files = self._list_importers(path)
         return files is None or any(name.encode() in self.read(one) for one in files)
 
-    def may_others_set(self, path: str, classes: Iterable[str], attribute: str) -> bool:
-        """Return whether a file that may import another one makes classes of its classes, or has such objects, and sets an attribute."""
-        files = self._list_importers(path)
-        names, set_there = rb"|".join(re.escape(one).encode() for one in classes), re.escape(attribute).encode()
-        heirs = re.compile(rb"^[ \t]*class[ \t]+\w+\([^)]*\b(?:%b)\b" % names, re.MULTILINE)
-        own, given = re.compile(rb"\b%b\b" % set_there), re.compile(rb"\b(?:%b)\b[\s\S]*\.%b[ \t]*=(?!=)" % (names, set_there))
-        return files is None or any(
-            (heirs.search(data) and own.search(data)) or given.search(data) for data in (self.read(one) for one in files)
-        )
-
     def _list_importers(self, path: str) -> list[str] | None:
         """Return the files of the tree that may import another one; None where there are too many to look at."""
         files = self._list_files(path)
@@ -204,10 +194,6 @@ class Home:
     def __init__(self, path: str, modules: Modules) -> None:
         self.path = path
         self.modules = modules
-
-    def may_others_set(self, classes: Iterable[str], attribute: str) -> bool:
-        """Return whether a file that imports this one may give an attribute of objects of its classes another value."""
-        return self.modules.may_others_set(self.path, classes, attribute)
 
     def find_name(self, name: str, bindings: Iterable[Binding]) -> tuple[Scope, list[Binding]] | None:
         """Return what a name stands for that is imported from modules of the tree; None where one of them is no such module."""

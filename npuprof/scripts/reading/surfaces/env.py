@@ -120,8 +120,8 @@ def handle_statement(walk: Walk, statement: ast.stmt, expressions: list[ast.expr
                     _report_variable(walk, inner, inner.slice, value, scope, branches)
     elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         _handle_call(walk, statement.value, scope, branches)
-    for inner_call in iterate_inner_calls(walk, statement, expressions, scope, branches):
-        _handle_call(walk, inner_call.call, inner_call.scope, inner_call.branches, inner_call.reason)
+    for call, reason in iterate_inner_calls(walk, statement, expressions):
+        _handle_call(walk, call, scope, branches, reason)
 
 
 def _pair_targets(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:

@@ -10,7 +10,7 @@ from npuprof.document.keys import format_full_key
 from npuprof.model import Record
 from npuprof.scripts.reading.found import UNSET, Branch
 from npuprof.scripts.reading.surfaces.made_classes import expand_partial, find_super_class
-from npuprof.scripts.reading.surfaces.nested import NestedConfig, note_named_config, note_taken_configs
+from npuprof.scripts.reading.surfaces.nested import NestedConfig, note_taken_configs
 from npuprof.scripts.reading.surfaces.walk import Walk
 from npuprof.scripts.reading.values.classes import CLASSES, find_named_class, list_class_arguments, list_object_arguments
 from npuprof.scripts.reading.values.literals import format_expression
@@ -77,7 +77,6 @@ def _report_config_call(walk: Walk, statement: ast.stmt, call: ast.Call, cls: st
         walk.new_site(scope, f"NPURunConfig@{call.lineno}", "run_config", call, branches)
         owner = f"{scope.name or '<module>'}:NPURunConfig@{call.lineno}@{call.lineno}"
         note_taken_configs(walk, call, owner, scope)
-        note_named_config(walk, statement, call, owner, scope)
     else:
         walk.add_fact("nested", NestedConfig(owner, call.lineno, call.col_offset, cls, scope.file, scope.label))
     order = CLASSES[cls].positional

@@ -50,8 +50,8 @@ def handle_statement(walk: Walk, statement: ast.stmt, expressions: list[ast.expr
         for target in statement.targets:
             if isinstance(target, ast.Subscript):
                 _report_taken_back(walk, target, target, scope, branches)
-    for inner in iterate_inner_calls(walk, statement, expressions, scope, branches):
-        _handle_call(walk, inner.call, inner.scope, inner.branches, inner.reason)
+    for call, reason in iterate_inner_calls(walk, statement, expressions):
+        _handle_call(walk, call, scope, branches, reason)
     for node in iterate_maps_out_of_sight(statement, expressions):
         site = walk.resolve_site(scope, format_expression(node.value), "session", node)
         why = f"{format_expression(node)} is given to other code, and what that sets is not followed"
@@ -255,8 +255,6 @@ def _note_who_hands(walk: Walk, root: str, site: str, scope: Scope) -> None:
 def _note_runs(walk: Walk, site: str, scope: Scope) -> None:
     """Take note of the tests under which a function runs that sets something in an object of its class, or of what is around it."""
     walk.handed_sites.add(site)
-    if scope.outer is not None and isinstance(scope.outer.node, ast.ClassDef):
-        walk.add_fact("classes", (scope.outer.name, *walk.list_heirs(scope.outer.node.name)))
     runs = walk.list_runs(scope)
     if runs is not None and not (runs and all(not tests for tests in runs)):
         walk.add_fact("runs", (site, runs))

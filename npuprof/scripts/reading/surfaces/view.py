@@ -8,19 +8,17 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 from npuprof.scripts.reading.found import Branch
 from npuprof.scripts.reading.modules import open_module_scope
 from npuprof.scripts.reading.source import Script
-from npuprof.scripts.reading.values.arguments import bind_call_arguments
-from npuprof.scripts.reading.values.calls import find_all_calls, reads_parameter
+from npuprof.scripts.reading.values.calls import find_all_calls
 from npuprof.scripts.reading.values.flag_defaults import collect_flag_defaults
 from npuprof.scripts.reading.values.literals import Unknown, fold_expression, format_expression
 from npuprof.scripts.reading.values.order import find_surroundings, is_main_test
 from npuprof.scripts.reading.values.scopes import ModuleHome, Scope
 from npuprof.scripts.reading.values.terms import name_callee, write_source
-from npuprof.scripts.reading.values.turns import has_turns
 
 #: The calls of a function are followed where there are no more.
 MOST_CALLS = 40
@@ -28,23 +26,6 @@ MOST_CALLS = 40
 _DEEPEST = 3
 _WORD = re.compile(r"[^\W\d]\w*")
 _DEF = re.compile(r"^[ \t]*def (\w+)\(", re.MULTILINE)
-
-
-class BoundCall(NamedTuple):
-    """A call of a function of the file: the scope to read its arguments in, and the tests that it stands under, if it runs at all.
-
-    ``outer`` are the calls that hand on what it is given, the next one first, each with the name of the function it stands in.
-    """
-
-    call: ast.Call
-    scope: Scope
-    tests: tuple[Branch, ...]
-    never: bool
-    outer: tuple[tuple[str, ast.Call], ...] = ()
-
-    def find_place(self, owner: str) -> ast.Call:
-        """Return which of the calls stands in the function whose object it is, the innermost where none does."""
-        return next((call for name, call in ((self.scope.name, self.call), *self.outer) if (name or "<module>") == owner), self.call)
 
 
 def _iterate_asked(test: ast.expr) -> Iterator[ast.Attribute]:
@@ -120,8 +101,6 @@ class ScriptView:
                     text = format_expression(one.test)
                     tests.append((-one.lineno, 0, text) if wanted else (-one.lineno, -1, f"not ({text})"))
                     never = never or truth is not None
-            elif isinstance(one, (ast.For, ast.AsyncFor, ast.While)) and inner in one.body:
-                never = never or has_turns(one, scope) is False
             elif isinstance(one, ast.Try) and inner not in [*one.body, *one.orelse, *one.finalbody]:
                 tests.append((-one.lineno, 0, "an error is caught"))
             elif hasattr(one, "cases"):
@@ -130,28 +109,6 @@ class ScriptView:
         choices = [one for one in parts if any(inner is call for inner in ast.walk(one))]
         tests += [(-call.lineno, 0, format_expression(one.test if isinstance(one, ast.IfExp) else one.values[0])) for one in choices]
         return tuple(tests), never
-
-    def list_bound_calls(self, name: str, depth: int = 0) -> list[BoundCall]:
-        """Return the calls of a function; those that hand on parameters of the function around them once for each call of that one."""
-        found: list[BoundCall] = []
-        for call, where in self.find_calls(name):
-            tests, never = self.list_tests(call, where)
-            around = where.node
-            given = (*call.args, *(keyword.value for keyword in call.keywords))
-            outer: list[BoundCall] = []
-            if depth < _DEEPEST and isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef)) and around.name != name:
-                if any(isinstance(one, ast.Name) and reads_parameter(one, where) for value in given for one in ast.walk(value)):
-                    outer = self.list_bound_calls(around.name, depth + 1)
-                bound = [bind_call_arguments(around, where, one.call, one.scope) for one in outer]
-                if bound and None not in bound:
-                    for one, more in zip(outer, bound, strict=True):
-                        chain = ((one.scope.name, one.call), *one.outer)
-                        found.append(BoundCall(call, where.with_bound(more or {}), (*one.tests, *tests), one.never or never, chain))
-                    continue
-            found.append(BoundCall(call, where, tests, never))
-            if len(found) > MOST_CALLS:
-                break
-        return found
 
     def find_calls(self, name: str) -> list[tuple[ast.Call, Scope]]:
         """Return every call of a function of this module, with the scope it stands in."""
@@ -186,18 +143,6 @@ class ScriptView:
             if not never:
                 found += [(*before, *tests) for before in outer]
         return tuple(found[: MOST_CALLS + 1])
-
-    def list_heirs(self, name: str) -> tuple[tuple[str, ...], bool]:
-        """Return the classes of the module that are made of one of its classes, and whether objects of that one itself are in use."""
-        found = [name]
-        for one in found:
-            found += [heir for heir, bases in self._bases.items() if one in bases and heir not in found]
-        return tuple(found[1:]), bool(self.find_calls(name))
-
-    @cached_property
-    def _bases(self) -> dict[str, set[str]]:
-        nodes = [node for node in self.tree.body if isinstance(node, ast.ClassDef)]
-        return {node.name: {base.id for base in node.bases if isinstance(base, ast.Name)} for node in nodes}
 
     @cached_property
     def _definitions(self) -> Counter[str]:

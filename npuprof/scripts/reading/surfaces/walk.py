@@ -17,16 +17,14 @@ from npuprof.scripts.reading.surfaces.view import MOST_CALLS, ScriptView
 from npuprof.scripts.reading.values.arguments import bind_call_arguments
 from npuprof.scripts.reading.values.calls import (
     find_parameter_default,
-    find_several_makings,
+    make_different_objects,
     merge_call_runs,
     reads_parameter,
-    tell_calls_apart,
 )
 from npuprof.scripts.reading.values.literals import Unknown, fold_expression, fold_with_defaults, format_expression
 from npuprof.scripts.reading.values.loops import unroll_loop
 from npuprof.scripts.reading.values.order import find_way_on, is_main_test, leaves_block
 from npuprof.scripts.reading.values.scopes import Function, ModuleHome, Scope, statement_blocks
-from npuprof.scripts.reading.values.turns import has_turns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,12 +51,12 @@ class Walk(ScriptView):
         self.counted_entries: dict[tuple[str, str, int], str] = {}  #: those that are named by how many there are, see ``session``
         self.handed_sites: set[str] = set()  #: those whose callers have been looked for, see ``session``
         self.names: set[str] = set()  #: what has been set so far, by what scripts write
-        self.turned: set[ast.AST] = set()  #: the loops that have turns
+        self.turned: set[ast.AST] = set()
         self._told: dict[str, set[Any]] = {}
         self.dead = 0
         self.loops: list[tuple[ast.For | ast.AsyncFor, int]] = []  #: the loops around, with the number of branches around each
         self._ifs = 0
-        self._again = 0
+        self._depth = 0
         self._order = 0
         self._depends = False
         self._waiting: list[tuple[Function, Scope, tuple[Branch, ...], list[FoundSetting]]] = []
@@ -168,21 +166,10 @@ class Walk(ScriptView):
         self._call_handlers(statement, [statement.iter], scope, branches) if self.is_hot(statement.iter) else None
         self.note_dependence(statement.iter, scope)
         self.loops.append((statement, len(branches)))
-        turns = unroll_loop(statement.target, statement.iter, scope)
-        if turns:
-            self.turned.add(statement)
-        dead = not turns and has_turns(statement, scope) is False
-        self.dead += dead
-        for bound in turns or [{}]:
+        for bound in unroll_loop(statement.target, statement.iter, scope) or [{}]:
             self.walk_block(statement.body, scope.with_bound(bound) if bound else scope, branches)
-        self.dead -= dead
         self.loops.pop()
         self.walk_block(statement.orelse, scope, branches)
-
-    def number_test(self) -> int:
-        """Return the number of a test of its own."""
-        self._ifs += 1
-        return self._ifs
 
     def note_dependence(self, node: ast.expr, scope: Scope) -> None:
         """Take note that what stands around depends on the arguments of calls, where an expression reads a parameter."""
@@ -192,11 +179,8 @@ class Walk(ScriptView):
     def _walk_compound(self, statement: ast.stmt, scope: Scope, branches: tuple[Branch, ...]) -> None:
         self._ifs += 1
         number = self._ifs
-        idle = isinstance(statement, ast.While) and has_turns(statement, scope) is False
         for name in ("body", "orelse", "finalbody"):
-            self.dead += idle and name == "body"
             self.walk_block(getattr(statement, name, None) or [], scope, branches)
-            self.dead -= idle and name == "body"
         for arm, handler in enumerate(getattr(statement, "handlers", ())):
             kind = f"except {format_expression(handler.type)}" if handler.type else "except"
             self.walk_block(handler.body, scope, (*branches, (number, arm + 1, kind)))
@@ -213,7 +197,7 @@ class Walk(ScriptView):
         self.loops = loops
         plain, depends = self.found, self._depends
         self.found, self._depends = before, depended
-        if depends and self._again < 2:
+        if depends and self._depth < 2:
             self._waiting.append((function, inside, branches, plain))  # its callers may stand further down
         else:
             self.found += plain
@@ -222,41 +206,25 @@ class Walk(ScriptView):
         self, function: Function, inside: Scope, branches: tuple[Branch, ...], plain: list[FoundSetting]
     ) -> list[FoundSetting]:
         """Return what a function sets with the arguments of its calls in this file filled in."""
-        calls = self.list_bound_calls(function.name)
+        calls = self.find_calls(function.name)
         if len(calls) > MOST_CALLS:
-            count = max(len(calls), len(self.find_calls(function.name)))
-            reason = f"{function.name}() is called {count} times, more than are followed"
-            return [
-                one._replace(reason=f"the key is computed: {reason}" if one.reason and not one.key else one.reason and reason)
-                for one in plain
-            ]
-        if not calls:
-            return plain
+            return [_explain(setting, f"{function.name}() is called {len(calls)} times, more than are followed") for setting in plain]
         runs: list[tuple[ast.Call, list[FoundSetting]]] = []
-        placed: list[tuple[ast.Call, list[FoundSetting]]] = []
-        is_sure = True
-        self._again += 1
+        self._depth += 1
         for mark in [mark for mark, site in self.current.items() if mark[0] == inside.name and "@" not in site]:
-            del self.current[mark]  # what it stands for may have been made since
-        for bound_call in calls:
-            call, where, tests, never, _ = bound_call
+            del self.current[mark]  # what it names may have been made since
+        for call, where in calls:
             bound = bind_call_arguments(function, inside, call, where)
             if bound is None:
-                self._again -= 1
-                return plain
+                runs.clear()
+                break
+            tests, never = self.list_tests(call, where)
             kept, self.found = self.found, []
-            self.walk_block(function.body, inside.with_bound(bound), branches)
-            run = [one._replace(branches=(*tests, *one.branches), dead=one.dead or never) for one in self.found] if tests else self.found
-            runs.append((call, run))
-            is_sure = is_sure and not tests and not never
-            placed += [(bound_call.find_place(one.scope.partition(":")[0]), [one]) for one in run]
+            self.walk_block(function.body, inside.with_bound(bound), (*tests, *branches))
+            runs.append((call, [setting._replace(dead=setting.dead or never) for setting in self.found]))
             self.found = kept
-        self._again -= 1
-        if len(runs) > 1 and (several := find_several_makings(inside, plain, runs)):
-            why = f"; {function.name}() is called in several ways, as in lines {' and '.join(str(line) for line in several)}"
-            return [one._replace(reason=f"{one.reason}{why}") if one.reason and not one.key else one for one in plain]
-        merged = merge_call_runs(self.script, plain, placed)
-        return tell_calls_apart(self.script, merged, runs) if is_sure else merged
+        self._depth -= 1
+        return merge_call_runs(self.script, plain, runs) if runs and not make_different_objects(inside.name, plain, runs) else plain
 
     def find_alias(self, name: str, scope: Scope) -> ast.expr | None:
         """Return what a second name stands for, as seen from a scope."""
@@ -351,3 +319,8 @@ class Walk(ScriptView):
             return fold_with_defaults(node, scope, self.flag_default)
         except Unknown:
             return None
+
+
+def _explain(setting: FoundSetting, reason: str) -> FoundSetting:
+    """Return a setting without a value with another reason for that."""
+    return setting._replace(reason=f"the key is computed: {reason}" if not setting.key else reason) if setting.reason else setting

@@ -58,88 +58,44 @@ def _fold_or_none(node: ast.expr, scope: Scope) -> Any:
 
 def merge_call_runs(script: Script, plain: list[FoundSetting], runs: list[tuple[ast.Call, list[FoundSetting]]]) -> list[FoundSetting]:
     """Return the settings of a function whose calls were tried: one for a fixed key, one a call for a computed one."""
-    result: list[FoundSetting] = []
-    for found in plain:
-        if not found.key and found.reason:
-            continue
-        same = [one for _, run in runs for one in run if _mark_place(one) == _mark_place(found)]
-        if found.reason and same and not any(one.reason for one in same):
-            values = {repr(one.value): one for one in same}
-            if len(values) == 1:
-                found = found._replace(value=same[0].value, kind=same[0].kind, written=same[0].written, reason="")
-            elif len(values) <= 4:
-                found = found._replace(reason=f"{found.reason}; the calls here give {', '.join(values)}")
-        result.append(found)
-    fixed = {_mark_place(one) for one in result}
-    computed = 0
-    unknown: list[FoundSetting] = []
+    result = [_merge_values(setting, runs) for setting in plain if setting.key or not setting.reason]
+    fixed = {_mark_place(setting) for setting in result}
+    computed: list[FoundSetting] = []
     for call, run in runs:
-        for one in run:
-            column = script.column(call.lineno, call.col_offset)
-            at_call = one._replace(line=call.lineno, column=column) if one.file == script.path else one
-            if one.name and _mark_place(one) not in fixed:
-                computed += 1
-                result.append(at_call)
-            elif not one.name and one.reason:
-                unknown.append(at_call)
-    if computed:
-        return [*result, *unknown]
-    if all(found.key for found in plain):
-        return result
-    told = {(one.line, one.column): one for _, run in runs for one in run if one.reason.endswith(TOO_MUCH)}
-    return [*result, *(told.get((found.line, found.column), found) for found in plain if not found.key)]
+        column = script.column(call.lineno, call.col_offset)
+        new = [setting for setting in run if _mark_place(setting) not in fixed and (setting.name or setting.reason)]
+        computed += [one._replace(line=call.lineno, column=column) if one.file == script.path else one for one in new]
+    if any(setting.name for setting in computed):
+        return [*result, *computed]
+    unfollowed = {(one.line, one.column): one for _, run in runs for one in run if one.reason.endswith(TOO_MUCH)}
+    return [*result, *(unfollowed.get((one.line, one.column), one) for one in plain if not one.key and one.reason)]
 
 
-def tell_calls_apart(script: Script, merged: list[FoundSetting], runs: list[tuple[ast.Call, list[FoundSetting]]]) -> list[FoundSetting]:
-    """Return the settings of a function, those on which its calls decide once for each call, with what it decides.
-
-    Whether each call makes an object of its own is for others to say, who take them together again where it is not so.
-    """
-    spots = [(call.lineno, script.column(call.lineno, call.col_offset)) for call, _ in runs]
-    if len(set(spots)) < max(len(spots), 2):
-        return merged
-    by_place: list[dict[tuple[object, ...], list[FoundSetting]]] = []
-    for _, run in runs:
-        by_place.append({})
-        for one in run:
-            if not one.dead:
-                by_place[-1].setdefault(_mark_place(one), []).append(one)
-    result: list[FoundSetting] = []
-    for found in merged:
-        mark = _mark_place(found)
-        same = [places.get(mark, []) for places in by_place]
-        told = [ones[0] for ones in same if ones]
-        open_ = (found.reason or found.branches) and found.key and not found.dead and found.surface == "session"
-        whole = len(told) == len(runs) and not found.reason and all(one.branches == found.branches for one in told)
-        if not open_ or whole or not told or any(one.reason for one in told) or any(len(ones) > 1 for ones in same):
-            result.append(found)
-        else:
-            pairs = zip(spots, same, strict=True)
-            result += [ones[0]._replace(within=spot, otherwise=found) for spot, ones in pairs if ones]
-    return result
+def make_different_objects(function: str, plain: list[FoundSetting], runs: list[tuple[ast.Call, list[FoundSetting]]]) -> bool:
+    """Return whether calls of a function make objects that differ in settings whose keys the calls give: no preset has all of them."""
+    fixed = {_mark_place(setting) for setting in plain if setting.key or not setting.reason}
+    objects = [
+        {(one.name, repr(one.value)) for one in run if one.scope.startswith(f"{function}:") and one.name and _mark_place(one) not in fixed}
+        for _, run in runs
+    ]
+    return any(settings != objects[0] for settings in objects)
 
 
-def find_several_makings(inside: Scope, plain: list[FoundSetting], runs: list[tuple[ast.Call, list[FoundSetting]]]) -> list[int]:
-    """Return the lines of two calls of a function that make objects which differ in settings whose keys the calls say; none else.
-
-    They would be told as one. An object that the function is given may well get one setting after the other.
-    """
-    fixed = {_mark_place(one) for one in plain if one.key or not one.reason}
-    first: tuple[int, dict[tuple[str, str], str]] | None = None
-    for call, run in runs:
-        told = {
-            (one.scope, one.name): repr(one.value)
-            for one in run
-            if one.name and _mark_place(one) not in fixed and one.scope.startswith(f"{inside.name}:")
-        }
-        if first is not None and told != first[1]:
-            return [first[0], call.lineno]
-        first = first or (call.lineno, told)
-    return []
+def _merge_values(setting: FoundSetting, runs: list[tuple[ast.Call, list[FoundSetting]]]) -> FoundSetting:
+    """Return a setting with the value that all calls of its function give it, else with their values in its reason."""
+    same = [one for _, run in runs for one in run if _mark_place(one) == _mark_place(setting)]
+    if len(same) == len(runs) and len({one.condition for one in same}) == 1:
+        setting = setting._replace(branches=same[0].branches)
+    if not setting.reason or not same or any(one.reason for one in same):
+        return setting
+    values = {repr(one.value): one for one in same}
+    if len(values) == 1:
+        return setting._replace(value=same[0].value, kind=same[0].kind, written=same[0].written, reason="")
+    return setting._replace(reason=f"{setting.reason}; the calls here give {', '.join(values)}") if len(values) <= 4 else setting
 
 
-def _mark_place(one: FoundSetting) -> tuple[object, ...]:
-    return one.file, one.call, one.line, one.column, one.name
+def _mark_place(setting: FoundSetting) -> tuple[object, ...]:
+    return setting.file, setting.call, setting.line, setting.column, setting.name
 
 
 def find_all_calls(module: Scope) -> Iterator[tuple[ast.Call, Scope]]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 
 from npuprof.model import Record
-from npuprof.scripts.reading.values.arguments import bind_call_arguments
 from npuprof.scripts.reading.values.scopes import Binding, Function, Scope, iterate_statements
-from npuprof.scripts.reading.values.terms import format_expression, name_callee
+from npuprof.scripts.reading.values.terms import format_expression
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -106,55 +105,6 @@ def find_class_of_method(scope: Scope) -> Scope | None:
     return cls if plain and scope.list_binding_kinds(get_first_parameter(scope.node)) == {"parameter"} else None
 
 
-def find_module(scope: Scope) -> Scope:
-    """Return the scope of the whole file that another one is in."""
-    while scope.outer is not None:
-        scope = scope.outer
-    return scope
-
-
-def find_init(cls: Scope) -> Function | None:
-    """Return the ``__init__`` that a class has itself."""
-    return next((one for one in cls.node.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"), None)
-
-
 def get_first_parameter(function: Function) -> str:
     """Return what a function calls the object that it is a method of."""
     return next((arg.arg for arg in (*function.args.posonlyargs, *function.args.args)), "")
-
-
-def find_init_call(init: Function, cls: Scope) -> ast.Call | None:
-    """Return the call of the ``__init__`` above that one makes in any case, without its own object; None where it makes none."""
-    for statement in init.body:
-        call = statement.value if isinstance(statement, ast.Expr) else None
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "__init__":
-            owner = call.func.value
-            if isinstance(owner, ast.Call) and name_callee(owner) == "super":
-                return call
-            assert isinstance(cls.node, ast.ClassDef)
-            if len(cls.node.bases) == 1 and format_expression(owner) == format_expression(cls.node.bases[0]) and call.args:
-                return ast.copy_location(ast.Call(call.func, call.args[1:], call.keywords), call)
-        if any(isinstance(one, ast.Return) for one in ast.walk(statement)):
-            return None
-    return None
-
-
-def bind_inits(line: list[Scope], above: Scope, call: ast.Call, where: Scope) -> Scope | None:
-    """Return the ``__init__`` of a class as it runs when an object of the first of a line is made; None where a star hides something."""
-    for cls in line:
-        init = find_init(cls)
-        if init is None:
-            continue
-        inside = Scope(init, cls)
-        method = ast.copy_location(ast.Call(ast.Attribute(call.func, "__init__", ast.Load()), call.args, call.keywords), call)
-        bound = bind_call_arguments(init, inside, method, where)
-        if bound is None:
-            return None
-        inside = inside.with_bound(bound)
-        if cls is above:
-            return inside
-        handed_on = find_init_call(init, cls)
-        if handed_on is None:
-            return None
-        call, where = handed_on, inside
-    return None

@@ -14,10 +14,7 @@ from typing import Any
 
 from npuprof.scripts.reading.found import COMMAND_LINE, take_here_out
 from npuprof.scripts.reading.values.functions import METHODS, fold_known_call
-from npuprof.scripts.reading.values.loops import MOST_TURNS, count_turns
-from npuprof.scripts.reading.values.objects import fold_object_attribute
-from npuprof.scripts.reading.values.order import is_read_too_early
-from npuprof.scripts.reading.values.records import find_record_value
+from npuprof.scripts.reading.values.loops import MOST_ITERATIONS, count_iterations
 from npuprof.scripts.reading.values.returned import find_returned_value, select_last_given
 from npuprof.scripts.reading.values.scopes import MOST_BINDINGS, Binding, Scope
 from npuprof.scripts.reading.values.terms import LONGEST_VALUE, Unknown, format_expression, refuse_large_value, refuse_wide_format
@@ -91,10 +88,7 @@ def _fold_name(node: ast.Name, scope: Scope, depth: int) -> Any:
         expression, where = home.bound[node.id]
         return fold_expression(expression, where, depth)
     given = select_last_given(node, scope, home, bindings)
-    value = _refuse_foreign_place(_fold_bindings(bindings[0].name, home, given, depth), home, scope)
-    if is_read_too_early(node, scope, home, bindings):
-        raise Unknown(f"depends on the variable {node.id}, which is read before it has a value for certain")
-    return value
+    return _refuse_foreign_place(_fold_bindings(bindings[0].name, home, given, depth), home, scope)
 
 
 def _refuse_foreign_place(value: Any, home: Scope, scope: Scope) -> Any:
@@ -115,8 +109,8 @@ def _fold_bindings(name: str, home: Scope, bindings: list[Binding], depth: int) 
             raise Unknown(f"depends on the parameter {name} of {home.name}()", flag="")
         words = {"loop": "the loop variable", "import": "the import", "change": "the changing variable", "other": "the variable"}
         word = next(words[kind] for kind in ("loop", "import", "change", "other") if kind in kinds)
-        if kinds == {"loop"} and (turns := max(count_turns(one.node, home) for one in bindings)) > MOST_TURNS:
-            raise Unknown(f"the loop over {name} has {turns} turns, more than are followed")
+        if kinds == {"loop"} and (count := max(count_iterations(one.node, home) for one in bindings)) > MOST_ITERATIONS:
+            raise Unknown(f"the loop over {name} has {count} turns, more than are followed")
         raise Unknown(f"depends on {word} {name}")
     if len(bindings) > MOST_BINDINGS:
         raise Unknown(f"depends on the variable {name}, which is set {len(bindings)} times, more than are followed")
@@ -153,17 +147,8 @@ def _follow_attribute(node: ast.Attribute, scope: Scope, depth: int) -> Any:
             return _refuse_foreign_place(_fold_bindings(given[1][0].name, *given, depth), given[0], scope)
         if isinstance(node.value, ast.Name) and (inner := _find_class_value(node.value, node.attr, scope)) is not None:
             return fold_expression(inner[0], inner[1], depth)
-        if (record := find_record_value(node, scope)) is not None:
-            return fold_expression(record[0], record[1], depth)
-        why, flag = "", node.attr
-        try:
-            return fold_object_attribute(
-                node, scope, lambda inner, where: _refuse_foreign_place(fold_expression(inner, where, depth), where, scope)
-            )
-        except Unknown as unknown:
-            why, flag = f": {unknown.reason}" if unknown.reason else "", unknown.flag or flag
-        if root.id == "self" or why:
-            raise Unknown(f"depends on the object ({text}){why}", flag)
+        if root.id == "self":
+            raise Unknown(f"depends on the object ({text})", node.attr)
         if root.id in _RUN_NAMES or root.id.lower().endswith(("args", "flags", "params")) or _is_parsed_name(root.id, scope):
             raise Unknown(f"{COMMAND_LINE} ({text})", node.attr)
     raise Unknown(f"depends on {text}", node.attr)
@@ -180,8 +165,6 @@ def _find_class_value(node: ast.Name, attribute: str, scope: Scope) -> tuple[ast
     inside = Scope(found[1][0].node, found[0])
     bindings = inside.list_bindings(attribute)
     if len(bindings) == 1 and bindings[0].kind == "assign" and isinstance(bindings[0].node, ast.expr):
-        if is_read_too_early(node, scope, found[0], found[1]):
-            raise Unknown(f"depends on the class {name}, which is read before it is there")
         return bindings[0].node, inside
     return None
 

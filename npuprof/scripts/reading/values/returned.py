@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
 
 from npuprof.scripts.reading.values.arguments import bind_call_arguments
 from npuprof.scripts.reading.values.order import find_surroundings
-from npuprof.scripts.reading.values.scopes import MOST_BINDINGS, Binding, Scope
+from npuprof.scripts.reading.values.scopes import MOST_BINDINGS, Binding, Scope, statement_blocks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,33 +39,42 @@ def find_only_return(function: ast.FunctionDef) -> ast.expr | None:
 def select_last_given(node: ast.expr, scope: Scope, home: Scope, bindings: list[Binding]) -> list[Binding]:
     """Return of all that gives a name its value what did so last where it is read, if nothing can have come between; else all of it.
 
-    That is certain of statements of one body that stand in no loop and under no test, also for functions that are defined after them,
-    and for files that import the name.
+    In one scope that is the last line above it, of the same block or one around it, if no loop leads back to another. A function and a
+    file that imports the name see the last of plain statements that come before the function.
     """
-    if not 1 < len(bindings) <= MOST_BINDINGS or not hasattr(node, "lineno") or not _are_plain(bindings, home):
+    if not 1 < len(bindings) <= MOST_BINDINGS or not hasattr(node, "lineno"):
         return bindings
-    if scope.node is not home.node:
-        inner: Scope | None = scope
-        while inner is not None and inner.outer is not None and inner.outer.node is not home.node:
-            inner = inner.outer
-        if inner is None or inner.outer is None:  # of another file, which has run to its end by then
-            return bindings[-1:] if isinstance(home.node, ast.Module) and scope.home is not home.home else bindings
-        return bindings[-1:] if all(_get_line(one) < inner.node.lineno for one in bindings) else bindings  # type: ignore[union-attr]
+    if any(one.kind != "assign" or not hasattr(one.node, "lineno") for one in bindings):
+        return bindings
+    if scope.node is home.node:
+        return _select_dominating(node, scope, bindings) or bindings
+    inner: Scope | None = scope
+    while inner is not None and inner.outer is not None and inner.outer.node is not home.node:
+        inner = inner.outer
+    if any(find_surroundings(one.node, home)[0] for one in bindings):  # type: ignore[arg-type]
+        return bindings
+    if inner is None or inner.outer is None:  # of another file, which has run to its end by then
+        return bindings[-1:] if isinstance(home.node, ast.Module) and scope.home is not home.home else bindings
+    return bindings[-1:] if all(_get_line(one) < inner.node.lineno for one in bindings) else bindings  # type: ignore[union-attr]
+
+
+def _select_dominating(node: ast.expr, scope: Scope, bindings: list[Binding]) -> list[Binding]:
+    """Return the binding that is always the last one before a place of its scope; nothing where there is none."""
+    before = [one for one in bindings if _get_line(one) < node.lineno]
+    if not before:
+        return []
     around, statement = find_surroundings(node, scope)
-    outermost = around[0] if around else statement
-    if outermost is None or any(outermost.lineno <= _get_line(one) <= (outermost.end_lineno or 0) for one in bindings if around):
-        return bindings
-    before = [one for one in bindings if _get_line(one) < outermost.lineno]
-    return before[-1:] or bindings
+    given, its_statement = find_surroundings(before[-1].node, scope)  # type: ignore[arg-type]
+    inner = [*around[len(given) :], statement]
+    if around[: len(given)] != given or (given and _find_block(given[-1], inner[0]) is not _find_block(given[-1], its_statement)):
+        return []
+    loops = [one for one in inner if isinstance(one, (ast.For, ast.AsyncFor, ast.While))]
+    returns = any(loop.lineno <= _get_line(one) <= (loop.end_lineno or 0) for loop in loops for one in bindings)
+    return [] if returns else before[-1:]
 
 
-def _are_plain(bindings: Iterable[Binding], home: Scope) -> bool:
-    for one in bindings:
-        if one.kind != "assign" or not isinstance(one.node, ast.expr) or not hasattr(one.node, "lineno"):
-            return False
-        if find_surroundings(one.node, home)[0]:
-            return False
-    return True
+def _find_block(around: ast.stmt, inner: ast.stmt | None) -> list[ast.stmt] | None:
+    return next((block for block in statement_blocks(around) if inner in block), None)
 
 
 def _get_line(binding: Binding) -> int:

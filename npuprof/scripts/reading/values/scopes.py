@@ -51,9 +51,6 @@ class ModuleHome(Protocol):
     def locate_bound(self, text: str, bindings: Iterable[Binding]) -> str:
         """Return the file that a name, or one with dots, stands for by imports, empty for none."""
 
-    def may_others_set(self, classes: Iterable[str], attribute: str) -> bool:
-        """Return whether a file that imports this one may give an attribute of objects of its classes another value."""
-
 
 class Scope:
     """A module, a class or a function, with the scope around it; ``bound`` are names a caller has filled in.
