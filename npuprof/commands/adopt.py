@@ -11,6 +11,7 @@ from npuprof.commands.framework.verb import Verb, arguments, flag, option
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.report.findings import build_finding_dict
+from npuprof.report.isolating import isolate_faults
 from npuprof.report.text import format_count
 
 TYPE_CHECKING = False
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from npuprof.edit.preset_file import NewFile
     from npuprof.report.writing import Wanted
     from npuprof.scripts.adopting import Adoption, Begun, Script
+    from npuprof.scripts.blocks import Block
     from npuprof.scripts.draft import Draft
     from npuprof.scripts.family import Family
     from npuprof.scripts.reading.modules import Modules
@@ -72,9 +74,8 @@ class Adopt(Verb):
         folders = [path for path in self.paths if os.path.isdir(path)]
         modules = open_modules(folders, with_sourced=False)
         scripts = self._read_scripts(problems, modules)
-        unread = any(one.severity == "error" for one in problems)
-        drafts, beside = self._list_drafts(scripts, workspace)
-        known = index_presets(workspace)
+        drafts, beside = self._list_drafts(scripts, workspace, problems)
+        known = index_presets(workspace, problems)
         rest, standing = find_standing(drafts, known)
         family = _build_family(rest, below, known) if any(draft.settings for draft in rest) else None
         there: frozenset[str] = frozenset()
@@ -94,7 +95,8 @@ class Adopt(Verb):
                 _write(home, new, wanted)
                 trust_carried(home, [Profile(parse_document(name, *sources[name]), home=home) for name in new])
         told = _Told(texts, below, family, adoption, beside, self.dry_run, bool(scripts), len(there))
-        code = 2 if unread else int(self.strict and bool(adoption.kept or beside))
+        problems += adoption.faults
+        code = 2 if any(one.severity == "error" for one in problems) else int(self.strict and bool(adoption.kept or beside))
         text = {"json": told.build_fields} if self.format == "json" else _format_differences(wanted) if self.dry_run else None
         remarks = [] if self.format == "json" else told.format_remarks(home.label)
         return Answer(text, tuple(remarks), code, problems=tuple(problems))
@@ -113,15 +115,17 @@ class Adopt(Verb):
             if isinstance(data, Finding):
                 problems.append(data._replace(severity="error" if file in named else "warning"))
                 continue
-            holds = file in named or may_hold_settings(file, data)
-            if holds or may_call_settings(file, data, modules):
+            with isolate_faults(file, problems):
+                holds = file in named or may_hold_settings(file, data)
+                if not holds and not may_call_settings(file, data, modules):
+                    continue
                 imported = import_script(file, data, modules=modules)
                 if holds or imported.found:
                     found[file] = Script(file, data, imported)
                     problems += [one for one in imported.problems if one.severity != "info"]
         return found
 
-    def _list_drafts(self, scripts: dict[str, Script], workspace: Workspace) -> tuple[list[Draft], dict[str, str]]:
+    def _list_drafts(self, scripts: dict[str, Script], workspace: Workspace, problems: list[Finding]) -> tuple[list[Draft], dict[str, str]]:
         """Return what the scripts set and no block stands for yet, and for scripts what stands beside blocks. Raises NpuprofError.
 
         Files that the scripts name stay where they are.
@@ -132,9 +136,12 @@ class Adopt(Verb):
         from npuprof.scripts.named_releases import mark_named_releases
 
         take_out, _ = set_callers_apart(script.imported for script in scripts.values())
-        drafts = list_drafts(scripts, take_out)
+        marked: dict[str, list[Block]] = {}
+        for path, script in scripts.items():
+            with isolate_faults(path, problems):
+                marked[path] = blocks.find_blocks(path, script.data)
+        drafts = list_drafts({path: script for path, script in scripts.items() if path in marked}, take_out, problems)
         mark_named_releases(drafts)
-        marked = {path: blocks.find_blocks(path, script.data) for path, script in scripts.items()}
         return select_unmarked(drafts, lambda path: marked.get(path, []), workspace)
 
 

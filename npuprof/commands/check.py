@@ -26,6 +26,7 @@ from npuprof.commands.parts.support import build_support_matrix
 from npuprof.model import Context, Finding, NpuprofError, Place
 from npuprof.report.answer import Answer
 from npuprof.report.findings import WITH_PLAIN_PATHS, format_findings, format_severity_counts
+from npuprof.report.isolating import isolate_faults
 from npuprof.report.text import format_count
 from npuprof.resolve.config import Config
 from npuprof.store import Folder, ReadOnceStore, spec
@@ -103,13 +104,16 @@ class Check(JudgingVerb):
             judged.load_profiles(names)
         notes = self.least_severity == "info"
         configs: list[Config] = []
+        faults: list[Finding] = []
         for name in names:
             try:
-                configs.append(judged.resolve_preset(name))
+                with isolate_faults(judged.cite_preset(name), faults, name):
+                    configs.append(judged.resolve_preset(name))
             except NpuprofError as error:
                 unresolved += 1
                 found += [finding._replace(profiles=finding.profiles or (name,)) for finding in error.findings]
-                with suppress(NpuprofError):  # a file that cannot be read at all
+                # a file that cannot be read at all gives nothing more
+                with suppress(NpuprofError), isolate_faults(judged.cite_preset(name), faults, name):
                     config = judged.resolve_as_far_as_can_be(name)
                     found += checks.check_config(config, notes) if _is_whole(error) else checks.check_values(config, notes)
         kept = list(_find_kept_faults(judged.home, found)) if not self.specs else []
@@ -117,9 +121,12 @@ class Check(JudgingVerb):
         found += kept
         accepted: list[Accepted] = []
         for config in track_items(configs, "presets"):
-            verdict = checks.judge_config(config, notes)
-            found += verdict.findings
-            accepted += verdict.accepted
+            with isolate_faults(config.lineage[-1].document.source, faults, config.name):
+                verdict = checks.judge_config(config, notes)
+                found += verdict.findings
+                accepted += verdict.accepted
+        found += faults
+        unresolved += len(faults)
         if notes and not (self.specs or self.canns or self.products or unresolved):
             from npuprof.checks.ignoring import find_idle_globs, find_idle_ignores
 

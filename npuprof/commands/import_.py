@@ -14,6 +14,7 @@ from npuprof.model import SECTIONS, Finding, NpuprofError, Place
 from npuprof.report import output
 from npuprof.report.answer import Answer
 from npuprof.report.findings import build_finding_dict, format_findings
+from npuprof.report.isolating import isolate_faults
 from npuprof.report.text import escape_controls, format_count, paint_text
 
 TYPE_CHECKING = False
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from npuprof.scripts.draft import Draft
     from npuprof.scripts.family import Family
     from npuprof.scripts.reading import FoundSetting, ImportedFile
+    from npuprof.scripts.reading.modules import Modules
 
 
 #: Names that are a script's in any case, whose beginning nobody has to look at.
@@ -64,16 +66,14 @@ class Import(Verb):
 
             write = functools.partial(_write_new_files, below="", force=self.force) if self.format == "toml" else None
             return answer_import(self.files, self.output, write, self.strict)
-        from npuprof.scripts.preset import judge_draft
-
         problems: list[Finding] = []
-        read_files, made, users, unread = _read_scripts(self.files, problems, self.take_defaults)
+        faults: list[Finding] = []
+        read_files, made, users, unread = _read_scripts(self.files, problems, faults, self.take_defaults)
         _name_presets(read_files, made, self.name)
-        nothing = _explain_nothing(read_files, made, users, self.files)
-        problems += [problem for one in read_files for problem in one.problems]
-        bad = [finding for draft in made for finding in judge_draft(draft)]
-        problems += bad
-        code = 2 if unread else 1 if self.strict and (bad or any(draft.notes for draft in made)) else 0
+        nothing = _explain_nothing(read_files, made, users, self.files, faults)
+        made, bad, texts = _judge_drafts(made, faults, self.format == "toml" and not self.base)
+        problems += [*(problem for one in read_files for problem in one.problems), *bad, *faults]
+        code = 2 if unread or faults else 1 if self.strict and (bad or any(draft.notes for draft in made)) else 0
         if self.format == "json":
             family = _build_proven_family(made, self.output) if self.base else None
             return Answer({"json": lambda: _build_fields(read_files, made, nothing, problems, family)}, code=code)
@@ -81,13 +81,24 @@ class Import(Verb):
             return Answer(_format_text(read_files, made, nothing, problems, self.coloured), code=code)
         for problem in problems:
             output.write_to_stderr(format_findings([problem]).rstrip("\n"))
-        if unread and not read_files:  # it was said why
+        good = any(draft.settings for draft in made)
+        if (unread and not read_files) or (faults and not good):  # it was said why
             return Answer(code=code)
-        text, remarks = _write_presets(self.files, made, nothing, self.base, self.output, self.force)
+        if not good:
+            raise NpuprofError([_build_nothing_finding(self.files, bool(made), nothing)])
+        text, remarks = self._write_presets(made, texts, nothing)
         if text is not None and self.output not in (None, "-") and not output.is_stream(self.output or ""):
             _write_new_files({self.output or "": text}, "", self.force)
             text = None
         return Answer(text, tuple(remarks), code)
+
+    def _write_presets(self, made: list[Draft], texts: dict[str, str], nothing: dict[str, str]) -> tuple[str | None, list[str]]:
+        """Return the text of the presets, None where they were written to a folder, and what there is to say. Raises NpuprofError."""
+        good = [draft for draft in made if draft.settings]
+        if self.base == "auto":
+            text, remarks = _write_family(good, self.output, self.force)
+            return text, [*remarks, *([_tell_nothing(nothing)] if nothing else [])]
+        return _write_texts(texts, sum(len(draft.notes) for draft in good), nothing, self.output, self.force)
 
     def _is_of_run(self) -> bool:
         """Return whether the files are what a run left behind. Raises NpuprofError where that does not fit what else was asked."""
@@ -99,14 +110,12 @@ class Import(Verb):
 
 
 def _read_scripts(
-    paths: list[str], problems: list[Finding], take_defaults: bool
+    paths: list[str], problems: list[Finding], faults: list[Finding], take_defaults: bool
 ) -> tuple[list[ImportedFile], list[Draft], dict[str, str], int]:
     """Return what the files hold, the presets they make, who has the settings of helpers, and how many named ones could not be read."""
     from npuprof.scripts.files import find_script_files, read_script_files
     from npuprof.scripts.following import open_modules, set_callers_apart
-    from npuprof.scripts.lint.entries import find_idle_configs
     from npuprof.scripts.preset import build_drafts
-    from npuprof.scripts.reading import import_script, may_call_settings, may_hold_settings
 
     found: list[ImportedFile] = []
     unread = 0
@@ -118,16 +127,49 @@ def _read_scripts(
             problems.append(data._replace(severity="error"))
             unread += file in named
             continue
-        holds = file in named or may_hold_settings(file, data)
-        if holds or may_call_settings(file, data, modules):
-            one = import_script(file, data, file in named, modules)
-            unread += file in named and not one.found and any(problem.severity == "warning" for problem in one.problems)
-            if holds or one.found:
+        with isolate_faults(file, faults):
+            one = _read_script(file, data, file in named, modules, problems)
+            if one is not None:
                 found.append(one)
-            problems += find_idle_configs(one, functools.partial(modules.is_named_elsewhere, file))
+                unread += file in named and not one.found and any(problem.severity == "warning" for problem in one.problems)
     take_out, users = set_callers_apart(found)
-    made = [draft for one in found for draft in build_drafts(take_out(one), None, folders, take_defaults)]
-    return [one._replace(facts={"passed over": _find_passed_over(one)}) for one in found], made, users, unread
+    read_files: list[ImportedFile] = []
+    made: list[Draft] = []
+    for one in found:
+        with isolate_faults(one.file, faults):
+            drafts = build_drafts(take_out(one), None, folders, take_defaults)
+            read_files.append(one._replace(facts={"passed over": _find_passed_over(one)}))
+            made += drafts
+    return read_files, made, users, unread
+
+
+def _read_script(file: str, data: bytes, named: bool, modules: Modules, problems: list[Finding]) -> ImportedFile | None:
+    """Return what a file holds, None where it can hold no settings; configurations that nothing is given go to ``problems``."""
+    from npuprof.scripts.lint.entries import find_idle_configs
+    from npuprof.scripts.reading import import_script, may_call_settings, may_hold_settings
+
+    holds = named or may_hold_settings(file, data)
+    if not holds and not may_call_settings(file, data, modules):
+        return None
+    one = import_script(file, data, named, modules)
+    problems += find_idle_configs(one, functools.partial(modules.is_named_elsewhere, file))
+    return one if holds or one.found else None
+
+
+def _judge_drafts(made: list[Draft], faults: list[Finding], formatted: bool) -> tuple[list[Draft], list[Finding], dict[str, str]]:
+    """Return the presets that could be judged, what is wrong with them, and where ``formatted`` their texts by their names."""
+    from npuprof.scripts.preset import format_draft, judge_draft
+
+    judged: list[Draft] = []
+    problems: list[Finding] = []
+    texts: dict[str, str] = {}
+    for draft in made:
+        with isolate_faults(draft.file, faults):
+            found = judge_draft(draft)
+            texts |= {draft.name: format_draft(draft)} if formatted and draft.settings else {}
+            problems += found
+            judged.append(draft)
+    return judged, problems, texts
 
 
 def _find_passed_over(one: ImportedFile) -> str:
@@ -147,7 +189,9 @@ def _name_presets(read_files: list[ImportedFile], made: list[Draft], name: str |
         name_drafts(name, made)
 
 
-def _explain_nothing(read_files: list[ImportedFile], made: list[Draft], users: dict[str, str], paths: list[str]) -> dict[str, str]:
+def _explain_nothing(
+    read_files: list[ImportedFile], made: list[Draft], users: dict[str, str], paths: list[str], faults: list[Finding]
+) -> dict[str, str]:
     """Return why scripts give no preset, by their path."""
     from npuprof.scripts.nothing import explain_nothing
 
@@ -155,10 +199,11 @@ def _explain_nothing(read_files: list[ImportedFile], made: list[Draft], users: d
     for draft in made:
         by_file.setdefault(draft.file, []).append(draft)
     named = set(paths)
-    reasons = {
-        one.file: explain_nothing(one, by_file.get(one.file, ()), one.file in named, users.get(os.path.normpath(one.file), ""))
-        for one in read_files
-    }
+    reasons: dict[str, str] = {}
+    for one in read_files:
+        with isolate_faults(one.file, faults):
+            drafts, user = by_file.get(one.file, ()), users.get(os.path.normpath(one.file), "")
+            reasons[one.file] = explain_nothing(one, drafts, one.file in named, user)
     return {file: reason for file, reason in reasons.items() if reason}
 
 
@@ -179,30 +224,18 @@ def _build_nothing_finding(files: list[str], made: bool, nothing: dict[str, str]
     )
 
 
-def _write_presets(
-    files: list[str], made: list[Draft], nothing: dict[str, str], base: str | None, path: str | None, force: bool
-) -> tuple[str | None, list[str]]:
+def _write_texts(texts: dict[str, str], notes: int, nothing: dict[str, str], path: str | None, force: bool) -> tuple[str | None, list[str]]:
     """Return the text of the presets, None where they were written to a folder, and what there is to say. Raises NpuprofError."""
-    from npuprof.scripts.preset import format_draft
-
-    good = [draft for draft in made if draft.settings]
-    if not good:
-        raise NpuprofError([_build_nothing_finding(files, bool(made), nothing)])
     remarks = [_tell_nothing(nothing)] if nothing else []
-    if base == "auto":
-        text, told = _write_family(good, path, force)
-        return text, [*told, *remarks]
     text = None
-    if len(good) == 1 and (path is None or path.endswith(".toml") or path == "-"):
-        text = format_draft(good[0])
-    else:
-        texts = {draft.name: format_draft(draft) for draft in good}
-        if path is None or path.endswith(".toml") or path == "-":
+    if path is None or path.endswith(".toml") or path == "-":
+        if len(texts) > 1:
             names = ", ".join(list(texts)[:8]) + (", ..." if len(texts) > 8 else "")
             why = f"The scripts hold {len(texts)} presets: {names}."
             raise NpuprofError([Finding("NP816", "several presets do not fit one file", why, "name a folder with -o DIR")])
+        text = next(iter(texts.values()))
+    else:
         remarks.append(_write_folder(texts, path, force))
-    notes = sum(len(draft.notes) for draft in good)
     if notes:
         were = "was" if notes == 1 else "were"
         remarks.append(f"{format_count(notes, 'setting')} {were} not carried over; see the comments at the end, or --format text")

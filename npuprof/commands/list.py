@@ -13,6 +13,7 @@ from npuprof.commands.parts.conditions import build_unknown_name_error, find_ref
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
+from npuprof.report.isolating import isolate_faults
 from npuprof.report.tables import Table
 from npuprof.resolve.config import Config
 from npuprof.store import Folder, ReadOnceStore, is_profile_name, spec
@@ -60,14 +61,19 @@ class List(Verb):
         unknown = find_unknown_names(wanted) if wanted else []
         held: set[str] = set()
         for name in workspace.listed_store.names():
-            profile = None
+            profile = config = None
+            faults: list[Finding] = []
             try:
-                profile = workspace.profile(name)
-                config = workspace.resolver.resolve_profile(profile)
+                with isolate_faults(workspace.listed_store.cite_file(f"{name}.toml"), faults, name):
+                    profile = workspace.profile(name)
+                    config = workspace.resolver.resolve_profile(profile)
             except NpuprofError as error:
                 problems |= {(finding.code, finding.place, finding.message): finding for finding in error.findings}
                 if profile is not None and wanted is None and is_untold(error.findings):
                     found.append((profile, None))
+                continue
+            problems |= {(fault.code, fault.place, fault.message): fault for fault in faults}
+            if profile is None or config is None:
                 continue
             unknown = [key for key in unknown if key not in config.settings]
             held |= config.settings.keys() if unknown else set()

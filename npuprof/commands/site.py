@@ -37,7 +37,7 @@ class Site(Verb):
     store: str | None = STORE
 
     def run(self) -> Answer:
-        """Write the pages that changed, and say how many. Raises NpuprofError."""
+        """Write the pages that changed, and say how many. Exit 2 where npuprof failed on a preset or a script. Raises NpuprofError."""
         from npuprof.catalog import releases
         from npuprof.site.building import Asked, build_site
         from npuprof.site.folder import write_site
@@ -47,16 +47,17 @@ class Site(Verb):
         store = workspace.listed_store
         if not store.names():
             raise NpuprofError([Finding("NP010", f"there is no preset in {store.label}", "", "npuprof init lays out a store with some")])
-        scripts = tuple(_list_touched(self.scripts, release, self.store))
-        written = write_site(self.folder, build_site(workspace, Asked(release, tuple(self.also), scripts)))
+        faults: list[Finding] = []
+        scripts = tuple(_list_touched(self.scripts, release, self.store, faults))
+        written = write_site(self.folder, build_site(workspace, Asked(release, tuple(self.also), scripts), faults))
         pages = format_count(written.written + written.kept, "file")
         said = f"{self.folder}: {pages}, {written.written} written, {written.removed} removed; open {self.folder}/index.html"
         left = [f"{self.folder}/{name} is no longer part of the site, and stays because git tracks it" for name in written.left]
-        return Answer(None, (said, *left))
+        return Answer(None, (said, *left), 2 if faults else 0, problems=list(dict.fromkeys(faults)))
 
 
-def _list_touched(paths: list[str], release: str, store: str | None) -> Iterable[tuple[str, tuple[Touched, ...]]]:
-    """Yield what a release touches in scripts, by their paths."""
+def _list_touched(paths: list[str], release: str, store: str | None, faults: list[Finding]) -> Iterable[tuple[str, tuple[Touched, ...]]]:
+    """Yield what a release touches in scripts, by their paths; those that npuprof fails on go to ``faults``."""
     if not paths:
         return
     from npuprof.commands.parts.scanning import scan_scripts
@@ -64,7 +65,7 @@ def _list_touched(paths: list[str], release: str, store: str | None) -> Iterable
 
     context = Context(cann=release)
     survey = Survey(context)
-    scan_scripts(paths, context, store, survey)
+    faults += scan_scripts(paths, context, store, survey).faults
     by_path: dict[str, list[Touched]] = {}
     for touched, names in survey.touched.items():
         for name in names:

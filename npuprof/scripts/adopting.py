@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from npuprof.model import Finding, NpuprofError, Place, Record
+from npuprof.report.isolating import isolate_faults
 from npuprof.scripts import blocks
 from npuprof.scripts.blocks import Injector
 from npuprof.scripts.draft import Draft
@@ -47,10 +48,11 @@ class Adopted(Record):
 
 
 class Adoption(Record):
-    """What becomes of scripts: those with blocks, and for each that keeps its lines the reason."""
+    """What becomes of scripts: those with blocks, for each that keeps its lines the reason, and where npuprof failed."""
 
     adopted: list[Adopted]
     kept: dict[str, list[Finding]]
+    faults: list[Finding]
 
 
 class Begun(NamedTuple):
@@ -61,19 +63,24 @@ class Begun(NamedTuple):
     there: frozenset[str]
 
 
-def list_drafts(scripts: Mapping[str, Script], take_out: Callable[[ImportedFile], ImportedFile]) -> list[Draft]:
+def list_drafts(scripts: Mapping[str, Script], take_out: Callable[[ImportedFile], ImportedFile], problems: list[Finding]) -> list[Draft]:
     """Return what scripts set: each by itself, without what ``take_out`` finds to belong to those that call its functions.
 
     What a script has only by calling functions of another of the scripts is of that one: a block can stand there, and nowhere else.
     """
-    whole = {path: build_drafts(one.imported, None, None) for path, one in scripts.items() if take_out(one.imported) is not one.imported}
-    own = {path: build_drafts(take_out(script.imported), None, None) for path, script in scripts.items()}
+    whole: dict[str, list[Draft]] = {}
+    own: dict[str, list[Draft]] = {}
+    for path, script in scripts.items():
+        with isolate_faults(path, problems):
+            rest = take_out(script.imported)
+            whole |= {path: build_drafts(script.imported, None, None)} if rest is not script.imported else {}
+            own[path] = build_drafts(rest, None, None)
     holders = {os.path.normpath(path): path for path, drafts in whole.items() if any(draft.settings for draft in drafts)}
     helpers: set[str] = set()
     while True:
         found: list[Draft] = []
         called: set[str] = set()
-        for path in scripts:
+        for path in own:
             for draft in whole[path] if path in helpers else own[path]:
                 places = {os.path.normpath(one.file) if one.call else "" for one in draft.origins.values()}
                 if places and places <= holders.keys():
@@ -129,13 +136,14 @@ def list_wanted_blocks(family: Family | None, below: str, standing: dict[str, li
     return wanted
 
 
-def index_presets(workspace: spec.Workspace) -> dict[frozenset[Pair], str]:
+def index_presets(workspace: spec.Workspace, problems: list[Finding]) -> dict[frozenset[Pair], str]:
     """Return the presets of a store that hold in one way only, by what they set."""
     known: dict[frozenset[Pair], str] = {}
     for name in workspace.store.names():
         try:
-            if not workspace.profile(name).overrides:
-                known.setdefault(list_pairs(workspace.resolve_spec(name).settings), name)
+            with isolate_faults(workspace.store.cite_file(f"{name}.toml"), problems, name):
+                if not workspace.profile(name).overrides:
+                    known.setdefault(list_pairs(workspace.resolve_spec(name).settings), name)
         except NpuprofError:
             continue  # told by check; it can stand for nothing here
     return known
@@ -195,18 +203,23 @@ def plan_adoption(
     """
     adopted: list[Adopted] = []
     kept: dict[str, list[Finding]] = {}
+    faults: list[Finding] = []
     for path, names in wanted.items():
+        failed: list[Finding] = []
         try:
-            refuse(path)
-            adopted.append(_adopt_script(scripts[path], names, injector, folders, modules))
+            with isolate_faults(path, failed):
+                refuse(path)
+                adopted.append(_adopt_script(scripts[path], names, injector, folders, modules))
         except NpuprofError as error:
             kept[path] = list(error.findings)
-    return _settle_callers(Adoption(adopted, kept), scripts, modules)
+        kept |= {path: failed} if failed else {}
+        faults += failed
+    return _settle_callers(Adoption(adopted, kept, faults), scripts, modules)
 
 
 def _settle_callers(adoption: Adoption, scripts: Mapping[str, Script], modules: Modules | None) -> Adoption:
     """Return an adoption in which no script that calls functions of another sets anything else for the blocks in that one."""
-    adopted, kept = list(adoption.adopted), dict(adoption.kept)
+    adopted, kept, faults = list(adoption.adopted), dict(adoption.kept), list(adoption.faults)
     while modules is not None:
         texts = {one.path: one.data for one in adopted}
         files = {os.path.normpath(path): path for path in texts}
@@ -216,17 +229,21 @@ def _settle_callers(adoption: Adoption, scripts: Mapping[str, Script], modules: 
             called = {files[name] for one in script.imported.followed if (name := os.path.normpath(one.file)) in files}
             if not called:
                 continue
-            now = import_script(script.path, texts.get(script.path, script.data), modules=shown)
-            for difference in list(find_differences(script.imported, now))[:1]:
-                why = f"{script.path} uses it, where {difference}."
-                for path in called:
-                    what = "a block in it would change what another script sets"
-                    spoilt[path] = [Finding("NP830", what, why, "write the value where it is used", where=Place(path))]
+            failed: list[Finding] = []
+            with isolate_faults(script.path, failed):
+                now = import_script(script.path, texts.get(script.path, script.data), modules=shown)
+                for difference in list(find_differences(script.imported, now))[:1]:
+                    why = f"{script.path} uses it, where {difference}."
+                    for path in called:
+                        what = "a block in it would change what another script sets"
+                        spoilt[path] = [Finding("NP830", what, why, "write the value where it is used", where=Place(path))]
+            spoilt |= dict.fromkeys(called, failed) if failed else {}
+            faults += failed
         if not spoilt:
             break
         adopted = [one for one in adopted if one.path not in spoilt]
         kept |= spoilt
-    return Adoption(adopted, kept)
+    return Adoption(adopted, kept, list(dict.fromkeys(faults)))
 
 
 def _adopt_script(script: Script, names: list[str], injector: Injector, folders: Sequence[str], modules: Modules | None = None) -> Adopted:

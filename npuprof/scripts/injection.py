@@ -11,6 +11,7 @@ from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.report import output, writing
 from npuprof.report.answer import Answer
 from npuprof.report.findings import format_findings, format_severity_counts
+from npuprof.report.isolating import isolate_faults
 from npuprof.report.locks import lock_folders
 from npuprof.report.text import format_count
 from npuprof.scripts import blocks
@@ -153,15 +154,15 @@ def _refresh_files(paths: list[str], injector: Injector, only: str | None) -> tu
     told: list[Finding] = []
     count = 0
     for path in paths:
+        changes: list[RefreshedBlock] = []
         try:
-            data = output.read_file_content(path)
-            found = [block for block in blocks.find_blocks(path, data) if only in (None, block.spec)]
-            changes = []
-            for block in found:
-                count += 1
-                facts = _choose_shell(path, data, block.facts) if block.facts else _choose_first_facts(path, data)
-                changes.append(injector.refresh_block(block, facts))
-                told += blocks.check_block_state(path, block, changes[-1].state)
+            with isolate_faults(path, problems):
+                data = output.read_file_content(path)
+                for block in [block for block in blocks.find_blocks(path, data) if only in (None, block.spec)]:
+                    count += 1
+                    facts = _choose_shell(path, data, block.facts) if block.facts else _choose_first_facts(path, data)
+                    changes.append(injector.refresh_block(block, facts))
+                    told += blocks.check_block_state(path, block, changes[-1].state)
         except NpuprofError as error:
             problems += error.findings
             continue

@@ -9,7 +9,8 @@ from npuprof import catalog, checks
 from npuprof.catalog import products, releases
 from npuprof.checks.scope import MEANT_CODES
 from npuprof.edit.migration import check_changed_defaults
-from npuprof.model import Context, Record
+from npuprof.model import Context, Finding, Record
+from npuprof.report.isolating import isolate_faults
 from npuprof.resolve import contexts
 from npuprof.resolve.config import Config
 
@@ -101,22 +102,30 @@ def _judge(config: Config) -> Cell:
     return Cell(len(errors), len(warnings), codes, all(finding.code not in MEANT_CODES for finding in findings))
 
 
-def build_upgrades(configs: Mapping[str, Config | None], release: str) -> list[Upgrade]:
-    """Return what a release would do to presets, those that break first; presets it does nothing to are left out."""
-    alike: dict[tuple[tuple[str, ...], ...], list[str]] = {}
-    for name, now in configs.items():
-        then = contexts.resolve_elsewhere(now, Context(cann=release)) if now is not None and not now.abstract else None
-        if now is None or then is None:
-            continue
-        before = {checks.identify_finding(finding)[::2] for finding in checks.check_config(now, notes=False)}
-        after = [finding for finding in checks.check_config(then, notes=False) if finding.code not in MEANT_CODES]
-        breaks = tuple(f"{one.code} {one.message}" for one in after if one.severity == "error" and (one.code, one.message) not in before)
-        stale = tuple(sorted(key for key in then.settings if _is_past(key)))
-        told = (breaks, tuple(one.message for one in check_changed_defaults(now, release)), stale)
-        if any(told):
-            alike.setdefault(told, []).append(name)
+def build_upgrades(configs: Mapping[str, Config], release: str, faults: list[Finding]) -> list[Upgrade]:
+    """Return what a release would do to presets, those that break first; presets it does nothing to are left out.
+
+    So are those that npuprof fails on, which go to ``faults``.
+    """
+    alike: dict[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]], list[str]] = {}
+    for name, config in configs.items():
+        with isolate_faults(config.lineage[-1].document.source, faults, name):
+            if any(told := _compare_with_release(config, release)):
+                alike.setdefault(told, []).append(name)
     found = [Upgrade(tuple(names), *told) for told, names in alike.items()]
     return sorted(found, key=lambda one: (not one.breaks, one.names))
+
+
+def _compare_with_release(now: Config, release: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Return what breaks in a preset, whose default changes and what is deprecated there; nothing of one that cannot be resolved."""
+    then = contexts.resolve_elsewhere(now, Context(cann=release)) if not now.abstract else None
+    if then is None:
+        return (), (), ()
+    before = {checks.identify_finding(finding)[::2] for finding in checks.check_config(now, notes=False)}
+    after = [finding for finding in checks.check_config(then, notes=False) if finding.code not in MEANT_CODES]
+    breaks = tuple(f"{one.code} {one.message}" for one in after if one.severity == "error" and (one.code, one.message) not in before)
+    stale = tuple(sorted(key for key in then.settings if _is_past(key)))
+    return breaks, tuple(one.message for one in check_changed_defaults(now, release)), stale
 
 
 def _is_past(key: str) -> bool:

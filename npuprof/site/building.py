@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any
 
-from npuprof.model import Record
+from npuprof.model import Finding, Record
 from npuprof.report.html import read_style
+from npuprof.report.isolating import isolate_faults
+from npuprof.resolve.config import Config
 from npuprof.site import data
 from npuprof.site.boards import Board, build_upgrades, judge_everywhere, list_columns
 from npuprof.site.compared import build_compared_rows
@@ -27,13 +29,18 @@ class Asked(Record):
     scripts: tuple[tuple[str, tuple[Any, ...]], ...] = ()
 
 
-def build_site(workspace: spec.Workspace, asked: Asked) -> dict[str, bytes]:
-    """Return the files of a site by their paths. Raises NpuprofError."""
-    return _Building(workspace, asked).build()
+def build_site(workspace: spec.Workspace, asked: Asked, faults: list[Finding]) -> dict[str, bytes]:
+    """Return the files of a site by their paths. Raises NpuprofError.
+
+    The page of a preset that npuprof fails on says so, which goes to ``faults`` as well.
+    """
+    return _Building(workspace, asked, faults).build()
 
 
 class _Building:
-    def __init__(self, workspace: spec.Workspace, asked: Asked) -> None:
+    def __init__(self, workspace: spec.Workspace, asked: Asked, faults: list[Finding]) -> None:
+        self.faults = faults
+        self.configs: dict[str, Config] = {}
         self.workspace = workspace
         self.asked = asked
         self.store = workspace.listed_store
@@ -47,7 +54,7 @@ class _Building:
         self.cells: dict[str, Any] = {}
 
     def build(self) -> dict[str, bytes]:
-        found = resolve_presets(self.workspace, self.names)
+        found = resolve_presets(self.workspace, self.names, self.faults)
         past = read_past(self.store, {one.name: one.lineage for one in found})
         children: dict[str, list[str]] = {}
         for one in found:
@@ -58,10 +65,9 @@ class _Building:
         for one in found:
             self._add_preset(one, self._list_around(one, children.get(one.name, []), past), paths)
         self.files |= {paths[name]: data.build_side(name, rows) for name, rows in sides.items()}
-        configs = {one.name: one.config for one in found}
         content = Content(
             self.writer.store, tuple(self.told), self.paths, past, Board(*list_columns(), self.cells),
-            tuple(build_upgrades(configs, self.asked.release)), self.asked.release, self.asked.scripts, tuple(paths),
+            tuple(build_upgrades(self.configs, self.asked.release, self.faults)), self.asked.release, self.asked.scripts, tuple(paths),
             data.count_settings(self.settings),
         )  # fmt: skip
         self.files |= self.writer.build_lists(content)
@@ -77,14 +83,29 @@ class _Building:
         owners = list_owners(tell_preset(one, ()), past)
         return Around(tuple(children), tuple(owners), tuple(past.versions.get(one.name, ())), tuple(past.commits.get(one.name, ())))
 
-    def _add_preset(self, one: Resolved, around: Around, paths: Mapping[str, str]) -> None:
-        self.cells[one.name] = judge_everywhere(one.config)
+    def _add_preset(self, one: Resolved, around: Around, paths: dict[str, str]) -> None:
+        """Add the page of a preset, or one that says that npuprof fails on it; such a one is no side to compare."""
+        failed: list[Finding] = []
+        with isolate_faults(self.store.cite_file(f"{one.name}.toml"), failed, one.name):
+            self._build_preset(one, around, paths)
+        if failed:
+            self.faults += failed
+            paths.pop(one.name, None)
+            self._build_preset(Resolved(one.name, None, None, tuple(failed)), around, paths)
+
+    def _build_preset(self, one: Resolved, around: Around, paths: Mapping[str, str]) -> None:
+        cells = judge_everywhere(one.config)
         made = build_page(one, self.top)
-        self.files[self.paths[one.name]] = self.writer.build_preset(made, around).encode()
-        self.told.append(tell_preset(one, made.counts))
+        page = self.writer.build_preset(made, around).encode()
+        told = tell_preset(one, made.counts)
         if side := paths.get(one.name):
+            values = data.list_values(made.compared)
             self.files[side] = data.build_side(one.name, made.compared)
-            self.settings[one.name] = data.list_values(made.compared)
+            self.settings[one.name] = values
+        self.cells[one.name] = cells
+        self.files[self.paths[one.name]] = page
+        self.told.append(told)
+        self.configs |= {one.name: one.config} if one.config is not None else {}
 
     def _build_sides(self) -> dict[str, Sequence[SettingRow]]:
         """Return the settings of what else is to be compared with, by its spec. Raises NpuprofError."""

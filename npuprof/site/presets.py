@@ -9,6 +9,7 @@ from typing import Any
 from npuprof import checks, renderers
 from npuprof.document.profile import Profile
 from npuprof.model import SEVERITIES, Finding, NpuprofError, Record
+from npuprof.report.isolating import isolate_faults
 from npuprof.resolve import contexts
 from npuprof.resolve.config import Config
 from npuprof.site.compared import build_compared_rows
@@ -113,9 +114,9 @@ def find_top(store: ReadOnceStore) -> str:
     return top if os.path.isabs(top) else ""
 
 
-def resolve_presets(workspace: spec.Workspace, names: Iterable[str]) -> list[Resolved]:
-    """Return presets resolved, as far as they can be."""
-    return [_resolve_preset(workspace, name) for name in names]
+def resolve_presets(workspace: spec.Workspace, names: Iterable[str], faults: list[Finding]) -> list[Resolved]:
+    """Return presets resolved, as far as they can be; where npuprof fails on one, it goes to ``faults`` as well."""
+    return [_resolve_preset(workspace, name, faults) for name in names]
 
 
 def drop_folder(value: Any, folder: str) -> Any:
@@ -133,13 +134,17 @@ def drop_folder(value: Any, folder: str) -> Any:
     )
 
 
-def _resolve_preset(workspace: spec.Workspace, name: str) -> Resolved:
+def _resolve_preset(workspace: spec.Workspace, name: str, faults: list[Finding]) -> Resolved:
     profile: Profile | None = None
+    problems: list[Finding] = []
     try:
-        profile = workspace.profile(name)
-        return Resolved(name, profile, workspace.resolver.resolve_profile(profile))
+        with isolate_faults(workspace.listed_store.cite_file(f"{name}.toml"), problems, name):
+            profile = workspace.profile(name)
+            return Resolved(name, profile, workspace.resolver.resolve_profile(profile))
     except NpuprofError as error:
         return Resolved(name, profile, None, tuple(error.findings))
+    faults += problems
+    return Resolved(name, profile, None, tuple(problems))
 
 
 def tell_preset(one: Resolved, counts: tuple[int, ...]) -> Told:

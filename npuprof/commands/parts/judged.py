@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from npuprof.commands.parts.reading import open_workspace
 from npuprof.model import Context, Finding, NpuprofError
 from npuprof.resolve.config import Config
-from npuprof.store import ReadOnceStore
+from npuprof.store import ReadOnceStore, is_profile_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,8 +64,12 @@ class JudgedStore:
         if self._past is not None:
             self._past.load_texts(names)
         for name in names:
-            with suppress(NpuprofError):
+            with suppress(Exception):  # it fails again where the preset is resolved, and is reported there
                 self.home.profile(name)
+
+    def cite_preset(self, name: str) -> str:
+        """Return the path to cite for a preset of the store, and other specs as they are. Raises NpuprofError."""
+        return self.home.cite_file(f"{name}.toml") if is_profile_name(name) else name
 
     def lay_over(self, document: Document) -> None:
         """Let the text of a preset in the work tree be another, which may be written."""

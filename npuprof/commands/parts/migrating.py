@@ -21,6 +21,7 @@ from npuprof.edit.preset_file import PresetFile, format_difference, read_preset_
 from npuprof.model import Context, Finding, NpuprofError, Record
 from npuprof.report import output
 from npuprof.report.findings import build_finding_dict, format_findings
+from npuprof.report.isolating import isolate_faults
 from npuprof.report.text import escape_controls
 from npuprof.report.writing import Wanted
 from npuprof.resolve.config import Config
@@ -92,18 +93,24 @@ def _resolve_profile(profile: Profile, store: str | None, context: Context) -> C
 
 
 def _find_heirs(profile: Profile, store: str | None, context: Context) -> list[Profile]:
-    """Return the presets of the same store that extend a preset, those left out that cannot be read."""
+    """Return the presets of the same store that extend a preset, those left out that cannot be read.
+
+    Raises NpuprofError where npuprof fails on one: it may be such a preset.
+    """
     if not isinstance(profile.home, Folder):
         return []
     workspace = spec.Workspace(store, context)
     workspace.use_store(profile.home)
     found = []
+    faults: list[Finding] = []
     for name in profile.home.names():
-        with suppress(NpuprofError):
+        with suppress(NpuprofError), isolate_faults(profile.home.cite_file(f"{name}.toml"), faults, name):
             other = profile.home.profile(name)
             lineage = workspace.resolver.lineages.find_lineage(other)[:-1]
             if any(one.document.source == profile.document.source for one in lineage):
                 found.append(other)
+    if faults:
+        raise NpuprofError(faults)
     return found
 
 
@@ -214,7 +221,7 @@ class StoreMigration(Record):
 def migrate_store(store: str | None, context: Context, since: str = "") -> StoreMigration:
     """Return all presets of a store moved to a release, nothing written; those that name none come from ``since``.
 
-    Raises NpuprofError where one cannot be read or resolved.
+    Raises NpuprofError where one cannot be read or resolved, or npuprof fails on one.
     """
     home, laid = (spec.Workspace(store, context).store for _ in range(2))
     refuse_builtin(home)
@@ -223,14 +230,18 @@ def migrate_store(store: str | None, context: Context, since: str = "") -> Store
     moved: dict[str, Migration] = {}
     steps = load_migration_steps(str(context.cann))
     plan = plan_renames(before.values(), steps, lambda member: member.home is home)
+    faults: list[Finding] = []
     for name in sorted(before, key=lambda name: (len(before[name].lineage), name)):
         profile = laid.profile(name)
-        # What its parents are by now decides what is left to do in it.
-        moved[name] = migration.migrate_profile(profile, _resolve_profile(profile, store, context), str(context.cann), since, plan)
-        if moved[name].text != profile.document.text:
-            file = read_preset_file(home, name)
-            files.append((file, moved[name].text))
-            laid.lay_over(Profile(document.parse_document(name, file.source, moved[name].text), home=laid))
+        with isolate_faults(home.cite_file(f"{name}.toml"), faults, name):
+            # What its parents are by now decides what is left to do in it.
+            moved[name] = migration.migrate_profile(profile, _resolve_profile(profile, store, context), str(context.cann), since, plan)
+            if moved[name].text != profile.document.text:
+                file = read_preset_file(home, name)
+                files.append((file, moved[name].text))
+                laid.lay_over(Profile(document.parse_document(name, file.source, moved[name].text), home=laid))
+    if faults:
+        raise NpuprofError(faults)
     made = {name: one.made for name, one in moved.items()}
     texts = {file.profile.name: (file.source, text) for file, text in files}
 
@@ -256,8 +267,12 @@ def migrate_store(store: str | None, context: Context, since: str = "") -> Store
                 heirs.setdefault(member.key, []).append(config.lineage[-1])
     outcomes = []
     for name, done in moved.items():
-        done = done._replace(findings=(*done.findings, *migration.check_heirs(done.made, heirs.get(name, []), str(context.cann))))
-        outcomes.append(Outcome(done, before[name], after[name], _list_left(done, after[name], before[name])))
+        with isolate_faults(home.cite_file(f"{name}.toml"), faults, name):
+            told = migration.check_heirs(done.made, heirs.get(name, []), str(context.cann))
+            done = done._replace(findings=(*done.findings, *told))
+            outcomes.append(Outcome(done, before[name], after[name], _list_left(done, after[name], before[name])))
+    if faults:
+        raise NpuprofError(faults)
     return StoreMigration(files, outcomes, [*_fold(outcomes), *project.left], project, baselines, remarks)
 
 
@@ -269,7 +284,8 @@ def _resolve_all(home: Folder, store: str | None, context: Context) -> dict[str,
     problems: list[Finding] = []
     for name in home.names():
         try:
-            found[name] = workspace.resolver.resolve_profile(home.profile(name))
+            with isolate_faults(home.cite_file(f"{name}.toml"), problems, name):
+                found[name] = workspace.resolver.resolve_profile(home.profile(name))
         except NpuprofError as error:
             problems += error.findings
     if problems:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from npuprof.model import Context, Finding, NpuprofError, Place
+from npuprof.report.isolating import isolate_faults
 from npuprof.store import spec
 
 TYPE_CHECKING = False
@@ -19,10 +20,15 @@ if TYPE_CHECKING:
 
 
 class Scanned:
-    """What came of it: the findings, how many files were looked at, how many that were named could not be read, what is accepted."""
+    """What came of it: the findings, how many files were looked at, how many of them could not be read, what is accepted.
+
+    ``faults`` are those of the findings that say where npuprof itself failed. Of the files that cannot be read otherwise only those
+    that were named count as unread.
+    """
 
     def __init__(self) -> None:
         self.findings: list[Finding] = []
+        self.faults: list[Finding] = []
         self.seen: set[str] = set()
         self.files = 0
         self.unread = 0
@@ -35,57 +41,75 @@ def scan_scripts(paths: list[str], context: Context, store: str | None, survey: 
     from npuprof.scripts.files import find_script_files, read_script_files
     from npuprof.scripts.following import open_modules
     from npuprof.scripts.lint.shared import Sharing
-    from npuprof.scripts.reading.files import find_file_faults
 
-    check_blocks = build_block_checker(store)
+    result = Scanned()
     named = set(paths)
     folders = [path for path in paths if os.path.isdir(path)]
-    result = Scanned()
     sharing = Sharing(open_modules(folders))
-    judge = _Judge(context, _load_team_rules(store), folders, sharing)
+    judge = _Judge(context, _load_team_rules(store), folders, sharing, build_block_checker(store))
     surveyed = _Surveyed(folders) if survey is not None else None
     pages = _Pages()
+    faults: list[Finding] = []
     for file, data in read_script_files(list(find_script_files(paths, result.findings, with_blocks=False))):
         result.files += not isinstance(data, Finding)
         result.seen.add(os.path.abspath(file))
-        unread = holds = False
         if isinstance(data, Finding):
             pages.add_finding(data)
-            unread = True
-        elif (imported := sharing.read_script(file, data, file in named)) is not None:
-            if surveyed is not None:
-                surveyed.add_script(imported)
-            holds = bool(imported.found)
-            found = [*judge.judge_script(imported), *check_blocks(file, data)]
-            pages.add_page(file, data, imported.places, found)
-            unread = any(one.code == "NP801" and one.severity == "warning" for one in found)
-        elif file in named:
-            faults = find_file_faults(file, data)
-            pages.add_page(file, b"", None, faults)
-            unread = any(one.severity == "warning" for one in faults)
+            unread, holds = True, False
+        else:
+            unread = holds = False
+            with isolate_faults(file, faults):
+                unread, holds = _scan_script(file, data, file in named, judge, pages, surveyed)
         result.unread += unread and file in named
         if survey is not None:
             survey.unread += unread and not holds  # what was read with a remark was read
-    told, result.accepted = pages.sift_findings(sharing.read_bytes)
-    result.findings += told
+    told, result.accepted = pages.sift_findings(sharing.read_bytes, faults)
     if survey is not None and surveyed is not None:
         survey.files = result.files
-        surveyed.count_scripts(survey)
+        surveyed.count_scripts(survey, faults)
+        survey.unread += len({one.path for one in faults})
+    result.faults = list(dict.fromkeys(faults))
+    result.unread += len({one.path for one in faults})
+    result.findings += [*told, *result.faults]
     return result
+
+
+def _scan_script(file: str, data: bytes, named: bool, judge: _Judge, pages: _Pages, surveyed: _Surveyed | None) -> tuple[bool, bool]:
+    """Add what a file sets and what is wrong with it; return whether some of it could not be read, and whether it sets anything."""
+    from npuprof.scripts.reading.files import find_file_faults
+
+    imported = judge.sharing.read_script(file, data, named)
+    if imported is None:
+        faults = find_file_faults(file, data) if named else []
+        pages.add_page(file, b"", None, faults)
+        return any(one.severity == "warning" for one in faults), False
+    found = judge.judge_script(imported, data)
+    if surveyed is not None:
+        surveyed.add_script(imported)
+    pages.add_page(file, data, imported.places, found)
+    return any(one.code == "NP801" and one.severity == "warning" for one in found), bool(imported.found)
 
 
 class _Judge:
     """What is wrong with scripts and with the files that they name, which are judged once."""
 
-    def __init__(self, context: Context, team: list[TeamRule], folders: list[str], sharing: Sharing) -> None:
+    def __init__(
+        self,
+        context: Context,
+        team: list[TeamRule],
+        folders: list[str],
+        sharing: Sharing,
+        check_blocks: Callable[[str, bytes], list[Finding]],
+    ) -> None:
         self._context = context
         self._team = team
         self._folders = folders
-        self._sharing = sharing
+        self.sharing = sharing
+        self._check_blocks = check_blocks
         self._judged: set[tuple[Place | None, str]] = set()
 
-    def judge_script(self, imported: ImportedFile) -> list[Finding]:
-        """Return what is wrong with a script and the files that it names."""
+    def judge_script(self, imported: ImportedFile, data: bytes) -> list[Finding]:
+        """Return what is wrong with a script, its blocks and the files that it names."""
         from npuprof.scripts.lint import check_script
         from npuprof.scripts.sidecars import attach_contents, check_sidecars, find_sidecars
 
@@ -93,11 +117,11 @@ class _Judge:
         whole = attach_contents(imported, sidecars)
         found = check_script(whole, self._context, self._team)
         if any(one.code.startswith("NP3") or not one.code.startswith("NP") for one in found):  # what is not set may be set elsewhere
-            opened = self._sharing.open_shared(whole)
+            opened = self.sharing.open_shared(whole)
             found = found if opened is whole else check_script(opened, self._context, self._team)
         beside = [one for one in check_sidecars(sidecars, self._context) if (one.where, one.message) not in self._judged]
         self._judged |= {(one.where, one.message) for one in beside}
-        return [*found, *beside]
+        return [*found, *beside, *self._check_blocks(imported.file, data)]
 
 
 class _Page(NamedTuple):
@@ -131,10 +155,8 @@ class _Pages:
             of_file = finding.where is None or finding.where.file == file or not may_be_called(finding.where.file)
             (page.findings if of_file else self._others).append(finding)
 
-    def sift_findings(self, read: Callable[[str], bytes]) -> tuple[list[Finding], int]:
+    def sift_findings(self, read: Callable[[str], bytes], faults: list[Finding]) -> tuple[list[Finding], int]:
         """Return the findings that are told, each once, and how many the remarks of their files accept."""
-        from npuprof.scripts.ignoring import sift_script_findings
-
         brought: set[str] = set()
         for finding in self._others:
             assert finding.where is not None
@@ -147,15 +169,24 @@ class _Pages:
         told: list[Finding] = []
         accepted = 0
         for path, page in self._pages.items():
-            if path in brought:
-                page.findings.sort(key=lambda one: (one.line, one.column, one.code))
-            findings = list({(one.code, one.where, one.key, one.message): one for one in reversed(page.findings)}.values())[::-1]
-            text = page.places.text.encode(errors="replace") if page.places is not None else page.data
-            sifted = sift_script_findings(page.file, text, findings)
-            kept = [one for one in sifted.told if one in findings] if path in brought else sifted.told  # its own remarks were not asked for
-            told += page.places.place_findings(kept) if page.places is not None else kept
-            accepted += len(sifted.accepted)
+            with isolate_faults(page.file, faults):
+                kept, number = _sift_page(page, path in brought)
+                told += kept
+                accepted += number
         return told, accepted
+
+
+def _sift_page(page: _Page, brought: bool) -> tuple[list[Finding], int]:
+    """Return the findings of a file to report, and how many its comments accept; ``brought`` is a file that only another script names."""
+    from npuprof.scripts.ignoring import sift_script_findings
+
+    if brought:
+        page.findings.sort(key=lambda one: (one.line, one.column, one.code))
+    findings = list({(one.code, one.where, one.key, one.message): one for one in reversed(page.findings)}.values())[::-1]
+    text = page.places.text.encode(errors="replace") if page.places is not None else page.data
+    sifted = sift_script_findings(page.file, text, findings)
+    kept = [one for one in sifted.told if one in findings] if brought else sifted.told  # its own remarks were not asked for
+    return page.places.place_findings(kept) if page.places is not None else kept, len(sifted.accepted)
 
 
 class _Surveyed:
@@ -171,13 +202,14 @@ class _Surveyed:
 
         self._read.append(place_settings(imported))
 
-    def count_scripts(self, survey: Survey) -> None:
+    def count_scripts(self, survey: Survey, faults: list[Finding]) -> None:
         """Count what the scripts set; a helper's settings are those of the scripts that call it."""
         from npuprof.scripts.following import set_callers_apart
 
         take_out, _ = set_callers_apart(self._read)
         for imported in self._read:
-            survey.add_script(take_out(imported), self._folders)
+            with isolate_faults(imported.file, faults):
+                survey.add_script(take_out(imported), self._folders)
 
 
 def _load_team_rules(given: str | None) -> list[TeamRule]:

@@ -8,6 +8,7 @@ from typing import Any
 from npuprof.checks.scope import MEANT_CODES
 from npuprof.model import Context, Finding, NpuprofError, Record
 from npuprof.report.findings import build_finding_dict
+from npuprof.report.isolating import isolate_faults
 from npuprof.report.tables import Table
 from npuprof.report.text import format_count
 from npuprof.store import spec
@@ -96,11 +97,15 @@ def build_support_matrix(
     for context in contexts:
         judged = open_store(context)
         for name in names:
+            faults: list[Finding] = []
             try:
-                cells[name].append(Cell(context, tuple(checks.check_config(judged.resolve_preset(name)))))
+                with isolate_faults(judged.cite_preset(name), faults, name):
+                    cells[name].append(Cell(context, tuple(checks.check_config(judged.resolve_preset(name)))))
             except NpuprofError as error:
+                faults += error.findings
+            if faults:
                 unresolved += 1
-                cells[name].append(Cell(context, error.findings))
+                cells[name].append(Cell(context, tuple(faults)))
     found = checks.fold_findings(finding for row in cells.values() for cell in row for finding in cell.findings)
     return SupportMatrix(contexts, cells, found, unresolved)
 

@@ -30,12 +30,12 @@ class Survey:
         live = [one for one in imported.found if not one.commented and one.reason != UNSET]  # what is None is not set
         if not live:
             return
+        drafts = [draft for draft in build_drafts(imported, None, folders) if draft.settings or draft.notes]
+        self.drafts += len(drafts)
         self.with_settings.add(imported.file)
         for one in live:
             files = self.surfaces.setdefault(one.surface, {})
             files[imported.file] = files.get(imported.file, 0) + 1
-        drafts = [draft for draft in build_drafts(imported, None, folders) if draft.settings or draft.notes]
-        self.drafts += len(drafts)
         if self.context.cann:
             for draft in drafts:
                 name = draft.file if len(drafts) == 1 else f"{draft.file}: {draft.name}"
