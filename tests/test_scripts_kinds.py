@@ -206,26 +206,6 @@ def test_every_kind_of_file_says_what_it_sets(case: str) -> None:
     assert may_hold_settings(name, text.encode())
 
 
-@pytest.mark.parametrize(
-    ("lines", "carried"),
-    [
-        ("srun --export=NONE python a.py\n", {}),
-        ("module load cann\nsrun --export=NONE python a.py\n", {}),
-        ("srun --export NONE python a.py\n", {}),
-        ("srun --export=HCCL_ALGO python a.py\n", {"env.HCCL_ALGO": "x"}),
-        ("srun --export=HCCL_RDMA_TC=1 python a.py\n", {"env.HCCL_RDMA_TC": 1}),
-        ("srun --export=ALL,HCCL_RDMA_TC=1 python a.py\n", {"env.HCCL_ALGO": "x", "env.HCCL_BUFFSIZE": 200, "env.HCCL_RDMA_TC": 1}),
-        ("srun --export=NONE hostname\nsrun python a.py\n", {"env.HCCL_ALGO": "x", "env.HCCL_BUFFSIZE": 200}),
-        ("srun --export=$WHAT python a.py\n", {"env.HCCL_ALGO": "x", "env.HCCL_BUFFSIZE": 200}),
-    ],
-)
-def test_what_srun_does_not_hand_over_is_not_carried(lines: str, carried: dict[str, object]) -> None:
-    found = settings(f"#!/bin/bash\n#SBATCH -N 1\nexport HCCL_ALGO=x\nexport HCCL_BUFFSIZE=200\n{lines}", "job.slurm")
-    assert {key: str(value) for key, value in found.items() if not str(value).startswith("<srun")} == {
-        key: str(value) for key, value in carried.items()
-    }
-
-
 @pytest.mark.parametrize("case", KUBERNETES)
 def test_containers_and_config_maps_say_what_they_set(case: str) -> None:
     text, wanted = KUBERNETES[case]

@@ -50,30 +50,6 @@ def test_a_class_of_the_adapter_is_known_by_the_names_that_stand_for_it(text: st
 
 
 @pytest.mark.parametrize(
-    ("text", "places"),
-    [
-        (f"OUT=$({ATC})\n", [(1, 11)]),
-        (f'x=1; OUT="$(cd b &&\n  {ATC})" || exit 1\n', [(2, 7)]),
-        (f"OUT=`{ATC}`\n", [(1, 10)]),
-        (f"echo $(echo $({ATC}))\n", [(1, 19)]),
-        (f"OUT=$(which atc)\n{ATC}\n", [(2, 5)]),
-        ("OUT=$((atc + 1))\n", []),
-        (f"OUT=$(cat <<'E'\n{ATC}\nE\n)\n", []),
-        (f"OUT='$({ATC})'\n", []),
-    ],
-)
-def test_a_conversion_that_runs_for_its_answer_is_read_where_it_stands(text: str, places: list[tuple[int, int]]) -> None:
-    found = imported(text, "x.sh").found
-    assert [(one.line, one.column) for one in found if one.key == "atc.model"] == places
-    for one in found:
-        assert text.split("\n")[one.line - 1][one.column - 1 :].startswith(one.name)
-
-
-def test_a_conversion_behind_a_test_stands_under_it() -> None:
-    assert {one.condition for one in imported(f"[ -f a ] && OUT=$({ATC})\n", "x.sh").found} == {"[ -f a ]"}
-
-
-@pytest.mark.parametrize(
     ("name", "text", "said"),
     [
         ("x.py", f"{HEAD}class Mine(NPURunConfig):\n    def __init__(self):\n        NPURunConfig.__init__(self)\n",
@@ -84,6 +60,8 @@ def test_a_conversion_behind_a_test_stands_under_it() -> None:
         ("x.py", f"{HEAD}fill(op.parameter_map[k], v)\n", "in line 4 belongs to an entry that is not followed"),
         ("x.sh", f'CMD="{ATC}"\n$CMD\n', "atc is run in line 1"),
         ("x.sh", f'eval "{ATC}"\n', "atc is run in line 1"),
+        ("x.sh", f"OUT=$({ATC})\n", "atc is run in line 1"),
+        ("x.sh", f"x=1\nOUT=`{ATC}`\n", "atc is run in line 2"),
         ("x.sh", f"# {ATC}\necho atc\n", "no setting in it"),
         ("x.py", "print('NPURunConfig')\n", "no setting in it"),
         ("x.py", f"{HEAD}c = NPURunConfig()\n", "no setting in it"),

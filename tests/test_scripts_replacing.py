@@ -538,7 +538,7 @@ SHELL_REFUSED: dict[str, tuple[str, str]] = {
         "#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600\nfor i in 1 2; do\nexport ASCEND_GLOBAL_LOG_LEVEL=3\ndone\n",
         "does not always run together",
     ),
-    "a subshell": ("#!/bin/bash\n(\nexport HCCL_CONNECT_TIMEOUT=600\nrecord\n)\nrecord\n", "subshells"),
+    "a subshell": ("#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600\n(\nrecord\n)\nrecord\n", "subshells"),
     "another variable in the line": ("#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600 FOO=1\n", "sets FOO too"),
     "other commands in the line": ("#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600; record\n", "shares its line"),
     "two lines of one value": ("#!/bin/bash\nexport HCCL_ALGO='a\nb'\n", "goes on in the next"),

@@ -155,7 +155,7 @@ def test_so_does_one_of_a_shell_script(here: str) -> None:
     [
         ('F=(--framework=3)\natc "${F[@]}" --model=m.pb', [3]),
         ('F=(\n  --framework=3 # tf\n  --log=error\n)\natc "${F[@]}"', [3]),
-        ('F=(--log=error)\nF+=(--framework=3)\natc "${F[@]}"', [3]),
+        ('F=(--log=error)\nF+=(--framework=3)\natc "${F[@]}"', []),
         ('if [ $1 ]; then\n  F=(--framework=3)\n  atc "${F[@]}"\nfi', [3]),
         ('F=(--framework=3)\nif [ $1 ]; then\n  F=(--framework=5)\nfi\natc "${F[@]}"', []),
         ('F=(--framework=3)\nif [ $1 ]; then\n  F+=(--framework=5)\nfi\natc "${F[@]}"', []),

@@ -6,8 +6,8 @@ import re
 
 from npuprof.model import Finding
 from npuprof.scripts.reading.found import FoundSetting, ImportedFile, Site
-from npuprof.scripts.reading.parts import find_shell_settings
 from npuprof.scripts.reading.quoting import DOCKER, read_word
+from npuprof.scripts.reading.shell import find_shell_settings
 from npuprof.scripts.reading.variables import Parts, build_variable_setting, decode_text
 
 _SKIPPED = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)++")

@@ -7,10 +7,9 @@ import re
 from npuprof.catalog import build_finding
 from npuprof.model import Finding, Place
 from npuprof.scripts.reading.found import FoundSetting, ImportedFile, Site
-from npuprof.scripts.reading.parts import find_shell_settings
 from npuprof.scripts.reading.places import PartLine, PartPlaces
 from npuprof.scripts.reading.python import import_python, mentions_python_setting
-from npuprof.scripts.reading.shell import mentions_setting
+from npuprof.scripts.reading.shell import find_shell_settings, mentions_setting
 from npuprof.scripts.reading.source import Script
 from npuprof.scripts.reading.surfaces import env
 from npuprof.scripts.reading.trees import Node, parse_json

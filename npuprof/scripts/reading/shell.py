@@ -3,36 +3,34 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections import ChainMap
+from collections.abc import Sequence
 
 from npuprof.catalog import build_finding
-from npuprof.document.keys import format_full_key
 from npuprof.model import Finding, Place
 from npuprof.scripts.reading.found import TAKEN_BACK, Branch, Followed, FoundSetting, ImportedFile, Site
 from npuprof.scripts.reading.modules import Modules
-from npuprof.scripts.reading.shells import atc
-from npuprof.scripts.reading.shells.constants import ASSIGNMENT, Constants
-from npuprof.scripts.reading.shells.flow import Flow
-from npuprof.scripts.reading.shells.slurm import find_directive_exports, find_exports, find_limit
-from npuprof.scripts.reading.shells.sourcing import Joined, may_source
-from npuprof.scripts.reading.shells.spans import starts_something
-from npuprof.scripts.reading.shells.words import Command, Word, parse_shell_commands
+from npuprof.scripts.reading.shells import atc, slurm
+from npuprof.scripts.reading.shells.constants import VARIABLE, fill_word, find_constants, list_assignments
+from npuprof.scripts.reading.shells.lexer import Command, Word, parse_shell_commands
+from npuprof.scripts.reading.shells.settling import settle
+from npuprof.scripts.reading.shells.sourcing import Sourcing, may_source
 from npuprof.scripts.reading.surfaces import env
 from npuprof.scripts.reading.variables import build_variable_setting, decode_text
 
 _WHOLE_ARRAY = re.compile(r"\$\{([A-Za-z_]\w*)\[@\]\}")
-_SET_INSIDE = re.compile(r"(?<![\w$])([A-Za-z_]\w*)=")
+_NAME = re.compile(r"[\w.-]+")
 _ATC = re.compile(rb"\batc\b")
 
-_PREFIX_WORDS = {
-    "nohup", "time", "exec", "sudo", "env", "command", "builtin", "then", "do", "else", "!", "{", "if", "while", "until", "elif",
-}  # fmt: skip
-#: Programs that tell something, or prepare what others need.
-_ASKING = frozenset(("source", "module", "ml", "hostname", "scontrol", "sinfo", "squeue", "npu-smi"))
-_ALWAYS = (":", "true")
+_PREFIX_WORDS = {"nohup", "time", "exec", "sudo", "env", "command", "builtin", "!"}
 _LOOPS = ("for", "while", "until", "select")
-#: Branches around a command; Python takes half as many.
-_MOST_BRANCHES = 200
+_CLOSING = ("fi", "esac", "done", "}")
+#: Conditions that always hold.
+_ALWAYS = (":", "true")
+#: What a shell does not take as it stands where a variable without quotes holds it.
+_UNSAFE = frozenset("*?[\\'\"")
+#: So many blocks in each other are read.
+_MOST_BLOCKS = 200
 #: A variable of more characters is not put into its own next value.
 _LONGEST = 4096
 #: Commands that are run for what they answer.
@@ -45,341 +43,325 @@ def mentions_setting(data: bytes) -> bool:
 
 
 def sources_settings(path: str, data: bytes, modules: Modules) -> bool:
-    """Return whether a script takes in a file of its tree that can hold a setting."""
+    """Return whether a script sources a file of its tree that can hold a setting."""
     if modules.locate_file is None or not may_source(data):
         return False
-    joined = Joined(path, decode_text(path, data, []) or "")
-    joined.take_in(modules.locate_file, modules.read)
-    return joined.has_others and mentions_setting(joined.text.encode(errors="replace"))
+    commands = Sourcing(path, modules).expand_commands(list(parse_shell_commands(decode_text(path, data, []) or "")))
+    return any(mentions_setting(text.encode(errors="replace")) for text in {command.text for command in commands if command.files})
 
 
 def import_shell_script(path: str, data: bytes, modules: Modules | None = None, plain: bool = False) -> ImportedFile:
     """Return what a shell script holds; any bytes will do. In a ``plain`` one every variable counts, exported or not.
 
-    With ``modules`` the files of its tree count that it takes in.
+    With ``modules`` the files of its tree count that it sources.
     """
     problems: list[Finding] = []
     text = decode_text(path, data, problems)
     if text is None:
         return ImportedFile(path, problems=tuple(problems))
-    joined = Joined(path, text)
+    commands = list(parse_shell_commands(text))
     if modules is not None and modules.locate_file is not None and may_source(data):
-        joined.take_in(modules.locate_file, modules.read)
-        problems += joined.list_problems()
-    reading = _Reading(path, joined.text, plain, joined.name_line)
-    found, sites = reading.collect_settings()
-    blanks = reading.blanks
-    deep = reading.too_deep
-    at = (deep.line, deep.column) if deep else ()
-    followed: tuple[Followed, ...] = ()
-    if joined.has_others:
-        found, sites, followed = joined.place_settings(found, sites)
-        blanks = [(own[0], own[1], name) for line, column, name in blanks if (own := joined.find_own_place(line, column))]
-        at = at and joined.find_own_place(*at)
-    if at:
-        what = f"more than {_MOST_BRANCHES} branches stand in each other"
-        problems.append(build_finding("NP801", what, "Nothing behind this place was read.", "flatten it", where=Place(path, *at)))
-    return ImportedFile(path, found, sites, tuple(problems), {"text": text, "blanks": blanks}, followed=followed)
+        sourcing = Sourcing(path, modules)
+        commands = sourcing.expand_commands(commands)
+        problems += sourcing.list_problems()
+    reading = _Reading(path, text, commands, plain)
+    found = reading.collect_settings()
+    if reading.too_deep:
+        what = f"more than {_MOST_BLOCKS} branches stand in each other"
+        where = Place(path, reading.too_deep.line, reading.too_deep.column)
+        problems.append(build_finding("NP801", what, "Nothing behind this place was read.", "flatten it", where=where))
+    followed = {(one.file, one.line): Followed(one.file, one.line, one.line, "") for one in found if one.call}
+    facts = {"text": text, "blanks": reading.blanks}
+    return ImportedFile(path, found, tuple(reading.sites), tuple(problems), facts, followed=tuple(followed.values()))
 
 
-def read_shell_text(path: str, text: str, plain: bool = False) -> tuple[tuple[FoundSetting, ...], tuple[Site, ...], _Reading]:
-    """Return the settings and configurations of a text that a shell runs, and how it was read."""
-    reading = _Reading(path, text, plain)
-    return (*reading.collect_settings(), reading)
+def find_shell_settings(path: str, text: str, at: tuple[int, int], reason: str) -> tuple[list[FoundSetting], list[Site]]:
+    """Return the settings of a part of a file that a shell runs by itself, and its conversions.
+
+    The part begins ``at`` a line and a column of the file. Its variables end with it: ``reason`` says why they are not kept.
+    """
+    reading = _Reading(path, text, list(parse_shell_commands(text, *at)))
+    settings = [
+        setting._replace(value=None, kind="", reason=setting.reason or reason) if setting.surface == "env" and setting.key else setting
+        for setting in reading.collect_settings()
+    ]
+    return settings, reading.sites
+
+
+class _Block:
+    """A branch, a loop, a group or a function that the commands stand in. ``number`` and ``arm`` are those of a branch."""
+
+    def __init__(self, kind: str, number: int, text: str, function: str = "") -> None:
+        self.kind = kind
+        self.number = number
+        self.arm = 0
+        self.text = text
+        self.function = function
+
+    def open_arm(self, text: str) -> None:
+        """Begin the next arm of an ``if``, the last one without a text."""
+        self.arm = self.arm + 1 if text else -self.arm - 1
+        self.text = text or _shorten(f"not ({self.text or ':'})")
 
 
 class _Reading:
-    def __init__(self, path: str, text: str, plain: bool, name_line: Callable[[int], str] = "line {}".format) -> None:
+    def __init__(self, path: str, text: str, commands: list[Command], plain: bool = False) -> None:
         self.path = path
+        self.text = text
+        self.commands = commands
         self.plain = plain
-        self.commands = list(parse_shell_commands(text))
-        self.directives = list(find_directive_exports(text)) if "#SBATCH" in text else []
+        self.command = Command()
+        self.number = 0  #: of the command
         self.found: list[FoundSetting] = []
         self.sites: list[Site] = []
-        self.branches: list[list[object]] = []
-        self.constants = Constants(text, self.commands)
-        self.flow = Flow(text, self.commands, name_line)
-        self.name_line = name_line
-        self.text = text
-        self.known: dict[str, str] = {}  #: the constants that have been given their values
-        self.pending: dict[str, list[FoundSetting]] = {}
-        self.exported: set[str] = set()
-        self.exports_all = False
-        self.places: dict[str, list[int]] = {}  #: where in ``found`` the exports of a variable are that may hold
-        self.arrays: dict[str, tuple[tuple[Branch, ...], tuple[Word, ...]]] = {}
-        self.before: Command | None = None
-        self.test = ""
-        self.limits: list[tuple[int, frozenset[str]]] = []  #: lines of ``srun`` that hand over no more than these of what is exported
-        self.hands_all = False
         self.blanks: list[tuple[int, int, str]] = []
         self.too_deep: Word | None = None
+        self.constants = find_constants(commands)
+        self.known: dict[str, str] = {}  #: the constants that have been given their values
+        self.named = {name for command in commands if not command.function for word in command for name in _NAME.findall(word.text)}
+        self.blocks: list[_Block] = []
+        self.defined = ""
+        self.test = ""
+        self.ended: dict[str, str] = {}  #: where a file has ended, the script itself without a name
+        self.pending: dict[str, list[FoundSetting]] = {}
+        self.exported: set[str] = set()
+        self.last: dict[str, str] = {}  #: the texts that exported variables have
+        self.exports_all = plain
+        self.flags: dict[str, tuple[tuple[Branch, ...], Sequence[Word], bool]] = {}  #: flags in variables, in arrays or not
 
-    def collect_settings(self) -> tuple[tuple[FoundSetting, ...], tuple[Site, ...]]:
-        for variable, word, value in self.directives:
+    def collect_settings(self) -> tuple[FoundSetting, ...]:
+        for variable, word, value in slurm.find_directive_exports(self.text, self.commands):
             self._add_variable(variable, word, value, exported=True)
-        self.flow.note_settings(len(self.found))
+        before = Command()
         for command in self.commands:
-            self._process_joined_command(command)
-            self.known.update(self.constants.list_given(command))
-            self.flow.note_settings(len(self.found))
-            if len(self.branches) > _MOST_BRANCHES:
+            self.number, self.command = self.number + 1, command
+            self._note_test(before)
+            self._read_command()
+            given = (name for word in command for name, _ in list_assignments([word]))
+            self.known |= {name: self.constants[name] for name in given if name in self.constants}
+            before = command
+            if len(self.blocks) > _MOST_BLOCKS:
                 self.too_deep = command[0]
                 break
-        found = self._settle_limits(self.flow.settle_order(self.found))
-        return tuple(sorted(found, key=lambda one: (one.line, one.column))), tuple(self.sites)
+        found = sorted(self.found, key=lambda setting: (setting.order, setting.line, setting.column))
+        return tuple(setting._replace(order=0) for setting in settle(found))
 
-    def _settle_limits(self, found: list[FoundSetting]) -> list[FoundSetting]:
-        """Return settings without those that nothing is given, because every ``srun`` names what it hands over."""
-        if not self.limits or self.hands_all:
-            return found
-        lines = {line for line, _ in self.limits}
-        handed = frozenset[str]().union(*(names for _, names in self.limits))
-        why = f"srun in {self.name_line(min(lines))} hands over only what its --export names"
-        return [
-            one._replace(value=None, kind="", reason=why)
-            if one.surface == "env" and not one.reason and one.line not in lines and one.name not in handed
-            else one
-            for one in found
-        ]
+    @property
+    def branches(self) -> tuple[Branch, ...]:
+        """The conditions of the command."""
+        blocks = [(block.number, block.arm, block.text) for block in self.blocks if block.text]
+        return (*blocks, (self.number, 0, self.test)) if self.test else tuple(blocks)
 
-    def _current_branches(self) -> tuple[Branch, ...]:
-        line, asked = self.flow.doubt
-        doubt = ((line * 10_000, 0, asked),) if line else ()
-        return *((number, arm, str(text)) for number, arm, text in self.branches if text), *doubt
+    @property
+    def function(self) -> str:
+        """The function around the command, empty for none."""
+        return next((block.function for block in reversed(self.blocks) if block.function), "")
 
-    def _process_joined_command(self, command: Command) -> None:
-        """Read a command that may stand behind ``&&`` or ``||``: then it runs only if the test before it says so."""
-        first = command[0].text if not command[0].quoted else ""
-        asked = _format_words(self.before) if self.before else ""
-        if not command.join:
+    @property
+    def idle(self) -> str:
+        """Why the command never runs, empty where it may."""
+        unused = next((block.function for block in self.blocks if block.function and block.function not in self.named), "")
+        if unused:
+            return f"{unused}() is called nowhere, so this never runs"
+        end = next((self.ended[file] for file in ("", *self.command.files) if file in self.ended), "")
+        return f"the script ends in {end}, so this never runs" if end and not self.function else ""
+
+    def _note_test(self, before: Command) -> None:
+        """Note the condition of a command behind ``&&`` or ``||``: the test before it."""
+        asked = _format_words([word for word in before if word.keyword != "}"])
+        if not self.command.join:
             self.test = ""
-        elif command.join == "||":
+        elif self.command.join == "||":
             self.test = f"not ({asked})"
-        elif self.before and self.before[0].text in _TESTS:
+        elif before and before[0].text in _TESTS:
             self.test = _shorten(f"({self.test}) and ({asked})") if self.test else asked
-        self.before = command
-        self.flow.follow_command(command, bool(self.branches or self.test))
-        if first == "}" and self.branches:
-            self.branches.pop()
-            return
-        held = len(self.branches)
-        if self.test or first == "{":
-            self.branches.append([command[0].line * 10_000 + command[0].column, 0, self.test])
-        self._process_command(command)
-        if self.test and first != "{" and len(self.branches) == held + 1:
-            self.branches.pop()
 
-    def _process_command(self, words: list[Word]) -> None:
-        is_test = words[0].text == "if" and not words[0].quoted
-        words = self._track_branches(words)
-        asked = [self.branches.pop()] if is_test else []  # what is asked runs whatever the answer
-        self._process_words(words)
-        self.branches += asked
+    def _read_command(self) -> None:
+        if self.command.function:
+            self.defined = self.command.function
+            return
+        words, block = self._follow_blocks(self.command)
+        first = words[0].keyword if words else ""
+        if first in ("exit", "return") and self._is_certain():
+            line = self._name_line(words[0])
+            if first == "exit" or self.command.files:
+                self.ended.setdefault("" if first == "exit" else self.command.files[-1], line)
+        self._read_words(words)
+        self.blocks += [block] if block else []
 
-    def _process_words(self, words: list[Word]) -> None:
-        while words and words[0].text in _PREFIX_WORDS and not words[0].quoted:
-            words = words[1:]
-        if not words:
-            return
-        given: list[tuple[str, Word, Word]] = []
-        for place, word in enumerate(words):
-            match = ASSIGNMENT.match(word.parts[0]) if isinstance(word.parts[0], str) else None
-            if not match:
-                words = words[place:]
-                break
-            given.append((match[1], word, word.cut_prefix(match.end())))
-        else:
-            words = []
-        while words and words[0].text in _PREFIX_WORDS and not words[0].quoted:
-            words = words[1:]
-        name = words[0].text if words else ""
-        if not words:
-            for variable, word, value in given:
-                if word.items:
-                    self._keep_array(variable, word)
-                    continue
-                if self.exports_all and not (self.flow.idle or self._current_branches()):
-                    self.exported.add(variable)
-                self._add_variable(variable, word, value, exported=self.plain or self.exports_all or variable in self.exported)
-            return
-        for variable, word, value in given if starts_something(words) else ():
-            self._add_variable(variable, word, value, exported=True)
-        plain = name.rpartition("/")[2]
-        if plain == "srun" and (limit := find_limit(words[1:])) is not None:
-            self.limits.append((words[0].line, limit))
-        elif starts_something(words) and plain not in _ASKING:
-            self.hands_all = True
-        if name == "eval":
-            self._doubt_evaluated(words)
-        elif name == "read" or (name == "printf" and len(words) > 2 and words[1].text == "-v"):
-            for word in words[2:3] if name == "printf" else words[1:]:
-                if word.text in self.places or word.text in self.exported:
-                    self._add_variable(word.text, word, word._replace(parts=((name,),)), exported=True)
-        elif name == "export" and len(words) > 1 and words[1].text == "-n":
-            self._take_back([word.cut_prefix(0)._replace(parts=(word.text.partition("=")[0],)) for word in words[2:]])
-        elif name in ("export", "declare", "typeset", "local"):
+    def _is_certain(self) -> bool:
+        """Return whether the command is none of a branch, a loop, a function or parentheses."""
+        blocks_around = [block for block in self.blocks if block.kind != "{" or block.text or block.function]
+        return not (blocks_around or self.test or self.command.join or self.command.parentheses)
+
+    def _name_file(self) -> str:
+        return self.command.files[-1] if self.command.files else self.path
+
+    def _name_line(self, word: Word) -> str:
+        return f"line {word.line} of {self.command.files[-1]}" if self.command.files else f"line {word.line}"
+
+    def _follow_blocks(self, words: list[Word]) -> tuple[list[Word], _Block | None]:
+        """Return what a command runs apart from opening and closing blocks, and the block that begins behind it."""
+        first, rest = (words[0].keyword, words[1:]) if words else ("", [])
+        if first in _CLOSING:
+            self.blocks[-1:] = []
+            return [], None
+        if first in ("then", "do"):
+            return self._follow_blocks(rest)
+        if first in ("elif", "else") and self.blocks:
+            self.blocks[-1].open_arm(_format_words(rest) if first == "elif" else "")
+            return (rest, None) if first == "elif" else self._follow_blocks(rest)
+        if first == "if":
+            asked = _format_words(rest)
+            return rest, _Block(first, self.number, asked if asked not in _ALWAYS else "")
+        if first == "case":
+            return [], _Block(first, self.number, f"case {rest[0].text}" if rest else "case")
+        if first in _LOOPS:
+            return rest if first in ("while", "until") else [], _Block(first, self.number, self._describe_loop(words))
+        if first == "{":
+            test, self.test = self.test, ""
+            block = _Block(first, self.number, test, self.defined)
+            self.defined = ""
+            self.blocks.append(block)
+            return self._follow_blocks(rest)
+        return words, None
+
+    def _describe_loop(self, words: list[Word]) -> str:
+        """Return the condition of a loop that may have no turn, empty for others."""
+        if words[0].text in ("while", "until"):
+            may_be_idle = len(words) != 2 or words[1].text not in _ALWAYS
+        else:  # what counts in (( )) has no words here
+            may_be_idle = len(words) > 1 and not any(word.text != word.open_part or word.text.startswith(("$(", "`")) for word in words[3:])
+        return f"the loop in {self._name_line(words[0])} has a turn" if may_be_idle else ""
+
+    def _read_words(self, words: list[Word]) -> None:
+        words = _strip_prefix(words)
+        given = list(list_assignments(words))
+        words = _strip_prefix(words[len(given) :])
+        for variable, word in given:
+            if words:
+                self._add_variable(variable, word, word.cut_prefix(word.text.index("=") + 1), exported=True)
+            else:
+                self._assign(variable, word)
+        name = words[0].text.rpartition("/")[2] if words else ""
+        if name in ("export", "declare", "typeset"):
             flags = "".join(word.text for word in words[1:] if word.text.startswith("-"))
-            if name != "local" or "x" in flags:
-                local = name != "export" and "g" not in flags and self.flow.function
-                self._process_export(words[1:], name == "export" or "x" in flags, f"it ends with {local}()" if local else "")
+            if "n" in flags:
+                self._take_back(words[1:])
+            elif name == "export" or not self.function:
+                self._export(words[1:], name == "export" or "x" in flags)
         elif name == "unset":
             self._take_back(words[1:])
-        elif name == "set":
-            self._set_flags(words[1:])
-        elif name == "setenv" and len(words) >= 3 and re.fullmatch(r"[A-Za-z_]\w*", words[1].text):
-            self._add_variable(words[1].text, words[1], words[2], exported=True)
-        elif name.rpartition("/")[2] in ("sbatch", "srun"):
-            for variable, word, value in find_exports(words[1:]):
+        elif name == "set" and not self.idle and len(words) > 1 and words[-1].text in ("-a", "+a", "allexport"):
+            self.exports_all = words[1].text[0] == "-"
+        elif name in ("sbatch", "srun"):
+            for variable, word, value in slurm.find_exports(words[1:]):
                 self._add_variable(variable, word, value, exported=True)
-        elif name.rpartition("/")[2] in ("atc", "atc.bin"):
-            self._add_atc_command(words)
+        elif name in ("atc", "atc.bin"):
+            self._add_conversion(words)
 
-    def _doubt_evaluated(self, words: list[Word]) -> None:
-        """Note which variables a text sets that is run as commands."""
-        shown = _format_words(words)
-        for match in _SET_INSIDE.finditer(" ".join(word.text for word in words[1:])):
-            self._add_variable(match[1], words[0], words[0]._replace(parts=((shown,),)), exported=True)
+    def _assign(self, name: str, word: Word) -> None:
+        self._keep_flags(name, word)
+        if not word.items:
+            self._note_export(name, self.exports_all)
+            self._add_variable(name, word, word.cut_prefix(word.text.index("=") + 1), self.exports_all or name in self.exported)
 
-    def _keep_array(self, name: str, word: Word) -> None:
-        """Remember the words of an array, and the branches that they are certain in."""
-        around, (before, items) = self._current_branches(), self.arrays.get(name, ((), ()))
-        if not word.text.endswith("+="):
-            self.arrays[name] = around, word.items
-        elif name in self.arrays:
-            self.arrays[name] = max(around, before, key=len), (*items, *word.items)
+    def _note_export(self, name: str, is_exported: bool) -> None:
+        is_asked = self.test or any(block.text for block in self.blocks if block.kind not in _LOOPS)
+        if is_exported and not (self.idle or is_asked):
+            self.exported.add(name)
 
-    def _fill_arrays(self, words: list[Word]) -> list[Word]:
-        """Return words with those in place of arrays that stand for them: ``"${NAME[@]}"``."""
-        found: list[Word] = []
-        here = self._current_branches()
-        for word in words:
-            if not word.quoted and word.text == word.open_part and (split := self.constants.split_variable(word)):
-                found += split
-                continue
-            match = _WHOLE_ARRAY.fullmatch(word.open_part) if word.quoted and word.text == word.open_part else None
-            around, items = self.arrays.get(match[1], ((), (word,))) if match else ((), (word,))
-            found += items if here[: len(around)] == around else (word,)
-        return found
-
-    def _track_branches(self, words: list[Word]) -> list[Word]:
-        """Keep count of the branches that a command opens, turns over or closes."""
-        first = words[0].text if not words[0].quoted else ""
-        if first == "if":
-            asked = _format_words(words[1:])
-            self.branches.append([words[0].line * 10_000 + words[0].column, 0, asked if asked not in _ALWAYS else ""])
-        elif first == "elif" and self.branches:
-            self.branches[-1][1:] = [int(str(self.branches[-1][1])) + 1, _format_words(words[1:])]
-        elif first == "else" and self.branches:
-            self.branches[-1][1:] = [-int(str(self.branches[-1][1])) - 1, _shorten(f"not ({self.branches[-1][2] or ':'})")]
-            return words[1:]
-        elif first == "fi" and self.branches:
-            self.branches.pop()
-        elif first == "case":
-            self.branches.append([words[0].line * 10_000 + words[0].column, 0, f"case {words[1].text}" if len(words) > 1 else "case"])
-            return []
-        elif first == "esac" and self.branches:
-            self.branches.pop()
-        elif first in ("then", "do"):
-            return self._track_branches(words[1:]) if words[1:] and words[1].text in _LOOPS else words[1:]
-        elif first in _LOOPS:
-            asked = f"the loop in {self.name_line(words[0].line)} has a turn" if self.flow.is_doubtful_loop else ""
-            self.branches.append([words[0].line * 10_000 + words[0].column, 0, asked])
-        elif first == "done" and self.branches:
-            self.branches.pop()
-        return words
-
-    def _process_export(self, words: list[Word], exported: bool, unused: str) -> None:
+    def _export(self, words: list[Word], is_exported: bool) -> None:
         for place, word in enumerate(words):
-            match = ASSIGNMENT.match(word.parts[0]) if isinstance(word.parts[0], str) else None
-            if exported and not (unused or self.flow.idle or self._current_branches()):
-                self.exported.add(match[1] if match else word.text)
-            if match:
-                self._add_variable(match[1], word, word.cut_prefix(match.end()), exported, unused)
-            elif (
-                env.is_ascend_variable(word.text)
-                and place + 1 < len(words)
-                and words[place + 1].text.startswith("=")
-                and not words[place + 1].quoted
-            ):
-                self.blanks.append((word.line, word.column, word.text))
-            elif exported and word.text in self.pending:
-                for one in self.pending.pop(word.text):
-                    self.places.setdefault(one.name, []).append(len(self.found))
-                    self.found.append(one)
+            follower = words[place + 1].keyword if place + 1 < len(words) else ""
+            name = word.text.partition("=")[0].removesuffix("+")
+            self._note_export(name, is_exported)
+            if list(list_assignments([word])):
+                self._add_variable(name, word, word.cut_prefix(word.text.index("=") + 1), is_exported)
+            elif env.is_ascend_variable(name) and follower.startswith("="):
+                self.blanks += [(word.line, word.column, name)] if not self.command.files else []
+            elif is_exported:
+                self.found += self.pending.pop(name, ())
 
     def _take_back(self, words: list[Word]) -> None:
         """Note that variables are unset which the script has exported."""
-        known = {one.name for one in self.found} if not self.flow.idle else set()
+        known = {setting.name for setting in self.found} if not self.idle else set()
         for word in words:
-            if word.text in known:
-                key, around = format_full_key("env", word.text), self._current_branches()
-                self.found.append(
-                    FoundSetting(
-                        self.path, word.line, word.column, "env", key, word.text, None, None, TAKEN_BACK, "", around, "<process>:export"
-                    )
-                )
+            name = word.text.partition("=")[0]
+            if name in known:
+                self._add_variable(name, word, word._replace(parts=((name,),)), True, TAKEN_BACK)
 
-    def _set_flags(self, words: list[Word]) -> None:
-        """Note from where to where every variable is exported that is set: ``set -a``."""
-        for place, word in enumerate(words if not self.flow.idle else ()):
-            option = words[place + 1].text if word.text[1:] == "o" and place + 1 < len(words) else ""
-            if word.text[:1] in ("-", "+") and ("a" in word.text[1:] or option == "allexport"):
-                self.exports_all = word.text[0] == "-"
-
-    def _add_variable(self, name: str, word: Word, value: Word, exported: bool, unused: str = "") -> None:
-        filled = value.fill_variables(self._list_known(), but=name)
-        around, places = self._current_branches(), self.places.setdefault(name, [])
-        last = self.found[places[-1]] if places else None
-        if last and last.written and len(last.written) <= _LONGEST and not (last.reason or last.unused or last.branches or around):
-            filled = filled.fill_variables({name: last.written})
-        reason = "depends on ~" if self.text.startswith(f"{name}=~", word.span[0]) else ""
-        found = build_variable_setting(self.path, (word.line, word.column), name, filled.parts, around, reason)
-        if found is None:
+    def _add_variable(self, name: str, word: Word, value: Word, exported: bool, reason: str = "") -> None:
+        last = self.last.pop(name, None)
+        own = {name: last} if last is not None and self._is_certain() else {}
+        filled = fill_word(value, ChainMap(own, self._list_known()))
+        reason = reason or ("depends on ~" if self.command.text.startswith(f"{name}=~", word.span[0]) else "")
+        place = word.line, word.column
+        setting = build_variable_setting(self._name_file(), place, name, filled.parts, self.branches, reason)
+        if setting is None:
             return
-        found = found._replace(unused=self.flow.idle or unused)
-        if not exported:
-            self.pending.setdefault(name, []).append(found)
-            return
-        if found.reason.startswith("depends") and not around and not found.unused:
-            self._overrule(places, f"{self.name_line(found.line)} sets it again, to what {found.reason}")
-        places.append(len(self.found))
-        self.found.append(found)
+        setting = self._place(setting._replace(function=self.function))
+        if self.command.parentheses == 1 and not setting.unused:  # two begin an expression
+            setting = setting._replace(unused="it is gone with a process of its own, at the end of its parentheses")
+        if setting.written and len(setting.written) <= _LONGEST and not (setting.reason or setting.unused or setting.branches):
+            self.last[name] = setting.written
+        (self.found if exported else self.pending.setdefault(name, [])).append(setting)
 
     def _list_known(self) -> dict[str, str]:
-        """Return the constants that have their values where a command stands; a function runs who knows when."""
-        return self.constants.values if self.flow.function else self.known
+        """Return the constants that have their values; a function may run when all have."""
+        return self.constants if self.function else self.known
 
-    def _overrule(self, places: list[int], why: str) -> None:
-        """Note that what was exported so far does not hold to the end."""
-        for place in places:
-            if not self.found[place].reason and not self.found[place].branches:
-                self.found[place] = self.found[place]._replace(reason=why)
-        places.clear()
+    def _keep_flags(self, name: str, word: Word) -> None:
+        """Keep the words of an array, or the flags in a literal text, with the conditions that they have."""
+        self.flags.pop(name, None)
+        text = word.cut_prefix(word.text.index("=") + 1).text
+        if word.text.endswith("+=") or word.open_part:
+            return
+        is_plain = name in self.constants and text.lstrip().startswith("--") and not set(text) & _UNSAFE
+        if word.items or (is_plain and "IFS" not in self.command.text):
+            items = word.items or [word._replace(parts=(piece,), quoted=True) for piece in text.split()]
+            self.flags[name] = self.branches, items, bool(word.items)
 
-    def _add_atc_command(self, words: list[Word]) -> None:
-        scope = f"atc@{words[0].line}"
-        self.sites.append(Site(scope, "atc", words[0].line, words[0].column, "atc", True, None, self._current_branches()))
-        flags = self._fill_arrays(words[1:])
-        place = 0
-        while place < len(flags):
-            word = flags[place].fill_variables(self._list_known())
-            place += 1
-            text = word.parts[0] if isinstance(word.parts[0], str) else ""
-            if not text.startswith("--"):
-                if word.open_part:
-                    reason = f"depends on {word.open_part}"
-                    self.found.append(FoundSetting(self.path, word.line, word.column, "atc", "", "", reason=reason, scope=scope))
+    def _fill_flags(self, words: list[Word]) -> list[Word]:
+        """Return words with the flags that variables stand for: ``"${ARRAY[@]}"``, and ``$TEXT`` without quotes."""
+        found: list[Word] = []
+        for word in words:
+            match = (_WHOLE_ARRAY if word.quoted else VARIABLE).fullmatch(word.open_part) if word.text == word.open_part else None
+            name = (match[1] or match[match.re.groups]) if match else ""
+            around, items, is_array = self.flags.get(name, ((), (word,), word.quoted))
+            is_certain = self.branches[: len(around)] == around and is_array == word.quoted
+            found += items if is_certain else [word]
+        return found
+
+    def _add_conversion(self, words: list[Word]) -> None:
+        command, line = self.command, words[0].line
+        scope = f"atc@{command.files[-1]}:{line}" if command.files else f"atc@{line}"
+        place = command.call or (line, words[0].column)
+        self.sites.append(Site(scope, "atc", *place, "atc", True, None, self.branches))
+        flags = [fill_word(word, self._list_known()) for word in self._fill_flags(words[1:])]
+        while flags:
+            word = flags.pop(0)
+            name, equals, _ = word.text.partition("=")
+            if not (isinstance(word.parts[0], str) and word.parts[0].startswith("--")):
+                reason = f"depends on {word.open_part}"
+                setting = FoundSetting(self._name_file(), word.line, word.column, "atc", "", "", reason=reason, scope=scope)
+                self.found += [self._place(setting)] if word.open_part else []
                 continue
-            name, equals, _ = text.partition("=")
             value = word.cut_prefix(len(name) + 1) if equals else None
-            if value is None and place < len(flags) and not flags[place].text.startswith("--"):
-                value = flags[place].fill_variables(self._list_known())
-                place += 1
-            flag = atc.build_flag_setting(self.path, word, name, value, scope, self._current_branches())
-            self.found.append(flag._replace(unused=self.flow.idle))
+            if value is None and flags and not flags[0].text.startswith("--"):
+                value = flags.pop(0)
+            self.found.append(self._place(atc.build_flag_setting(self._name_file(), word, name, value, scope, self.branches)))
+
+    def _place(self, setting: FoundSetting) -> FoundSetting:
+        return setting._replace(unused=self.idle, order=self.number, call=self.command.call)
 
 
-def _format_words(words: list[Word]) -> str:
+def _strip_prefix(words: list[Word]) -> list[Word]:
+    start = next((at for at, word in enumerate(words) if word.keyword not in _PREFIX_WORDS), len(words))
+    return words[start:]
+
+
+def _format_words(words: Sequence[Word]) -> str:
     return _shorten(" ".join(word.text for word in words), 80)
 
 

@@ -10,7 +10,7 @@ import re
 from npuprof.renderers.atc import is_plain_flag
 from npuprof.scripts.draft import Draft
 from npuprof.scripts.reading.found import Site
-from npuprof.scripts.reading.shells.words import Command, Word, parse_shell_commands
+from npuprof.scripts.reading.shells.lexer import Command, Word, parse_shell_commands
 from npuprof.scripts.replacing.cuts import Edit, Lines, Stand, build_refusal
 from npuprof.scripts.replacing.python import list_left
 

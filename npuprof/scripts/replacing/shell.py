@@ -6,8 +6,7 @@ import re
 from collections.abc import Sequence
 
 from npuprof.scripts.draft import Draft
-from npuprof.scripts.reading.shells.spans import STARTING_NOTHING
-from npuprof.scripts.reading.shells.words import Command, Word, parse_shell_commands
+from npuprof.scripts.reading.shells.lexer import Command, Word, parse_shell_commands
 from npuprof.scripts.replacing.cuts import Edit, Lines, Stand, build_refusal
 from npuprof.scripts.replacing.python import list_left
 
@@ -15,9 +14,15 @@ _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=")
 _SUBSHELL = re.compile(rb"^[ \t]*\((?!\()", re.MULTILINE)
 _OPENING, _CLOSING = ("if", "for", "while", "until", "case", "select", "{"), ("fi", "done", "esac", "}")
 #: Commands that neither start a program nor read what a script has exported, nor end anything.
-_QUIET = (STARTING_NOTHING | {"test", "true", "!"}) - {
-    "", ".", "alias", "break", "builtin", "continue", "exit", "find", "function", "kill", "return", "trap", "wait",
-}  # fmt: skip
+_QUIET = frozenset(
+    (
+        ":", "[", "[[", "]]", "awk", "basename", "cat", "cd", "chmod", "chown", "cp", "cut", "date", "declare", "dirname", "done", "echo",
+        "elif", "esac", "export", "false", "fi", "for", "getopts", "grep", "hash", "head", "hostname", "if", "in", "let", "local", "ls",
+        "mapfile", "mkdir", "mv", "nproc", "popd", "printf", "ps", "pushd", "pwd", "read", "readonly", "rm", "sed", "select", "seq", "set",
+        "shift", "shopt", "sleep", "sort", "tail", "tee", "test", "touch", "tr", "true", "type", "typeset", "ulimit", "umask", "unset",
+        "until", "wc", "which", "while", "{", "}", "!",
+    )
+)  # fmt: skip
 #: Commands that list what is set where they are given no name.
 _LISTING = frozenset({"declare", "export", "readonly", "set", "typeset"})
 #: What may stand before a command.

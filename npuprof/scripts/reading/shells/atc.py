@@ -9,7 +9,7 @@ from npuprof import catalog
 from npuprof.catalog import Flag, Option
 from npuprof.document.keys import format_full_key
 from npuprof.scripts.reading.found import Branch, FoundSetting, take_here_out
-from npuprof.scripts.reading.shells.words import Word
+from npuprof.scripts.reading.shells.lexer import Word
 
 #: Stands for the value of an option that a text of a flag has no meaning for.
 _MISFIT = object()

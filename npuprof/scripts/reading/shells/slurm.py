@@ -1,67 +1,35 @@
-"""``--export`` of Slurm: variables that ``sbatch`` and ``srun`` hand over, on the command line or in ``#SBATCH`` lines."""
+"""``--export`` of Slurm: variables that ``sbatch`` and ``srun`` give a job, on the command line or in ``#SBATCH`` lines."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from npuprof.scripts.reading.shells.words import Word, parse_shell_commands
+from npuprof.scripts.reading.shells.lexer import Command, Word
 
-#: Only lines before the first command count.
-_HEAD = re.compile(r"(?:[ \t]*(?:#[^\n]*)?(?:\n|\Z))*+")
-_DIRECTIVE = re.compile(r"^#SBATCH[ \t]+([^\n]+)", re.MULTILINE)
-_NAME = re.compile(r"([A-Za-z_]\w*)=")
+_DIRECTIVE = re.compile(r"^#SBATCH[ \t][^\n]*?--export(?:=|[ \t]+)([^\s\"']+)", re.MULTILINE)
+_VARIABLE = re.compile(r"(?:(?<=^)|(?<=,))([A-Za-z_]\w*)=([^,]*)")
 
 
-def find_directive_exports(text: str) -> Iterator[tuple[str, Word, Word]]:
-    """Yield the variables of the ``#SBATCH`` lines of a script: name, where it stands, value."""
-    head = _HEAD.match(text)
-    line, counted = 1, 0
-    for match in _DIRECTIVE.finditer(text, 0, head.end() if head else 0):
-        line += text.count("\n", counted, match.start())
-        counted = match.start()
-        for command in parse_shell_commands(match[1]):
-            words = [word._replace(line=line, column=word.column + match.start(1) - match.start()) for word in command]
-            yield from find_exports(words)
+def find_directive_exports(text: str, commands: Sequence[Command]) -> Iterator[tuple[str, Word, Word]]:
+    """Yield the variables of the ``#SBATCH`` lines before the first command: name, where it stands, value."""
+    end = commands[0][0].span[0] if commands else len(text)
+    for match in _DIRECTIVE.finditer(text, 0, end):
+        column = match.start(1) - match.start() + 1
+        yield from _split_list(match[1], text.count("\n", 0, match.start()) + 1, column)
 
 
-def find_exports(words: list[Word]) -> Iterator[tuple[str, Word, Word]]:
-    """Yield the variables that the words after ``sbatch`` or ``srun`` export."""
+def find_exports(words: Sequence[Word]) -> Iterator[tuple[str, Word, Word]]:
+    """Yield the variables that the words behind ``sbatch`` or ``srun`` export."""
     for place, word in enumerate(words):
-        text = word.parts[0] if isinstance(word.parts[0], str) else ""
-        if text.startswith("--export="):
-            yield from _split_exports(word, len("--export="))
-        elif text == "--export" and place + 1 < len(words):
-            yield from _split_exports(words[place + 1], 0)
-
-
-def find_limit(words: list[Word]) -> frozenset[str] | None:
-    """Return the variables that ``srun`` hands over of those around it, None where these are all."""
-    for place, word in enumerate(words):
-        head, equals, given = word.text.partition("=")
+        head, equals, text = word.text.partition("=")
         if head == "--export" and (equals or place + 1 < len(words)):
-            items = (given if equals else words[place + 1].text).split(",")
-            return None if {"ALL", "NIL"} & {*items} or "$" in "".join(items) else frozenset(items)
-    return None
+            listed = word if equals else words[place + 1]
+            text = text or listed.text
+            yield from _split_list(text, listed.line, listed.column + len(listed.text) - len(text))
 
 
-def _split_exports(word: Word, skipped: int) -> Iterator[tuple[str, Word, Word]]:
-    """Yield the variables of one list: ``ALL,A=1,B=$X``."""
-    item: list[str | tuple[str]] = []
-    column = word.column + skipped
-    start = column
-    for part in (*word.cut_prefix(skipped).parts, ","):
-        pieces: list[str | tuple[str]] = [*part.split(",")] if isinstance(part, str) else [part]
-        for number, piece in enumerate(pieces):
-            if number:
-                yield from _read_item(word._replace(column=start, parts=tuple(item)))
-                item, column = [], column + 1
-                start = column
-            item.append(piece)
-            column += len(piece if isinstance(piece, str) else piece[0])
-
-
-def _read_item(item: Word) -> Iterator[tuple[str, Word, Word]]:
-    match = _NAME.match(item.parts[0]) if item.parts and isinstance(item.parts[0], str) else None
-    if match:
-        yield match[1], item, item.cut_prefix(match.end())
+def _split_list(text: str, line: int, column: int) -> Iterator[tuple[str, Word, Word]]:
+    for match in _VARIABLE.finditer(text):
+        word = Word(line, column + match.start(), (match[0],))
+        yield match[1], word, word._replace(parts=((match[2],),) if set(match[2]) & {"$", "`"} else (match[2],))

@@ -1,0 +1,221 @@
+"""Shell text to commands and words, by its quoting rules. Nothing is expanded."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import Any
+
+from npuprof.model import Record
+
+_TOKEN = re.compile(
+    r"""(?P<blank>[ \t\r]+|\\\r?\n|\#[^\n]*)|(?P<newline>\n)
+    |<<(?!<)-?[ \t]*(?:'(?P<raw>[^'\n]+)'|"(?P<quoted>[^"\n]+)"|\\?(?P<mark>[\w.-]+))
+    |(?P<redirection>&>|<<<|[<>][&|]?)|(?P<separator>&&|\|\||[;&|()])""",
+    re.VERBOSE,
+)
+#: Stretches of a word outside of quotes, and of one in double quotes; expansions are looked for before.
+_PIECE = re.compile(r"'([^']*)'?|\\(?:\n|([^\n]?))|(\$'(?:[^'\\]|\\.)*'?)|(\$|[^ \t\r\n;&|()<>'\"\\$`]+)", re.DOTALL)
+_QUOTED_PIECE = re.compile(r"\\(?:\n|([$`\"\\]))|(\\|\$|[^\"\\$`]+)")
+_EXPANSION = re.compile(r"\$(?:[A-Za-z_]\w*|[0-9@*#?$!-])|`[^`]*`?")
+_FUNCTION = re.compile(r"[ \t]*\([ \t]*\)")
+
+Part = str | tuple[str]
+
+
+class Word(Record):
+    """One word: ``parts`` are literal texts and, as one-tuples, what the shell fills in.
+
+    ``span`` is where it begins and ends in the text. ``items`` are the words of an array: ``NAME=(...)``.
+    """
+
+    line: int
+    column: int
+    parts: tuple[Part, ...]
+    quoted: bool = False
+    span: tuple[int, int] = (0, 0)
+    items: tuple[Any, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The word with the open parts as written."""
+        return "".join(part if isinstance(part, str) else part[0] for part in self.parts)
+
+    @property
+    def keyword(self) -> str:
+        """The word where it can be a word of the shell's own, empty for one in quotes."""
+        return "" if self.quoted else self.text
+
+    @property
+    def open_part(self) -> str:
+        """The first part that the shell fills in, or nothing."""
+        return next((part[0] for part in self.parts if not isinstance(part, str)), "")
+
+    def cut_prefix(self, count: int) -> Word:
+        """Return what follows the first ``count`` characters of a literal beginning."""
+        head = self.parts[0] if self.parts else ""
+        assert isinstance(head, str)
+        return self._replace(parts=(head[count:], *self.parts[1:]))
+
+
+class Command(list[Word]):
+    """The words of one simple command; ``join`` is ``&&`` or ``||`` where that stands before it.
+
+    ``parentheses`` are those around it, ``function`` is the name of the function that it begins. ``text`` is the script. A command of a
+    sourced file has the files around it in ``files``, and in ``call`` the line and the column where the script sources them.
+    """
+
+    join = ""
+    parentheses = 0
+    function = ""
+    text = ""
+    files: tuple[str, ...] = ()
+    call: tuple[int, int] | tuple[()] = ()
+
+
+def parse_shell_commands(text: str, line: int = 1, column: int = 1) -> Iterator[Command]:
+    """Yield the simple commands of a script, words only; comments and here-documents are skipped.
+
+    The text begins at a line and a column of its file.
+    """
+    return _Lexer(text, line, column).iterate_commands()
+
+
+class _Lexer:
+    def __init__(self, text: str, line: int, column: int) -> None:
+        self.text = text
+        self.at = 0
+        self.first = line, column
+        self.lines = [0, *(match.end() for match in re.finditer("\n", text))]
+        self.marks: list[str] = []  #: of the here-documents that begin in the next line
+        self.command = Command()
+        self.join = ""
+        self.parentheses = 0
+
+    def iterate_commands(self) -> Iterator[Command]:
+        while self.at < len(self.text):
+            token = _TOKEN.match(self.text, self.at)
+            if token is None or (token[0] == "(" and self._begins_array()):
+                self._add_word()
+                ended = bool(self.command.function)
+            else:
+                self.at = token.end()
+                ended = self._read_token(token)
+            if ended and self.command:
+                yield self._end_command()
+        if self.command:
+            yield self._end_command()
+
+    def _end_command(self) -> Command:
+        command, self.command = self.command, Command()
+        return command
+
+    def _read_token(self, token: re.Match[str]) -> bool:
+        """Return whether a token ends the command before it."""
+        kind, text = token.lastgroup, token[0]
+        if kind in ("raw", "quoted", "mark"):
+            self.marks.append(token[kind])
+        elif kind == "newline":
+            self._skip_documents()
+            self.join = "" if self.command else self.join
+        elif kind == "separator":
+            self.join = text if text in ("&&", "||") else ""
+            self.parentheses = max(0, self.parentheses + (text == "(") - (text == ")"))
+        return kind in ("newline", "separator")
+
+    def _begins_array(self) -> bool:
+        last = self.command[-1] if self.command else None
+        return last is not None and last.span[1] == self.at and last.keyword.endswith("=")
+
+    def _add_word(self) -> None:
+        command = self.command
+        if self.text[self.at] == "(":
+            command[-1] = command[-1]._replace(items=self._parse_array())
+            return
+        if not command:
+            command.join, command.parentheses, command.text = self.join, self.parentheses, self.text
+        command.append(self._parse_word())
+        is_named = len(command) == 2 and command[0].keyword == "function"
+        brackets = _FUNCTION.match(self.text, self.at) if is_named or len(command) == 1 else None
+        if is_named or brackets:
+            command.function = command[-1].text
+        self.at = brackets.end() if brackets else self.at
+
+    def _parse_array(self) -> tuple[Word, ...]:
+        self.at += 1
+        items: list[Word] = []
+        while self.at < len(self.text) and self.text[self.at] != ")":
+            if token := _TOKEN.match(self.text, self.at):
+                self.at = token.end()
+            else:
+                items.append(self._parse_word())
+        self.at += 1
+        return tuple(items)
+
+    def _skip_documents(self) -> None:
+        for mark in self.marks:
+            end = re.compile(rf"^[ \t]*{re.escape(mark)}[ \t\r]*$\n?", re.MULTILINE).search(self.text, self.at)
+            self.at = end.end() if end else len(self.text)
+        self.marks = []
+
+    def _parse_word(self) -> Word:
+        first = self.at
+        pieces: list[Part] = []
+        quoted = False
+        while self.at < len(self.text):
+            if end := self._find_expansion_end():
+                pieces.append((self.text[self.at : end],))
+                self.at = end
+            elif self.text[self.at] == '"':
+                quoted = True
+                self._parse_double_quotes(pieces)
+            elif match := _PIECE.match(self.text, self.at):
+                quoted |= match[0][0] == "'"
+                if match[0] != "\\\n":
+                    pieces.append((match[3],) if match[3] else match[1] or match[2] or match[4] or "")
+                self.at = match.end()
+            else:
+                break
+        passed = bisect_right(self.lines, first) - 1
+        column = first - self.lines[passed] + (1 if passed else self.first[1])
+        return Word(self.first[0] + passed, column, _join_pieces(pieces), quoted, (first, self.at))
+
+    def _parse_double_quotes(self, pieces: list[Part]) -> None:
+        self.at += 1
+        pieces.append("")
+        while self.at < len(self.text) and self.text[self.at] != '"':
+            if end := self._find_expansion_end():
+                pieces.append((self.text[self.at : end],))
+                self.at = end
+            elif match := _QUOTED_PIECE.match(self.text, self.at):
+                pieces.append(match[1] or match[2] or "")
+                self.at = match.end()
+        self.at += 1
+
+    def _find_expansion_end(self) -> int:
+        """Return where the expansion ends that begins here, 0 where none does."""
+        if self.text.startswith(("$(", "${"), self.at):
+            return self._find_closing(self.at + 1)
+        match = _EXPANSION.match(self.text, self.at)
+        return match.end() if match else 0
+
+    def _find_closing(self, at: int) -> int:
+        """Return where the brackets end that begin at a place."""
+        opening = self.text[at]
+        closing, depth = ")" if opening == "(" else "}", 0
+        for match in re.compile(rf"\\.|\{opening}|\{closing}" + ("|'[^']*'?" if opening == "(" else ""), re.DOTALL).finditer(self.text, at):
+            depth += (match[0] == opening) - (match[0] == closing)
+            if not depth:
+                return match.end()
+        return len(self.text)
+
+
+def _join_pieces(pieces: Iterable[Part]) -> tuple[Part, ...]:
+    """Return pieces with the literal ones that follow each other made one."""
+    joined: list[Part] = []
+    for is_literal, group in groupby(pieces, lambda piece: isinstance(piece, str)):
+        parts = list(group)
+        joined += ["".join(map(str, parts))] if is_literal else parts
+    return tuple(joined) or ("",)

@@ -1,0 +1,50 @@
+"""What the exports of a shell script come to, where one of them is made again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from npuprof.scripts.reading.found import FoundSetting
+
+
+def settle(found: Sequence[FoundSetting]) -> list[FoundSetting]:
+    """Return settings with a reason where their value does not last."""
+    reasons = {**_find_overridden(found), **_find_disordered(found)}
+    return [
+        setting._replace(value=None, kind="", reason=reasons[at]) if at in reasons and not setting.reason else setting
+        for at, setting in enumerate(found)
+    ]
+
+
+def _name_line(setting: FoundSetting) -> str:
+    return f"line {setting.line} of {setting.file}" if setting.call else f"line {setting.line}"
+
+
+def _find_overridden(found: Sequence[FoundSetting]) -> dict[int, str]:
+    """Return the exports that another one follows whose value is not known."""
+    reasons: dict[int, str] = {}
+    before: dict[str, list[int]] = {}
+    for at, setting in enumerate(found):
+        if setting.surface != "env" or setting.branches or setting.unused:
+            continue
+        if setting.reason.startswith("depends"):
+            why = f"{_name_line(setting)} sets it again, to what {setting.reason}"
+            reasons.update(dict.fromkeys(before.pop(setting.name, ()), why))
+        else:
+            before.setdefault(setting.name, []).append(at)
+    return reasons
+
+
+def _find_disordered(found: Sequence[FoundSetting]) -> dict[int, str]:
+    """Return the exports of functions, and those behind them with another value: the order of calls decides."""
+    reasons: dict[int, str] = {}
+    by_name: dict[str, list[int]] = {}
+    for at, setting in enumerate(found):
+        if setting.surface == "env" and not setting.reason and not setting.unused and (setting.function or setting.name in by_name):
+            by_name.setdefault(setting.name, []).append(at)
+    for first, *rest in by_name.values():
+        rival = next((at for at in rest if not found[at].function), None)
+        if rival is not None and len({found[at].value for at in (first, *rest)}) > 1:
+            setter = f"{found[first].function}() sets it in {_name_line(found[first])}"
+            reasons |= dict.fromkeys((first, *rest), f"depends on the order: {setter}, and {_name_line(found[rival])} does")
+    return reasons
