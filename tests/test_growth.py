@@ -256,13 +256,6 @@ def test_what_is_too_much_of_a_script_is_told(called: str, text: str, told: str,
     assert f"warning NP801: {told}" in done.out
 
 
-def test_a_script_makes_a_bounded_number_of_presets(tmp_path: Path, run: Callable[..., Any]) -> None:
-    (tmp_path / "a.sh").write_text("".join(f"atc --model=x{i} --framework=3\n" for i in range(203)))
-    assert run("import", "a.sh", "-o", "out").code == 0
-    assert len(list((tmp_path / "out").iterdir())) == 200
-    assert (tmp_path / "out/a-x0.toml").read_text().count("the file makes more than 200 presets") == 6
-
-
 @pytest.mark.parametrize(
     ("begin", "blank", "end"),
     [("", " ", ""), ("except ", " ", "x"), ("raise ", " ", "x"), ("if ", " ", "x"), ("else:", " ", "x"), ("", "\n", "")],

@@ -79,7 +79,7 @@ DRAFTS: dict[str, tuple[str, dict[str, dict[str, object]]]] = {
     ),
     "two of one function under conditions": (
         f"def main():\n  if FLAGS.is_training:\n    op = {ENTRY}\n    {MIXED}\n  else:\n    op = {ENTRY}\n    {FP16}\n",
-        {"x-main-is-training": {"precision_mode": "allow_mix_precision"}, "x-main-not-is-training": {"precision_mode": "force_fp16"}},
+        {"x-main": {"precision_mode": "allow_mix_precision"}, "x-main-2": {"precision_mode": "force_fp16"}},
     ),
     "an entry that another function makes": (
         session("make_entry", MIXED, "return op") + f"def main():\n    op = make_entry()\n    {LOOPS}\n",
@@ -119,6 +119,11 @@ DRAFTS: dict[str, tuple[str, dict[str, dict[str, object]]]] = {
     "an argument that overrules its session config": (
         session("train", FP16, f"run = {RUN_CONFIG.format('config')}"),
         {"x": {"precision_mode": "allow_mix_precision", "estimator.save_checkpoints_steps": 100}},
+    ),
+    "two that one function makes, with more in each": (
+        session("make_entry", MIXED, "return op")
+        + f"def train():\n    op = make_entry()\n    {LOOPS}\ndef test():\n    op = make_entry()\n    {option('dump_path', '/d')}\n",
+        {"x-make-entry": {"precision_mode": "allow_mix_precision"}, "x-train": {"hccl_timeout": 600}, "x-test": {"dump_path": "/d"}},
     ),
     "an attribute in two methods": (CLASS, {"x": {"use_off_line": True, "hccl_timeout": 600}}),
     "an entry by its number": (

@@ -1,4 +1,4 @@
-"""Which settings of one file are in force together: an object of a script, all that is laid on it, and the parts it is given.
+"""Which settings of one file are in force together: an object of a script, all that is set in it, and the parts it is given.
 
 Two objects are two configurations, however much they have in common. What belongs to one of them is only what the text shows
 to be its own: an attribute of the same class, the entry that was added to the same session config, the session config that a
@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import Counter
 from functools import cached_property
 
 from npuprof.model import Record
 from npuprof.scripts.reading.found import Branch, FoundSetting, ImportedFile, Site
-from npuprof.scripts.reading.rehearsal.variants import Variant
 from npuprof.scripts.reading.surfaces.entries import AddedEntry, LaidOn
 from npuprof.scripts.reading.surfaces.nested import GivenSession
 from npuprof.scripts.reading.surfaces.view import unite_runs
@@ -22,15 +22,11 @@ _MADE = re.compile(r"@\d+$")
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
 _CALL = re.compile(r"([A-Za-z_]\w*)\s*\(")
 _ASSIGNED = re.compile(r"^[ \t]*([A-Za-z_]\w*)[ \t]*=(?!=)[ \t]*(.+)$", re.MULTILINE)
-_WORD = re.compile(r"[A-Za-z]\w*")
-_WHOLE = "NPURunConfig"
-#: Words of a condition that tell nothing, and how many others may stand in a name.
-_VAGUE = frozenset(("args", "flags", "self", "cfg", "config", "params", "opt", "opts", "hparams", "is", "and", "none"))
-_MOST_WORDS = 4
+_RUN_CONFIG = "NPURunConfig"
 
 
 class Group(Record):
-    """The settings of one scope: ``scope`` is the object, in the words of the walk (``main:custom_op@12``)."""
+    """The settings of one scope: ``scope`` is the object as the walk names it (``main:custom_op@12``)."""
 
     scope: str
     surface: str
@@ -45,28 +41,28 @@ class Group(Record):
 
     @property
     def caller(self) -> str:
-        """The dotted name of the function of the script itself: where another file makes the object, the one that calls it there."""
+        """The dotted name of the function of the script itself, where a function of another file makes the object."""
         return self.function.partition("@")[0]
 
     @property
     def root(self) -> str:
-        """The expression that stands for the object where it is used."""
+        """The expression that names the object where it is used."""
         return _MADE.sub("", self.scope.partition(":")[2])
 
     @property
     def is_fragment(self) -> bool:
-        """Whether the object is made elsewhere, so that these settings are laid on it."""
+        """Whether the object is made elsewhere."""
         return self.surface == "session" and not _MADE.search(self.scope)
 
     @property
     def is_part(self) -> bool:
         """Whether it is a nested object that no NPURunConfig in sight is given."""
-        return self.surface == "run_config" and _WHOLE not in self.scope and self.site is None
+        return self.surface == "run_config" and _RUN_CONFIG not in self.scope and self.site is None
 
     @property
     def line(self) -> int:
         """The line where it begins."""
-        return self.site.line if self.site else min(one.line for one in self.found)
+        return self.site.line if self.site else min(setting.line for setting in self.found)
 
 
 class Layout:
@@ -74,124 +70,87 @@ class Layout:
 
     def __init__(self, imported: ImportedFile) -> None:
         self._facts = imported.facts
-        self.variants: list[Variant] = imported.facts.get("variants", [])
-        sites = {site.scope: site for site in imported.sites}
-        found: dict[str, list[FoundSetting]] = {}
-        for one in imported.found:
-            if not one.commented:
-                found.setdefault(one.scope, []).append(one)
-        self.groups = [Group(scope, ones[0].surface, tuple(ones), sites.get(scope)) for scope, ones in found.items()]
-        self.groups += [
-            Group(scope, "session", (), site)  # what others set in it belongs together
-            for scope, site in sites.items()
-            if site.surface == "session" and scope not in found and _MADE.search(scope)
-        ]
-        self._laid: dict[str, list[LaidOn]] = {}
-        for one in self._facts.get("laid on", ()):
-            self._laid.setdefault(one.scope, []).append(one)
+        self._calls: dict[str, list[LaidOn]] = {}
+        for call in self._facts.get("laid on", ()):
+            self._calls.setdefault(call.scope, []).append(call)
+        self._runs: dict[str, tuple[tuple[Branch, ...], ...]] = dict(self._facts.get("runs", ()))
         self._entries: dict[str, AddedEntry] = {entry.site: entry for entry in self._facts.get("added entries", ()) if entry.site}
-        self._wholes = [group for group in self.groups if group.surface == "run_config" and not group.is_part]
-        self._made: dict[str, list[Group]] = {}  #: the session objects by what stands for them, for their config, and for their function
+        self.groups = _list_groups(imported)
+        self.run_configs = [group for group in self.groups if group.surface == "run_config" and not group.is_part]
+        self._made: dict[str, list[Group]] = {}  #: the session objects by their name, by their config, and by their function
         for group in self.groups:
             if group.surface == "session" and not group.is_fragment:
-                entry = self._entries.get(group.scope)
-                told = {group.root, f"{group.function.rpartition('.')[2]}(", *([f"config {entry.config}"] if entry else [])}
-                told |= {f"{name}(" for name in (group.site.made_by if group.site else ())}
-                for name in told:
+                for name in self._list_names(group):
                     self._made.setdefault(name, []).append(group)
-        self._classes: dict[str, tuple[tuple[str, ...], bool]] = {name: tuple(more) for name, *more in self._facts.get("classes", ())}
-        self._runs: dict[str, tuple[tuple[Branch, ...], ...]] = dict(self._facts.get("runs", ()))
-        self.groups = [self._stand_under_runs(self._stand_under_tests(group)) for group in self.groups]
+        self.groups = [self._add_tests(group) for group in self.groups]
+
+    def _list_names(self, group: Group) -> set[str]:
+        entry = self._entries.get(group.scope)
+        makers = (group.function.rpartition(".")[2], *(group.site.made_by if group.site else ()))
+        return {group.root, *(f"{name}(" for name in makers), *([f"config {entry.config}"] if entry else [])}
 
     def find_home(self, group: Group) -> Group | None:
-        """Return the group that makes the object which these settings are laid on, None where the text does not show it."""
-        if laid := self._laid.get(group.scope):
-            return self._find_laid(laid) if len(laid) == 1 or not all(one.tests for one in laid) else None
+        """Return the group of the object that these settings are set in, None where the text does not show it."""
+        if calls := self._calls.get(group.scope):
+            homes = {home.scope if home else "": home for home in map(self._find_given, calls)}
+            is_certain = len(homes) == 1 and (len(calls) == 1 or not all(call.tests for call in calls))
+            return homes.popitem()[1] if is_certain else None
         if group.is_fragment:
-            same = [other for other in self._made.get(group.root, ()) if _is_same_object(group, other)]
-            config = group.root.partition(".graph_options.")
-            if not same and config[1]:
-                same = self._select_seen(config[0], group.function)
-            if not same:
-                same = self._list_made_by(self._find_assigned(config[0], group.line))
-            return _find_nearest(same, group.line)
+            return self._find_named(group) or self._made_by_calls.get(group.scope)
         if group.is_part:
-            return self._wholes[0] if len(self._wholes) == 1 else None
+            return self.run_configs[0] if len(self.run_configs) == 1 else None
         return None
 
-    def _find_laid(self, calls: list[LaidOn]) -> Group | None:
-        """Return the one object that all calls hand to a function which sets more in it; None where they hand several, or may not run."""
+    def _find_named(self, group: Group) -> Group | None:
+        """Return the object that a name stands for in a function: one of its class, of the module, or the entry of a config."""
+        same = [other for other in self._made.get(group.root, ()) if _is_same_object(group, other)]
+        config, of_config, _ = group.root.partition(".graph_options.")
+        if not same and of_config:
+            same = self._select_seen(config, group.function)
+        return _find_nearest(same, group.line)
+
+    @cached_property
+    def _made_by_calls(self) -> dict[str, Group]:
+        """The objects that functions return, by the scope of what is set in them; none where settings of several scopes would meet."""
         found: dict[str, Group] = {}
-        for one in calls:
-            known = [group for group in self._made.get(one.expression, ()) if one.seen in (group.function, "") or not group.function]
-            home = _find_nearest(known, one.line) if one.certain else None
-            if home is None:
-                return None
-            found[home.scope] = home
-        return next(iter(found.values())) if len(found) == 1 else None
+        for group in self.groups:
+            if group.is_fragment and group.scope not in self._calls and self._find_named(group) is None:
+                config = group.root.partition(".graph_options.")[0]
+                home = _find_nearest(self._list_made_by(self._find_assigned(config, group.line)), group.line)
+                found |= {group.scope: home} if home is not None else {}
+        count = Counter(home.scope for home in found.values())
+        return {scope: home for scope, home in found.items() if count[home.scope] == 1}
 
-    def _stand_under_tests(self, group: Group) -> Group:
-        """Return the settings of a function that is called once, under tests, under these, but for those its object is made under."""
-        calls = self._laid.get(group.scope, [])
-        if len(calls) != 1 or not calls[0].tests:
-            return group
-        home = self._find_laid(calls)
-        made = [text for _, _, text in home.site.branches] if home is not None and home.site is not None else []
-        tests = list(calls[0].tests)
-        while tests and made and tests[0][2] == made[0]:
-            tests, made = tests[1:], made[1:]
-        return group._replace(found=tuple(one._replace(branches=(*tests, *one.branches)) for one in group.found))
+    def _find_given(self, call: LaidOn) -> Group | None:
+        """Return the object that a call gives to a function which sets more in it."""
+        known = [group for group in self._made.get(call.expression, ()) if call.seen in (group.function, "") or not group.function]
+        return _find_nearest(known, call.line) if call.certain else None
 
-    def _stand_under_runs(self, group: Group) -> Group:
+    def _add_tests(self, group: Group) -> Group:
         """Return the settings of a function that runs only under tests, under these, but for those its object is made under."""
-        runs = self._runs.get(group.scope)
-        home = self.find_home(group) if runs is not None and group.is_fragment and group.scope not in self._laid else None
-        if runs is None or home is None or home.function == group.function:
+        calls, runs = self._calls.get(group.scope, []), self._runs.get(group.scope)
+        tests = calls[0].tests if len(calls) == 1 else unite_runs(runs) if runs else ()
+        home = self.find_home(group) if tests or runs == () else None
+        if home is None or (not calls and home.function == group.function):
             return group
-        if not runs:
-            return group._replace(found=tuple(one._replace(dead=True) for one in group.found))
-        made = self._runs.get(home.scope) or ((),)
-        if home.site is not None:
-            made = tuple((*tests, *home.site.branches) for tests in made)
-        left = [_leave_out(tests, made) for tests in runs]
-        tests = unite_runs(left)
-        return group._replace(found=tuple(one._replace(branches=(*tests, *one.branches)) for one in group.found))
-
-    def list_wholes(self) -> list[str]:
-        """Return the scopes of the NPURunConfigs."""
-        return [group.scope for group in self._wholes]
-
-    def list_inherited(self) -> dict[str, tuple[list[list[Group]], bool]]:
-        """Return, for the scope of each object that a class makes, what the classes made of that one lay on it, a list for each of them.
-
-        With it comes whether something has the object as the class makes it: its own objects, or a class that lays nothing on it.
-        """
-        found: dict[str, tuple[list[list[Group]], bool]] = {}
-        for home in self.groups:
-            heirs, used = self._classes.get(home.function.rpartition(".")[0], ((), False))
-            if home.is_fragment or not heirs or not home.root.startswith("self."):
-                continue
-            laid = {
-                heir: [one for one in self.groups if one.is_fragment and one.root == home.root and one.function.rpartition(".")[0] == heir]
-                for heir in heirs
-            }
-            own = {one.function.rpartition(".")[2] for one in self.groups if one.is_fragment and self.find_home(one) is home}
-            again = {one.function.rpartition(".")[2] for ones in laid.values() for one in ones}
-            if own.isdisjoint(again):  # what a method sets that is written anew does not count for that class
-                found[home.scope] = [ones for ones in laid.values() if ones], used or not all(laid.values())
-        return found
+        made = {text for _, _, text in home.site.branches} if home.site else set()
+        made |= {text for _, _, text in unite_runs(self._runs.get(home.scope) or ((),))}
+        left = tuple(test for test in tests if test[2] not in made)
+        dead = runs == () and not calls
+        found = (setting._replace(branches=(*left, *setting.branches), dead=dead or setting.dead) for setting in group.found)
+        return group._replace(found=tuple(found))
 
     def find_given_sessions(self) -> dict[str, Group]:
         """Return, for the scope of each NPURunConfig, the session configuration that it is given."""
         found: dict[str, Group] = {}
-        handed: tuple[GivenSession, ...] = tuple(self._facts.get("estimator", ()))
-        for one in handed:
-            scope = f"{one.function or '<module>'}:{_WHOLE}@{one.line}@{one.line}"
+        sessions: tuple[GivenSession, ...] = tuple(self._facts.get("estimator", ()))
+        for one in sessions:
+            scope = f"{one.function or '<module>'}:{_RUN_CONFIG}@{one.line}@{one.line}"
             line = one.line
             if "@" in one.function:  # the call of a function of another file
-                line = next((group.line for group in self._wholes if group.scope == scope), line)
+                line = next((group.line for group in self.run_configs if group.scope == scope), line)
             given = self._find_session(one.expression, line, one.seen)
-            if given is None and one.expression.isidentifier() and "@" not in one.seen:  # a function of the script gives it its value
+            if given is None and one.expression.isidentifier() and "@" not in one.seen:
                 given = self._find_session(self._find_assigned(one.expression, line), line, one.seen)
             if given is not None:
                 found[scope] = given
@@ -231,32 +190,36 @@ class Layout:
         return found
 
     def describe_object(self, group: Group) -> tuple[str, ...]:
-        """Return what tells an object from others of its file: its function, its config, its condition, or what it writes."""
+        """Return names that distinguish an object from others of its file: its function and its config, or the model it writes."""
         if group.surface == "atc":
-            texts = {one.key: one.value for one in group.found if isinstance(one.value, str) and not one.reason}
+            texts = {setting.key: setting.value for setting in group.found if isinstance(setting.value, str) and not setting.reason}
             return tuple(texts[key] for key in ("atc.output", "atc.model") if texts.get(key))[:1]
         owner, _, name = group.caller.rpartition(".")
-        if name.startswith("__"):  # a method that every class has says nothing, its class does
+        if name.startswith("__"):  # every class has such a method
             name = owner.rpartition(".")[2] or name
         entry = self._entries.get(group.scope)
-        tests = " ".join(text for _, _, text in group.site.branches) if group.site else ""
-        words = [word for word in _WORD.findall(tests) if word.lower() not in _VAGUE]
-        return name, entry.config.rpartition(".")[2] if entry else "", "-".join(words) if len(words) <= _MOST_WORDS else ""
+        return name, entry.config.rpartition(".")[2] if entry else ""
 
 
-def _leave_out(tests: tuple[Branch, ...], made: tuple[tuple[Branch, ...], ...]) -> tuple[Branch, ...]:
-    """Return the tests without those under which an object is always made."""
-    return tuple(test for test in tests if not all(any(test[2] == other[2] for other in others) for others in made))
+def _list_groups(imported: ImportedFile) -> list[Group]:
+    sites = {site.scope: site for site in imported.sites}
+    found: dict[str, list[FoundSetting]] = {}
+    for setting in imported.found:
+        if not setting.commented:
+            found.setdefault(setting.scope, []).append(setting)
+    groups = [Group(scope, settings[0].surface, tuple(settings), sites.get(scope)) for scope, settings in found.items()]
+    empty = (site for scope, site in sites.items() if site.surface == "session" and scope not in found and _MADE.search(scope))
+    return [*groups, *(Group(site.scope, "session", (), site) for site in empty)]  # what others set in these belongs together
 
 
 def _find_nearest(groups: list[Group], line: int) -> Group | None:
     """Return the last one above a line, or the first one below."""
-    before = [one for one in groups if one.line <= line]
+    before = [group for group in groups if group.line <= line]
     return before[-1] if before else groups[0] if groups else None
 
 
 def _is_same_object(group: Group, other: Group) -> bool:
-    """Return whether two functions of one class, or of the module, speak of one object: an attribute, or a name of the module."""
+    """Return whether two functions of one class, or of the module, mean one object: an attribute, or a name of the module."""
     owner = group.function.rpartition(".")[0]
     if "." in group.root:
         return bool(owner) and owner == other.function.rpartition(".")[0]

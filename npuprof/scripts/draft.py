@@ -59,8 +59,7 @@ class Draft:
     ``carried`` are all settings that are in the preset, those that a later one takes the place of too; ``assumed`` are notes on
     those that have the default of a flag, which a run may change.
     ``sources`` are the configurations that have these settings, ``labels`` what tells the first from others of its file, if it
-    is one of several. ``used_at`` is the line that gives a session configuration to a NPURunConfig, where that is known,
-    ``release`` the one that a file beside the script names.
+    is one of several. ``release`` is the one that a file in its folder names.
     """
 
     def __init__(self, name: str, file: str, surface: str = "") -> None:
@@ -75,7 +74,6 @@ class Draft:
         self.sources: list[Source] = []
         self.labels: tuple[str, ...] = ()
         self.is_one_of_several = False
-        self.used_at = 0
         self.release: NamedRelease | None = None
 
     @property

@@ -1,21 +1,26 @@
-"""Settings of scripts to presets: what always holds is carried over, the rest is said with place and reason."""
+"""Settings of scripts to presets: what always counts is carried over, the rest is listed with place and reason."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from npuprof.catalog.values import is_same_typed_value
 from npuprof.checks.judgement import judge_value_alone
 from npuprof.model import Finding, Place
-from npuprof.scripts.configurations import Layout
+from npuprof.scripts.configurations import Group, Layout
 from npuprof.scripts.draft import Draft, Note, Source, describe_sources
-from npuprof.scripts.drafting import absorb_draft, absorb_session, are_compatible, build_draft
 from npuprof.scripts.naming import name_drafts, preset_name
-from npuprof.scripts.objects import build_variants, find_used_at
+from npuprof.scripts.obstacles import (
+    count_shared_branches,
+    find_obstacle,
+    find_steady_settings,
+    format_condition,
+    read_preset_value,
+    suggest_override,
+)
 from npuprof.scripts.preset_text import describe_assumed, describe_notes, escape_file_name, format_preset
-from npuprof.scripts.reading.found import GOES_NOWHERE, IDLE_CONFIGS, ImportedFile
-
-#: So many presets are made of one file; every setting is compared with all of them.
-_MOST_DRAFTS = 200
+from npuprof.scripts.reading.found import GOES_NOWHERE, TAKEN_BACK, UNSET, FoundSetting, ImportedFile
 
 
 def build_drafts(
@@ -23,80 +28,67 @@ def build_drafts(
 ) -> list[Draft]:
     """Return the presets that one file makes: one for each configuration that differs from the others.
 
-    What the file exports counts for each of them. Files that the script names are read where they lie beside it, or below the
+    What the file exports counts for each of them. Files that the script names are read from its folder, or from below the
     folders; without folders (None) they stay where they are, and their path is the value. What is left out of a configuration that
-    has nothing else is told with the first one that has. ``take_defaults`` takes what flags of the command line are if nobody says
-    otherwise for their values.
+    has nothing else is listed with the first one that has. ``take_defaults`` takes the defaults of flags of the command line for
+    their values.
     """
     stem = name or preset_name(imported.file)
     layout = Layout(_keep_only_config(imported))
-    given = layout.find_given_sessions()
     drafts = {group.scope: build_draft(stem, imported.file, group, folders, take_defaults) for group in layout.groups}
     for group in layout.groups:
         drafts[group.scope].labels = layout.describe_object(group)
-    variants, taken = build_variants(layout, given, lambda group: build_draft(stem, imported.file, group, folders, take_defaults))
-    for group in layout.groups:
-        home = layout.find_home(group) if group.scope not in taken else None
-        if home is None:
-            continue
-        homes = taken.get(home.scope, [drafts[home.scope]])
-        if all(are_compatible(one, drafts[group.scope]) for one in homes):
-            for one in homes:
-                absorb_draft(one, drafts[group.scope])
-            taken[group.scope] = homes
-    for scope, (heirs, used) in layout.list_inherited().items():
-        if scope in taken:
-            continue
-        fitting = [
-            parts
-            for parts in ([one.scope for one in ones] for ones in heirs)
-            if all(part not in taken and are_compatible(drafts[scope], drafts[part]) for part in parts)
-        ]
-        for first, *rest in fitting:
-            for part in (*rest, scope):
-                absorb_draft(drafts[first], drafts[part])
-            taken |= {part: [drafts[first]] for part in rest}
-        if len(fitting) == len(heirs) and not used:
-            taken[scope] = []
-    for whole in layout.list_wholes():
-        line = drafts[whole].sources[0].line
-        session = given.get(whole)
-        several = taken.get(session.scope, []) if session is not None else variants
-        chosen = find_used_at(several, line, session is not None) if several else drafts[session.scope] if session is not None else None
-        if chosen is not None:
-            absorb_session(drafts[whole], chosen)
-            variants = [draft for draft in variants if draft is not chosen]
-        if session is not None:
-            taken.setdefault(session.scope, [])
-    made = [*(drafts[group.scope] for group in layout.groups if group.scope not in taken), *variants]
-    shared = [draft for draft in made if draft.surfaces == {"env"}]
-    kept = _unite_equal_drafts([draft for draft in made if draft.surfaces != {"env"}])
-    if shared and not any(draft.settings for draft in kept):
-        alone = Draft(stem, imported.file)
-        alone.sources = [Source(imported.file)]
-        kept.insert(0, alone)
-    for draft in shared:
-        for home_draft in kept:
-            if home_draft.settings or home_draft is kept[0]:
-                absorb_draft(home_draft, draft)
+    taken = _join_parts(layout, drafts)
+    kept = _add_exports(stem, imported.file, [drafts[group.scope] for group in layout.groups if group.scope not in taken])
     full = [draft for draft in kept if draft.settings] or kept[:1]
     for draft in kept:
         if draft not in full:
             full[0].notes += draft.notes
-    full = _bound_drafts([draft for draft in full if draft.settings or draft.notes])
+    full = [draft for draft in full if draft.settings or draft.notes]
     name_drafts(stem, full)
     for draft in full:
         draft.is_one_of_several = len(full) > 1
     return full
 
 
+def _join_parts(layout: Layout, drafts: dict[str, Draft]) -> set[str]:
+    """Add to each object what else is set in it, and the session config it is given; return the scopes of what was added."""
+    taken: set[str] = set()
+    for group in layout.groups:
+        home = layout.find_home(group)
+        if home is not None and _are_compatible(drafts[home.scope], drafts[group.scope]):
+            _absorb_draft(drafts[home.scope], drafts[group.scope])
+            taken.add(group.scope)
+    given = layout.find_given_sessions()
+    for group in layout.run_configs:
+        if session := given.get(group.scope):
+            _absorb_session(drafts[group.scope], drafts[session.scope])
+            taken.add(session.scope)
+    return taken
+
+
+def _add_exports(stem: str, file: str, drafts: list[Draft]) -> list[Draft]:
+    """Return the drafts that differ, each with what the file exports; that alone where there is nothing else."""
+    shared = [draft for draft in drafts if draft.surfaces == {"env"}]
+    kept = _unite_equal_drafts([draft for draft in drafts if draft.surfaces != {"env"}])
+    if shared and not any(draft.settings for draft in kept):
+        alone = Draft(stem, file)
+        alone.sources = [Source(file)]
+        kept.insert(0, alone)
+    for draft in shared:
+        for home in kept:
+            if home.settings or home is kept[0]:
+                _absorb_draft(home, draft)
+    return kept
+
+
 def _keep_only_config(imported: ImportedFile) -> ImportedFile:
-    """Return a file in which the configuration that nothing is given counts, where it has no other: it is what somebody wrote down."""
-    idle = {scope for config in imported.facts.get(IDLE_CONFIGS, ()) for scope in config.scopes}
+    """Return a file in which the configuration that nothing is given counts, where it has no other: somebody wrote it down."""
+    idle = {setting.scope for setting in imported.found if setting.unused.startswith(GOES_NOWHERE)}
     others = (one for one in imported.found if one.surface != "env" and not one.commented and not one.dead and one.scope not in idle)
-    if not idle or any(one.key for one in others):
+    if not idle or any(setting.key for setting in others):
         return imported
-    found = (one._replace(unused="") if one.unused.startswith(GOES_NOWHERE) else one for one in imported.found)
+    found = (setting._replace(unused="") if setting.unused.startswith(GOES_NOWHERE) else setting for setting in imported.found)
     return imported._replace(found=tuple(found))
 
 
@@ -104,6 +96,89 @@ def build_site_drafts(imported: ImportedFile, folders: Sequence[str] | None = ()
     """Return what each configuration of a file comes to by itself, by its scope."""
     stem = preset_name(imported.file)
     return {group.scope: build_draft(stem, imported.file, group, folders) for group in Layout(imported).groups}
+
+
+def build_draft(name: str, file: str, group: Group, folders: Sequence[str] | None, take_defaults: bool = False) -> Draft:
+    """Return what the settings of one group come to."""
+    draft = Draft(name, file, group.surface)
+    around = group.site.branches if group.site else ()
+    draft.sources = [Source(file, group.line, group.caller, " and ".join(text for _, _, text in around))]
+    steady = find_steady_settings(group.found, around)
+    for setting in group.found:
+        if setting.reason == UNSET:
+            continue
+        if take_defaults and setting.reason and setting.default is not None:
+            draft.assumed.append(Note(setting, setting.reason, value=setting.default))
+            setting = setting._replace(reason="", value=setting.default)
+        base = count_shared_branches(around, setting)
+        if setting.reason == TAKEN_BACK and not setting.dead and not setting.unused:
+            _take_back(draft, setting)
+        value = read_preset_value(setting, folders)
+        why, hint = _find_reason(setting, value)
+        if not why and setting.branches[base:] and id(setting) not in steady:
+            condition = format_condition(setting, base)
+            draft.notes.append(Note(setting, f"only if {condition}", suggest_override(setting, base), condition, value))
+        elif why:
+            draft.notes.append(Note(setting, why, hint))
+        else:
+            _carry_over(draft, setting, value)
+    return draft
+
+
+def _find_reason(setting: FoundSetting, value: Any) -> tuple[str, str]:
+    """Return why a setting is in no preset, and what to do; empty where at most a condition keeps it out."""
+    if setting.dead:
+        return (f"never runs: {setting.condition}" if setting.condition else "never runs"), find_obstacle(setting)[1]
+    if setting.unused and setting.reason in ("", TAKEN_BACK):
+        return setting.unused, ""
+    why, hint = find_obstacle(setting)
+    if setting.relative and not why and isinstance(value, str):
+        return "begins in the folder of the script", "a preset knows no script: keep the line, or write a path that holds everywhere"
+    return why, hint
+
+
+def _carry_over(draft: Draft, setting: FoundSetting, value: Any) -> None:
+    if setting.key in draft.settings and not is_same_typed_value(draft.settings[setting.key], value):
+        why = f"line {setting.line} sets it to another value, which the preset has"
+        note = Note(draft.origins[setting.key], why, "split them where the first is used before that")
+        note.overruled = True
+        draft.notes.append(note)
+    draft.settings[setting.key] = value
+    draft.origins[setting.key] = setting
+    draft.carried.append(setting)
+
+
+def _take_back(draft: Draft, setting: FoundSetting) -> None:
+    """Leave out what a script sets and takes back, under any condition: it does not always count."""
+    before = draft.origins.pop(setting.key, None)
+    if before is not None:
+        del draft.settings[setting.key]
+        draft.carried = [carried for carried in draft.carried if carried.key != setting.key]
+        draft.notes.append(Note(before, f"line {setting.line} takes it back"))
+
+
+def _are_compatible(home: Draft, draft: Draft) -> bool:
+    """Return whether two drafts set nothing to different values."""
+    return all(key not in home.settings or is_same_typed_value(home.settings[key], value) for key, value in draft.settings.items())
+
+
+def _absorb_draft(home: Draft, draft: Draft) -> None:
+    """Add to a draft what another one sets."""
+    for key, value in draft.settings.items():
+        home.settings.setdefault(key, value)
+        home.origins.setdefault(key, draft.origins[key])
+    home.notes += draft.notes
+    home.assumed += draft.assumed
+    home.surfaces |= draft.surfaces - {"env"}
+
+
+def _absorb_session(home: Draft, session: Draft) -> None:
+    """Take over the session config that an NPURunConfig is given; where both set an option, the adapter takes the argument."""
+    for key, origin in session.origins.items():
+        if key in home.settings and not is_same_typed_value(home.settings[key], session.settings[key]):
+            why = f"the argument of NPURunConfig in line {home.origins[key].line} overrules it"
+            home.notes.append(Note(origin, why, "leave one of the two"))
+    _absorb_draft(home, session)
 
 
 def _unite_equal_drafts(drafts: list[Draft]) -> list[Draft]:
@@ -120,19 +195,11 @@ def _unite_equal_drafts(drafts: list[Draft]) -> list[Draft]:
     return list(found.values())
 
 
-def _bound_drafts(drafts: list[Draft]) -> list[Draft]:
-    """Return no more presets than anybody reads; the first one tells what is left out for that."""
-    for draft in drafts[_MOST_DRAFTS:]:
-        drafts[0].notes += draft.notes
-        drafts[0].notes += [Note(one, f"the file makes more than {_MOST_DRAFTS} presets", "split it") for one in draft.origins.values()]
-    return drafts[:_MOST_DRAFTS]
-
-
 def judge_draft(draft: Draft) -> list[Finding]:
     """Return the errors of the values that a draft carries over, at their places in the scripts."""
     return [
-        Finding(fault.code, fault.message, fault.why, fault.hint, key=key, where=Place(one.file, one.line, one.column))
-        for key, one in draft.origins.items()
+        Finding(fault.code, fault.message, fault.why, fault.hint, key=key, where=Place(origin.file, origin.line, origin.column))
+        for key, origin in draft.origins.items()
         for fault in judge_value_alone(key, draft.settings[key])
         if fault.severity == "error"
     ]
