@@ -19,10 +19,9 @@ from npuprof.checks.judgement import judge_value_alone
 from npuprof.document import keys, parse_document
 from npuprof.scripts.draft import Draft, Note, Source
 from npuprof.scripts.family import Family, build_family
-from npuprof.scripts.leaf_names import name_mixins
-from npuprof.scripts.needed_releases import find_needed_releases
+from npuprof.scripts.leaf_names import find_topic, join_topics, name_mixins
 from npuprof.scripts.reading.found import FoundSetting
-from npuprof.scripts.topics import find_topic, name_topics
+from npuprof.scripts.release_ranges import find_needed_releases
 
 MIXED = {"precision_mode": "allow_mix_precision", "use_off_line": True}
 OVERFLOW = {"enable_dump_debug": True, "dump_path": "/d", "dump_debug_mode": "all"}
@@ -98,7 +97,7 @@ SHARED: dict[str, tuple[dict[str, dict[str, Any]], dict[str, list[str]]]] = {
         },
         {
             "vgg16_id1": ["VGG16_ID1_for_TensorFlow/eval.py", "VGG16_ID1_for_TensorFlow/train.py"],
-            "vgg16_id2": ["VGG16_ID2_for_TensorFlow/main.py"], "a": ["a.py"],
+            "vgg16_id2-main": ["VGG16_ID2_for_TensorFlow/main.py"], "a": ["a.py"],
         },
     ),
     "what they do": (
@@ -110,7 +109,7 @@ SHARED: dict[str, tuple[dict[str, dict[str, Any]], dict[str, list[str]]]] = {
             "a/train.py": MIXED, "b/train.py": MIXED, "c/train.py": {**MIXED, "precision_mode": "allow_mix_precision_fp16"},
             "d/train.py": {**MIXED, "precision_mode": "allow_mix_precision_fp16"},
         },
-        {"mixed-precision-on-device": ["a/train.py", "b/train.py"], "mixed-precision-on-device-fp16": ["c/train.py", "d/train.py"]},
+        {"mixed-precision-on-device": ["a/train.py", "b/train.py"], "mixed-precision-on-device-2": ["c/train.py", "d/train.py"]},
     ),
     "a scenario": (
         {"a/train.py": {"graph_run_mode": 1}, "b/train.py": {"graph_run_mode": 1}, "b/test.py": {"graph_run_mode": 0}},
@@ -199,7 +198,7 @@ def test_a_surface_that_got_an_option_later_needs_later_releases() -> None:
 @pytest.mark.parametrize(
     ("parts", "names"),
     [
-        ([OVERFLOW], ["overflow-detection"]),
+        ([OVERFLOW], ["overflow-detection-dump"]),
         ([{"profiling_mode": True, "profiling_options": "x"}], ["profiling"]),
         ([{"enable_data_pre_proc": True, "precision_mode": "allow_mix_precision"}], ["data-preprocessing-mixed-precision"]),
         ([{"enable_data_pre_proc": True, "precision_mode": "allow_fp32_to_fp16"}], ["data-preprocessing-precision"]),
@@ -207,39 +206,7 @@ def test_a_surface_that_got_an_option_later_needs_later_releases() -> None:
         ([{"graph_memory_max_size": "1", "precision_mode": "must_keep_origin_dtype"}], ["memory-precision"]),
         ([{"graph_memory_max_size": "1", "variable_memory_max_size": "1"}], ["memory"]),
         ([{"graph_run_mode": 1, "profile.scenario": "training"}], ["training"]),
-        (
-            [{"enable_dump": True, "dump_mode": mode, "dump_step": step} for mode, step in (("all", "0"), ("output", "0"), ("all", "0|5"))],
-            ["dump", "dump-output", "dump-step-0-5"],
-        ),
-        (
-            [
-                {"enable_dump": True, "dump_path": path, "dump_step": step}
-                for path, step in (
-                    ("/tmp/dump", "0"),
-                    ("/home/user/dump", "0|5"),
-                    ("/tmp/dump", "0|5"),
-                    ("./dump", "0|5"),
-                )
-            ],
-            ["dump", "dump-home-user", "dump-step-0-5", "dump-relative"],
-        ),
-        (
-            [{"profiling_mode": True, "profiling_options": {"output": "/o", **more}} for more in ({}, {"aicpu": "on"}, {"l2": "on"})],
-            ["profiling", "profiling-aicpu", "profiling-l2"],
-        ),
-        (
-            [{"dynamic_input": True, "dynamic_graph_execute_mode": "lazy_recompile"}, {"dynamic_input": True}],
-            ["dynamic-shape", "dynamic-shape-only"],
-        ),
-        (
-            [
-                {"env.ASCEND_GLOBAL_LOG_LEVEL": "3"},
-                {"env.ASCEND_GLOBAL_LOG_LEVEL": "3", "env.TF_CPP_MIN_LOG_LEVEL": "2"},
-                {"env.TF_CPP_MIN_LOG_LEVEL": "2"},
-                {"env.ASCEND_GLOBAL_LOG_LEVEL": "1"},
-            ],
-            ["logging", "logging-tf-cpp-min-log-level", "logging-tf-cpp-min-log-level-only", "logging-ascend-global-log-level-1"],
-        ),
+        ([{"enable_dump": True, "dump_step": step} for step in ("0", "0|5")], ["dump", "dump-2"]),
         ([{"env.HCCL_CONNECT_TIMEOUT": "600", "env.HCCL_EXEC_TIMEOUT": "600"}], ["timeouts"]),
     ],
 )
@@ -256,8 +223,8 @@ def test_every_setting_of_the_catalogue_is_about_something() -> None:
 
 
 def test_what_is_off_says_less_than_what_is_on() -> None:
-    assert name_topics({"enable_dump": False, "precision_mode": "force_fp16"}.items(), 2) == ["fp16"]
-    assert name_topics({"enable_dump": False}.items(), 2) == ["dump"]
+    assert join_topics({"enable_dump": False, "precision_mode": "force_fp16"}.items()) == "fp16"
+    assert join_topics({"enable_dump": False}.items()) == "dump"
 
 
 OPTIONS = {

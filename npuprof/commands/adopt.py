@@ -133,7 +133,7 @@ class Adopt(Verb):
         from npuprof.scripts import blocks
         from npuprof.scripts.adopting import list_drafts, select_unmarked
         from npuprof.scripts.following import set_callers_apart
-        from npuprof.scripts.named_releases import mark_named_releases
+        from npuprof.scripts.release_ranges import mark_named_releases
 
         take_out, _ = set_callers_apart(script.imported for script in scripts.values())
         marked: dict[str, list[Block]] = {}

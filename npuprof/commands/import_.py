@@ -300,7 +300,7 @@ def _trust_carried(files: dict[str, str]) -> None:
 
 
 def _write_family(good: list[Draft], path: str | None, force: bool) -> tuple[str | None, list[str]]:
-    from npuprof.scripts.family_report import describe_family
+    from npuprof.scripts.family import describe_family
 
     made = _build_proven_family(good, path)
     if path is None or path == "-":
@@ -311,7 +311,7 @@ def _write_family(good: list[Draft], path: str | None, force: bool) -> tuple[str
 
 def _build_proven_family(made: list[Draft], path: str | None) -> Family:
     from npuprof.scripts.family import build_family
-    from npuprof.scripts.named_releases import mark_named_releases
+    from npuprof.scripts.release_ranges import mark_named_releases
 
     mark_named_releases(made)
     family = build_family(made, _find_folder_in_store(path))
@@ -351,7 +351,7 @@ def _build_fields(
 
     grown: dict[str, Any] = {}
     if family:
-        from npuprof.scripts.family_report import build_family_fields
+        from npuprof.scripts.family import build_family_fields
 
         grown = {"family": build_family_fields(family)}
     found = [one for imported in read_files for one in imported.found]

@@ -1,38 +1,36 @@
 """Many scripts to a family of presets: a leaf for each distinct configuration, and a base with the settings that all leaves share.
 
 There is a base for each kind of leaves: sessions, environments, conversions. The result does not depend on the order of the scripts.
-Every leaf is resolved again and compared with the settings of its scripts.
-
-A leaf says ``scenario`` where its settings do, and ``cann`` where some of its settings are read by a part of the releases only and
-it is certain by which: then the range of those that read them all; or where files beside all its scripts name a release, which is
-a guess and told as one.
+Every leaf is resolved again and compared with the settings of its scripts. A leaf says ``scenario`` where its settings do, and ``cann``
+where they need some releases, or files in the folders of all its scripts name one.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from npuprof.document import parse_document
 from npuprof.document.profile import Profile
 from npuprof.model import Origin, Record
+from npuprof.report.text import format_count
 from npuprof.resolve import Resolver
 from npuprof.resolve.digests import compute_digest
 from npuprof.scripts.draft import Draft, Source, cite_script, simplify_test
-from npuprof.scripts.leaf_names import BASES, name_leaves, name_mixins
-from npuprof.scripts.named_releases import guess_releases
+from npuprof.scripts.leaf_names import BASES, describe_topics, name_leaves, name_mixins
 from npuprof.scripts.naming import number_names
-from npuprof.scripts.needed_releases import find_needed_releases
 from npuprof.scripts.preset_text import describe_assumed, describe_notes, escape_file_name, format_preset
+from npuprof.scripts.release_ranges import find_needed_releases, guess_releases
 from npuprof.scripts.sharing import Pair, find_shared_pairs, list_pairs
-from npuprof.scripts.switches import Switch, collect_switches, describe_switch, describe_switched, select_untold
-from npuprof.scripts.topics import describe_topics
+from npuprof.scripts.switches import Switch, collect_switches, describe_switch, describe_switched
 
 _SCENARIO = "profile.scenario"
 _MOST_NOTES = 30
 
 
+#: Returns how a preset names the file of a script.
+Citation = Callable[[str], str]
 #: The digest of a leaf, and its scenario.
 Proof = tuple[str, "str | None"]
 
@@ -95,53 +93,47 @@ def build_family(drafts: Iterable[Draft], folder: str = "", known: Mapping[froze
     ``folder`` is where in a store its files are to be (``zoo/``), ``known`` what its presets set: such mix-ins are not made again, and
     a base gets another name than theirs.
     """
-    result = Family()
-    drafts = list(drafts)
-    leaves = result.leaves = _find_distinct(draft for draft in drafts if draft.settings)
-    taken = [name.removeprefix(folder) for name in (known or {}).values()]
-    for kind, plain_name in BASES.items():
-        members = [leaf for leaf in leaves if leaf.kind == kind]
-        (base_name,) = number_names([plain_name], taken)
-        if pairs := find_shared_pairs([leaf.pairs for leaf in members]):
-            result.bases[base_name] = Base({key: members[0].facts[key] for key, _ in sorted(pairs)}, len(members))
-            for leaf in members:
-                leaf.own, leaf.base = leaf.own - pairs, base_name
-    name_leaves(leaves, result.bases)
+    result, drafts, known = Family(), list(drafts), known or {}
+    result.leaves = _find_distinct(draft for draft in drafts if draft.settings)
+    result.bases = _share_settings(result.leaves, [name.removeprefix(folder) for name in known.values()])
+    name_leaves(result.leaves, result.bases)
+    result.leaves.sort(key=lambda leaf: leaf.name)
     switches = collect_switches(drafts)
-    standing = {at: name for at, switch in enumerate(switches) if (name := (known or {}).get(list_pairs(switch.facts)))}
-    due = [switch for at, switch in enumerate(switches) if at not in standing]
-    result.switches = dict(zip(name_mixins([switch.facts for switch in due]), due, strict=True))
-    cite = _build_citation(leaves)
-    leaves.sort(key=lambda leaf: leaf.name)
-    for name, base in result.bases.items():
-        result.files[name] = _format_base(base)
-    switched = {id(note): name for at, name in standing.items() for note in switches[at].notes}
-    for name, switch in result.switches.items():
-        description, comments = describe_switch(switch, cite)
-        result.files[name] = _format_facts({"description": escape_file_name(description)}, switch.facts, {"abstract": True}, comments)
-        switched |= {id(note): f"{folder}{name}" for note in switch.notes}
-    for leaf in leaves:
-        result.files[leaf.name] = _format_leaf(leaf, folder, cite, switched)
-    result.proof = _prove_leaves(leaves, {f"{folder}{name}": text for name, text in result.files.items()}, folder)
+    new = [switch for switch in switches if list_pairs(switch.facts) not in known]
+    result.switches = dict(zip(name_mixins([switch.facts for switch in new]), new, strict=True))
+    names = known | {list_pairs(switch.facts): f"{folder}{name}" for name, switch in result.switches.items()}
+    switched = {id(note): names[list_pairs(switch.facts)] for switch in switches for note in switch.notes}
+    cite = _build_citation(result.leaves)
+    result.files = {name: _format_base(base) for name, base in result.bases.items()}
+    result.files |= {name: _format_mixin(switch, cite) for name, switch in result.switches.items()}
+    result.files |= {leaf.name: _format_leaf(leaf, folder, cite, switched) for leaf in result.leaves}
+    result.proof = _prove_leaves(result.leaves, {f"{folder}{name}": text for name, text in result.files.items()}, folder)
     return result
 
 
 def _find_distinct(drafts: Iterable[Draft]) -> list[Leaf]:
     """Return one leaf for each distinct configuration, those of most scripts first."""
     found: dict[frozenset[Pair], list[Draft]] = {}
-    order = sorted(drafts, key=lambda draft: (draft.file, draft.sources[0].line if draft.sources else 0, draft.name))
-    for draft in order:
-        pairs = _list_pairs(draft)
-        found.setdefault(pairs, []).append(draft)
+    for draft in sorted(drafts, key=lambda draft: (draft.file, draft.sources[0].line if draft.sources else 0, draft.name)):
+        facts = {**draft.settings, **({_SCENARIO: draft.scenario} if draft.scenario else {})}
+        found.setdefault(list_pairs(facts), []).append(draft)
     return sorted((Leaf(same, pairs) for pairs, same in found.items()), key=lambda leaf: -len(leaf.drafts))
 
 
-def _list_pairs(draft: Draft) -> frozenset[Pair]:
-    facts = {**draft.settings, **({_SCENARIO: draft.scenario} if draft.scenario else {})}
-    return list_pairs(facts)
+def _share_settings(leaves: list[Leaf], taken: list[str]) -> dict[str, Base]:
+    """Return the base of each kind of leaves by its name, where there is one, and leave its settings out of the leaves."""
+    bases: dict[str, Base] = {}
+    for kind, plain_name in BASES.items():
+        members = [leaf for leaf in leaves if leaf.kind == kind]
+        if pairs := find_shared_pairs([leaf.pairs for leaf in members]):
+            (name,) = number_names([plain_name], taken)
+            bases[name] = Base({key: members[0].facts[key] for key, _ in sorted(pairs)}, len(members))
+            for leaf in members:
+                leaf.own, leaf.base = leaf.own - pairs, name
+    return bases
 
 
-def _build_citation(leaves: list[Leaf]) -> Any:
+def _build_citation(leaves: list[Leaf]) -> Citation:
     """Return how scripts are named: from the top of their repository, else from the folder that holds all of them."""
     files = {source.file for leaf in leaves for source in leaf.sources}
     bare = [os.path.realpath(file) for file in files if not os.path.dirname(cite_script(file))]
@@ -154,46 +146,29 @@ def _build_citation(leaves: list[Leaf]) -> Any:
     return cite
 
 
-def _format_leaf(leaf: Leaf, folder: str, cite: Any, switched: dict[int, str]) -> str:
+def _format_leaf(leaf: Leaf, folder: str, cite: Citation, switched: dict[int, str]) -> str:
     """Return a leaf as TOML: the scripts that are this configuration, and what they set that is not carried over."""
-    told = list_scripts(leaf, cite)
-    shared = len(told) > 1
-    description = f"{describe_topics(leaf.facts.items())}, as {len(told)} scripts have it" if shared else f"imported from {told[0]}"
-    listed = ["", f"Imported from {len(told)} scripts:", *told] if shared else []
+    scripts = _list_scripts(leaf, cite)
+    shared = len(scripts) > 1
+    description = f"{describe_topics(leaf.facts.items())}, as {len(scripts)} scripts have it" if shared else f"imported from {scripts[0]}"
+    head = {"description": escape_file_name(description), **({"extends": [f"{folder}{leaf.base}"]} if leaf.base else {})}
+    needed = find_needed_releases(leaf.settings, sorted(set().union(*(draft.surfaces for draft in leaf.drafts))))
+    cann, why = guess_releases(needed, [draft.release for draft in leaf.drafts], cite)
+    tests = dict.fromkeys(f"{cite(one.file)}:{one.line}: if {simplify_test(one.condition)}" for one in leaf.sources if one.condition)
     notes = [note for draft in leaf.drafts for note in draft.notes]
-    left = [note for draft in leaf.drafts for note in select_untold(draft.notes)]
-    assumed = [note for draft in leaf.drafts for note in draft.assumed]
-    head = {
-        "description": escape_file_name(description),
-        **({"extends": [f"{folder}{leaf.base}"]} if leaf.base else {}),
-    }
-    facts = {key: leaf.facts[key] for key, _ in leaf.own}
-    surfaces = sorted(set().union(*(draft.surfaces for draft in leaf.drafts)))
-    needed = find_needed_releases(leaf.settings, surfaces)
-    cann, told_releases = guess_releases(needed, [draft.release for draft in leaf.drafts], cite)
-    return _format_facts(
-        head,
-        facts,
-        {"cann": cann} if cann else {},
-        [
-            *listed,
-            *_describe_tests(leaf, cite),
-            *told_releases,
-            *describe_switched(notes, switched, cite),
-            *describe_assumed(assumed, cite),
-            *describe_notes(left, _MOST_NOTES if shared else None, cite),
-        ],
-    )
+    comments = [
+        *(["", f"Imported from {len(scripts)} scripts:", *scripts] if shared else []),
+        *(["", "Made only under a test:", *tests] if tests else []),
+        *why,
+        *describe_switched(notes, switched, cite),
+        *describe_assumed([note for draft in leaf.drafts for note in draft.assumed], cite),
+        *describe_notes([note for note in notes if not note.condition], _MOST_NOTES if shared else None, cite),
+    ]
+    return _format_facts(head, {key: leaf.facts[key] for key, _ in leaf.own}, {"cann": cann} if cann else {}, comments)
 
 
-def _describe_tests(leaf: Leaf, cite: Any) -> list[str]:
-    """Return under which tests of the scripts the configuration is made at all."""
-    told = list(dict.fromkeys(f"{cite(one.file)}:{one.line}: if {simplify_test(one.condition)}" for one in leaf.sources if one.condition))
-    return ["", "Made only under a test:", *told] if told else []
-
-
-def list_scripts(leaf: Leaf, cite: Any = cite_script) -> list[str]:
-    """Return the scripts that a leaf stands for, each once, with the functions where a script has several configurations."""
+def _list_scripts(leaf: Leaf, cite: Citation) -> list[str]:
+    """Return the scripts of a leaf, each once, with the functions where a script has several configurations."""
     found: dict[str, list[str]] = {}
     for draft in leaf.drafts:
         for source in draft.sources or [Source(draft.file)]:
@@ -206,6 +181,11 @@ def list_scripts(leaf: Leaf, cite: Any = cite_script) -> list[str]:
 def _format_base(base: Base) -> str:
     description = f"{describe_topics(base.facts.items())}, what {base.dependents} of the imported presets have in common"
     return _format_facts({"description": description}, base.facts, {"abstract": True})
+
+
+def _format_mixin(switch: Switch, cite: Citation) -> str:
+    description, comments = describe_switch(switch, cite)
+    return _format_facts({"description": escape_file_name(description)}, switch.facts, {"abstract": True}, comments)
 
 
 def _format_facts(head: dict[str, Any], facts: dict[str, Any], tail: dict[str, Any], comments: Iterable[str] = ()) -> str:
@@ -238,3 +218,34 @@ def _prove_leaves(leaves: list[Leaf], files: dict[str, str], folder: str) -> dic
         config = resolver.resolve_profile(store.profile(f"{folder}{leaf.name}"))
         found[leaf.name] = (compute_digest(leaf.settings), leaf.drafts[0].scenario), (config.digest, config.scenario)
     return found
+
+
+def describe_family(made: Family) -> str:
+    """Return a family in one line: the number of leaves, scripts, bases and mix-ins."""
+    scripts = len({source.file for leaf in made.leaves for source in leaf.sources})
+    count = len(made.leaves)
+    leaves = f"{count} {'leaf' if count == 1 else 'leaves'} for {format_count(scripts, 'script')}"
+    bases = format_count(len(made.bases), "base") if made.bases else "no base"
+    mixins = f", {format_count(len(made.switches), 'mix-in')} for what conditions switch on" if made.switches else ""
+    return f"{leaves}, {bases}{mixins}; every leaf resolves to the settings of its scripts"
+
+
+def build_family_fields(family: Family) -> dict[str, Any]:
+    """Return a family as the fields of the JSON form: the file of each preset, and for leaves every script that it stands for."""
+    leaves = {
+        leaf.name: [
+            {"file": source.file, "line": source.line, "function": source.function or None, "condition": source.condition or None}
+            for source in leaf.sources
+        ]
+        for leaf in family.leaves
+    }
+    return {
+        "presets": [
+            {
+                "name": name, "kind": "leaf" if name in leaves else "base" if name in family.bases else "mix-in",
+                "conditions": [note.condition for note in family.switches[name].notes] if name in family.switches else [],
+                "sources": leaves.get(name, []), "text": text,
+            }
+            for name, text in family.files.items()
+        ],
+    }  # fmt: skip

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from npuprof.scripts.draft import NamedRelease
-from npuprof.scripts.named_releases import find_named_release, guess_releases
+from npuprof.scripts.release_ranges import find_named_release, guess_releases
 
 SCRIPT = """import tensorflow as tf
 config = tf.ConfigProto()
