@@ -6,7 +6,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ import npuprof
 from npuprof import __main__, catalog
 from npuprof.catalog import pages
 from npuprof.model import Finding
-from npuprof.scripts import files
 
 P = "custom_op.parameter_map"
 
@@ -780,25 +778,6 @@ def test_a_table_that_is_merely_called_parameter_map_is_none_of_ours(lines: str)
     assert imported(lines).found == ()
     assert told(f'{P}["foo_bar_none"] = 3\n') == [("NP201", 1)]
     assert told('op.parameter_map["use_off_line"] = True\n') == [("NP803", 1)]
-
-
-def test_what_the_kernel_shows_as_files_is_left_out_in_one_remark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("a.py", "proc/b.py", "sys/deep/c.py", "kept/d.py"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text("")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(files.os.path, "ismount", lambda path: os.path.basename(path) in ("proc", "sys", "kept"))
-    monkeypatch.setattr(files, "list_kernel_mounts", lambda: [str(tmp_path / "proc"), str(tmp_path / "sys"), "/elsewhere"])
-    for folder, left_out in ((".", "proc, sys"), (str(tmp_path), f"{tmp_path}/proc, {tmp_path}/sys")):
-        problems: list[Finding] = []
-        assert [os.path.relpath(file) for file in files.find_script_files([folder], problems)] == ["a.py", "kept/d.py"]
-        assert [problem.message for problem in problems] == [f"left out: {left_out}"]
-    assert list(files.find_script_files(["proc"], [])) == []
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the kernel shows itself in other ways")
-def test_the_kernel_shows_itself_where_it_says() -> None:
-    assert "/proc" in files.list_kernel_mounts()
 
 
 @pytest.mark.parametrize(

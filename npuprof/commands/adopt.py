@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.edit.preset_file import NewFile
     from npuprof.report.writing import Wanted
-    from npuprof.scripts.adopting import Adoption, Begun, Script
+    from npuprof.scripts.adopting import Adoption, Script
     from npuprof.scripts.blocks import Block
     from npuprof.scripts.draft import Draft
     from npuprof.scripts.family import Family
@@ -78,11 +78,7 @@ class Adopt(Verb):
         known = index_presets(workspace, problems)
         rest, standing = find_standing(drafts, known)
         family = _build_family(rest, below, known) if any(draft.settings for draft in rest) else None
-        there: frozenset[str] = frozenset()
-        if family and (begun := _find_begun(home, drafts, below, known, [*family.files], standing)):
-            family, standing, there = begun
-        wanted_names = [name for name in (f"{below}{one}" for one in family.files) if name not in there] if family else []
-        new = _locate_presets(home, wanted_names, self.under)
+        new = _locate_presets(home, [f"{below}{name}" for name in family.files] if family else [], self.under)
         texts = {name: family.files[name.removeprefix(below)] for name in new} if family else {}
         with lock_folders([home.root, *{os.path.dirname(os.path.realpath(path)) for path in scripts}]):
             sources = {name: (file.source, texts[name]) for name, file in new.items()}
@@ -94,7 +90,7 @@ class Adopt(Verb):
             if not self.dry_run:
                 _write(home, new, wanted)
                 trust_carried(home, [Profile(parse_document(name, *sources[name]), home=home) for name in new])
-        told = _Told(texts, below, family, adoption, beside, self.dry_run, bool(scripts), len(there))
+        told = _Told(texts, below, family, adoption, beside, self.dry_run, bool(scripts))
         problems += adoption.faults
         code = 2 if any(one.severity == "error" for one in problems) else int(self.strict and bool(adoption.kept or beside))
         text = {"json": told.build_fields} if self.format == "json" else _format_differences(wanted) if self.dry_run else None
@@ -152,27 +148,6 @@ def _build_family(drafts: list[Draft], below: str, known: Mapping[frozenset[Pair
     if not family.is_proven:
         raise RuntimeError("a leaf of the family does not resolve as before")
     return family
-
-
-def _find_begun(
-    home: Folder, drafts: list[Draft], below: str, known: Mapping[frozenset[Pair], str], names: list[str], standing: dict[str, list[str]]
-) -> Begun | None:
-    """Return the family that a killed run was about to write, where presets of the store may be the first ones of it."""
-    from npuprof.scripts.adopting import take_up_family
-    from npuprof.scripts.leaf_names import BASES
-
-    there = frozenset(home.names())
-    stands = any(name.startswith(below) for found in standing.values() for name in found)
-    if not stands and not any(f"{below}{name}" in there for name in (*names, *BASES.values())):
-        return None
-
-    def read(name: str) -> str | None:
-        try:
-            return home.profile(name).document.text if name in there else None
-        except NpuprofError:
-            return None
-
-    return take_up_family(drafts, below, known, read)
 
 
 def _locate_presets(home: Folder, names: list[str], under: str | None) -> dict[str, NewFile]:
@@ -245,9 +220,7 @@ class _Told:
         beside: dict[str, str],
         dry_run: bool,
         any_script: bool,
-        there: int,
     ) -> None:
-        self.there = there
         self.texts, self.adoption, self.beside, self.dry_run = texts, adoption, beside, dry_run
         self.any_script = any_script
         leaves = family.leaves if family else []
@@ -271,8 +244,6 @@ class _Told:
         told += [f"{path}: {what}" for path, what in list(self.beside.items())[:_MOST_TOLD]]
         if stays := sum(len(one.remarks) for one in adopted):
             told.append(f"{format_count(stays, 'line')} beside blocks {'stays' if stays == 1 else 'stay'}: --format json lists them")
-        if self.there:
-            told.append(f"{format_count(self.there, 'preset')} of this family {'was' if self.there == 1 else 'were'} there already")
         return [*told, self._count(store)]
 
     def _count(self, store: str) -> str:

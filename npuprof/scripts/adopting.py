@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.report.isolating import isolate_faults
 from npuprof.scripts import blocks
 from npuprof.scripts.blocks import Injector
 from npuprof.scripts.draft import Draft
-from npuprof.scripts.family import Family, build_family
+from npuprof.scripts.family import Family
 from npuprof.scripts.preset import build_drafts
 from npuprof.scripts.reading import import_script
 from npuprof.scripts.reading.found import ImportedFile
@@ -24,9 +23,6 @@ from npuprof.scripts.replacing.plan import plan_replacement
 from npuprof.scripts.replacing.proof import find_differences
 from npuprof.scripts.sharing import Pair, list_pairs
 from npuprof.store import spec
-
-#: So often it is tried to tell the presets of a run that was killed from those that were there before it.
-_MOST_GUESSES = 3
 
 
 class Script(Record):
@@ -53,14 +49,6 @@ class Adoption(Record):
     adopted: list[Adopted]
     kept: dict[str, list[Finding]]
     faults: list[Finding]
-
-
-class Begun(NamedTuple):
-    """A family of which some presets are there: for scripts beside it the presets that stand for them, the full names of those there."""
-
-    family: Family
-    standing: dict[str, list[str]]
-    there: frozenset[str]
 
 
 def list_drafts(scripts: Mapping[str, Script], take_out: Callable[[ImportedFile], ImportedFile], problems: list[Finding]) -> list[Draft]:
@@ -161,32 +149,6 @@ def find_standing(drafts: Iterable[Draft], known: Mapping[frozenset[Pair], str])
             names = standing.setdefault(source.file, [])
             names += [name] if name not in names else []
     return rest, standing
-
-
-def take_up_family(
-    drafts: Sequence[Draft], below: str, known: Mapping[frozenset[Pair], str], read: Callable[[str], str | None]
-) -> Begun | None:
-    """Return the family that a killed run was about to write, whose first presets the store has by now; None where it is none.
-
-    ``read`` returns the text of a preset by its full name, None where there is none. Which of the presets are of that run is told by
-    what it would write without them: a preset with any other text is somebody's, and then nothing is taken up.
-    """
-    begun = frozenset(name for name in known.values() if name.startswith(below))
-    for _ in range(_MOST_GUESSES):
-        left = {pairs: name for pairs, name in known.items() if name not in begun}
-        rest, standing = find_standing(drafts, left)
-        family = build_family(rest, below, left)
-        texts = {f"{below}{name}": text for name, text in family.files.items()}
-        there = {name: found for name in texts if (found := read(name)) is not None}
-        same = frozenset(name for name, found in there.items() if found == texts[name])
-        if any(f"{below}{leaf.name}" not in same and list_pairs(leaf.settings) in known for leaf in family.leaves):
-            return None  # what it would add is there under another name: that run came to its end
-        if len(same) == len(there):
-            return Begun(family, standing, same) if same and family.is_proven else None
-        if same == begun:
-            return None
-        begun = same
-    return None
 
 
 def plan_adoption(

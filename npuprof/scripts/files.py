@@ -15,13 +15,8 @@ from npuprof.report.terminal import track_items
 from npuprof.scripts.reading.files import is_script_candidate
 
 _SKIPPED = {"__pycache__", "node_modules", "site-packages"}
-#: File systems that hold no files of anybody: what the kernel tells, and devices.
-_KERNELS = frozenset(
-    {
-        "autofs", "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "devtmpfs", "efivarfs", "fusectl",
-        "hugetlbfs", "mqueue", "nsfs", "proc", "pstore", "rpc_pipefs", "securityfs", "selinuxfs", "sysfs", "tracefs",
-    }
-)  # fmt: skip
+#: Folders of the kernel, which hold no scripts.
+_KERNEL = ("/proc", "/sys", "/dev")
 
 
 def find_script_files(paths: list[str], problems: list[Finding], with_blocks: bool = True) -> Iterator[str]:
@@ -122,17 +117,9 @@ def _walk_folder(folder: str, problems: list[Finding], is_candidate: Callable[[s
         what = f"cannot list {error.filename}: {describe_os_error(error, str(error.filename))}"
         problems.append(build_finding("NP801", what, "Nothing below it was read.", "", where=Place(str(error.filename))))
 
-    left_out: list[str] = []
-
-    def is_kernels(path: str) -> bool:
-        if os.path.ismount(path) and os.path.realpath(path) in list_kernel_mounts():
-            left_out.append(os.path.normpath(path))
-            return True
-        return False
-
-    for here, folders, names in os.walk(folder, onerror=report_unlisted) if not is_kernels(folder) else ():  # links are not followed
+    for here, folders, names in os.walk(folder, onerror=report_unlisted):  # links are not followed
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _SKIPPED)
-        folders[:] = [name for name in folders if not is_kernels(os.path.join(here, name))]
+        folders[:] = [name for name in folders if os.path.abspath(os.path.join(here, name)) not in _KERNEL]
         for name in sorted(names):
             path = os.path.join(here, name) if folder != "." else os.path.normpath(os.path.join(here, name))
             if not name.startswith(".") and is_candidate(path):
@@ -140,17 +127,3 @@ def _walk_folder(folder: str, problems: list[Finding], is_candidate: Callable[[s
                     yield path
                 else:
                     _tell_special_file(path, problems, is_candidate)
-    if left_out:
-        what = f"left out: {', '.join(left_out)}"
-        why = "What stands there is no file of anybody: the kernel tells of itself, or of devices."
-        problems.append(build_finding("NP801", what, why, "", where=Place(left_out[0])))
-
-
-def list_kernel_mounts() -> list[str]:
-    """Return where the kernel shows itself as files; nothing on systems that do not tell."""
-    try:
-        with open("/proc/self/mounts", encoding="utf-8", errors="surrogateescape") as file:
-            rows = [line.split(" ") for line in file]
-    except OSError:
-        return []
-    return [re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), row[1]) for row in rows if len(row) > 2 and row[2] in _KERNELS]
