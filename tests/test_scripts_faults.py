@@ -34,7 +34,7 @@ STEPS = {
         "scripts.sidecars.find_sidecars",
         "scripts.ignoring.sift_script_findings",
     ],
-    "scan --statistics": ["scripts.reading.python.in_force.mark_unused", "scripts.summary.gathering.build_drafts"],
+    "scan --statistics": ["scripts.reading.python.in_force.mark_unused", "scripts.summary.survey.build_drafts"],
     "import -o made": [
         "scripts.reading.python.in_force.mark_unused",
         "scripts.lint.entries.find_idle_configs",

@@ -18,10 +18,8 @@ from hypothesis import strategies as st
 from importing import HEAD, TAIL, write
 
 from npuprof.model import Finding, Place
-from npuprof.scripts.summary.page import format_report_page
-from npuprof.scripts.summary.parts import Report, Table, Weighty
-from npuprof.scripts.summary.plain import format_report
-from npuprof.scripts.summary.ranking import group_findings
+from npuprof.scripts.summary.forms import format_report, format_report_page
+from npuprof.scripts.summary.report import Report, Table, Weighty, group_findings
 
 MAP = 'custom_op.parameter_map["{}"].s = tf.compat.as_bytes({})\n'
 

@@ -33,7 +33,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.commands.parts.baselines import Mark
     from npuprof.report.answer import Forms
-    from npuprof.scripts.summary.gathering import Survey
+    from npuprof.scripts.summary.survey import Survey
 
 
 class Scan(JudgingVerb):
@@ -106,19 +106,19 @@ class Scan(JudgingVerb):
         if not self.statistics:
             return None
         from npuprof.commands.parts.upgrading import find_earlier_release
-        from npuprof.scripts.summary.gathering import Survey
+        from npuprof.scripts.summary.survey import Survey
 
         return Survey(context, find_earlier_release(self.since, context.cann))
 
     def _answer_statistics(self, survey: Survey, accepted: int, code: int) -> Answer:
-        from npuprof.scripts.summary import data, page, plain
-        from npuprof.scripts.summary.telling import build_findings_report
+        from npuprof.scripts.summary.forms import format_report, format_report_page
+        from npuprof.scripts.summary.report import build_findings_report, build_report_fields
 
         report = build_findings_report(survey, accepted)
         forms: Forms = {
-            "text": lambda: plain.format_report(report, self.coloured),
-            "json": lambda: data.build_report_fields(report, {"cann": survey.context.cann, "from": survey.since or None}),
-            "html": lambda: page.format_report_page(report),
+            "text": lambda: format_report(report, self.coloured),
+            "json": lambda: build_report_fields(report, {"cann": survey.context.cann, "from": survey.since or None}),
+            "html": lambda: format_report_page(report),
         }
         return Answer(forms, report.remarks, code)
 

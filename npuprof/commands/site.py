@@ -14,7 +14,7 @@ from npuprof.store import spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.scripts.summary.upgrade import Touched
+    from npuprof.scripts.summary.survey import Touched
 
 
 class Site(Verb):
@@ -61,7 +61,7 @@ def _list_touched(paths: list[str], release: str, store: str | None, faults: lis
     if not paths:
         return
     from npuprof.commands.parts.scanning import scan_scripts
-    from npuprof.scripts.summary.gathering import Survey
+    from npuprof.scripts.summary.survey import Survey
 
     context = Context(cann=release)
     survey = Survey(context)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from npuprof.scripts.lint.shared import Sharing
     from npuprof.scripts.reading import ImportedFile
     from npuprof.scripts.reading.places import PartPlaces
-    from npuprof.scripts.summary.gathering import Survey
+    from npuprof.scripts.summary.survey import Survey
 
 
 class Scanned:

@@ -1,8 +1,8 @@
-"""What another release would touch in the settings of a script: what is gone, has another name, or means something else."""
+"""What scripts set, counted, and what another release would touch of it: what is gone, has another name, or means something else."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from npuprof import catalog
@@ -12,8 +12,11 @@ from npuprof.checks.view import Scope
 from npuprof.document.keys import format_short_value
 from npuprof.edit.migration import list_changed_defaults
 from npuprof.edit.migration_steps import UNSET_VALUES, Step, load_migration_steps
-from npuprof.model import Record
+from npuprof.model import Context, Finding, Record
 from npuprof.scripts.draft import Draft
+from npuprof.scripts.preset import build_drafts
+from npuprof.scripts.reading import ImportedFile
+from npuprof.scripts.reading.found import UNSET
 
 #: What a finding says happens to a setting in a release.
 _KINDS = {"NP404": "gone", "NP405": "not known", "NP408": "value not known", "NP501": "deprecated", "NP502": "without effect"}
@@ -31,8 +34,40 @@ class Touched(Record):
     hint: str
 
 
+class Survey:
+    """Counts so far; an upgrade goes from the release ``since`` to that of ``context``."""
+
+    def __init__(self, context: Context, since: str = "") -> None:
+        self.context = context
+        self.since = since
+        self.files = 0
+        self.unread = 0
+        self.with_settings: set[str] = set()
+        self.drafts = 0
+        self.surfaces: dict[str, dict[str, int]] = {}
+        self.findings: list[Finding] = []
+        self.touched: dict[Touched, dict[str, None]] = {}
+
+    def add_script(self, imported: ImportedFile, folders: Sequence[str] = ()) -> None:
+        """Count the settings of a script; the files that it names may be below ``folders``."""
+        live = [one for one in imported.found if not one.commented and one.reason != UNSET]  # what is None is not set
+        if not live:
+            return
+        drafts = [draft for draft in build_drafts(imported, None, folders) if draft.settings or draft.notes]
+        self.drafts += len(drafts)
+        self.with_settings.add(imported.file)
+        for one in live:
+            files = self.surfaces.setdefault(one.surface, {})
+            files[imported.file] = files.get(imported.file, 0) + 1
+        if self.context.cann:
+            for draft in drafts:
+                name = draft.file if len(drafts) == 1 else f"{draft.file}: {draft.name}"
+                for touched in list_touched(draft, self.context.cann, self.since):
+                    self.touched.setdefault(touched, {})[name] = None
+
+
 def list_touched(draft: Draft, release: str, since: str = "") -> Iterator[Touched]:
-    """Yield what a release does to the settings of a draft; defaults that changed are told from a release on (``since``)."""
+    """Yield what a release does to the settings of a draft; defaults that changed are listed from a release on (``since``)."""
     settings = _list_written(draft)
     stepped: set[str] = set()
     for step in load_migration_steps(release):
@@ -51,8 +86,8 @@ def list_touched(draft: Draft, release: str, since: str = "") -> Iterator[Touche
     if since and draft.surfaces - {"env", "atc"}:
         for row in list_changed_defaults(since, release, draft.surfaces):
             if row.option not in settings and row.unless not in settings:
-                told = row.build_finding()
-                yield Touched("default", row.option, told.message, told.hint)
+                finding = row.build_finding()
+                yield Touched("default", row.option, finding.message, finding.hint)
 
 
 def _list_written(draft: Draft) -> dict[str, Any]:

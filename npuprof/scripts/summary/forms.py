@@ -1,17 +1,21 @@
-"""A report as text: what matters first, then tables; a terminal wraps it, a pipe gets it in whole lines."""
+"""The report of ``scan --statistics`` as text, and as one page of HTML whose long lists open where somebody asks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from npuprof.report.html import escape_html, format_html_table, format_page
 from npuprof.report.text import escape_controls, format_count, measure_width, paint_text, shorten_words
-from npuprof.scripts.summary.parts import Cell, Report, Table, Weighty
+from npuprof.scripts.summary.report import Cell, Report, Table, Weighty
 
 #: How many names stand in a cell.
 _MOST_NAMES = 3
 #: A column that is wider than this is a long one.
 _SHORT = 24
 _COLOURS = {"error": "1;31", "warning": "1;33"}
+_CLASSES = {"error": "bad", "warning": "doubtful"}
+#: A page is for a person: a list that opens holds so many names.
+_MOST_OPENED = 200
 
 
 def format_report(report: Report, coloured: bool = False) -> str:
@@ -88,3 +92,50 @@ def _align(text: str, width: int, right: bool) -> str:
 
 def _show(text: str) -> str:
     return escape_controls(shorten_words(text))
+
+
+def format_report_page(report: Report) -> str:
+    """Return a report as a page."""
+    return format_page(report.title, "".join(_list_parts(report)))
+
+
+def _list_parts(report: Report) -> Iterator[str]:
+    counts = [(escape_html(name.replace("_", " ")), str(number)) for name, number in report.counts.items()]
+    yield format_html_table("Counts", (), counts, matrix=True)
+    yield f"<h2>{escape_html(describe_weighty(report) if report.weighty else 'Nothing is found wrong')}</h2>\n"
+    if report.weighty:
+        yield f"<ol>\n{''.join(map(_format_weighty_item, report.weighty))}</ol>\n"
+    if report.others:
+        yield f"<p>and {format_count(report.others, 'more finding')}, counted by kind below</p>\n"
+    for table in (table for table in report.tables if table.rows):
+        yield from _format_table_part(table)
+    for remark in report.remarks:
+        yield f"<p>{escape_html(remark)}</p>\n"
+
+
+def _format_weighty_item(one: Weighty) -> str:
+    severity = f'<strong class="{_CLASSES.get(one.severity, "good")}">{one.severity} {escape_html(one.code)}</strong>'
+    lines = [f"{severity}: {_escape(one.message)}", _escape(describe_reach(one))]
+    lines += [f"{label}: {_escape(text)}" for label, text in (("why", one.why), ("try", one.hint)) if text]
+    return f"<li><p>{'<br>'.join(lines)}</p></li>\n"
+
+
+def _format_table_part(table: Table) -> Iterator[str]:
+    rows = [[_format_cell(cell) for cell in row] for row in table.rows[: table.most * 5]]
+    yield f"<h2>{escape_html(table.title)}</h2>\n"
+    yield format_html_table(table.title, [name.replace("_", " ") for name in table.columns], rows)
+    if (hidden := len(table.rows) - table.most * 5) > 0:
+        yield f"<p>and {hidden} more, which --format json tells</p>\n"
+    if table.remark:
+        yield f"<p>{_escape(table.remark)}</p>\n"
+
+
+def _format_cell(cell: Cell) -> str:
+    if not isinstance(cell, tuple) or len(cell) < 4:
+        return _escape(shorten_cell(cell))
+    names = _escape(shorten_cell(cell, _MOST_OPENED))
+    return f"<details><summary>{_escape(shorten_cell(cell, 1))}</summary>{names}</details>"
+
+
+def _escape(text: str) -> str:
+    return escape_html(shorten_words(text))
