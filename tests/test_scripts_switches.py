@@ -9,7 +9,6 @@ from importing import HEAD, imported, write
 
 import npuprof
 from npuprof import __main__
-from npuprof.scripts.draft import simplify_test
 from npuprof.scripts.family import Family, build_family
 from npuprof.scripts.preset import build_drafts
 
@@ -76,23 +75,6 @@ def test_a_leaf_tells_a_condition_of_many_scripts_once_and_the_mixin_all_of_them
     [(leaf, text)] = [(name, text) for name, text in family.files.items() if not name.startswith("mixins/")]
     assert text.endswith("# Under a condition:\n# m00.py:8 and 24 more: if FLAGS.dump: --with mixins/dump\n"), leaf
     assert family.files["mixins/dump"].count(": if FLAGS.dump\n") == 25
-
-
-@pytest.mark.parametrize(
-    ("test", "plain"),
-    [
-        ("not (FLAGS.train)", "not FLAGS.train"),
-        ("not (not args.eval)", "args.eval"),
-        ("not (args.mode == 'train')", "args.mode != 'train'"),
-        ("not (mode is not None)", "mode is None"),
-        ("(a) and (not (b))", "(a) and (not b)"),
-        ("not (a or b)", "not (a or b)"),
-        ("not (not a and b)", "not (not a and b)"),
-        ("not (a.b(c))", "not (a.b(c))"),
-    ],
-)
-def test_a_test_is_told_as_one_would_write_it(test: str, plain: str) -> None:
-    assert simplify_test(test) == plain
 
 
 def test_a_mixin_laid_over_the_leaf_is_what_the_script_sets_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from functools import cache
 from typing import Any
 
@@ -11,18 +10,12 @@ from npuprof.model import Record
 from npuprof.scripts.reading.found import FoundSetting
 from npuprof.system.tree import find_repository_top
 
-#: What a test is the negation of: a test that is negated itself, a name or a call of one, a comparison.
-_NEGATED = re.compile(
-    r"not \((?:not (?P<twice>[\w.]+)|(?P<plain>[\w.]+)|(?P<left>[\w.]+) (?P<sign>==|!=|is not|is) (?P<right>[\w.]+|'[^']*'|\"[^\"]*\"))\)"
-)
-_OPPOSITE = {"==": "!=", "!=": "==", "is": "is not", "is not": "is"}
-
 
 class Note:
     """A setting that is not in the preset, why, and what to do about it.
 
     Where nothing but a ``condition`` keeps it out, ``value`` is what a preset would hold. ``overruled`` is one that a later line
-    takes the place of.
+    replaces.
     """
 
     __slots__ = ("condition", "found", "hint", "overruled", "value", "why")
@@ -85,23 +78,12 @@ class Draft:
         return next((scenario for number, scenario in enumerate(("online-inference", "training")) if mode == number), None)
 
 
-def simplify_test(text: str) -> str:
-    """Return a test as one would write it: ``not training`` for ``not (training)``."""
-
-    def plain(match: re.Match[str]) -> str:
-        if match["left"]:
-            return f"{match['left']} {_OPPOSITE[match['sign']]} {match['right']}"
-        return match["twice"] or f"not {match['plain']}"
-
-    return _NEGATED.sub(plain, text)
-
-
 def describe_sources(draft: Draft, most: int = 6) -> str:
     """Return the script of a draft, with the configurations in it where that has several, no more than so many."""
     file = cite_script(draft.file)
     if not draft.is_one_of_several and len(draft.sources) < 2:
         condition = draft.sources[0].condition if draft.sources else ""
-        return f"{file}, made only if {simplify_test(condition)}" if condition else file
+        return f"{file}, made only if {condition}" if condition else file
     told = list(dict.fromkeys(_describe_source(source) for source in draft.sources))
     more = f" and {len(told) - most} more" if len(told) > most else ""
     return f"{file}: {', '.join(told[:most])}{more}"

@@ -17,7 +17,7 @@ from npuprof.model import Origin, Record
 from npuprof.report.text import format_count
 from npuprof.resolve import Resolver
 from npuprof.resolve.digests import compute_digest
-from npuprof.scripts.draft import Draft, Source, cite_script, simplify_test
+from npuprof.scripts.draft import Draft, Source, cite_script
 from npuprof.scripts.leaf_names import BASES, describe_topics, name_leaves, name_mixins
 from npuprof.scripts.naming import number_names
 from npuprof.scripts.preset_text import describe_assumed, describe_notes, escape_file_name, format_preset
@@ -154,7 +154,7 @@ def _format_leaf(leaf: Leaf, folder: str, cite: Citation, switched: dict[int, st
     head = {"description": escape_file_name(description), **({"extends": [f"{folder}{leaf.base}"]} if leaf.base else {})}
     needed = find_needed_releases(leaf.settings, sorted(set().union(*(draft.surfaces for draft in leaf.drafts))))
     cann, why = guess_releases(needed, [draft.release for draft in leaf.drafts], cite)
-    tests = dict.fromkeys(f"{cite(one.file)}:{one.line}: if {simplify_test(one.condition)}" for one in leaf.sources if one.condition)
+    tests = dict.fromkeys(f"{cite(one.file)}:{one.line}: if {one.condition}" for one in leaf.sources if one.condition)
     notes = [note for draft in leaf.drafts for note in draft.notes]
     comments = [
         *(["", f"Imported from {len(scripts)} scripts:", *scripts] if shared else []),

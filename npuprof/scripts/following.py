@@ -86,29 +86,23 @@ class _Finder:
         if level > len(chain):
             return ""
         for place in chain[level - 1 : level] if level else chain:
-            first = f"{parts[0]}.py" if parts else ""
-            if parts and parts[0] not in self._list(place) and first not in self._list(place):
-                continue
             found = self._find_below(place, parts)
             if found and os.path.realpath(found).startswith(os.path.join(top, "")):
                 return found
-            if parts and (first in self._list(place) or "__init__.py" in self._list(os.path.join(place, parts[0]))):
+            if parts and self._find_below(place, parts[:1]):
                 return ""  # it hides all others of that name
         return ""
 
     def _find_below(self, place: str, parts: list[str]) -> str:
+        """Return the file of a module that is at a path below a folder: a package, or else a file."""
         for part in parts[:-1]:
             if part not in self._list(place):
                 return ""
             place = os.path.join(place, part)
-        if parts:
-            if parts[-1] in self._list(place) and "__init__.py" in self._list(os.path.join(place, parts[-1])):
-                return os.path.join(place, parts[-1], "__init__.py")
-            name = f"{parts[-1]}.py"
-        else:
-            name = "__init__.py"
-        path = os.path.join(place, name)
-        return path if name in self._list(place) and os.path.isfile(path) else ""
+        if parts and parts[-1] not in self._list(place) and f"{parts[-1]}.py" not in self._list(place):
+            return ""
+        files = (os.path.join(place, *parts[-1:], "__init__.py"), *([os.path.join(place, f"{parts[-1]}.py")] if parts else []))
+        return next(filter(os.path.isfile, files), "")
 
     def _list_folders(self, folder: str) -> tuple[str, list[str]]:
         """Return the top of the tree that a folder is in, and the folders from there up to the top, in the words of the folder."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from npuprof.model import Record
-from npuprof.scripts.draft import Draft, Note, simplify_test
+from npuprof.scripts.draft import Draft, Note
 from npuprof.scripts.leaf_names import describe_topics
 from npuprof.scripts.sharing import Pair, list_pairs
 
@@ -41,7 +41,7 @@ def group_switched(notes: Sequence[Note]) -> dict[tuple[str, str, str], list[Not
 
 def describe_switch(switch: Switch, cite: Callable[[str], str]) -> tuple[str, list[str]]:
     """Return what switches a mix-in on, as its description, and where, as comments."""
-    tests = [simplify_test(note.condition) for note in switch.notes]
+    tests = [note.condition for note in switch.notes]
     listed = [f"{cite(note.found.file)}:{note.found.line}: if {test}" for note, test in zip(switch.notes, tests, strict=True)]
     count = Counter(tests)
     more = f" and {len(count) - 1} more" if len(count) > 1 else ""
@@ -56,7 +56,7 @@ def describe_switched(notes: Sequence[Note], names: dict[int, str], cite: Callab
     """
     found: dict[str, list[str]] = {}
     for first, *_ in group_switched(notes).values():
-        text = f"if {simplify_test(first.condition)}: --with {names[id(first)]}"
+        text = f"if {first.condition}: --with {names[id(first)]}"
         found.setdefault(text, []).append(f"{cite(first.found.file)}:{first.found.line}")
     lines = [f"{places[0]}{f' and {len(places) - 1} more' if len(places) > 1 else ''}: {text}" for text, places in found.items()]
     return ["", "Under a condition:", *lines] if lines else []
