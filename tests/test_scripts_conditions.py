@@ -92,7 +92,7 @@ def test_what_runs_perhaps_or_never_is_not_in_force(text: str, settings: dict[st
     assert read(text) == ([settings], why)
 
 
-@pytest.mark.parametrize(("test", "told"), [("if A:\n", "A"), ("if A:\n    pass\nelse:\n", "not A"), ("if not A:\n    pass\nelse:\n", "A")])
+@pytest.mark.parametrize(("test", "told"), [("if A:\n", "A"), ("if A:\n    pass\nelse:\n", "not (A)"), ("if not A:\n    pass\nelse:\n", "not (not A)")])
 def test_a_configuration_that_is_made_under_a_test_only_says_so(test: str, told: str) -> None:
     made = f"config = tf.ConfigProto()\n{test}{indent(MAKE.partition(chr(10))[2])}{RUN}"
     (draft,) = build_drafts(imported(HEAD + made, "x.py"))
