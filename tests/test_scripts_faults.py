@@ -316,7 +316,7 @@ def test_the_page_of_the_code_says_how_to_report_it(run: Run) -> None:
 
 
 @given(
-    step=st.sampled_from(["mark_unused", "link_nested_configs", "find_commented_settings", "find_hot_lines"]),
+    step=st.sampled_from(["mark_unused", "link_nested_configs", "find_commented_settings"]),
     at=st.integers(0, 2),
     error=st.sampled_from(
         [KeyError("x"), AttributeError("x"), AssertionError(), IndexError(), TypeError("x"), StopIteration(), ValueError()]

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from npuprof.scripts.reading.found import HERE
 from npuprof.scripts.reading.source import Script
-from npuprof.scripts.reading.values.scopes import Binding, Function, ModuleHome, Scope, iterate_statements
+from npuprof.scripts.reading.values.scopes import Binding, Function, ModuleHome, Scope
 from npuprof.scripts.reading.values.terms import write_source
 
 #: So many files are kept at hand, those that were asked for last: scripts that share a helper are read one after the other.
@@ -24,6 +24,8 @@ _DEEPEST = 8
 #: Packages of the adapter and of what it extends: a copy in the tree is no helper of anybody.
 _FOREIGN = frozenset(("npu_bridge", "npu_device", "npu_compat", "tensorflow", "tensorflow_core", "hccl", "npuprof"))
 _IMPORT = re.compile(rb"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n]*)|import[ \t]+([\w., \t]+))", re.MULTILINE)
+#: Names that a file defines: functions, classes, and what it assigns at the top.
+_DEFINED = re.compile(rb"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)|^(\w+)[ \t]*=(?!=)", re.MULTILINE)
 _NAME = re.compile(r"\w+")
 _WORD = re.compile(rb"\w+")
 
@@ -41,14 +43,9 @@ Kept = TypeVar("Kept")
 
 
 class Module:
-    """One file that others import: its text, its tree as the scope of its names.
+    """One file that others import: its text, its tree as the scope of its names; ``idle`` are functions that set nothing."""
 
-    ``hot`` are the lines that can matter, ``functions`` those that can set something, ``methods`` such of its classes, ``classes`` those
-    that have any, ``passed`` the names of such functions and classes that it imports, ``options`` those that stand for the options of
-    TensorFlow 2: they are filled in by who knows what that is.
-    """
-
-    __slots__ = ("classes", "functions", "home", "hot", "methods", "options", "passed", "path", "scope", "script")
+    __slots__ = ("home", "idle", "path", "scope", "script")
 
     def __init__(self, script: Script, home: Home) -> None:
         assert script.tree is not None
@@ -56,12 +53,7 @@ class Module:
         self.script = script
         self.home = home
         self.scope = open_module_scope(script, home)
-        self.hot: list[int] = []
-        self.functions: dict[str, Function] | None = None
-        self.methods: frozenset[Function] = frozenset()
-        self.classes: frozenset[str] = frozenset()
-        self.passed: set[str] = set()
-        self.options: set[str] = set()
+        self.idle: set[Function] = set()
 
 
 class Modules:
@@ -81,6 +73,7 @@ class Modules:
         self._homes: dict[str, Home] = {}
         self._imports: dict[str, tuple[str, ...]] = {}
         self._supplies: dict[str, bool] = {}
+        self._defined: dict[str, set[bytes]] = {}
         self.asked: set[tuple[str, str]] = set()
         self.rebound: set[tuple[str, str]] = set()
 
@@ -175,6 +168,16 @@ class Modules:
                 found = any(self.supplies(one, mentions, depth + 1) for one in self.list_imported(path, data))
             self._supplies[path] = found
         return self._supplies[path]
+
+    def list_defined(self, path: str, depth: int = 0) -> set[bytes]:
+        """Return the names that a module defines or passes on, by its text."""
+        if path not in self._defined:
+            self._defined[path] = set()  # a circle adds nothing
+            data = self.read(path)
+            passed = self.list_imported(path, data) if depth < _DEEPEST else ()
+            own = {name for pair in _DEFINED.findall(data) for name in pair if name}
+            self._defined[path] = own.union(*(self.list_defined(other, depth + 1) for other in passed))
+        return self._defined[path]
 
 
 def _keep(known: dict[str, Kept], path: str, make: Callable[[], Kept]) -> Kept:
@@ -279,23 +282,6 @@ def open_module_scope(script: Script, home: ModuleHome | None) -> Scope:
     scope.rebound = find_rebound_names(script.text, home is not None)
     scope.bound["__file__"] = ast.Constant(f"{HERE}./{posixpath.basename(script.path.replace(chr(92), '/'))}"), scope
     return scope
-
-
-def list_methods(module: Module) -> dict[Function, ast.ClassDef]:
-    """Return the functions of the classes that a module has by themselves, each with its class."""
-    assert module.script.tree is not None
-    classes = [one for one in iterate_statements(module.script.tree.body) if isinstance(one, ast.ClassDef)]
-    return {one: cls for cls in classes for one in cls.body if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))}
-
-
-def list_functions(module: Module) -> dict[str, Function]:
-    """Return the functions that a module has by themselves: neither methods nor functions of functions."""
-    assert module.script.tree is not None
-    found: dict[str, Function] = {}
-    for statement in iterate_statements(module.script.tree.body):
-        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            found[statement.name] = statement
-    return found
 
 
 def _is_public(module: Module, name: str) -> bool:

@@ -8,7 +8,7 @@ from npuprof.scripts.reading.rehearsal import in_force
 from npuprof.scripts.reading.source import Script
 from npuprof.scripts.reading.surfaces import entries, env, follow, global_options, nested, run_config
 from npuprof.scripts.reading.surfaces.comments import find_commented_settings
-from npuprof.scripts.reading.surfaces.hot import SURFACES, WORDS, find_hot_lines
+from npuprof.scripts.reading.surfaces.hot import SURFACES, WORDS
 from npuprof.scripts.reading.surfaces.walk import Walk
 from npuprof.scripts.reading.values.terms import TOO_MUCH
 from npuprof.scripts.reading.values.turns import Turns
@@ -37,10 +37,7 @@ def import_python(path: str, data: bytes, modules: Modules | None = None) -> Imp
     if script.tree is None:
         return ImportedFile(path, (), (), tuple(script.problems))
     handlers = tuple(surface.handle_statement for surface in SURFACES if any(word in script.text for word in surface.HOT))
-    if modules is None:
-        walk = Walk(script, find_hot_lines(script), handlers)
-    else:
-        walk = follow.open_walk(script, data, handlers, modules, mentions_python_setting)
+    walk = follow.open_walk(script, data, handlers, modules, mentions_python_setting) if modules is not None else Walk(script, handlers)
     try:
         walk.walk_module()
         nested.link_nested_configs(walk)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 
 from npuprof.model import Record, find_nearest_names
 from npuprof.scripts.reading.found import Branch
@@ -12,10 +11,6 @@ from npuprof.scripts.reading.surfaces.walk import Walk
 from npuprof.scripts.reading.values.literals import format_expression
 from npuprof.scripts.reading.values.scopes import Scope
 
-_NAMED = (
-    ("parameter_map", re.compile(r"[ \t]*([A-Za-z_]\w*)\s*(?::[^=\n]*)?=\s*[\w.\[\]()'\"]*parameter_map$")),
-    ("custom_optimizers.add(", re.compile(r"[ \t]*([A-Za-z_][\w.]*)\s*=.*custom_optimizers\.add\($")),
-)
 _GLOBAL, _RETURN = re.compile(r"\bglobal\b"), re.compile(r"\breturn\b")
 
 
@@ -59,20 +54,6 @@ class AddedEntry(Record):
 def is_foreign_optimizer(name: str) -> bool:
     """Return whether an optimizer entry belongs to somebody else (TensorRT has one): no slip of the adapter's own name."""
     return name != "NpuOptimizer" and not find_nearest_names(name, ("NpuOptimizer",), 1)
-
-
-def find_entry_names(text: str) -> list[str]:
-    """Return the names that stand for an optimizer entry, a parameter map, or a value in one, in a text."""
-    return sorted({name for word, pattern in _NAMED for name in _match_entry_names(text, word, pattern)})
-
-
-def _match_entry_names(text: str, word: str, pattern: re.Pattern[str]) -> Iterator[str]:
-    at = text.find(word)
-    while at >= 0:
-        start = text.rfind("\n", 0, at) + 1
-        if match := pattern.match(text, start, at + len(word)):
-            yield match[1]
-        at = text.find(word, at + 1)
 
 
 def note_added_entry(

@@ -120,7 +120,7 @@ def handle_statement(walk: Walk, statement: ast.stmt, expressions: list[ast.expr
                     _report_variable(walk, inner, inner.slice, value, scope, branches)
     elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         _handle_call(walk, statement.value, scope, branches)
-    for call, reason in iterate_inner_calls(walk, statement, expressions):
+    for call, reason in iterate_inner_calls(statement, expressions):
         _handle_call(walk, call, scope, branches, reason)
 
 

@@ -28,7 +28,7 @@ def handle_statement(walk: Walk, statement: ast.stmt, expressions: list[ast.expr
         walk.facts["options handed"] = True
         if site := walk.sites.get(OWNER):
             walk.sites[OWNER] = site._replace(closed=False)
-    for node in (inner for expression in expressions if walk.is_hot(expression) for inner in ast.walk(expression)):
+    for node in (inner for expression in expressions for inner in ast.walk(expression)):
         if isinstance(node, ast.NamedExpr) and (path := _resolve_option_path(walk, node.value, scope)) is not None:
             _list_second_names(walk)[scope.name, node.target.id] = path
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):

@@ -56,7 +56,7 @@ def handle_statement(walk: Walk, statement: ast.stmt, expressions: list[ast.expr
     if not walk.mentions("npu"):
         return  # these are common names
     for expression in expressions:
-        if not isinstance(expression, (ast.Constant, ast.Name)) and walk.is_hot(expression):
+        if not isinstance(expression, (ast.Constant, ast.Name)):
             for node in ast.walk(expression):
                 if not isinstance(node, ast.Call):
                     continue

@@ -50,7 +50,7 @@ def handle_statement(walk: Walk, statement: ast.stmt, expressions: list[ast.expr
         for target in statement.targets:
             if isinstance(target, ast.Subscript):
                 _report_taken_back(walk, target, target, scope, branches)
-    for call, reason in iterate_inner_calls(walk, statement, expressions):
+    for call, reason in iterate_inner_calls(statement, expressions):
         _handle_call(walk, call, scope, branches, reason)
     for node in iterate_maps_out_of_sight(statement, expressions):
         site = walk.resolve_site(scope, format_expression(node.value), "session", node)

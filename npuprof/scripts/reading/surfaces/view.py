@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -48,12 +47,11 @@ def unite_runs(runs: Sequence[tuple[Branch, ...]]) -> tuple[Branch, ...]:
 class ScriptView:
     """A script and what has been asked of it; each answer is worked out once."""
 
-    def __init__(self, script: Script, hot: list[int], home: ModuleHome | None) -> None:
+    def __init__(self, script: Script, home: ModuleHome | None) -> None:
         assert script.tree is not None
         self.home = home
         self.script = script
         self.tree = script.tree
-        self.hot = hot
         self.asked_by: ScriptView | None = None  #: the view of the script that calls what this one reads
         self._module: Scope | None = None
         self._mentioned: dict[str, bool] = {}
@@ -67,12 +65,6 @@ class ScriptView:
         if self._module is None:
             self._module = open_module_scope(self.script, self.home)
         return self._module
-
-    def is_hot(self, node: ast.AST) -> bool:
-        """Return whether a tell-tale word stands in the lines of a node."""
-        first, last = node.lineno, node.end_lineno  # type: ignore[attr-defined]
-        at = bisect_left(self.hot, first)
-        return at < len(self.hot) and self.hot[at] <= last
 
     def fold_test(self, test: ast.expr, scope: Scope) -> bool | None:
         """Return whether a test always or never holds, None where the run decides."""

@@ -34,11 +34,13 @@ if TYPE_CHECKING:
 class Walk(ScriptView):
     """The state of one walk; ``found`` and ``sites`` grow as the surfaces report."""
 
-    def __init__(self, script: Script, hot: list[int], handlers: tuple[Handler, ...], home: ModuleHome | None = None) -> None:
-        super().__init__(script, hot, home)
+    def __init__(self, script: Script, handlers: tuple[Handler, ...], home: ModuleHome | None = None) -> None:
+        super().__init__(script, home)
         self.caller: Walk | None = None  #: the walk of the script that calls what this one reads
         self.functions: dict[tuple[str, int], Followed] = {}  #: what calls have been followed into
         self.follows = 0
+        self.skips = False  #: whether something was left out that other calls run
+        self.mentions_setting: Callable[[bytes], bool] = lambda data: True  #: whether a text can set anything
         self.stack: tuple[tuple[str, int], ...] = ()  #: the functions of other files around
         self.handlers = handlers
         self.found: list[FoundSetting] = []
@@ -85,20 +87,21 @@ class Walk(ScriptView):
         self.caller = self.asked_by = caller
         self.current, self.aliases, self.sites = caller.current, caller.aliases, caller.sites
         self.facts, self._told, self.functions = caller.facts, caller._told, caller.functions
+        self.mentions_setting = caller.mentions_setting
         self.dead, self._ifs, self._order, self.follows = caller.dead, caller._ifs, caller._order, caller.follows
         self.walk_block(function.body, scope, branches)
         self.walk_waiting()
         caller._ifs, caller._order, caller.follows = self._ifs, self._order, self.follows
-        caller._depends = caller._depends or self._depends
+        caller._depends, caller.skips = caller._depends or self._depends, caller.skips or self.skips
 
     def walk_block(self, body: list[ast.stmt], scope: Scope, branches: tuple[Branch, ...]) -> None:
         """Walk the statements of one body; behind what leaves it nothing runs, behind what leaves it under a test not always."""
         dead = self.dead
         for statement in body:
-            if self.is_hot(statement):
-                self._walk_statement(statement, scope, branches)
+            self._walk_statement(statement, scope, branches)
             if leaves_block([statement]) or (isinstance(statement, ast.If) and self._always_leaves(statement, scope)):
                 if scope.is_one_of_several and not leaves_block([statement]):
+                    self.skips = True
                     break  # other calls come by
                 self.dead += 1
             elif isinstance(statement, ast.If) and (test := find_way_on(statement)):
@@ -144,12 +147,14 @@ class Walk(ScriptView):
         done = False
         while len(rest) == 1 and isinstance(rest[0], ast.If):
             link = rest[0]
-            self._call_handlers(link, [link.test], scope, branches) if self.is_hot(link.test) else None
+            self._call_handlers(link, [link.test], scope, branches)
             truth = True if is_main_test(link.test) else self.fold_test(link.test, scope)
             dead = done or truth is False
             self.dead += dead
             inside = branches if truth is True and not arm else (*branches, (number, arm, format_expression(link.test)))
-            if not (dead and scope.is_one_of_several):
+            if dead and scope.is_one_of_several:
+                self.skips = True
+            else:
                 self.walk_block(link.body, scope, inside)
             self.dead -= dead
             done = done or truth is True
@@ -157,13 +162,15 @@ class Walk(ScriptView):
                 arm += 1
                 refused.append(f"not ({format_expression(link.test)})")
             rest = link.orelse
-        if rest and not (done and scope.is_one_of_several):
+        if rest and done and scope.is_one_of_several:
+            self.skips = True
+        elif rest:
             self.dead += done
             self.walk_block(rest, scope, (*branches, (number, -arm, " and ".join(refused))) if arm else branches)
             self.dead -= done
 
     def _walk_loop(self, statement: ast.For | ast.AsyncFor, scope: Scope, branches: tuple[Branch, ...]) -> None:
-        self._call_handlers(statement, [statement.iter], scope, branches) if self.is_hot(statement.iter) else None
+        self._call_handlers(statement, [statement.iter], scope, branches)
         self.note_dependence(statement.iter, scope)
         self.loops.append((statement, len(branches)))
         for bound in unroll_loop(statement.target, statement.iter, scope) or [{}]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from functools import cache
 
 from npuprof import catalog
@@ -11,13 +10,6 @@ from npuprof.scripts.reading.values.scopes import MOST_BINDINGS, Scope
 from npuprof.scripts.reading.values.terms import write_source
 
 CLASSES = catalog.load_config_classes()
-_NAMES = tuple(CLASSES)
-_SECOND_NAME = re.compile(
-    rf"\b(?:{'|'.join(_NAMES)})\s+as\s+([A-Za-z_]\w*)|^[ \t]*([A-Za-z_]\w*)[ \t]*=[ \t]*(?:\w+\.)*(?:{'|'.join(_NAMES)})[ \t]*(?:#.*)?$"
-    rf"|^[ \t]*([A-Za-z_]\w*)[ \t]*=[ \t]*(?:\w+\.)*partial\(\s*(?:\w+\.)*(?:{'|'.join(_NAMES)})\b",
-    re.MULTILINE,
-)
-_HEIR = re.compile(rf"^[ \t]*class[ \t]+([A-Za-z_]\w*)\((?:\w+\.)*(?:{'|'.join(_NAMES)})\b", re.MULTILINE)
 
 
 @cache
@@ -40,14 +32,6 @@ def list_class_arguments(cls: str) -> tuple[str, ...]:
     else:
         inner = [name.removeprefix(f"{made.argument}.") for name in spelled if name.startswith(f"{made.argument}.")]
     return tuple(dict.fromkeys((*made.positional, *(name for name in inner if "." not in name))))
-
-
-def find_class_names(text: str) -> list[str]:
-    """Return the second names that a text gives to the classes."""
-    if "npu" not in text or not any(word in text for word in _NAMES):
-        return []
-    heirs = _HEIR.findall(text)
-    return sorted({*(name for names in _SECOND_NAME.findall(text) for name in names if name), *heirs, *(["super"] if heirs else [])})
 
 
 def is_plain_heir(node: ast.ClassDef) -> bool:
