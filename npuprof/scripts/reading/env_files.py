@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 
 from npuprof.model import Finding, Record
 from npuprof.scripts.reading.found import ImportedFile
-from npuprof.scripts.reading.quoting import DOTENV, UNIT_FILE, read_word
 from npuprof.scripts.reading.shell import import_shell_script
 from npuprof.scripts.reading.variables import Parts, build_variable_setting, decode_text
 
@@ -22,6 +21,14 @@ _BLANK = re.compile(r"[ \t]*(?:[#;][^\n]*)?(?:\n|\Z)")
 _REST = re.compile(r"[^\n]*+")
 _FILLED = re.compile(r"\$\{[^}\n]*+\}")
 _DOUBTFUL = "programs that read such files take its backslashes differently"
+
+#: Quotes, and what a backslash keeps in them: those of systemd, and those of python-dotenv, by the quote.
+_UNIT_QUOTES = re.compile(r'"((?:[^"\\]|\\.)*+)"', re.DOTALL), re.compile(r'\\(["\\`$]|\n)')
+_DOTENV_QUOTES = {
+    "'": (re.compile(r"'((?:[^'\\]|\\.)*+)'", re.DOTALL), re.compile(r"\\([\\'])")),
+    '"': (re.compile(r'"((?:[^"\\]|\\.)*+)"', re.DOTALL), re.compile(r"""\\([\\'"abfnrtv])""")),
+}
+_CONTROLS = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "\n": ""}
 
 
 class _Entry(Record):
@@ -75,10 +82,9 @@ def _read_dotenv_entry(text: str, at: int, ours: bool) -> _Entry | None:
         return None
     parts: Parts = ()
     end = head.end()
-    for pattern, build in DOTENV:  # one pair of quotes at most, other than in a shell
-        if quoted := pattern.match(text, end):
-            parts, end = (build(quoted),), quoted.end()
-            break
+    pattern, escape = _DOTENV_QUOTES.get(text[end : end + 1], _UNIT_QUOTES)
+    if quoted := pattern.match(text, end):  # one pair of quotes at most, other than in a shell
+        parts, end = (_unescape(quoted[1], escape),), quoted.end()
     written = text[head.end() : end]
     tail = _REST.match(text, end)
     assert tail is not None
@@ -102,12 +108,18 @@ def _read_dotenv_entry(text: str, at: int, ours: bool) -> _Entry | None:
 _OPEN = re.compile(r"\$(?:\{[^}\n]*+\}|\([^)\n]*+\)|[A-Za-z_]\w*+)|`[^`\n]*+`")
 
 
+def _unescape(text: str, escape: re.Pattern[str]) -> str:
+    return escape.sub(lambda found: _CONTROLS.get(found[1], found[1]), text)
+
+
 def _read_unit_entry(text: str, at: int, ours: bool) -> _Entry | None:
     head = _NAME.match(text, at)
     if head is None:
         return None
-    parts, end = read_word(text, head.end(), UNIT_FILE)
-    return _Entry(head.start(1), head[1], parts, end) if end == len(text) or text[end] == "\n" else None
+    quoted = _UNIT_QUOTES[0].match(text, head.end())
+    if quoted is None or text[quoted.end() : quoted.end() + 1] not in ("", "\n"):
+        return None
+    return _Entry(head.start(1), head[1], (_unescape(quoted[1], _UNIT_QUOTES[1]),), quoted.end())
 
 
 def _read_plain_entry(text: str, at: int, ours: bool) -> _Entry | None:
