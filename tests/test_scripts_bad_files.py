@@ -78,7 +78,7 @@ CUT = {
     ),
     "JSON that is too deep": ("x.json", '{"HCCL_ALGO":' * 100_000, "the file is nested too deeply to be read", 0, 0),
     "YAML that is none": ("x.yaml", "a: [HCCL_ALGO\nb: c\n", "the file is not YAML: ", 2, 2),
-    "YAML that names what is not there": ("x.yaml", "HCCL_ALGO: *a\n", "the file is not YAML: found undefined alias 'a'", 1, 12),
+    "YAML that names what is not there": ("x.yaml", "HCCL_ALGO: *a\n", "the file is not YAML: found undefined alias", 1, 12),
     "YAML that is too deep": ("x.yaml", "HCCL_ALGO: " + "[" * 100_000, "the file is nested too deeply to be read", 0, 0),
     "YAML with a control character": ("x.yaml", "HCCL_ALGO: \x01\n", "the file is not YAML: ", 0, 0),
     "a template": ("x.yaml", "{{ if .x }}\nHCCL_ALGO: {{ .y }}\n", "the file is a template, and no YAML before it is filled in", 2, 1),

@@ -29,7 +29,7 @@ class _Stage:
 
     def __init__(self, name: str, base: _Stage | None) -> None:
         self.name = name
-        self.built = [*base.built, self] if base else [self]
+        self.built: list[_Stage] = [*base.built, self] if base else [self]
         self.values: dict[str, str | None] = dict(base.values) if base else {}
         self.found: list[FoundSetting] = []
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from npuprof.catalog import build_finding
@@ -130,7 +130,11 @@ def parse_yaml(path: str, text: str, problems: list[Finding]) -> list[Node] | No
     import yaml
 
     try:
-        return _YamlBuilder(yaml, text).build_documents()
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        _check_depth(yaml, yaml.parse(text, loader))
+        scalars = yaml.constructor.SafeConstructor()
+        made: dict[int, Node] = {}
+        return [_build_node(node, scalars, made) for node in yaml.compose_all(text, loader)]
     except RecursionError:
         problems.append(build_finding("NP801", _TOO_DEEP, "Nothing in it was read.", "flatten it", where=Place(path)))
     except yaml.YAMLError as error:
@@ -148,73 +152,32 @@ def parse_yaml(path: str, text: str, problems: list[Finding]) -> list[Node] | No
     return None
 
 
-class _YamlBuilder:
-    """Events of PyYAML to nodes: an alias is the node it stands for, nothing is written out, and nothing calls itself.
+def _check_depth(yaml: Any, events: Iterable[Any]) -> None:
+    """Raise RecursionError for a text that is nested too deeply: PyYAML calls itself as deep as that, in C past all bounds."""
+    depth = 0
+    for event in events:
+        depth += isinstance(event, yaml.events.CollectionStartEvent) - isinstance(event, yaml.events.CollectionEndEvent)
+        if depth > _DEEPEST:
+            raise RecursionError
 
-    What PyYAML makes of a text by itself goes as deep as the text does, in C past all bounds.
-    """
 
-    def __init__(self, yaml: Any, text: str) -> None:
-        self._yaml = yaml
-        self._loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
-        self._scalars = yaml.constructor.SafeConstructor()
-        self._anchors: dict[str, Node] = {}
-        self._around: list[Node] = []
-        self._keys: list[Node | None] = []
-        self._documents: list[Node] = []
+def _build_node(source: Any, scalars: Any, made: dict[int, Node]) -> Node:
+    """Return a node of PyYAML as one of ours; an alias is the node that it stands for, which has been made before."""
+    if id(source) in made:
+        return made[id(source)]
+    node = made[id(source)] = Node(source.start_mark.line + 1, source.start_mark.column + 1)
+    if source.id == "mapping":
+        node.pairs = [(_build_node(key, scalars, made), _build_node(value, scalars, made)) for key, value in source.value]
+    elif source.id == "sequence":
+        node.items = [_build_node(item, scalars, made) for item in source.value]
+    else:
+        node.is_text = source.tag == "tag:yaml.org,2002:str"
+        node.value = source.value if node.is_text else _read_scalar(source, scalars)
+    return node
 
-    def build_documents(self) -> list[Node]:
-        """Return the documents. Raises RecursionError where they are too deep, YAMLError where they are none."""
-        events = self._yaml.events
-        while self._loader.check_event():
-            event = self._loader.get_event()
-            if isinstance(event, events.DocumentStartEvent):
-                self._anchors = {}
-            elif isinstance(event, events.AliasEvent):
-                if event.anchor not in self._anchors:
-                    raise self._yaml.composer.ComposerError(None, None, f"found undefined alias {event.anchor!r}", event.start_mark)
-                self._place_node(self._anchors[event.anchor])
-            elif isinstance(event, events.NodeEvent):
-                self._place_node(node := self._build_node(event))
-                if not node.is_plain:
-                    self._around.append(node)
-                    self._keys.append(None)
-                    if len(self._around) > _DEEPEST:
-                        raise RecursionError
-            elif isinstance(event, events.CollectionEndEvent):
-                self._around.pop()
-                self._keys.pop()
-        return self._documents
 
-    def _build_node(self, event: Any) -> Node:
-        node = Node(event.start_mark.line + 1, event.start_mark.column + 1)
-        if isinstance(event, self._yaml.events.MappingStartEvent):
-            node.pairs = []
-        elif isinstance(event, self._yaml.events.SequenceStartEvent):
-            node.items = []
-        else:
-            tag = event.tag or self._loader.resolve(self._yaml.ScalarNode, event.value, event.implicit)
-            node.is_text = tag == "tag:yaml.org,2002:str"
-            node.value = event.value if node.is_text else self._read_scalar(tag, event.value)
-        if event.anchor is not None:
-            self._anchors[event.anchor] = node
-        return node
-
-    def _place_node(self, node: Node) -> None:
-        if not self._around:
-            self._documents.append(node)
-            return
-        home = self._around[-1]
-        if home.items is not None:
-            home.items.append(node)
-        elif home.pairs is not None:
-            key = self._keys[-1]
-            self._keys[-1] = node if key is None else None
-            if key is not None:
-                home.pairs.append((key, node))
-
-    def _read_scalar(self, tag: str, value: str) -> Any:
-        try:
-            return self._scalars.construct_object(self._yaml.ScalarNode(tag, value))
-        except Exception:  # whatever a tag asks for that is not plain
-            return value
+def _read_scalar(source: Any, scalars: Any) -> Any:
+    try:
+        return scalars.construct_object(source)
+    except Exception:  # a tag may ask for what is not plain
+        return source.value
