@@ -1,5 +1,5 @@
-"""A block of a preset in place of the hand-written lines that it stands for.
+"""A block of a preset in place of the hand-written lines that set the same.
 
-``plan`` finds the configurations of a file that a preset equals, ``python``, ``calls`` and ``shell`` tell which lines make them
-and where the block goes, ``proof`` holds what the file sets afterwards against what it set before.
+``plan`` finds the configurations of a file that a preset equals, ``python`` and ``shell`` find the lines to take out and where the block
+goes, ``proof`` compares what the file sets afterwards with what it set before.
 """

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from itertools import accumulate
 
 from npuprof.model import Finding, NpuprofError, Place, Record
+
+#: In the marks of a block that has just been opened; no preset has that name.
+NEW = "??"
 
 
 class Edit(Record):
@@ -16,17 +18,13 @@ class Edit(Record):
     text: bytes
 
 
-class Stand(Record):
-    """A block that stands for lines: the byte it goes before, how far in, what its header tells, and what goes or changes for it.
-
-    ``left`` are remarks on hand-written lines that stay.
-    """
+class Cut(Record):
+    """One configuration that a block replaces: the byte the block goes before, its indentation, the facts of its header, the edits."""
 
     start: int
     indent: bytes
     facts: dict[str, str]
-    edits: tuple[Edit, ...] = ()
-    left: tuple[str, ...] = ()
+    edits: tuple[Edit, ...]
 
 
 class Lines:
@@ -39,10 +37,12 @@ class Lines:
 
     def build_cut(self, first: int, last: int, comments: list[bytes]) -> Edit:
         """Return the edit that takes whole lines out, counted from 1, and leaves comments, each as a line as deep as the first."""
-        indent = self.find_indent(first)
-        ending = b"\r\n" if self.lines[first - 1].endswith(b"\r") else b"\n"
         end = min(self.starts[last], len(self.data))
-        return Edit(self.starts[first - 1], end, b"".join(indent + comment + ending for comment in comments))
+        return Edit(self.starts[first - 1], end, b"".join(self.find_indent(first) + self.end_line(first, comment) for comment in comments))
+
+    def end_line(self, line: int, text: bytes) -> bytes:
+        """Return a text with the line ending that a line has."""
+        return text + (b"\r\n" if self.lines[line - 1].endswith(b"\r") else b"\n")
 
     def find_indent(self, line: int) -> bytes:
         """Return the blanks that a line begins with."""
@@ -54,33 +54,21 @@ class Lines:
         mark = 3 if line == 1 and self.data.startswith(b"\xef\xbb\xbf") else 0
         return self.starts[line - 1] + mark + column
 
-    def find_line(self, offset: int) -> int:
-        """Return the line, from 1, that a byte lies in."""
-        return bisect_right(self.starts, offset)
-
 
 def build_refusal(path: str, what: str, why: str, line: int = 0, hint: str = "") -> NpuprofError:
-    """Return the error for lines that nothing can take the place of; ``line`` counts from 1."""
+    """Return the error for lines that no block can replace; ``line`` counts from 1."""
     hint = hint or "take these lines out by hand, or write them so that they stand alone"
     return NpuprofError([Finding("NP830", what, why, hint, where=Place(path, line))])
 
 
-def open_stands(data: bytes, stands: list[Stand]) -> tuple[bytes, list[int]]:
-    """Return the bytes with an empty pair of marks for each block in place of what goes, and the lines (from 0) of the opening marks."""
+def open_blocks(data: bytes, cuts: list[Cut]) -> bytes:
+    """Return the bytes with an empty pair of marks, of the preset ``NEW``, for each block in place of what goes."""
     ending = b"\r\n" if data.count(b"\r\n") * 2 > data.count(b"\n") else b"\n"
-    marks = {
-        Edit(stand.start, stand.start, b"%s# >>> npuprof ? >>>%s%s# <<< npuprof <<<%s" % (stand.indent, ending, stand.indent, ending))
-        for stand in stands
-    }
+    pair = (f"# >>> npuprof {NEW} >>>".encode(), b"# <<< npuprof <<<")
+    marks = [Edit(cut.start, cut.start, b"".join(cut.indent + mark + ending for mark in pair)) for cut in cuts]
     made: list[bytes] = []
-    lines: list[int] = []
-    at = line = 0
-    for edit in sorted([*marks, *(one for stand in stands for one in stand.edits)], key=lambda one: (one.start, one.end)):
-        made.append(data[at : edit.start])
-        line += made[-1].count(b"\n")
-        if edit in marks:
-            lines.append(line)
-        made.append(edit.text)
-        line += edit.text.count(b"\n")
+    at = 0
+    for edit in sorted([*marks, *(edit for cut in cuts for edit in cut.edits)], key=lambda edit: (edit.start, edit.end)):
+        made += [data[at : edit.start], edit.text]
         at = edit.end
-    return b"".join([*made, data[at:]]), lines
+    return b"".join([*made, data[at:]])

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from npuprof.catalog.values import is_equivalent_setting
 from npuprof.document.keys import format_short_value, split_section_and_name
-from npuprof.model import Finding, NpuprofError, Place, Record
+from npuprof.model import NpuprofError, Record
 from npuprof.resolve.config import Config
 from npuprof.scripts import blocks
 from npuprof.scripts.block_files import FileBlocks
@@ -16,17 +16,15 @@ from npuprof.scripts.blocks import Block, Injector, RefreshedBlock
 from npuprof.scripts.draft import Draft
 from npuprof.scripts.following import open_modules
 from npuprof.scripts.obstacles import read_preset_value
-from npuprof.scripts.preset import build_drafts, build_site_drafts
+from npuprof.scripts.preset import build_site_drafts
 from npuprof.scripts.reading import import_script
 from npuprof.scripts.reading.files import KINDS, detect_script_kind, is_shell_kind
 from npuprof.scripts.reading.found import FoundSetting, ImportedFile
 from npuprof.scripts.reading.modules import Modules
-from npuprof.scripts.replacing.atc import plan_flags
-from npuprof.scripts.replacing.calls import plan_arguments
-from npuprof.scripts.replacing.cuts import Stand, build_refusal, open_stands
+from npuprof.scripts.replacing.cuts import NEW, Cut, build_refusal, open_blocks
 from npuprof.scripts.replacing.proof import find_differences
-from npuprof.scripts.replacing.python import PythonFile, plan_assignments
-from npuprof.scripts.replacing.shell import plan_exports
+from npuprof.scripts.replacing.python import PythonFile, plan_arguments, plan_assignments
+from npuprof.scripts.replacing.shell import plan_exports, plan_flags
 
 #: For each surface the target of its block, and the sections that it sets.
 _SURFACES = {
@@ -37,6 +35,8 @@ _SURFACES = {
     "atc": ("atc", ("options", "atc")),
 }
 _MOST_DIFFERENCES = 5
+#: A name in the text of a Python block that the script has to have.
+_NEEDED_NAME = re.compile(r"(?<![\w.\"'])(tf|\w+Config)(?=[.(])")
 
 
 class Replacement(Record):
@@ -51,25 +51,13 @@ class Replacement(Record):
     others: tuple[str, ...] = ()
 
 
-class _Difference(Record):
-    """A key that a preset and a script do not say alike, and whether the script leaves it to the preset."""
-
-    text: str
-    in_preset_only: bool = False
-
-
 class _Candidate(Record):
-    """A configuration that stands in a script by hand, and how the preset differs from it."""
+    """A configuration that is written by hand in a script, and how the preset differs from it."""
 
     scope: str
     surface: str
     draft: Draft
-    differences: tuple[_Difference, ...]
-
-    @property
-    def is_part_of_preset(self) -> bool:
-        """Whether it sets nothing that the preset does not set."""
-        return all(one.in_preset_only for one in self.differences)
+    differences: tuple[str, ...]
 
 
 def plan_replacement(
@@ -85,9 +73,8 @@ def plan_replacement(
     """Return the file with a block of the preset in place of each configuration that equals it.
 
     ``modules`` are the files that it may import, those of the folders or of the repository otherwise; ``before`` is what it holds,
-    where that is known. Raises NpuprofError: NP830
-    where no configuration equals the preset, where one cannot be taken out, or where it is not certain that the script would set the
-    same.
+    where that is known. Raises NpuprofError: NP830 where no configuration equals the preset, where one cannot be taken out, or where
+    it is not certain that the script would set the same.
     """
     kind = KINDS.get(detect_script_kind(path, data), KINDS["python"])
     if not kind.holds_blocks:
@@ -95,44 +82,57 @@ def plan_replacement(
     modules = modules or open_modules(folders)
     before = before or import_script(path, data, modules=modules)
     marked = blocks.find_blocks(path, data)
-    candidates = _list_candidates(path, before, marked, spec, injector, given, folders)
+    candidates = _list_candidates(path, before, marked, lambda target: _resolve(injector, spec, given, target), folders)
+    others = tuple(_describe_other(one) for one in candidates if one.differences)
     equal = [one for one in candidates if not one.differences]
+    if not equal and any(block.spec == spec for block in marked):
+        return Replacement(None, before, others=others)
     if not equal:
-        if any(block.spec == spec for block in marked):
-            return Replacement(None, before, others=_tell_others(candidates))
-        _refuse_foreign_lines(path, spec, [one for one in candidates if one.is_part_of_preset])
-        _refuse_spread_lines(path, before, candidates, spec, injector, given)
         raise _build_mismatch(path, before, candidates, spec)
     _refuse_foreign_lines(path, spec, equal)
-    file = None if equal[0].surface in ("env", "atc") else PythonFile(path, data)
-    stands = [_plan_python(file, one, before) for one in equal] if file else _plan_shell(path, data, before, equal)
-    opened, lines = open_stands(data, stands)
-    fresh = [block for block in blocks.find_blocks(path, opened) if block.first in set(lines)]
-    ordered = sorted(stands, key=lambda stand: stand.start)
-    changes = [injector.refresh_block(block, {**stand.facts, **given}, spec) for block, stand in zip(fresh, ordered, strict=True)]
-    _refuse_sidecars(path, changes)
-    after = blocks.replace_blocks(opened, changes, {change.block.first: spec for change in changes})
+    file = _open_blocks(path, data, before, equal, lambda block, facts: injector.refresh_block(block, facts | given, spec))
+    after = blocks.replace_blocks(file.data, file.changes, {change.block.first: spec for change in file.changes})
     now = import_script(path, after, modules=modules)
-    _prove_equal(path, before, now)
-    if file is not None:
-        _check_names(file, ordered, changes)
-    remarks = (*(remark for stand in stands for remark in stand.left), *_tell_python_env(before))
-    return Replacement(FileBlocks(data, opened, changes), now, remarks, _tell_others(candidates))
+    if differences := list(dict.fromkeys(find_differences(before, now))):
+        why = f"{'; '.join(differences[:_MOST_DIFFERENCES])}."
+        raise build_refusal(path, "it is not certain that the script would set the same", why)
+    left = (remark for one in equal for remark in _list_left(one.draft))
+    return Replacement(file, now, (*left, *_describe_python_env(before)), others)
+
+
+def _open_blocks(
+    path: str, data: bytes, before: ImportedFile, equal: list[_Candidate], render: Callable[[Block, dict[str, str]], RefreshedBlock]
+) -> FileBlocks:
+    """Return a file with blocks in place of configurations. Raises NpuprofError where one cannot be."""
+    file = PythonFile(path, data) if equal[0].surface not in ("env", "atc") else None
+    planned = _plan_python(file, before, equal) if file else _plan_shell(path, data, before, equal)
+    cuts = sorted(planned, key=lambda cut: cut.start)
+    opened = open_blocks(data, cuts)
+    fresh = [block for block in blocks.find_blocks(path, opened) if block.spec == NEW]
+    changes = [render(block, cut.facts) for block, cut in zip(fresh, cuts, strict=True)]
+    for change, cut in zip(changes, cuts, strict=True):
+        _refuse_sidecars(path, change)
+        if file is not None:
+            _check_names(file, cut, change.text)
+    return FileBlocks(data, opened, changes)
+
+
+def _resolve(injector: Injector, spec: str, given: dict[str, str], target: str) -> Config:
+    return injector.resolve_config(spec, given.get("cann", ""), given.get("product", ""), target)
 
 
 def _list_candidates(
-    path: str, imported: ImportedFile, marked: list[Block], spec: str, injector: Injector, given: dict[str, str], folders: Sequence[str]
+    path: str, imported: ImportedFile, marked: list[Block], resolve: Callable[[str], Config], folders: Sequence[str]
 ) -> list[_Candidate]:
+    """Return the configurations that are not in a block; ``resolve`` gives the preset for a target."""
     shell = is_shell_kind(path, b"") or bool(blocks.detect_shell(path, b""))
     found: list[_Candidate] = []
     for scope, draft in build_site_drafts(imported, None).items():
         surface = next(iter(draft.surfaces), "")
-        standing = [one for one in draft.carried if one.call or not any(block.first < one.line <= block.last for block in marked)]
-        if not standing or surface not in _SURFACES or (surface == "env" and not shell):
-            continue
-        target, sections = _SURFACES[surface]
-        config = injector.resolve_config(spec, given.get("cann", ""), given.get("product", ""), target)
-        found.append(_Candidate(scope, surface, draft, tuple(_compare_settings(config, sections, draft, folders))))
+        unmarked = [one for one in draft.carried if one.call or not any(block.first < one.line <= block.last for block in marked)]
+        if unmarked and surface in _SURFACES and (surface != "env" or shell):
+            target, sections = _SURFACES[surface]
+            found.append(_Candidate(scope, surface, draft, tuple(_compare_settings(resolve(target), sections, draft, folders))))
     return found
 
 
@@ -150,41 +150,20 @@ def _refuse_foreign_lines(path: str, spec: str, candidates: list[_Candidate]) ->
     raise build_refusal(path, what, why, first.call[0] if first.call else 0, hint)
 
 
-def _refuse_spread_lines(
-    path: str, imported: ImportedFile, candidates: list[_Candidate], spec: str, injector: Injector, given: dict[str, str]
-) -> None:
-    """Raise NpuprofError where a preset equals one configuration of a script that several functions fill."""
-    if len(candidates) < 2:
-        return
-    for draft in build_drafts(imported, None, None):
-        if not draft.settings or len(draft.surfaces) != 1:
-            continue
-        target, sections = _SURFACES[next(iter(draft.surfaces))]
-        config = injector.resolve_config(spec, given.get("cann", ""), given.get("product", ""), target)
-        if not _compare_settings(config, sections, draft, ()):
-            lines = sorted({one.line for one in draft.origins.values()})
-            why = f"Lines {', '.join(str(line) for line in lines[:5])} fill one configuration, in functions of their own."
-            hint = "bring these lines together in one function"
-            raise build_refusal(path, f"the lines that {spec} stands for cannot become one block", why, lines[0], hint)
-
-
-def _compare_settings(config: Config, sections: tuple[str, ...], draft: Draft, folders: Sequence[str]) -> list[_Difference]:
-    """Return how a preset differs from what a script sets, key by key; a file that is named may be written out in the preset."""
+def _compare_settings(config: Config, sections: tuple[str, ...], draft: Draft, folders: Sequence[str]) -> Iterator[str]:
+    """Yield how a preset differs from what a script sets, key by key; a file that is named may be written out in the preset."""
     wanted = {key: value for key, value in config.settings.items() if split_section_and_name(key)[0] in sections}
-    told = []
     for key in dict.fromkeys((*wanted, *draft.settings)):
         if key not in draft.settings:
-            told.append(_Difference(f"{key} = {format_short_value(wanted[key])} is in the preset only", True))
+            yield f"{key} = {format_short_value(wanted[key])} is in the preset only"
         elif key not in wanted:
-            text = f"{key} = {format_short_value(draft.settings[key])} is in {_cite_line(draft.origins[key])} only"
-            told.append(_Difference(text))
-        elif not _says_the_same(key, wanted[key], draft, sections, folders):
+            yield f"{key} = {format_short_value(draft.settings[key])} is in {_cite_line(draft.origins[key])} only"
+        elif not _is_same(key, wanted[key], draft, sections, folders):
             ours, theirs = format_short_value(wanted[key]), format_short_value(draft.settings[key])
-            told.append(_Difference(f"{key} is {ours} in the preset, {theirs} in {_cite_line(draft.origins[key])}"))
-    return told
+            yield f"{key} is {ours} in the preset, {theirs} in {_cite_line(draft.origins[key])}"
 
 
-def _says_the_same(key: str, wanted: Any, draft: Draft, sections: tuple[str, ...], folders: Sequence[str]) -> bool:
+def _is_same(key: str, wanted: Any, draft: Draft, sections: tuple[str, ...], folders: Sequence[str]) -> bool:
     value = draft.settings[key]
     if is_equivalent_setting(key, wanted, value) or ("env" in sections and str(wanted) == value):
         return True
@@ -196,94 +175,77 @@ def _cite_line(one: FoundSetting) -> str:
     return f"line {one.line} of {one.file}" if one.call else f"line {one.line}"
 
 
-def _find_first(draft: Draft) -> FoundSetting:
-    """Return the first setting of a configuration, one of the script itself before others."""
-    return min(draft.carried, key=lambda one: (bool(one.call), one.line))
+def _describe_other(one: _Candidate) -> str:
+    """Return a remark on a configuration that stays, for it is another than the preset."""
+    first = min(one.draft.carried, key=lambda setting: (bool(setting.call), setting.line))
+    return f"{_cite_line(first)}: another configuration stays as it is: {one.differences[0]}"
 
 
 def _build_mismatch(path: str, imported: ImportedFile, candidates: list[_Candidate], spec: str) -> NpuprofError:
     if not candidates:
         what = f"{path} has no hand-written lines that {spec} could stand for"
         why = "Nothing that it sets always holds." if imported.found else "It sets no option."
-        return NpuprofError([Finding("NP830", what, why, "npuprof import --format text tells what it sets", where=Place(path))])
+        return build_refusal(path, what, why, 0, "npuprof import --format text tells what it sets")
     closest = min(candidates, key=lambda one: len(one.differences))
     line = min(one.call[0] if one.call else one.line for one in closest.draft.carried)
     more = len(closest.differences) - _MOST_DIFFERENCES
-    why = "; ".join(one.text for one in closest.differences[:_MOST_DIFFERENCES]) + (f"; and {more} more" if more > 0 else "") + "."
-    what = f"{spec} does not set what {path} sets"
+    why = "; ".join(closest.differences[:_MOST_DIFFERENCES]) + (f"; and {more} more" if more > 0 else "") + "."
     hint = f"npuprof import {path} makes a preset that does, or change the one or the other first"
-    return NpuprofError([Finding("NP830", what, why, hint, where=Place(path, line))])
+    return build_refusal(path, f"{spec} does not set what {path} sets", why, line, hint)
 
 
-def _plan_shell(path: str, data: bytes, imported: ImportedFile, equal: list[_Candidate]) -> list[Stand]:
+def _plan_shell(path: str, data: bytes, imported: ImportedFile, equal: list[_Candidate]) -> Iterator[Cut]:
+    """Yield what is taken out for each configuration. Raises NpuprofError where one cannot be."""
     sites = {site.scope: site for site in imported.sites}
     shell = blocks.detect_shell(path, data)
     if not shell:
         raise build_refusal(path, "no shell is known that reads the file", "Its ending and its first line name none.")
     has_flags = any(one.surface == "atc" for one in equal)
-    return [
-        plan_exports(path, data, one.draft, shell, has_flags)
-        if one.surface == "env"
-        else plan_flags(path, data, one.draft, sites[one.scope], shell)
-        for one in equal
-    ]
+    for one in equal:
+        if one.surface == "env":
+            yield plan_exports(path, data, one.draft, shell, has_flags)
+        else:
+            yield plan_flags(path, data, one.draft, sites[one.scope], shell)
 
 
-def _plan_python(file: PythonFile, one: _Candidate, imported: ImportedFile) -> Stand:
-    site = next((site for site in imported.sites if site.scope == one.scope), None)
-    if site is None:
-        raise file.refuse(one.draft.carried[0], "What it is set on is not followed.")
-    if one.surface == "run_config":
-        return plan_arguments(file, one.draft, site)
-    return plan_assignments(file, one.draft, site, one.surface)
+def _plan_python(file: PythonFile, imported: ImportedFile, equal: list[_Candidate]) -> Iterator[Cut]:
+    """Yield what is taken out for each configuration. Raises NpuprofError where one cannot be."""
+    sites = {site.scope: site for site in imported.sites}
+    for one in equal:
+        if one.scope not in sites:
+            raise file.refuse(one.draft.carried[0], "What it is set on is not followed.")
+        if one.surface == "run_config":
+            yield plan_arguments(file, one.draft, sites[one.scope])
+        else:
+            yield plan_assignments(file, one.draft, sites[one.scope], one.surface)
 
 
-def _refuse_sidecars(path: str, changes: list[RefreshedBlock]) -> None:
-    for name in (name for change in changes for name in change.sidecars):
+def _refuse_sidecars(path: str, change: RefreshedBlock) -> None:
+    for name in change.sidecars:
         what = f"the block would write {name} beside {path}, and name that"
         why = "The script names a file that is there already; its path would be another."
         raise build_refusal(path, what, why, 0, "write the path in the preset, as the script has it")
 
 
-def _prove_equal(path: str, before: ImportedFile, now: ImportedFile) -> None:
-    """Raise NpuprofError unless the file sets what it set, and says all it said."""
-    if differences := list(dict.fromkeys(find_differences(before, now))):
-        why = f"{'; '.join(differences[:_MOST_DIFFERENCES])}."
-        raise build_refusal(path, "it is not certain that the script would set the same", why)
-
-
-def _check_names(file: PythonFile, stands: list[Stand], changes: list[RefreshedBlock]) -> None:
-    """Raise NpuprofError where a block would use a name that is not certain to be there."""
+def _check_names(file: PythonFile, cut: Cut, text: str) -> None:
+    """Raise NpuprofError where the text of a block would use a name that neither an import above nor the replaced lines have."""
     data = file.lines.data
-    for stand, change in zip(stands, changes, strict=True):
-        removed = b"\n".join(data[edit.start : edit.end] for edit in stand.edits)
-        line = data.count(b"\n", 0, stand.start) + 1
-        for name in sorted(_list_needed_names(change.text)):
-            if not file.knows_name(name, line, re.search(rf"(?<![\w.]){name}\b".encode(), removed) is not None):
-                why = f"The block uses {name}, which is not certain to be there by that name."
-                hint = "import tensorflow as tf first" if name == "tf" else f"import {name} first"
-                raise build_refusal(file.path, f"{name} is not known where the block would stand", why, line, hint)
+    removed = b"\n".join(data[edit.start : edit.end] for edit in cut.edits)
+    line = data.count(b"\n", 0, cut.start) + 1
+    for name in sorted(set(_NEEDED_NAME.findall(text))):
+        imported = re.search(rf"^(?:import|from)\b.*\b{name}\b".encode(), data[: cut.start], re.MULTILINE)
+        if not imported and not re.search(rf"(?<![\w.]){name}\b".encode(), removed):
+            why = f"The block uses {name}, which is not certain to be there by that name."
+            hint = "import tensorflow as tf first" if name == "tf" else f"import {name} first"
+            raise build_refusal(file.path, f"{name} is not known where the block would stand", why, line, hint)
 
 
-def _list_needed_names(text: str) -> set[str]:
-    """Return the names of modules and classes that the lines of a block use."""
-    import ast
-
-    tree = ast.parse(text)
-    stored = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
-    return {name for name in used - stored if name == "tf" or name.endswith("Config")}
+def _list_left(draft: Draft) -> tuple[str, ...]:
+    """Return a remark on each hand-written line that stays, with the reason."""
+    left = (note for note in draft.notes if not note.overruled)
+    return tuple(f"{note.found.file_line}: {note.found.key or 'a computed key'} stays as it is: {note.why}" for note in left)
 
 
-def _tell_others(candidates: list[_Candidate]) -> tuple[str, ...]:
-    """Return a remark on each configuration that stays, for it is another than the preset."""
-    return tuple(
-        f"{_cite_line(_find_first(one.draft))}: another configuration stays as it is: {one.differences[0].text}"
-        for one in candidates
-        if one.differences
-    )
-
-
-def _tell_python_env(imported: ImportedFile) -> tuple[str, ...]:
+def _describe_python_env(imported: ImportedFile) -> tuple[str, ...]:
     names = sorted({one.name for one in imported.found if one.surface == "env" and not one.commented and one.scope.endswith("os.environ")})
     return (f"{', '.join(names)}: set in os.environ, which stays as it is",) if names else ()

@@ -1,4 +1,4 @@
-"""What a file sets, in a form that does not know of lines: equal before and after, or nothing is written."""
+"""What a file sets, whatever its lines: equal before and after, or nothing is written."""
 
 from __future__ import annotations
 
@@ -7,65 +7,22 @@ from collections.abc import Iterator
 from typing import Any
 
 from npuprof import catalog
-from npuprof.model import Finding
 from npuprof.scripts.reading.found import UNSET, FoundSetting, ImportedFile
 
 #: What a configuration comes to: its surface, its name, and for each key what happens to it, in order.
-Told = list[tuple[str, str, dict[str, list[tuple[Any, ...]]]]]
+Row = tuple[str, str, dict[str, list[tuple[Any, ...]]]]
 _LINE = re.compile(r"@\d+(?::\d+)?")
 _LINES = re.compile(r"\blines? \d+(?:(?:, | and )\d+)*")
-
-
-def describe_settings(imported: ImportedFile) -> Told:
-    """Return the configurations of a file in order, and for each key what it gets.
-
-    What a later line always takes the place of is left out; what depends on the run stays with its condition and its reason.
-    """
-    told: dict[str, tuple[str, str, dict[str, list[tuple[Any, ...]]]]] = {
-        site.scope: (site.surface, _LINE.sub("", site.scope), {}) for site in imported.sites
-    }
-    for one in imported.found:
-        if one.commented or _says_nothing(one):
-            continue
-        row = told.setdefault(one.scope, (one.surface, _LINE.sub("", one.scope), {}))
-        events = row[2].setdefault(one.key or "", [])
-        if one.key and not one.condition and not one.reason and not one.dead and not one.unused:
-            events.clear()
-        events.append(_describe_event(one))
-    return list(told.values())
-
-
-def _says_nothing(one: FoundSetting) -> bool:
-    """Return whether None is given where the class has None anyway."""
-    option = catalog.find_option(one.key) if one.reason == UNSET else None
-    return option is not None and option.estimator_default is None
-
-
-def _describe_event(one: FoundSetting) -> tuple[Any, ...]:
-    value = (type(one.value).__name__, repr(one.value))
-    return (
-        one.name,
-        one.field,
-        value,
-        _LINES.sub("a line", one.reason),
-        one.condition,
-        one.dead,
-        _LINES.sub("a line", one.unused),
-        one.made,
-    )
-
-
-def _is_export_remark(finding: Finding) -> bool:
-    """Return whether a finding only says which preset the variables of a block are of."""
-    return finding.code == "NP828"
+#: The code of a remark that only says which preset the variables of a block are of.
+_EXPORT_REMARK = "NP828"
 
 
 def find_differences(before: ImportedFile, after: ImportedFile) -> Iterator[str]:
     """Yield what a file sets otherwise than before."""
-    told, tells = ([one.message for one in file.problems if not _is_export_remark(one)] for file in (before, after))
-    if told != tells:
-        yield from (f"the file could not be read as before: {message}" for message in tells)
-    was, now = describe_settings(before), describe_settings(after)
+    had, has = ([one.message for one in file.problems if one.code != _EXPORT_REMARK] for file in (before, after))
+    if had != has:
+        yield from (f"the file could not be read as before: {message}" for message in has)
+    was, now = _describe_settings(before), _describe_settings(after)
     if [row[:2] for row in was] != [row[:2] for row in now]:
         yield "the script would have other configurations than before"
         return
@@ -73,3 +30,28 @@ def find_differences(before: ImportedFile, after: ImportedFile) -> Iterator[str]
         for key in dict.fromkeys((*old, *new)):
             if old.get(key) != new.get(key):
                 yield f"{key or 'a computed key'} of {name.rpartition(':')[2]} would not be what it was"
+
+
+def _describe_settings(imported: ImportedFile) -> list[Row]:
+    """Return the configurations of a file in order.
+
+    What a later line always replaces is left out; what depends on the run stays with its condition and its reason.
+    """
+    rows: dict[str, Row] = {site.scope: (site.surface, _LINE.sub("", site.scope), {}) for site in imported.sites}
+    for setting in imported.found:
+        if setting.commented or _is_default(setting):
+            continue
+        row = rows.setdefault(setting.scope, (setting.surface, _LINE.sub("", setting.scope), {}))
+        events = row[2].setdefault(setting.key, [])
+        if setting.key and not (setting.condition or setting.reason or setting.dead or setting.unused):
+            events.clear()
+        value = type(setting.value).__name__, repr(setting.value)
+        reason, unused = (_LINES.sub("a line", text) for text in (setting.reason, setting.unused))
+        events.append((setting.name, setting.field, value, reason, setting.condition, setting.dead, unused, setting.made))
+    return list(rows.values())
+
+
+def _is_default(setting: FoundSetting) -> bool:
+    """Return whether None is given where the class has None anyway."""
+    option = catalog.find_option(setting.key) if setting.reason == UNSET else None
+    return option is not None and option.estimator_default is None

@@ -1,4 +1,4 @@
-"""Assignments to a parameter map, or to the options of TF 2, that a block can stand for: all of one configuration, or none."""
+"""Lines and arguments of a Python script that a block can replace: plain statements of one body, and keywords of one call."""
 
 from __future__ import annotations
 
@@ -6,24 +6,23 @@ import ast
 import io
 import re
 import tokenize
+from collections.abc import Iterator
+from functools import cached_property
 
+from npuprof.model import NpuprofError
 from npuprof.scripts.draft import Draft
 from npuprof.scripts.reading.found import FoundSetting, Site
 from npuprof.scripts.reading.source import Script
-from npuprof.scripts.reading.surfaces.session import BARE_MAP
-from npuprof.scripts.reading.values.scopes import Scope, statement_blocks
-from npuprof.scripts.reading.values.terms import name_callee, write_source
-from npuprof.scripts.replacing.cuts import Edit, Lines, Stand, build_refusal
-from npuprof.scripts.replacing.statements import (
-    HOMES,
-    Standing,
-    Statements,
-    fills_map_only,
-    find_obstacle,
-    find_root,
-    opens_device,
-    sets_only_options,
-)
+from npuprof.scripts.replacing.cuts import Cut, Edit, Lines, build_refusal
+
+#: The body that a statement is in.
+Body = list[ast.stmt]
+
+_TABLE = "npu_arguments"
+_HOMES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_LEAVING = (ast.Return, ast.Raise, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Await)
+#: Calls that neither fail nor open the device.
+_QUIET = frozenset({"as_bytes", "as_str", "as_text", "print", "str", "repr", "bool", "info", "debug", "warning", "set_verbosity"})
 
 
 class PythonFile:
@@ -34,182 +33,210 @@ class PythonFile:
         self.lines = Lines(data)
         self.script = Script(path, data)
         assert self.script.tree is not None, "settings were found in it"
-        self.statements = Statements(self.script.tree)
+        self.tree = self.script.tree
         if data.count(b"\r") != data.count(b"\r\n"):
             raise build_refusal(path, "lines of the script end in a lone carriage return", "Editors count its lines differently.")
-        self._comments: dict[int, list[bytes]] | None = None
+        #: The simple statements of each line, with the body that they are in.
+        self._by_line: dict[int, list[tuple[ast.stmt, Body]]] = {}
+        for body in _list_bodies(self.tree):
+            for node in (node for node in body if not hasattr(node, "body") and not hasattr(node, "cases")):
+                for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
+                    self._by_line.setdefault(line, []).append((node, body))
 
-    def knows_name(self, name: str, line: int, is_used: bool) -> bool:
-        """Return whether a name is an imported one at a line; ``is_used`` where lines that go use it, which a star import may bring."""
-        scope = Scope(self.statements.tree)
-        nodes: list[ast.stmt] = self.statements.tree.body
-        while inner := next((node for node in nodes if isinstance(node, HOMES) and node.lineno < line <= (node.end_lineno or 0)), None):
-            scope, nodes = Scope(inner, scope), [one.node for one in self.statements.all if one.home is inner]
-        found = scope.resolve_name(name)
-        if found is None:
-            return is_used and re.search(r"^[ \t]*from\b.*\bimport[ \t]*\*", self.script.text, re.MULTILINE) is not None
-        home, bindings = found
-        before = home.node is not scope.node or any(binding.node.lineno < line for binding in bindings)  # type: ignore[attr-defined]
-        return {binding.kind for binding in bindings} == {"import"} and before
-
-    def find_unit(self, one: FoundSetting) -> Standing:
-        """Return the statement that makes a setting. Raises NpuprofError where no statement of its own does."""
-        found = self.statements.find_simple(one.line)
-        if len(found) != 1:
-            why = "Several statements share the line." if found else "It stands in the head of another statement."
-            raise self.refuse(one, why)
-        unit = found[0]
-        names = {inner.id for inner in ast.walk(unit.node) if isinstance(inner, ast.Name)}
-        for loop in unit.loops:  # the outermost whose turns the statement tells apart
-            if names & {inner.id for inner in ast.walk(loop.target) if isinstance(inner, ast.Name)}:
-                return next(standing for standing in self.statements.all if standing.node is loop)
-        return unit
-
-    def refuse(self, one: FoundSetting, why: str) -> Exception:
+    def refuse(self, setting: FoundSetting, why: str) -> NpuprofError:
         """Return the error for a setting whose line cannot be taken out."""
-        return build_refusal(self.path, f"the line that sets {one.name or 'a computed key'} cannot be taken out", why, one.line)
+        return build_refusal(self.path, f"the line that sets {setting.name or 'a computed key'} cannot be taken out", why, setting.line)
 
-    def check_unit(self, unit: Standing, settings: list[FoundSetting]) -> None:
-        """Raise NpuprofError where a statement does more than set options, or does not have its lines for itself."""
-        one, node = settings[0], unit.node
-        if isinstance(node, ast.For):
-            self._check_loop(unit, node, settings)
-        elif not sets_only_options(node, settings) and not self._calls_filler(node):
-            raise self.refuse(one, "The statement does more than set options.")
-        self.check_lines(unit, one)
-
-    def check_lines(self, unit: Standing, one: FoundSetting) -> None:
-        """Raise NpuprofError where a statement does not have its lines for itself."""
-        node = unit.node
-        if not self._begins_line(node):
-            raise self.refuse(one, "Other code stands before it in its line.")
-        around = {id(inner) for inner in ast.walk(node)}
-        for line in {node.lineno, node.end_lineno or node.lineno}:
-            if any(id(other.node) not in around for other in self.statements.find_simple(line)):
-                raise self.refuse(one, "Several statements share the line.")
-
-    def check_head(self, unit: Standing, line: int) -> None:
-        """Raise NpuprofError where a block cannot go before a statement."""
-        if not self._begins_line(unit.node) or len(self.statements.find_simple(unit.node.lineno)) > 1:
-            raise build_refusal(self.path, "no block can go before the statement", "Other code shares its line.", line)
-
-    def _begins_line(self, node: ast.stmt) -> bool:
+    def find_statement(self, line: int) -> tuple[ast.stmt, Body] | None:
+        """Return the simple statement that has a line for itself, with its body."""
+        here = self._by_line.get(line, [])
+        node = here[0][0] if here else None
+        if node is None or any(len(self._by_line[number]) > 1 for number in (line, node.lineno, node.end_lineno or node.lineno)):
+            return None
         indent = self.lines.find_indent(node.lineno)
-        return node.col_offset in (len(indent), len(indent.expandtabs(8)))
+        return here[0] if node.col_offset in (len(indent), len(indent.expandtabs(8))) else None
 
-    def _check_loop(self, unit: Standing, node: ast.For, settings: list[FoundSetting]) -> None:
-        one = settings[0]
-        inside = [inner for body in statement_blocks(node) for inner in body]
-        named = {inner.id for inner in ast.walk(node.target) if isinstance(inner, ast.Name)}
-        if node.orelse or not all(sets_only_options(inner, [found for found in settings if _spans(inner, found)]) for inner in inside):
-            raise self.refuse(one, "The loop around it does more than set options.")
-        around = unit.home or self.statements.tree
-        loop = {id(inner) for inner in ast.walk(node)}
-        if any(isinstance(inner, ast.Name) and inner.id in named and id(inner) not in loop for inner in ast.walk(around)):
-            raise self.refuse(one, "The variable of the loop around it is used elsewhere.")
+    def find_column(self, node: ast.expr | ast.keyword) -> int:
+        """Return the column of an expression as settings have it."""
+        return self.script.column(node.lineno, node.col_offset)
 
-    def _calls_filler(self, node: ast.stmt) -> bool:
-        """Return whether a statement is a call of a function of the file that fills a parameter map and does no more."""
-        call = node.value if isinstance(node, ast.Expr) else None
-        function = (
-            self.statements.find_function(name_callee(call)) if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) else None
-        )
-        return function is not None and fills_map_only(function)
-
-    def build_cut(self, unit: Standing) -> Edit:
+    def build_cut(self, node: ast.stmt) -> Edit:
         """Return the edit that takes a statement out and leaves its comments."""
-        first, last = unit.node.lineno, unit.node.end_lineno or unit.node.lineno
-        return self.lines.build_cut(first, last, [comment for line in range(first, last + 1) for comment in self.find_comments(line)])
+        first, last = node.lineno, node.end_lineno or node.lineno
+        return self.lines.build_cut(first, last, self.find_comments(first, last))
 
-    def find_comments(self, line: int) -> list[bytes]:
-        """Return the comments of a line, as they are written. Raises NpuprofError where they cannot be told."""
-        if b"#" not in self.lines.lines[line - 1]:
+    def find_comments(self, first: int, last: int) -> list[bytes]:
+        """Return the comments of lines, as they are written. Raises NpuprofError where they cannot be told apart."""
+        if not any(b"#" in line for line in self.lines.lines[first - 1 : last]):
             return []
-        if self._comments is None:
-            self._comments = {}
-            try:
-                encoding = "utf-8"
-                for token in tokenize.tokenize(io.BytesIO(self.lines.data).readline):
-                    encoding = token.string if token.type == tokenize.ENCODING else encoding
-                    if token.type == tokenize.COMMENT:
-                        raw = self.lines.lines[token.start[0] - 1].rstrip(b"\r")
-                        comment = raw[raw.rindex(token.string.encode(encoding)) :]
-                        self._comments.setdefault(token.start[0], []).append(comment)
-            except (tokenize.TokenError, SyntaxError, ValueError, UnicodeError):
-                raise build_refusal(
-                    self.path, "a line to be taken out may hold a comment", "The comments cannot be told apart.", line
-                ) from None
-        return self._comments.get(line, [])
+        try:
+            return [comment for line in range(first, last + 1) for comment in self._comments.get(line, [])]
+        except (tokenize.TokenError, SyntaxError, ValueError, UnicodeError):
+            what = "a line to be taken out may hold a comment"
+            raise build_refusal(self.path, what, "The comments cannot be told apart.", first) from None
+
+    @cached_property
+    def _comments(self) -> dict[int, list[bytes]]:
+        found: dict[int, list[bytes]] = {}
+        encoding = "utf-8"
+        for token in tokenize.tokenize(io.BytesIO(self.lines.data).readline):
+            encoding = token.string if token.type == tokenize.ENCODING else encoding
+            if token.type == tokenize.COMMENT:
+                raw = self.lines.lines[token.start[0] - 1].rstrip(b"\r")
+                found.setdefault(token.start[0], []).append(raw[raw.rindex(token.string.encode(encoding)) :])
+        return found
 
 
-def _spans(node: ast.stmt, one: FoundSetting) -> bool:
-    return node.lineno <= one.line <= (node.end_lineno or node.lineno)
+def _list_bodies(tree: ast.Module) -> Iterator[Body]:
+    for node in ast.walk(tree):
+        for field in ("body", "orelse", "finalbody"):
+            body = getattr(node, field, None)
+            if isinstance(body, list):
+                yield body
 
 
-def plan_assignments(file: PythonFile, draft: Draft, site: Site, surface: str) -> Stand:
-    """Return the block for one configuration that is filled by assignments. Raises NpuprofError where that cannot be proven right."""
-    units: dict[int, tuple[Standing, list[FoundSetting]]] = {}
-    for one in draft.carried:
-        unit = file.find_unit(one)
-        units.setdefault(id(unit.node), (unit, []))[1].append(one)
-    for note in (note for note in draft.notes if not note.overruled):
-        for unit, settings in units.values():
-            if _spans(unit.node, note.found) and file.find_unit(note.found).node is unit.node:
-                raise file.refuse(settings[0], f"The statement sets {note.found.name or 'a computed key'} too, which is not in the preset.")
-    ordered = sorted(units.values(), key=lambda row: (row[0].node.lineno, row[0].node.col_offset))
-    for unit, settings in ordered:
-        file.check_unit(unit, settings)
-    first, last = ordered[0][0], ordered[-1][0]
-    _check_places(file, first, [row[0] for row in ordered], draft)
-    onto = site.variable if surface == "session" else _find_options(file, first, ordered[0][1][0])
-    if " " in onto or onto in ("", BARE_MAP) or "..." in onto:
-        raise file.refuse(ordered[0][1][0], "What it is set on has no name that a block could use.")
-    roots = {find_root(onto), *file.statements.list_entry_owners()} if surface == "session" else {"global_options"}
-    cut = {id(inner) for row in ordered for inner in ast.walk(row[0].node)}
-    for between in file.statements.list_between(first, last.node):
-        if id(between.node) in cut:
-            continue
-        why = find_obstacle(between, roots, file.statements, file.statements.is_caught(first))
-        if not why and surface != "session" and opens_device(between.node):
-            why = "it may open the device"
-        if why:
-            what = f"the lines of {onto} cannot become one block"
-            raise build_refusal(file.path, what, f"Line {between.node.lineno} stands between them: {why}.", between.node.lineno)
-    line = first.node.lineno
+def _list_names(node: ast.AST) -> set[str]:
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+
+
+def _list_targets(node: ast.AST) -> list[ast.expr]:
+    """Return what an assignment gives values to; nothing for another statement."""
+    return node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, (ast.AnnAssign, ast.AugAssign)) else []
+
+
+def _name_callee(call: ast.Call) -> str:
+    """Return the last name of what is called."""
+    return call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id if isinstance(call.func, ast.Name) else ""
+
+
+def plan_assignments(file: PythonFile, draft: Draft, site: Site, surface: str) -> Cut:
+    """Return the block for one configuration that is set by assignments.
+
+    Raises NpuprofError (NP830) where they are not plain statements of one body, or one that stays between them may see a difference.
+    """
+    setting, *_ = settings = sorted(draft.carried, key=lambda setting: setting.line)
+    left = {note.found.line for note in draft.notes if not note.overruled}
+    cut, body = _find_assignments(file, settings, left)
+    first, last = cut[0], cut[-1]
+    onto = site.variable if surface == "session" else ast.unparse(first.targets[0]).rpartition(f".{setting.name}")[0]
+    if not re.fullmatch(r"[\w.()[\]'\"-]+", onto) or onto == "parameter_map" or "..." in onto:
+        raise file.refuse(setting, "What it is set on has no name that a block could use.")
+    own = {onto.partition(".")[0].partition("[")[0]}
+    caught = any(isinstance(node, ast.Try) and node.body is body for node in ast.walk(file.tree))
+    for node in body[body.index(first) : body.index(last)]:
+        if node not in cut and (why := _find_obstacle(file, node, own, caught, surface)):
+            why = f"Line {node.lineno} stands between them: {why}."
+            raise build_refusal(file.path, f"the lines of {onto} cannot become one block", why, node.lineno)
     facts = {"target": "session" if surface == "session" else "global-options", "onto": onto}
-    edits = tuple(file.build_cut(row[0]) for row in ordered)
-    return Stand(file.lines.starts[line - 1], file.lines.find_indent(line), facts, edits, list_left(draft))
+    edits = tuple(file.build_cut(node) for node in cut)
+    return Cut(file.lines.starts[first.lineno - 1], file.lines.find_indent(first.lineno), facts, edits)
 
 
-def _check_places(file: PythonFile, first: Standing, units: list[Standing], draft: Draft) -> None:
-    """Raise NpuprofError where statements do not always run together, or leave nothing behind in their place."""
-    gone: dict[tuple[int, str], int] = {}
-    for unit in units:
-        gone[unit.suite] = gone.get(unit.suite, 0) + 1
-        if unit.home is not first.home or unit.control != first.control:
-            one = next(found for found in draft.carried if _spans(unit.node, found))
-            raise file.refuse(one, f"It does not always run together with line {first.node.lineno}.")
-    for suite, count in gone.items():
-        if count == file.statements.sizes[suite] and suite != first.suite:
-            one = next(found for unit in units if unit.suite == suite for found in draft.carried if _spans(unit.node, found))
-            raise file.refuse(one, "Nothing would be left in its place, and Python wants something there.")
+def _find_assignments(file: PythonFile, settings: list[FoundSetting], left: set[int]) -> tuple[list[ast.Assign], Body]:
+    """Return the assignments that make settings, and their body. ``left`` are lines of settings that stay. Raises NpuprofError."""
+    found: list[ast.Assign] = []
+    first: Body = []
+    for setting in settings:
+        statement = file.find_statement(setting.line)
+        if statement is None:
+            raise file.refuse(setting, "Several statements share the line, or it is the head of another statement.")
+        node, body = statement
+        first = first or body
+        if not isinstance(node, ast.Assign) or len(node.targets) != 1 or not isinstance(node.targets[0], ast.Attribute):
+            raise file.refuse(setting, "It is no plain assignment of one option.")
+        if body is not first:
+            raise file.refuse(setting, f"It does not always run together with line {settings[0].line}.")
+        if node in found or setting.line in left:
+            raise file.refuse(setting, "The statement sets several options.")
+        found.append(node)
+    return found, first
 
 
-def _find_options(file: PythonFile, unit: Standing, one: FoundSetting) -> str:
-    """Return the expression that the options of TF 2 have at a statement."""
-    node = unit.node
-    target = node.targets[0] if isinstance(node, ast.Assign) else None
-    for _ in range(one.name.count(".") + 1):
-        target = target.value if isinstance(target, ast.Attribute) else None
-    if target is not None and not isinstance(target, ast.Tuple):
-        return write_source(target)
-    for call in ast.walk(file.statements.tree):
-        if isinstance(call, ast.Call) and name_callee(call) == "global_options":
-            return write_source(call)
-    return ""
+def _find_obstacle(file: PythonFile, node: ast.stmt, own: set[str], caught: bool, surface: str) -> str:
+    """Return why lines cannot move over a statement that stays, empty where they can; ``own`` are the names they work on."""
+    parts = list(ast.walk(node))
+    if any(isinstance(part, _LEAVING) for part in parts):
+        return "the code may end before the lines further down"
+    called = {_name_callee(part) for part in parts if isinstance(part, ast.Call)} - _QUIET
+    if caught and (called or any(isinstance(part, (ast.Import, ast.ImportFrom)) for part in parts)):
+        return "it may fail, and what was set before it would count"
+    if surface != "session":
+        return "it may open the device" if called - {"global_options"} else ""
+    aliases = _find_aliases(file.tree, own)
+    for function in ast.walk(file.tree):
+        if isinstance(function, _HOMES) and function.name in called and _list_names(function) & aliases:
+            return f"{function.name}() uses what the lines work on"
+    kept = {id(part) for statement in parts for target in _list_targets(statement) for part in ast.walk(target)}
+    names = [part for part in parts if isinstance(part, ast.Name)]
+    used = any(part.id in aliases and id(part) not in kept for part in names)
+    given = any(part.id in own and not isinstance(part.ctx, ast.Load) for part in names)
+    return "it uses what the lines work on" if used or given else ""
 
 
-def list_left(draft: Draft) -> tuple[str, ...]:
-    """Return a remark on each hand-written line that stays, with the reason."""
-    left = (note for note in draft.notes if not note.overruled)
-    return tuple(f"{note.found.file_line}: {note.found.key or 'a computed key'} stays as it is: {note.why}" for note in left)
+def _find_aliases(tree: ast.Module, own: set[str]) -> set[str]:
+    """Return names, what optimizer entries are added to, and what is assigned something made of one of them."""
+    chains = (node.value for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr == "custom_optimizers")
+    found = own.union(*map(_list_names, chains))
+    given = [
+        node for node in ast.walk(tree) if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value and _list_names(node.value) & found
+    ]
+    return found.union(*(_list_names(target) for node in given for target in _list_targets(node)))
+
+
+def plan_arguments(file: PythonFile, draft: Draft, site: Site) -> Cut:
+    """Return the block for the arguments of one NPURunConfig, which takes them from a table that the block makes.
+
+    Raises NpuprofError (NP830) where they are not written out in the call, or the call is no part of a statement with lines of its own.
+    """
+    statement, _ = file.find_statement(site.line) or (None, None)
+    nodes = (node for node in ast.walk(statement) if isinstance(node, ast.Call)) if statement else iter(())
+    call = next((node for node in nodes if (node.lineno, file.find_column(node)) == (site.line, site.column)), None)
+    if statement is None or call is None:
+        raise build_refusal(file.path, "no block can go before the call of NPURunConfig", "Other code shares its line.", site.line)
+    gone = _find_arguments(file, draft, call)
+    table = _TABLE
+    while re.search(rf"\b{table}\b", file.script.text):
+        table += "_"
+    line = statement.lineno
+    facts = {"target": "estimator", "onto": table}
+    edits = tuple(_cut_arguments(file, call, gone, f"**{table}".encode()))
+    return Cut(file.lines.starts[line - 1], file.lines.find_indent(line), facts, edits)
+
+
+def _find_arguments(file: PythonFile, draft: Draft, call: ast.Call) -> list[ast.keyword]:
+    """Return the keywords of a call that make settings, and nothing else. Raises NpuprofError where a setting comes from elsewhere."""
+    carried = {(setting.line, setting.column): setting for setting in draft.carried}
+    left = {(note.found.line, note.found.column) for note in draft.notes if not note.overruled}
+    gone: list[ast.keyword] = []
+    for keyword in call.keywords:
+        parts = (part for part in ast.walk(keyword) if isinstance(part, (ast.keyword, ast.expr)))
+        places = {(part.lineno, file.find_column(part)) for part in parts}
+        known = places & carried.keys()
+        if known and (keyword.arg is None or places & left):
+            raise file.refuse(carried[min(known)], f"The preset does not say all of {keyword.arg or 'the table it is in'}.")
+        gone += [keyword] if known else []
+        carried = {place: setting for place, setting in carried.items() if place not in known}
+    for setting in carried.values():
+        raise file.refuse(setting, "It is given by position, made elsewhere, or given to others as well.")
+    return gone
+
+
+def _cut_arguments(file: PythonFile, call: ast.Call, gone: list[ast.keyword], table: bytes) -> Iterator[Edit]:
+    """Yield the edits that take arguments out of a call and put the table in place of the last of them; comments stay."""
+    given = sorted([*call.args, *call.keywords], key=lambda argument: (argument.lineno, argument.col_offset))
+    for keyword, after in zip(given, [*given[1:], call], strict=True):
+        if not isinstance(keyword, ast.keyword) or keyword not in gone:
+            continue
+        start, line = file.lines.find_offset(keyword.lineno, keyword.col_offset), after.lineno
+        end = file.lines.find_offset(line, after.col_offset)
+        if keyword is gone[-1]:
+            line = keyword.end_lineno or keyword.lineno
+            end = file.lines.find_offset(line, keyword.end_col_offset or 0)
+        inside = file.lines.data[start:end]
+        if not inside.startswith((keyword.arg or "").encode()) or file.script.text.encode() not in file.lines.data:
+            why = "Its columns are not certain."
+            raise build_refusal(file.path, "the arguments of NPURunConfig cannot be taken out", why, keyword.lineno, "save it as UTF-8")
+        comments = [comment for comment in file.find_comments(keyword.lineno, line) if comment in inside]
+        indent = file.lines.find_indent(keyword.lineno) + b"    " * (keyword.lineno == call.lineno)
+        text = b"".join(file.lines.end_line(keyword.lineno, comment) + indent for comment in comments)
+        yield Edit(start, end, text + (table if keyword is gone[-1] else b""))

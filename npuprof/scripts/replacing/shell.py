@@ -1,161 +1,163 @@
-"""Exports of a shell script that a block can stand for: lines of assignments, with nothing between them that could see a difference."""
+"""Exports and ``atc`` flags of a shell script that a block can replace: plain lines only, with nothing between them that reads them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
+from npuprof.renderers.atc import is_plain_flag
 from npuprof.scripts.draft import Draft
-from npuprof.scripts.reading.shells.lexer import Command, Word, parse_shell_commands
-from npuprof.scripts.replacing.cuts import Edit, Lines, Stand, build_refusal
-from npuprof.scripts.replacing.python import list_left
+from npuprof.scripts.reading.found import FoundSetting, Site
+from npuprof.scripts.replacing.cuts import Cut, Edit, Lines, build_refusal
 
-_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=")
-_SUBSHELL = re.compile(rb"^[ \t]*\((?!\()", re.MULTILINE)
-_OPENING, _CLOSING = ("if", "for", "while", "until", "case", "select", "{"), ("fi", "done", "esac", "}")
-#: Commands that neither start a program nor read what a script has exported, nor end anything.
+#: A character of a word, or a quoted part of it; substitutions are not read.
+_CHARACTER = r"(?:[^\s;&|<>()'\"\\`#]|(?<=\S)#|\\.|'[^']*'|\"(?:[^\"\\`]|\\.)*\")"
+_NAMED = rf"[A-Za-z_]\w*={_CHARACTER}*+"
+_ASSIGNED = rf"(?:export[ \t]+)?{_NAMED}(?:[ \t]+{_NAMED})*+"
+_EXPORT = re.compile(rf"[ \t]*({_ASSIGNED});?(?:[ \t]+(#[^\r]*)?)?\r?")
+_NAME = re.compile(rf"([A-Za-z_]\w*)={_CHARACTER}*+")
+#: What may stand before a command without a meaning of its own, or be a whole command that sets variables.
+_LEADING = re.compile(rf"(?:(?:{_ASSIGNED}|export(?:[ \t]+[A-Za-z_]\w*)+$|!)[ \t]*)?")
+_SUBSTITUTION = re.compile(r"\$\(([^()`]*)\)|`([^`]*)`")
+_KEYWORD = re.compile(r"\b(if|elif|else|then|while|until|do)\b")
+_SEPARATOR = re.compile(r"[;|&()]+")
+#: Commands that read no variable of the block, and start nothing that does.
 _QUIET = frozenset(
     (
-        ":", "[", "[[", "]]", "awk", "basename", "cat", "cd", "chmod", "chown", "cp", "cut", "date", "declare", "dirname", "done", "echo",
-        "elif", "esac", "export", "false", "fi", "for", "getopts", "grep", "hash", "head", "hostname", "if", "in", "let", "local", "ls",
-        "mapfile", "mkdir", "mv", "nproc", "popd", "printf", "ps", "pushd", "pwd", "read", "readonly", "rm", "sed", "select", "seq", "set",
-        "shift", "shopt", "sleep", "sort", "tail", "tee", "test", "touch", "tr", "true", "type", "typeset", "ulimit", "umask", "unset",
-        "until", "wc", "which", "while", "{", "}", "!",
+        "", "[", "[[", "awk", "basename", "cat", "cd", "cut", "date", "dirname", "do", "echo", "grep", "head", "hostname", "ls", "mkdir",
+        "nproc", "pwd", "readlink", "realpath", "rm", "sed", "seq", "tail", "test", "then", "touch", "tr", "true", "ulimit", "wc", "which",
     )
 )  # fmt: skip
-#: Commands that list what is set where they are given no name.
-_LISTING = frozenset({"declare", "export", "readonly", "set", "typeset"})
-#: What may stand before a command.
-_LEADING = frozenset({"if", "elif", "while", "until", "then", "do", "else", "!", "{"})
-_SUBSTITUTION = re.compile(r"\$\((?!\()(.*)\)|`(.*)`", re.DOTALL)
+#: How deep a word leads into a compound command; an arm of one that began before the first export leads out of it.
+_DEPTHS = {
+    **dict.fromkeys(("if", "for", "while", "until", "case", "{"), 1),
+    **dict.fromkeys(("fi", "done", "esac", "}"), -1),
+    **dict.fromkeys(("elif", "else"), 0),
+}
+_CONTINUED = re.compile(rb"(?:\\|&&|\|\|?)[ \t]*\r?$")
+
+_ARRAY = "ATC_FLAGS"
+#: What may stand before the command in its line, for a block to go before that line.
+_PREFIX = re.compile(r"[ \t]*(?:(?:nohup|time|sudo|command|exec|if|!|[A-Za-z_]\w*=\S*)[ \t]+)*(?:[\w./$\"{}-]*/)?")
+_PROGRAM = re.compile(rf"{_CHARACTER}++")
+_FLAG = re.compile(rf"--?[\w-]+(?:={_CHARACTER}*+|(?:[ \t]|\\\n)++(?!-){_CHARACTER}++)")
+_BLANKS = re.compile(r"(?:[ \t]|\\\n)+\Z")
+#: The end of a command line.
+_ENDED = re.compile(r"(?<!\\)\n")
+#: A first line that names a shell with arrays, or, without one, syntax that only such a shell reads.
+_NAMES_BASH = re.compile(rb"#![^\n]*\b(?:bash|zsh)\b")
+_BASH_SYNTAX = re.compile(rb"\[\[|\(\(|\w=\(|^[ \t]*(?:function|source|declare|local)[ \t]", re.MULTILINE)
 
 
-class _Placed:
-    """A command with what it stands in."""
-
-    def __init__(self, command: Command, around: tuple[int, ...]) -> None:
-        self.command = command
-        self.line = command[0].line
-        self.around = around
-        words = command[1:] if command[0].text == "export" and not command[0].quoted else command
-        self.names = [match[1] for word in words if (match := _match_assignment(word.parts))]
-        self.is_plain = len(self.names) == len(words) and bool(words) and not command.join
-
-
-def plan_exports(path: str, data: bytes, draft: Draft, shell: str, has_flags: bool = False) -> Stand:
+def plan_exports(path: str, data: bytes, draft: Draft, shell: str, has_flags: bool = False) -> Cut:
     """Return the block for the exports of a script, which are no more than [env] where the preset also ``has_flags`` for ATC.
 
-    Raises NpuprofError (NP830) where that cannot be proven right.
+    Raises NpuprofError (NP830) where a line is no plain export, or something between them may read the variables.
     """
     lines = Lines(data)
-    if _SUBSHELL.search(data):
-        raise build_refusal(path, "the script has subshells", "What is exported in one ends with it, and that is not followed.")
-    placed = _place_commands(data.decode(errors="surrogateescape"))
-    carried: dict[int, list[str]] = {}
-    for one in draft.carried:
-        carried.setdefault(one.line, []).append(one.name)
-    units = [_find_unit(path, lines, placed, line, names) for line, names in sorted(carried.items())]
-    first, last = units[0], units[-1]
-    gone = {name for names in carried.values() for name in names}
-    mention = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(gone)))})\b")
-    cut = {unit.line for unit in units}
-    for unit in units:
-        if unit.around != first.around:
-            what = f"the line that sets {unit.names[0]} cannot be taken out"
-            raise build_refusal(path, what, f"It does not always run together with line {first.line}.", unit.line)
-    for between in placed:
-        if first.line < between.line < last.line and between.line not in cut and (why := _find_noise(between, mention)):
-            why = f"Line {between.line} stands between them: {why}."
-            raise build_refusal(path, "the exports cannot become one block", why, between.line)
-    edits: list[Edit] = [lines.build_cut(unit.line, unit.line, _find_comment(lines.lines[unit.line - 1])) for unit in units]
+    names: dict[int, set[str]] = {}
+    for setting in draft.carried:
+        names.setdefault(setting.line, set()).add(setting.name)
+    first, last = min(names), max(names)
+    edits = [lines.build_cut(line, line, _read_export(path, lines, line, names[line])) for line in sorted(names)]
+    _check_between(path, lines, range(first, last + 1), names)
     facts = {"target": "env", "shell": shell, **({"sections": "env"} if has_flags else {})}
-    return Stand(lines.starts[first.line - 1], lines.find_indent(first.line), facts, tuple(edits), list_left(draft))
+    return Cut(lines.starts[first - 1], lines.find_indent(first), facts, tuple(edits))
 
 
-def _place_commands(text: str) -> list[_Placed]:
-    found: list[_Placed] = []
-    around: list[int] = []
-    for number, command in enumerate(parse_shell_commands(text)):
-        first = command[0].text if not command[0].quoted else ""
-        if first in _CLOSING and around:
-            around.pop()
-        found.append(_Placed(command, tuple(around)))
-        if first in _OPENING or (first in ("do", "then", "else") and len(command) > 1 and command[1].text in _OPENING):
-            around.append(number)
-    return found
+def _read_export(path: str, lines: Lines, line: int, names: set[str]) -> list[bytes]:
+    """Return the comment of a line of exports. Raises NpuprofError where it does more than set variables of the preset."""
+    what = f"the line that sets {min(names)} cannot be taken out"
+    match = _EXPORT.fullmatch(lines.lines[line - 1].decode(errors="surrogateescape"))
+    if match is None or (line > 1 and _CONTINUED.search(lines.lines[line - 2])):
+        raise build_refusal(path, what, "It is no plain export: it does more, shares its line, or goes on in the next.", line)
+    if others := set(_NAME.findall(match[1])) - names:
+        raise build_refusal(path, what, f"It sets {min(others)} too, which is not in the preset.", line)
+    return [match[2].encode(errors="surrogateescape")] if match[2] else []
 
 
-def _find_unit(path: str, lines: Lines, placed: list[_Placed], line: int, names: list[str]) -> _Placed:
-    """Return the command that makes settings of one line. Raises NpuprofError where it does more."""
-    here = [one for one in placed if one.line <= line <= max(word.line for word in one.command)]
-    what = f"the line that sets {names[0]} cannot be taken out"
-    alone = list(parse_shell_commands(lines.lines[line - 1].decode(errors="surrogateescape") + "\n"))
-    if len(here) != 1 or len(alone) != 1 or [word.parts for word in alone[0]] != [word.parts for word in here[0].command]:
-        raise build_refusal(path, what, "It shares its line with other commands, or goes on in the next.", line)
-    if not here[0].is_plain:
-        raise build_refusal(path, what, "It is no plain export: it holds for one command, or does more.", line)
-    if set(here[0].names) != set(names):
-        other = next(name for name in here[0].names if name not in names)
-        raise build_refusal(path, what, f"It sets {other} too, which is not in the preset.", line)
-    return here[0]
+def _check_between(path: str, lines: Lines, span: range, names: dict[int, set[str]]) -> None:
+    """Raise NpuprofError where exports do not run together, or a line that stays between them may read a variable."""
+    mention = re.compile(rf"\b(?:{'|'.join(name for of_line in names.values() for name in of_line)})\b")
+    depth = 0
+    for line in span:
+        text = lines.lines[line - 1].decode(errors="replace").strip()
+        if line in names and depth:
+            what = f"the line that sets {min(names[line])} cannot be taken out"
+            raise build_refusal(path, what, f"It does not always run together with line {span[0]}.", line)
+        if line in names or text.startswith("#"):
+            continue
+        why = "it reads or sets one of the variables" if mention.search(text) else ""
+        for word in _list_command_words(text):
+            if word not in _QUIET and word not in _DEPTHS:
+                why = f"it runs {word}"
+            elif depth == 0 and _DEPTHS.get(word, 1) < 1:
+                why = "they do not always run together"
+            depth += _DEPTHS.get(word, 0)
+        if why:
+            raise build_refusal(path, "the exports cannot become one block", f"Line {line} stands between them: {why}.", line)
 
 
-def _find_noise(one: _Placed, mention: re.Pattern[str]) -> str:
-    """Return why exports cannot move over a command, empty where they can."""
-    if any(mention.search(word.text) for word in one.command) and not _only_marks(one.command):
-        return "it reads or sets one of the variables"
-    if not one.is_plain and (loud := _find_loud_word(one.command)):
-        return f"it runs {loud}"
-    if not all(_is_quiet_part(part) for word in one.command for part in word.parts if not isinstance(part, str)):
-        return "it runs a command"
-    return ""
+def _list_command_words(text: str) -> list[str]:
+    """Return the first word of each command of a line, those in substitutions too; empty for one that only sets variables."""
+    if text.startswith(("(", ")")):
+        return [text[0]]
+    texts: list[str] = []
+    while match := _SUBSTITUTION.search(text):
+        texts.append(match[1] or match[2] or "")
+        text = f"{text[: match.start()]}0{text[match.end() :]}"
+    commands = [part.strip() for one in (*texts, text) for part in _SEPARATOR.split(_KEYWORD.sub(r"\1;", one))]
+    rest = [command[match.end() :] for command in commands if (match := _LEADING.match(command))]
+    return [(command.split() or [""])[0] for command in rest]
 
 
-def _find_loud_word(command: Sequence[Word]) -> str:
-    """Return the first word of a command that may start a program, or read what is exported; empty for others."""
-    words = list(command)
-    while words and words[0].text in _LEADING and not words[0].quoted:
-        del words[0]
-    while words and _match_assignment(words[0].parts):
-        del words[0]
-    if not words:
-        return ""
-    name, given = words[0].text, [word.text for word in words[1:]]
-    lists = name in _LISTING and (not given or "-p" in given or given[0][:1] in (">", "<"))
-    return name if words[0].quoted or name not in _QUIET or lists else ""
+def plan_flags(path: str, data: bytes, draft: Draft, site: Site, shell: str) -> Cut:
+    """Return the block for the flags of one ``atc`` command line. It holds an array, or a text where no shell with arrays is named.
+
+    Raises NpuprofError (NP830) where a flag is not written out in the command, or its value needs an array.
+    """
+    what = "the flags of atc cannot be taken out"
+    text = data.decode(errors="surrogateescape")
+    if "\r" in text:
+        why = "The lines of the script end in carriage returns, which a shell takes for a part of them."
+        raise build_refusal(path, what, why, site.line)
+    lines = Lines(data)
+    head = lines.lines[site.line - 1].decode(errors="surrogateescape")[: site.column - 1]
+    if not _PREFIX.fullmatch(head):
+        why = f"{head.strip()} stands before it in its line, and a block goes before a line."
+        raise build_refusal(path, what, why, site.line, "put atc in a line of its own")
+    if site.line > 1 and _CONTINUED.search(lines.lines[site.line - 2]):
+        raise build_refusal(path, what, "The line goes on from the one before it.", site.line)
+    with_array = (_NAMES_BASH.match(data) if data.startswith(b"#!") else _BASH_SYNTAX.search(data)) is not None
+    program = _PROGRAM.match(text, _find_offset(text, site.line, site.column))
+    begin = program.end() if program else 0
+    edits = [_cut_flag(path, text, setting, begin) for setting in draft.carried]
+    for setting in draft.carried:
+        if not with_array and not is_plain_flag(f"{setting.name}={setting.written}"):
+            why = "No shell with arrays is named, so the block would hand it on in a variable, and it holds a blank or a pattern."
+            raise build_refusal(path, f"{setting.name} cannot be taken out", why, setting.line, "begin the script with #!/bin/bash")
+    array = _ARRAY
+    while re.search(rf"\b{array}\b", text):
+        array += "_"
+    end = _count_bytes(text[:begin])
+    edits = [*edits, Edit(end, end, (f' "${{{array}[@]}}"' if with_array else f" ${array}").encode())]
+    facts = {"target": "atc", "onto": array if with_array else f"${array}", "shell": shell}
+    return Cut(lines.starts[site.line - 1], lines.find_indent(site.line), facts, tuple(edits))
 
 
-def _only_marks(command: Command) -> bool:
-    """Return whether a command does no more than mark variables for export: the block has done that for those it sets."""
-    return command[0].text == "export" and all(word.text.isidentifier() for word in command[1:])
+def _cut_flag(path: str, text: str, setting: FoundSetting, begin: int) -> Edit:
+    """Return the edit that takes a flag out, with its value and what parts it from the word before; ``begin`` is the end of the program."""
+    start = _find_offset(text, setting.line, setting.column)
+    match = _FLAG.match(text, start)
+    if match is None or start < begin or _ENDED.search(text, begin, start):
+        what, name = "the flags of atc cannot be taken out", setting.name.removeprefix("--")
+        raise build_refusal(path, what, f"--{name} is not written out in the command.", setting.line)
+    return Edit(_count_bytes(_BLANKS.sub("", text[:start])), _count_bytes(text[: match.end()]), b"")
 
 
-def _is_quiet_part(part: tuple[str]) -> bool:
-    """Return whether what a shell puts in starts nothing that could read what is exported."""
-    (text,) = part
-    if "$(" not in text and "`" not in text:
-        return True
-    inner = _SUBSTITUTION.fullmatch(text)
-    if inner is None:
-        return False
-    commands = list(parse_shell_commands(f"{inner[1] or inner[2]}\n"))
-    return all(
-        not _find_loud_word(command) and all(_is_quiet_part(one) for word in command for one in word.parts if not isinstance(one, str))
-        for command in commands
-    )
+def _find_offset(text: str, line: int, column: int) -> int:
+    """Return the place of a line and a column, both from 1, in a text."""
+    return sum(len(one) + 1 for one in text.split("\n", line - 1)[: line - 1]) + column - 1
 
 
-def _match_assignment(parts: tuple[str | tuple[str], ...]) -> re.Match[str] | None:
-    return _ASSIGNMENT.match(parts[0]) if parts and isinstance(parts[0], str) else None
-
-
-def _find_comment(line: bytes) -> list[bytes]:
-    """Return the comment at the end of a line of assignments."""
-    found = re.search(rb"(?<=[ \t])#.*$", line.rstrip(b"\r"))
-    while found and len(list(parse_shell_commands(line[: found.start()].decode(errors="surrogateescape") + "\n"))) != 1:
-        found = re.compile(rb"(?<=[ \t])#.*$").search(line, found.end())
-    return [found[0]] if found and not _is_inside_quotes(line[: found.start()]) else []
-
-
-def _is_inside_quotes(head: bytes) -> bool:
-    return head.count(b"'") % 2 == 1 or head.count(b'"') % 2 == 1
+def _count_bytes(text: str) -> int:
+    return len(text.encode(errors="surrogateescape"))
