@@ -23,6 +23,8 @@ _END = re.compile(rb"[ \t]*# <<< npuprof(?: (\S+))? <<<[ \t]*\r?\n?")
 #: What the header of a block tells beside its target.
 _FACTS = ("variable", "onto", "cann", "product", "shell", "sections")
 _FACT = re.compile(rf"# (target|{'|'.join(_FACTS)}): (\S+)")
+#: The name ``config`` where it is a variable; texts and comments, in which it is none, come first.
+_VARIABLE = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|#.*|(?<![\w.])config\b(?!=)")
 
 
 class Block(Record):
@@ -183,24 +185,7 @@ def works_on_config(target: str) -> bool:
 
 def rename_config_variable(body: str, variable: str) -> str:
     """Return Python text with the name ``config`` replaced where it is a variable."""
-    import io
-    import tokenize
-
-    tokens = list(tokenize.generate_tokens(io.StringIO(body).readline))
-    lines = body.split("\n")
-    depth = 0
-    places: list[tuple[int, int]] = []
-    for place, token in enumerate(tokens):
-        depth += (token.string in "([{" and token.type == tokenize.OP) - (token.string in ")]}" and token.type == tokenize.OP)
-        if token.type == tokenize.NAME and token.string == "config":
-            keyword = depth and tokens[place + 1].string == "="
-            member = place and tokens[place - 1].string == "."
-            if not keyword and not member:
-                places.append(token.start)
-    for line, column in reversed(places):
-        text = lines[line - 1]
-        lines[line - 1] = f"{text[:column]}{variable}{text[column + len('config') :]}"
-    return "\n".join(lines)
+    return _VARIABLE.sub(lambda match: variable if match[0] == "config" else match[0], body)
 
 
 def replace_blocks(data: bytes, changes: list[RefreshedBlock], names: dict[int, str] | None = None) -> bytes:

@@ -18,10 +18,11 @@ from npuprof.scripts import blocks
 from npuprof.scripts.block_files import FileBlocks, Writing, write_blocks
 from npuprof.scripts.blocks import Block, Injector, RefreshedBlock
 from npuprof.scripts.reading.source import Script
-from npuprof.scripts.reading.values.terms import write_source
+from npuprof.scripts.replacing.cuts import NEW, Cut, Lines, open_blocks
 
 #: Names that rendered lines use and a script has to have.
 _NEEDED = ("tf", "RewriterConfig", "NPURunConfig", "npu_config_proto", "npu_run_config_init", "set_keras_session_npu_config", "npu", "os")
+_USED = re.compile(rf"(?<![\w.\"'])({'|'.join(_NEEDED)})(?=[.(])")
 
 
 class Asked(Record):
@@ -52,28 +53,30 @@ def _refuse_mark(asked: Asked) -> None:
 
 def _inject_into_file(asked: Asked, injector: Injector, how: Writing, data: bytes) -> Answer:
     file = asked.file
-    given = {name: value for name, value in (("cann", asked.cann), ("product", asked.product)) if value}
+    given = _list_given(asked) | ({"target": asked.target} if asked.target else {})
     marked = blocks.find_blocks(file, data)
     found = [block for block in marked if block.spec == asked.spec or _is_waiting(block)]
     if asked.line is None and found:
-        given |= {"target": asked.target} if asked.target else {} if found[0].facts else _choose_first_facts(file, data)
-        given |= _choose_shell(file, data, found[0].facts | given)
-        changes = [injector.refresh_block(block, given, asked.spec) for block in found]
+        changes = [injector.refresh_block(block, _choose_facts(file, data, block.facts | given), asked.spec) for block in found]
         return write_blocks({file: FileBlocks(data, data, changes)}, how, asked.spec)
     try:
         place = _find_place(asked, data)
     except NpuprofError as error:
         raise NpuprofError([*injector.find_missing_preset(asked.spec), *error.findings]) from None
-    if around := [block for block in marked if block.first < place.line <= block.last]:
-        what, why = f"line {place.line + 1} is inside the block of {around[0].spec}", "A block inside another could never be refreshed."
+    line = data.count(b"\n", 0, place.start)
+    if around := [block for block in marked if block.first < line <= block.last]:
+        what, why = f"line {line + 1} is inside the block of {around[0].spec}", "A block inside another could never be refreshed."
         raise _build_place_error(file, what, why, "name a line outside, or leave out --line to refresh")
-    given |= {"target": asked.target or ("env" if blocks.detect_shell(file, data) else "session"), **place.facts}
-    given |= _choose_shell(file, data, given)
-    new, block = _open_block(data, place)
-    change = injector.refresh_block(block._replace(facts={}), given, asked.spec)
+    new = open_blocks(data, [place])
+    block = next(block for block in blocks.find_blocks(file, new) if block.spec == NEW)
+    change = injector.refresh_block(block, _choose_facts(file, data, place.facts | given), asked.spec)
     remarks = [*_find_missing_names(file, data, change), *_find_second_entry(file, data, change)]
     answer = write_blocks({file: FileBlocks(data, new, [change])}, how, asked.spec)
     return answer._replace(remarks=(*remarks, *answer.remarks))
+
+
+def _list_given(asked: Asked) -> dict[str, str]:
+    return {name: value for name, value in (("cann", asked.cann), ("product", asked.product)) if value}
 
 
 def replace_lines(asked: Asked, injector: Injector, how: Writing) -> Answer:
@@ -82,10 +85,9 @@ def replace_lines(asked: Asked, injector: Injector, how: Writing) -> Answer:
 
     file = asked.file
     _refuse_mark(asked)
-    given = {name: value for name, value in (("cann", asked.cann), ("product", asked.product)) if value}
     with lock_folders([os.path.dirname(os.path.realpath(file))]):
         data = output.read_file_content(file)
-        found = plan_replacement(file, data, asked.spec, injector, given)
+        found = plan_replacement(file, data, asked.spec, injector, _list_given(asked))
         if found.file is None:
             return Answer(
                 None, (*found.remarks, *found.others, f"nothing in {file} is written by hand that {asked.spec} stands for: see --check")
@@ -141,89 +143,71 @@ def _is_waiting(block: Block) -> bool:
     return block.spec == "?" and not block.text.strip()
 
 
-def _choose_shell(file: str, data: bytes, facts: dict[str, str]) -> dict[str, str]:
-    if facts.get("target") != "env":
-        return {}
-    return {"shell": facts.get("shell") or blocks.detect_shell(file, data) or "bash"}
+def _choose_facts(file: str, data: bytes, facts: dict[str, str]) -> dict[str, str]:
+    """Return the facts of a block with the target and the shell that it has if its header does not tell them."""
+    shell = blocks.detect_shell(file, data)
+    facts = {"target": "env" if shell else "session"} | facts
+    return {"shell": shell or "bash"} | facts if facts["target"] == "env" else facts
 
 
 def _refresh_files(paths: list[str], injector: Injector, only: str | None) -> tuple[dict[str, FileBlocks], list[Finding], int]:
     """Return the blocks of each file as they would be written now, what is wrong with them, and how many there are."""
     files: dict[str, FileBlocks] = {}
     problems: list[Finding] = []
-    told: list[Finding] = []
-    count = 0
+    outdated: list[Finding] = []
     for path in paths:
         changes: list[RefreshedBlock] = []
         try:
             with isolate_faults(path, problems):
                 data = output.read_file_content(path)
-                for block in [block for block in blocks.find_blocks(path, data) if only in (None, block.spec)]:
-                    count += 1
-                    facts = _choose_shell(path, data, block.facts) if block.facts else _choose_first_facts(path, data)
-                    changes.append(injector.refresh_block(block, facts))
-                    told += blocks.check_block_state(path, block, changes[-1].state)
+                found = [block for block in blocks.find_blocks(path, data) if only in (None, block.spec)]
+                changes = [injector.refresh_block(block, _choose_facts(path, data, block.facts)) for block in found]
         except NpuprofError as error:
             problems += error.findings
             continue
+        outdated += [finding for change in changes for finding in blocks.check_block_state(path, change.block, change.state)]
         if changes:
             files[path] = FileBlocks(data, data, changes)
     if problems:
         raise NpuprofError(problems)
-    return files, told, count
+    return files, outdated, sum(len(file.changes) for file in files.values())
 
 
-def _choose_first_facts(path: str, data: bytes) -> dict[str, str]:
-    target = "env" if blocks.detect_shell(path, data) else "session"
-    return {"target": target, **_choose_shell(path, data, {"target": target})}
-
-
-class _Place:
-    """Where a new block goes: before ``line`` (from 0), with an indentation, and the name the config has there."""
-
-    def __init__(self, line: int, indent: bytes, facts: dict[str, str]) -> None:
-        self.line = line
-        self.indent = indent
-        self.facts = facts
-
-
-def _find_place(asked: Asked, data: bytes) -> _Place:
+def _find_place(asked: Asked, data: bytes) -> Cut:
     """Return where a new block goes: before the line that was named, else where the script makes its config."""
-    file, line, target = asked.file, asked.line, asked.target
-    lines = data.split(b"\n")
+    file, line = asked.file, asked.line
+    lines = Lines(data)
     shell = blocks.detect_shell(file, data)
+    if line is None and shell:
+        return Cut(min(lines.starts[1], len(data)) if data.startswith(b"#!") else 0, b"", {}, ())
+    script = None if shell else Script(file, data)
+    made = _find_config_statements(script.tree) if script and script.tree else []
     if line is not None:
-        if not 1 <= line <= len(lines):
-            raise _build_place_error(
-                file, f"{file} has {format_count(len(lines), 'line')}, and none is {line}", "", "name a line of the file"
-            )
-        script = None if shell else Script(file, data)
-        variable = _find_config_name(script, line) if script is not None and script.tree is not None else ""
-        indent = re.match(rb"[ \t]*", lines[line - 1])
-        assert indent is not None
-        return _Place(line - 1, indent[0], {"variable": variable} if variable and variable != "config" else {})
-    if shell:
-        first = 1 if lines[0].startswith(b"#!") else 0
-        return _Place(first, b"", {})
-    script = Script(file, data)
-    if script.tree is None:
+        if not 1 <= line <= len(lines.lines):
+            what = f"{file} has {format_count(len(lines.lines), 'line')}, and none is {line}"
+            raise _build_place_error(file, what, "", "name a line of the file")
+        before = [variable for node, variable in made if (node.end_lineno or 0) < line]
+        return _build_place(lines, line, line, before[-1] if before else "config")
+    if script is not None and script.tree is None:
         raise NpuprofError(script.problems)
-    made = _find_config_statements(script.tree)
-    if target is not None and not blocks.works_on_config(target):
-        raise _build_place_error(
-            file, "where should the block go?", f"Nothing in the script tells it for {target}.", "name the line with --line"
-        )
+    if asked.target is not None and not blocks.works_on_config(asked.target):
+        why = f"Nothing in the script tells it for {asked.target}."
+        raise _build_place_error(file, "where should the block go?", why, "name the line with --line")
     if len(made) != 1:
         what = "the script makes no tf.ConfigProto" if not made else f"the script makes {len(made)} of them"
         places = ", ".join(f"line {node.lineno}" for node, _ in made)
         why = f"A block goes after the one line that makes the config; {what}{f' ({places})' if places else ''}."
         raise _build_place_error(file, f"where should the block of {asked.spec} go?", why, "name the line with --line")
     node, variable = made[0]
-    indent = re.match(rb"[ \t]*", lines[node.lineno - 1])
-    assert indent is not None
-    if lines[node.lineno - 1][len(indent[0]) : node.col_offset].strip():
+    if lines.lines[node.lineno - 1][len(lines.find_indent(node.lineno)) : node.col_offset].strip():
         raise _build_place_error(file, "the config is made in the middle of a line", "", "name the line with --line")
-    return _Place(node.end_lineno or node.lineno, indent[0], {"variable": variable} if variable != "config" else {})
+    return _build_place(lines, (node.end_lineno or node.lineno) + 1, node.lineno, variable)
+
+
+def _build_place(lines: Lines, before: int, like: int, variable: str) -> Cut:
+    """Return the place before a line, from 1, indented like another one; ``variable`` is the name of the config there."""
+    start = min(lines.starts[before - 1], len(lines.data))
+    return Cut(start, lines.find_indent(like), {"variable": variable} if variable != "config" else {}, ())
 
 
 def _build_place_error(file: str, what: str, why: str, hint: str) -> NpuprofError:
@@ -238,43 +222,21 @@ def _find_config_statements(tree: ast.Module) -> list[tuple[ast.Assign, str]]:
             made = node.value.func
             name = made.attr if isinstance(made, ast.Attribute) else made.id if isinstance(made, ast.Name) else ""
             if name == "ConfigProto" and isinstance(node.targets[0], (ast.Name, ast.Attribute)):
-                found.append((node, write_source(node.targets[0])))
+                found.append((node, ast.unparse(node.targets[0])))
     return sorted(found, key=lambda pair: pair[0].lineno)
-
-
-def _find_config_name(script: Script, line: int) -> str:
-    """Return the name of the config that was made last before a line."""
-    assert script.tree is not None
-    before = [variable for node, variable in _find_config_statements(script.tree) if (node.end_lineno or 0) < line]
-    return before[-1] if before else ""
-
-
-def _open_block(data: bytes, place: _Place) -> tuple[bytes, Block]:
-    """Return the file with an empty pair of marks, and the block between them."""
-    lines = data.split(b"\n")
-    newline = b"\r\n" if data.count(b"\r\n") * 2 > data.count(b"\n") else b"\n"
-    if place.line >= len(lines):
-        lines.append(b"")
-        if newline == b"\r\n" and not lines[-2].endswith(b"\r"):
-            lines[-2] += b"\r"
-    ending = newline[:-1]
-    lines[place.line : place.line] = [place.indent + b"# >>> npuprof ? >>>" + ending, place.indent + b"# <<< npuprof <<<" + ending]
-    return b"\n".join(lines), Block("?", place.line, place.line + 1, place.indent, newline, "")
 
 
 def _find_missing_names(file: str, data: bytes, change: RefreshedBlock) -> list[str]:
     """Return what to say of names that the block uses and the script does not seem to have."""
+    text = data.decode(errors="replace")
     if blocks.detect_shell(file, data):
         return []
-    body = "\n".join(line for line in change.text.split("\n") if not line.startswith("#"))
-    text = data.decode(errors="replace")
     starred = re.search(r"^\s*from\s+npu\S*\s+import\s+\*", text, re.MULTILINE)
+    used = _USED.findall(re.sub(r"^#.*", "", change.text, flags=re.MULTILINE))
     missing = [
         name
         for name in _NEEDED
-        if re.search(rb"(?<![\w.\"'])" + name.encode() + rb"(?=[.(])", body.encode())
-        and not re.search(rf"\bimport\b.*\b{name}\b", text)
-        and not (starred and name not in ("tf", "os", "npu"))
+        if name in used and not re.search(rf"\bimport\b.*\b{name}\b", text) and not (starred and name not in ("tf", "os", "npu"))
     ]
     return [f"the block uses {', '.join(missing)}, which {file} does not import"] if missing else []
 

@@ -65,7 +65,10 @@ def open_blocks(data: bytes, cuts: list[Cut]) -> bytes:
     """Return the bytes with an empty pair of marks, of the preset ``NEW``, for each block in place of what goes."""
     ending = b"\r\n" if data.count(b"\r\n") * 2 > data.count(b"\n") else b"\n"
     pair = (f"# >>> npuprof {NEW} >>>".encode(), b"# <<< npuprof <<<")
-    marks = [Edit(cut.start, cut.start, b"".join(cut.indent + mark + ending for mark in pair)) for cut in cuts]
+    open_end = len(data) if data[-1:] not in (b"", b"\n") else -1
+    marks = [
+        Edit(cut.start, cut.start, ending * (cut.start == open_end) + b"".join(cut.indent + mark + ending for mark in pair)) for cut in cuts
+    ]
     made: list[bytes] = []
     at = 0
     for edit in sorted([*marks, *(edit for cut in cuts for edit in cut.edits)], key=lambda edit: (edit.start, edit.end)):
