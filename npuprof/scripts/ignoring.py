@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import re
-from collections.abc import Callable, Sequence
+import tokenize
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from npuprof.catalog import build_finding
@@ -13,8 +15,12 @@ from npuprof.model import Finding, Place
 _MARK = re.compile(r"#+[ \t]*npuprof:[ \t]*ignore\b(?:\[([^\]]*)\])?(.*)")
 
 
+#: A line of a shell script up to its comment, past texts in quotes.
+_COMMENT = re.compile(r"(?:[^'\"#\\]|\\.|'[^']*'|\"(?:\\.|[^\"\\])*\"|(?<=[^\s;])#)*+(#)")
+
+
 class Accepted(NamedTuple):
-    """The findings of a script that are told all the same, and those that its remarks accept."""
+    """The findings of a script that are reported, and those that its remarks accept."""
 
     told: list[Finding]
     accepted: list[Finding]
@@ -30,121 +36,72 @@ class _Remark(NamedTuple):
 
 
 def sift_script_findings(path: str, data: bytes, findings: Sequence[Finding]) -> Accepted:
-    """Return what is told of a script; remarks that accept nothing are told too."""
+    """Return what is reported of a script; remarks that accept nothing are reported too."""
     if b"npuprof:" not in data:
         return Accepted(list(findings), [])
     text = data.decode(errors="replace").replace("\r\n", "\n").replace("\r", "\n")
-    lines = text.split("\n")
-    layout = (_read_python_layout(text) if path.endswith(".py") else None) or _Layout(None, _join_continued_lines(lines))
-    remarks = _find_remarks(path, lines, layout.comments)
+    comments, beginnings = _read_layout(path, text)
+    remarks = _find_remarks(path, text.split("\n"), comments)
     problems = [found for remark in remarks if (found := _find_remark_fault(remark))]
     good = [remark for remark in remarks if remark.reason and not find_acceptance_fault(remark.code)]
-    told, near, used = _accept([(remark, line) for remark in good for line in remark.lines], path, findings, lambda line: line)
+    near = {(remark.code, line): remark for remark in reversed(good) for line in remark.lines}
+    used = {id(near.get((finding.code, finding.line))) for finding in findings if finding.path == path}
     # one that accepts nothing in its own line, or the next, is for the whole statement: findings stand where that begins, or at an argument
-    wide = [(remark, layout.find_beginning(remark.lines[-1])) for remark in good if id(remark) not in used]
-    told, far, more = _accept(wide, path, told, layout.find_beginning)
-    idle = [_build_idle_finding(remark) for remark in good if id(remark) not in used | more]
-    return Accepted([*told, *problems, *idle], [*near, *far])
-
-
-def _accept(
-    remarks: Sequence[tuple[_Remark, int]], path: str, findings: Sequence[Finding], find_place: Callable[[int], int]
-) -> tuple[list[Finding], list[Finding], set[int]]:
-    """Return the findings that no remark accepts at its place, those that one does, and the ids of such remarks.
-
-    ``find_place`` tells the place of a line of a finding.
-    """
-    by_place: dict[tuple[str, int], _Remark] = {}
-    for remark, place in remarks:
-        by_place.setdefault((remark.code, place), remark)
-    told: list[Finding] = []
+    wide = [remark for remark in reversed(good) if id(remark) not in used]
+    far = {(remark.code, beginnings.get(remark.lines[-1], remark.lines[-1])): remark for remark in wide}
+    kept: list[Finding] = []
     accepted: list[Finding] = []
-    used: set[int] = set()
     for finding in findings:
-        by = by_place.get((finding.code, find_place(finding.line))) if finding.path == path else None
-        (told if by is None else accepted).append(finding)
+        line = finding.line
+        by = near.get((finding.code, line)) or far.get((finding.code, beginnings.get(line, line))) if finding.path == path else None
+        (accepted if by else kept).append(finding)
         used.add(id(by))
-    return told, accepted, used
+    idle = [_build_idle_finding(remark) for remark in good if id(remark) not in used]
+    return Accepted([*kept, *problems, *idle], accepted)
 
 
-class _Layout(NamedTuple):
-    """The columns at which comments begin by line, None where that is not known; and where the statement of each line begins."""
-
-    comments: dict[int, int] | None
-    statements: dict[int, int]
-
-    def find_beginning(self, line: int) -> int:
-        """Return the line in which the statement of a line begins; itself outside of all."""
-        return self.statements.get(line, line)
-
-
-def _join_continued_lines(lines: Sequence[str]) -> dict[int, int]:
-    """Return for each line of a shell script the first of those that a backslash joins with it."""
-    found: dict[int, int] = {}
+def _read_layout(path: str, text: str) -> tuple[dict[int, int], dict[int, int]]:
+    """Return, by line, the column at which a comment begins, from 0, and the line in which the statement of the line begins."""
+    if path.endswith(".py"):
+        try:
+            return _read_python_layout(text)
+        except (tokenize.TokenError, SyntaxError, RecursionError):
+            pass  # no Python of today
+    comments: dict[int, int] = {}
+    beginnings: dict[int, int] = {}
     first = 1
-    for number, line in enumerate(lines, 1):
-        found[number] = first
-        if not line.endswith("\\"):
-            first = number + 1
-    return found
+    for number, line in enumerate(text.split("\n"), 1):
+        if match := _COMMENT.match(line):
+            comments[number] = match.start(1)
+        beginnings[number] = first
+        first = first if line.endswith("\\") else number + 1
+    return comments, beginnings
 
 
-def _read_python_layout(text: str) -> _Layout | None:
-    """Return where comments and statements stand; None where that is no Python of today."""
-    import io
-    import tokenize
-
-    try:
-        tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
-    except (tokenize.TokenError, SyntaxError, RecursionError):
-        return None
-    statements: dict[int, int] = {}
+def _read_python_layout(text: str) -> tuple[dict[int, int], dict[int, int]]:
+    comments: dict[int, int] = {}
+    beginnings: dict[int, int] = {}
     first = 0
-    for token in tokens:
-        if token.type == tokenize.NEWLINE:
-            statements |= dict.fromkeys(range(first, token.start[0] + 1), first)
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            comments[token.start[0]] = token.start[1]
+        elif token.type == tokenize.NEWLINE:
+            beginnings |= dict.fromkeys(range(first, token.start[0] + 1), first)
             first = 0
-        elif token.type not in (tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT):
+        elif token.type not in (tokenize.NL, tokenize.INDENT, tokenize.DEDENT):
             first = first or token.start[0]
-    return _Layout(dict(token.start for token in tokens if token.type == tokenize.COMMENT), statements)
+    return comments, beginnings
 
 
-def _is_in_quotes(line: str, end: int) -> bool:
-    """Return whether a place in a line stands in a text that began in that line."""
-    quote, escaped = "", False
-    for char in line[:end]:
-        if escaped:
-            escaped = False
-        elif char == "\\" and quote != "'":
-            escaped = True
-        elif quote:
-            quote = "" if char == quote else quote
-        elif char in "'\"":
-            quote = char
-    return bool(quote)
-
-
-def _find_mark(line: str, number: int, comments: dict[int, int] | None) -> re.Match[str] | None:
-    """Return the remark of a line that stands in a comment."""
-    for match in _MARK.finditer(line) if "npuprof:" in line else ():
-        if comments is None:
-            begins = match.start() == 0 or line[match.start() - 1].isspace() or line[match.start() - 1] == ";"
-            if begins and not _is_in_quotes(line, match.start()):
-                return match
-        elif comments.get(number, match.start() + 1) <= match.start():
-            return match
-    return None
-
-
-def _find_remarks(path: str, lines: Sequence[str], comments: dict[int, int] | None) -> list[_Remark]:
+def _find_remarks(path: str, lines: Sequence[str], comments: dict[int, int]) -> list[_Remark]:
+    """Return the remarks of a script; one alone in its line is for what follows, past other such remarks."""
     found: list[list[_Remark]] = []
     below = 0
     for number in range(len(lines), 0, -1):  # from below: what stands under a remark is known then
         line = lines[number - 1]
-        match = _find_mark(line, number, comments)
+        match = _MARK.search(line, comments[number]) if number in comments else None
         alone = match is not None and not line[: match.start()].strip()
         if match is not None:
-            # alone in its line it is for what follows, past other such remarks
             here = (number, below if below > number else number) if alone else (number,)
             place, reason = Place(path, number, match.start() + 1), match[2].strip(" \t:-")
             found.append([_Remark(code.strip(), reason, place, here) for code in (match[1] or "").split(",")])
