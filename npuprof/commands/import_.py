@@ -193,7 +193,7 @@ def _explain_nothing(
     read_files: list[ImportedFile], made: list[Draft], users: dict[str, str], paths: list[str], faults: list[Finding]
 ) -> dict[str, str]:
     """Return why scripts give no preset, by their path."""
-    from npuprof.scripts.nothing import explain_nothing
+    from npuprof.scripts.preset_text import explain_nothing
 
     by_file: dict[str, list[Draft]] = {}
     for draft in made:

@@ -93,7 +93,7 @@ def build_family(drafts: Iterable[Draft], folder: str = "", known: Mapping[froze
     ``folder`` is where in a store its files are to be (``zoo/``), ``known`` what its presets set: such mix-ins are not made again, and
     a base gets another name than theirs.
     """
-    result, drafts, known = Family(), list(drafts), known or {}
+    result, drafts, known = Family(), list(drafts), dict(known or {})
     result.leaves = _find_distinct(draft for draft in drafts if draft.settings)
     result.bases = _share_settings(result.leaves, [name.removeprefix(folder) for name in known.values()])
     name_leaves(result.leaves, result.bases)

@@ -36,25 +36,24 @@ def build_drafts(
     stem = name or preset_name(imported.file)
     layout = Layout(_keep_only_config(imported))
     drafts = {group.scope: build_draft(stem, imported.file, group, folders, take_defaults) for group in layout.groups}
-    for group in layout.groups:
-        drafts[group.scope].labels = layout.describe_object(group)
     taken = _join_parts(layout, drafts)
     kept = _add_exports(stem, imported.file, [drafts[group.scope] for group in layout.groups if group.scope not in taken])
     full = [draft for draft in kept if draft.settings] or kept[:1]
     for draft in kept:
         if draft not in full:
             full[0].notes += draft.notes
-    full = [draft for draft in full if draft.settings or draft.notes]
-    name_drafts(stem, full)
-    for draft in full:
-        draft.is_one_of_several = len(full) > 1
-    return full
+    made = [draft for draft in full if draft.settings or draft.notes]
+    name_drafts(stem, made)
+    for draft in made:
+        draft.is_one_of_several = len(made) > 1
+    return made
 
 
 def _join_parts(layout: Layout, drafts: dict[str, Draft]) -> set[str]:
     """Add to each object what else is set in it, and the session config it is given; return the scopes of what was added."""
     taken: set[str] = set()
     for group in layout.groups:
+        drafts[group.scope].labels = layout.describe_object(group)
         home = layout.find_home(group)
         if home is not None and _are_compatible(drafts[home.scope], drafts[group.scope]):
             _absorb_draft(drafts[home.scope], drafts[group.scope])

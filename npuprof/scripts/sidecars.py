@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from npuprof import catalog
@@ -85,35 +85,30 @@ def attach_contents(imported: ImportedFile, sidecars: Sequence[Sidecar]) -> Impo
 
 
 def check_sidecars(sidecars: Sequence[Sidecar], asked: Context | None = None) -> list[Finding]:
-    """Return what is wrong with the files that settings name, each by itself: what a preset would be told of the same table."""
-    result: list[Finding] = []
-    for one in sidecars:
-        name, key = os.path.basename(one.path), one.setting.key
-        named = f"{one.setting.file_line} names it for {one.setting.name}."
-        if one.text is None:
-            what = f"{name} is not a file of text"
-            result.append(Finding("NP821", what, named, "name another file, or write it anew", key=key, where=Place(one.path)))
-            continue
-        if one.value is None:
-            line, column, why = _locate_misfit(one.structure, one.text)
-            what = f"{name} is not in the format of {key}"
-            hint = f"write {one.structure.shape}"
-            result.append(Finding("NP821", what, f"{why}{named}", hint, key=key, where=Place(one.path, line, column)))
-            continue
-        if one.structure.dropped is not None:
-            result += [
-                Finding("NP821", f"{name}: {what}", f"CANN says nothing of it. {named}", hint, key=key, where=Place(one.path, line, 1))
-                for line, what, hint in one.structure.dropped(one.text)
-            ]
-        if faults := one.structure.faults(one.value):
-            result += [
-                _build_finding(one, Fault("NP821", f"{keys.format_key_path('', tail).lstrip('.') or key}: {what}", named, hint, tail))
-                for tail, what, hint in faults
-            ]
-        else:
-            found = [fault._replace(why=f"{fault.why} {named}".lstrip()) for fault in _find_doubts(one, asked or Context())]
-            result += [_build_finding(one, fault) for fault in found]
-    return list({(finding.where, finding.message): finding for finding in result}.values())
+    """Return what is wrong with the files that settings name, each by itself: the same as for that table in a preset."""
+    found = (finding for sidecar in sidecars for finding in _check_sidecar(sidecar, asked or Context()))
+    return list({(finding.where, finding.message): finding for finding in found}.values())
+
+
+def _check_sidecar(one: Sidecar, asked: Context) -> Iterator[Finding]:
+    name, key = os.path.basename(one.path), one.setting.key
+    named = f"{one.setting.file_line} names it for {one.setting.name}."
+    if one.text is None:
+        what, hint = f"{name} is not a file of text", "name another file, or write it anew"
+        yield Finding("NP821", what, named, hint, key=key, where=Place(one.path))
+        return
+    if one.value is None:
+        line, column, why = _locate_misfit(one.structure, one.text)
+        what, hint = f"{name} is not in the format of {key}", f"write {one.structure.shape}"
+        yield Finding("NP821", what, f"{why}{named}", hint, key=key, where=Place(one.path, line, column))
+        return
+    for line, what, hint in one.structure.dropped(one.text) if one.structure.dropped is not None else ():
+        yield Finding("NP821", f"{name}: {what}", f"CANN says nothing of it. {named}", hint, key=key, where=Place(one.path, line, 1))
+    faults = one.structure.faults(one.value)
+    for tail, what, hint in faults:
+        yield _build_finding(one, Fault("NP821", f"{keys.format_key_path('', tail).lstrip('.') or key}: {what}", named, hint, tail))
+    for fault in _find_doubts(one, asked) if not faults else ():
+        yield _build_finding(one, fault._replace(why=f"{fault.why} {named}".lstrip()))
 
 
 def _find_doubts(one: Sidecar, asked: Context) -> list[Fault]:
