@@ -83,12 +83,7 @@ DRAFTS: dict[str, tuple[str, dict[str, dict[str, object]]]] = {
     ),
     "an entry that another function makes": (
         session("make_entry", MIXED, "return op") + f"def main():\n    op = make_entry()\n    {LOOPS}\n",
-        {"x": {"precision_mode": "allow_mix_precision", "hccl_timeout": 600}},
-    ),
-    "an entry of the config that another function makes": (
-        session("make_config", MIXED, "return config")
-        + f"def main():\n    c = make_config()\n    {LOOPS.replace('op', 'c.graph_options.rewrite_options.custom_optimizers[0]', 1)}\n",
-        {"x": {"precision_mode": "allow_mix_precision", "hccl_timeout": 600}},
+        {"x-make-entry": {"precision_mode": "allow_mix_precision"}, "x-main": {"hccl_timeout": 600}},
     ),
     "what is exported belongs to each": (
         "os.environ['HCCL_ALGO'] = 'level0:NA'\n" + session("train", MIXED) + session("evaluate", FP16),
@@ -105,10 +100,6 @@ DRAFTS: dict[str, tuple[str, dict[str, dict[str, object]]]] = {
         session("make_config", LOOPS, "return config") + f"def main():\n    run = {RUN_CONFIG.format('make_config()')}\n",
         {"x": {"precision_mode": "allow_mix_precision", "hccl_timeout": 600, "estimator.save_checkpoints_steps": 100}},
     ),
-    "the session config under another name": (
-        session("make_config", LOOPS, "return config") + f"def main():\n    c = make_config()\n    run = {RUN_CONFIG.format('c')}\n",
-        {"x": {"precision_mode": "allow_mix_precision", "hccl_timeout": 600, "estimator.save_checkpoints_steps": 100}},
-    ),
     "a session beside a run config": (
         session("evaluate", LOOPS) + f"def main():\n    run = {RUN_CONFIG.format('None')}\n",
         {
@@ -119,11 +110,6 @@ DRAFTS: dict[str, tuple[str, dict[str, dict[str, object]]]] = {
     "an argument that overrules its session config": (
         session("train", FP16, f"run = {RUN_CONFIG.format('config')}"),
         {"x": {"precision_mode": "allow_mix_precision", "estimator.save_checkpoints_steps": 100}},
-    ),
-    "two that one function makes, with more in each": (
-        session("make_entry", MIXED, "return op")
-        + f"def train():\n    op = make_entry()\n    {LOOPS}\ndef test():\n    op = make_entry()\n    {option('dump_path', '/d')}\n",
-        {"x-make-entry": {"precision_mode": "allow_mix_precision"}, "x-train": {"hccl_timeout": 600}, "x-test": {"dump_path": "/d"}},
     ),
     "an attribute in two methods": (CLASS, {"x": {"use_off_line": True, "hccl_timeout": 600}}),
     "an entry by its number": (

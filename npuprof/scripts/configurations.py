@@ -2,15 +2,12 @@
 
 Two objects are two configurations, however much they have in common. What belongs to one of them is only what the text shows
 to be its own: an attribute of the same class, the entry that was added to the same session config, the session config that a
-NPURunConfig is given, the nested objects of the only NPURunConfig.
+NPURunConfig is given.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections import Counter
-from functools import cached_property
 
 from npuprof.model import Record
 from npuprof.scripts.reading.found import Branch, FoundSetting, ImportedFile, Site
@@ -21,7 +18,6 @@ from npuprof.scripts.reading.surfaces.view import unite_runs
 _MADE = re.compile(r"@\d+$")
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
 _CALL = re.compile(r"([A-Za-z_]\w*)\s*\(")
-_ASSIGNED = re.compile(r"^[ \t]*([A-Za-z_]\w*)[ \t]*=(?!=)[ \t]*(.+)$", re.MULTILINE)
 _RUN_CONFIG = "NPURunConfig"
 
 
@@ -55,11 +51,6 @@ class Group(Record):
         return self.surface == "session" and not _MADE.search(self.scope)
 
     @property
-    def is_part(self) -> bool:
-        """Whether it is a nested object that no NPURunConfig in sight is given."""
-        return self.surface == "run_config" and _RUN_CONFIG not in self.scope and self.site is None
-
-    @property
     def line(self) -> int:
         """The line where it begins."""
         return self.site.line if self.site else min(setting.line for setting in self.found)
@@ -76,7 +67,7 @@ class Layout:
         self._runs: dict[str, tuple[tuple[Branch, ...], ...]] = dict(self._facts.get("runs", ()))
         self._entries: dict[str, AddedEntry] = {entry.site: entry for entry in self._facts.get("added entries", ()) if entry.site}
         self.groups = _list_groups(imported)
-        self.run_configs = [group for group in self.groups if group.surface == "run_config" and not group.is_part]
+        self.run_configs = [group for group in self.groups if group.surface == "run_config"]
         self._made: dict[str, list[Group]] = {}  #: the session objects by their name, by their config, and by their function
         for group in self.groups:
             if group.surface == "session" and not group.is_fragment:
@@ -95,31 +86,11 @@ class Layout:
             homes = {home.scope if home else "": home for home in map(self._find_given, calls)}
             is_certain = len(homes) == 1 and (len(calls) == 1 or not all(call.tests for call in calls))
             return homes.popitem()[1] if is_certain else None
-        if group.is_fragment:
-            return self._find_named(group) or self._made_by_calls.get(group.scope)
-        if group.is_part:
-            return self.run_configs[0] if len(self.run_configs) == 1 else None
-        return None
-
-    def _find_named(self, group: Group) -> Group | None:
-        """Return the object that a name stands for in a function: one of its class, of the module, or the entry of a config."""
-        same = [other for other in self._made.get(group.root, ()) if _is_same_object(group, other)]
+        same = [other for other in self._made.get(group.root, ()) if _is_same_object(group, other)] if group.is_fragment else []
         config, of_config, _ = group.root.partition(".graph_options.")
-        if not same and of_config:
+        if not same and of_config and group.is_fragment:
             same = self._select_seen(config, group.function)
         return _find_nearest(same, group.line)
-
-    @cached_property
-    def _made_by_calls(self) -> dict[str, Group]:
-        """The objects that functions return, by the scope of what is set in them; none where settings of several scopes would meet."""
-        found: dict[str, Group] = {}
-        for group in self.groups:
-            if group.is_fragment and group.scope not in self._calls and self._find_named(group) is None:
-                config = group.root.partition(".graph_options.")[0]
-                home = _find_nearest(self._list_made_by(self._find_assigned(config, group.line)), group.line)
-                found |= {group.scope: home} if home is not None else {}
-        count = Counter(home.scope for home in found.values())
-        return {scope: home for scope, home in found.items() if count[home.scope] == 1}
 
     def _find_given(self, call: LaidOn) -> Group | None:
         """Return the object that a call gives to a function which sets more in it."""
@@ -149,26 +120,14 @@ class Layout:
             line = one.line
             if "@" in one.function:  # the call of a function of another file
                 line = next((group.line for group in self.run_configs if group.scope == scope), line)
-            given = self._find_session(one.expression, line, one.seen)
-            if given is None and one.expression.isidentifier() and "@" not in one.seen:
-                given = self._find_session(self._find_assigned(one.expression, line), line, one.seen)
-            if given is not None:
+            if given := self._find_session(one.expression, line, one.seen):
                 found[scope] = given
         return found
 
     def _find_session(self, expression: str, line: int, function: str) -> Group | None:
         fitting = [group for name in _NAME.findall(expression) for group in self._select_seen(name, function)]
-        return _find_nearest(fitting or self._list_made_by(expression), line)
-
-    def _list_made_by(self, expression: str) -> list[Group]:
-        """Return the session objects that the functions make which are called in an expression."""
-        return [group for name in _CALL.findall(expression) for group in self._made.get(f"{name}(", ())]
-
-    def _find_assigned(self, name: str, line: int) -> str:
-        """Return what a name was given last above a line, as text."""
-        lines = self._assigned.get(name, [])
-        at = bisect_right(lines, line, key=lambda pair: pair[0])
-        return lines[at - 1][1] if at else ""
+        made = [group for name in _CALL.findall(expression) for group in self._made.get(f"{name}(", ())]
+        return _find_nearest(fitting or made, line)
 
     def _select_seen(self, config: str, function: str) -> list[Group]:
         """Return the session objects added to a config that a function sees by that name: its own, else those around it."""
@@ -176,18 +135,6 @@ class Layout:
         own = [group for scope, group in known if scope == function]
         around = [group for scope, group in known if not scope or function.startswith(f"{scope}.") or "." in config]
         return own or around
-
-    @cached_property
-    def _assigned(self) -> dict[str, list[tuple[int, str]]]:
-        """What each name is given, with the number of the line."""
-        text: str = self._facts.get("text", "")
-        found: dict[str, list[tuple[int, str]]] = {}
-        line, at = 1, 0
-        for match in _ASSIGNED.finditer(text):
-            line += text.count("\n", at, match.start())
-            at = match.start()
-            found.setdefault(match[1], []).append((line, match[2]))
-        return found
 
     def describe_object(self, group: Group) -> tuple[str, ...]:
         """Return names that distinguish an object from others of its file: its function and its config, or the model it writes."""
