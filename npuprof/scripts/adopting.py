@@ -1,4 +1,4 @@
-"""Scripts adopted as a whole: a family of presets of all of them, and in each script a block in the place of the lines it stands for.
+"""Scripts adopted as a whole: a family of presets of all of them, and in each script a block in place of its lines.
 
 A script whose lines cannot be proven to be the preset keeps them, with the reason; the presets and all the others are written
 together or not at all.
@@ -34,7 +34,7 @@ class Script(Record):
 
 
 class Adopted(Record):
-    """A script that uses generated blocks: the names of their presets, the file as it shall be, remarks on lines that stay."""
+    """A script that uses generated blocks: the names of their presets, its new bytes and its old ones, remarks on lines that stay."""
 
     path: str
     presets: tuple[str, ...]
@@ -54,7 +54,7 @@ class Adoption(Record):
 def list_drafts(scripts: Mapping[str, Script], take_out: Callable[[ImportedFile], ImportedFile], problems: list[Finding]) -> list[Draft]:
     """Return what scripts set: each by itself, without what ``take_out`` finds to belong to those that call its functions.
 
-    What a script has only by calling functions of another of the scripts is of that one: a block can stand there, and nowhere else.
+    What a script has only by calling functions of another of the scripts is of that one: a block can be there only.
     """
     whole: dict[str, list[Draft]] = {}
     own: dict[str, list[Draft]] = {}
@@ -83,7 +83,7 @@ def list_drafts(scripts: Mapping[str, Script], take_out: Callable[[ImportedFile]
 def select_unmarked(
     drafts: Iterable[Draft], marked: Callable[[str], list[blocks.Block]], workspace: spec.Workspace
 ) -> tuple[list[Draft], dict[str, str]]:
-    """Return the drafts that no block stands for yet, and for scripts with lines beside a block what to do about them.
+    """Return the drafts that have no block yet, and for scripts with lines outside of their block what to do about them.
 
     What the preset of the block has as well needs nothing to be done: another surface of it says so.
     """
@@ -106,7 +106,7 @@ def _list_preset_pairs(workspace: spec.Workspace, name: str) -> frozenset[Pair]:
     try:
         return list_pairs(workspace.resolve_spec(name).settings)
     except NpuprofError:
-        return frozenset()  # told by check; nothing is known of it here
+        return frozenset()  # check reports it
 
 
 def _find_block(found: list[blocks.Block], line: int) -> str:
@@ -125,7 +125,7 @@ def list_wanted_blocks(family: Family | None, below: str, standing: dict[str, li
 
 
 def index_presets(workspace: spec.Workspace, problems: list[Finding]) -> dict[frozenset[Pair], str]:
-    """Return the presets of a store that hold in one way only, by what they set."""
+    """Return the presets of a store without overrides, by what they set."""
     known: dict[frozenset[Pair], str] = {}
     for name in workspace.store.names():
         try:
@@ -133,7 +133,7 @@ def index_presets(workspace: spec.Workspace, problems: list[Finding]) -> dict[fr
                 if not workspace.profile(name).overrides:
                     known.setdefault(list_pairs(workspace.resolve_spec(name).settings), name)
         except NpuprofError:
-            continue  # told by check; it can stand for nothing here
+            continue  # check reports it
     return known
 
 
@@ -209,13 +209,13 @@ def _settle_callers(adoption: Adoption, scripts: Mapping[str, Script], modules: 
 
 
 def _adopt_script(script: Script, names: list[str], injector: Injector, folders: Sequence[str], modules: Modules | None = None) -> Adopted:
-    """Return a script with a block for each of its presets. Raises NpuprofError where one of them cannot stand for its lines."""
-    data, holds = script.data, script.imported
+    """Return a script with a block for each of its presets. Raises NpuprofError where one of them cannot replace its lines."""
+    data, imported = script.data, script.imported
     remarks: dict[str, None] = {}
     for name in names:
-        found = plan_replacement(script.path, data, name, injector, {}, folders, modules, holds)
+        found = plan_replacement(script.path, data, name, injector, {}, folders, modules, imported)
         remarks |= dict.fromkeys(found.remarks)
-        holds = found.now
+        imported = found.now
         if found.file is not None:
             changes = found.file.changes
             data = blocks.replace_blocks(found.file.data, changes, {change.block.first: name for change in changes})

@@ -14,7 +14,7 @@ from npuprof.system.tree import find_repository_top
 class Note:
     """A setting that is not in the preset, why, and what to do about it.
 
-    Where nothing but a ``condition`` keeps it out, ``value`` is what a preset would hold. ``overruled`` is one that a later line
+    Where nothing but a ``condition`` keeps it out, ``value`` is what a preset would have. ``overruled`` is one that a later line
     replaces.
     """
 
@@ -51,7 +51,7 @@ class Draft:
 
     ``carried`` are all settings that are in the preset, those that a later one takes the place of too; ``assumed`` are notes on
     those that have the default of a flag, which a run may change.
-    ``sources`` are the configurations that have these settings, ``labels`` what tells the first from others of its file, if it
+    ``sources`` are the configurations that have these settings, ``labels`` names that distinguish the first from others of its file, if it
     is one of several. ``release`` is the one that a file in its folder names.
     """
 
@@ -84,9 +84,9 @@ def describe_sources(draft: Draft, most: int = 6) -> str:
     if not draft.is_one_of_several and len(draft.sources) < 2:
         condition = draft.sources[0].condition if draft.sources else ""
         return f"{file}, made only if {condition}" if condition else file
-    told = list(dict.fromkeys(_describe_source(source) for source in draft.sources))
-    more = f" and {len(told) - most} more" if len(told) > most else ""
-    return f"{file}: {', '.join(told[:most])}{more}"
+    places = list(dict.fromkeys(_describe_source(source) for source in draft.sources))
+    more = f" and {len(places) - most} more" if len(places) > most else ""
+    return f"{file}: {', '.join(places[:most])}{more}"
 
 
 def _describe_source(source: Source) -> str:

@@ -134,7 +134,7 @@ def _share_settings(leaves: list[Leaf], taken: list[str]) -> dict[str, Base]:
 
 
 def _build_citation(leaves: list[Leaf]) -> Citation:
-    """Return how scripts are named: from the top of their repository, else from the folder that holds all of them."""
+    """Return how scripts are named: from the top of their repository, else from the folder that has all of them in it."""
     files = {source.file for leaf in leaves for source in leaf.sources}
     bare = [os.path.realpath(file) for file in files if not os.path.dirname(cite_script(file))]
     top = os.path.commonpath([os.path.dirname(file) for file in bare]) if bare else ""
@@ -231,7 +231,7 @@ def describe_family(made: Family) -> str:
 
 
 def build_family_fields(family: Family) -> dict[str, Any]:
-    """Return a family as the fields of the JSON form: the file of each preset, and for leaves every script that it stands for."""
+    """Return a family as the fields of the JSON form: the file of each preset, and for leaves every script that has it."""
     leaves = {
         leaf.name: [
             {"file": source.file, "line": source.line, "function": source.function or None, "condition": source.condition or None}

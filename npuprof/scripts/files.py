@@ -15,14 +15,14 @@ from npuprof.report.terminal import track_items
 from npuprof.scripts.reading.files import is_script_candidate
 
 _SKIPPED = {"__pycache__", "node_modules", "site-packages"}
-#: Folders of the kernel, which hold no scripts.
+#: Folders of the kernel, which have no scripts.
 _KERNEL = ("/proc", "/sys", "/dev")
 
 
 def find_script_files(paths: list[str], problems: list[Finding], with_blocks: bool = True) -> Iterator[str]:
     """Yield the files below the paths, each once, in a fixed order; what cannot be listed goes to ``problems``.
 
-    Unless ``with_blocks``, also of the kinds in which no block of a preset can stand.
+    Unless ``with_blocks``, also of the kinds in which no block of a preset can be.
     """
     yield from find_files(paths, problems, partial(is_script_candidate, with_blocks=with_blocks))
 
@@ -73,7 +73,7 @@ def _suggest_path(file: str) -> str:
 def _list_git_files(folder: str, problems: list[Finding], is_candidate: Callable[[str], bool]) -> list[str] | None:
     """Return the files git would show in a folder: tracked ones and new ones that are not ignored. None without git.
 
-    git tells of no pipes, so they are looked for in the folders that it tells of.
+    git lists no pipes, so they are looked for in the folders of its files.
     """
     from npuprof.store.git import Git
 

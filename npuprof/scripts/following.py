@@ -1,7 +1,7 @@
 """The files of the tree that a script may import, and what becomes of helpers whose settings belong to the scripts that call them.
 
 The tree is the folder that was named, else that of the repository, else the folder of the script itself. Modules are looked for
-beside a script, then in the folders above it, as Python would with these on its path; what is installed is never looked at.
+in the folder of a script, then in the folders above it, as Python would with these on its path; what is installed is never looked at.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from npuprof.scripts.reading.modules import Modules
 from npuprof.system.tree import find_repository_top
 
 _MOST_TOLD = 3
-#: In larger trees nobody looks for who names a function.
+#: In larger trees it is not known which files name a function.
 _MOST_FILES = 5000
 _PASSED_OVER = frozenset(("node_modules", "__pycache__"))
 
@@ -146,13 +146,13 @@ def set_callers_apart(files: Iterable[ImportedFile]) -> tuple[Callable[[Imported
         left = tuple(one for one in imported.found if one.call or not any(first <= one.line <= last for first, last in ranges))
         return imported._replace(found=left)
 
-    told = {}
+    reasons = {}
     for path, callers in users.items():
         verbs = ("calls", "sources") if len(callers) == 1 else ("call", "source")
         presets = "the preset of that" if len(callers) == 1 else "the presets of those"
         does = f"{verbs[0]} {_list_some(names[path])}" if names[path] else f"{verbs[1]} it"
-        told[path] = f"{_list_some(callers)} {does}: what is set there is in {presets}"
-    return take_out, told
+        reasons[path] = f"{_list_some(callers)} {does}: what is set there is in {presets}"
+    return take_out, reasons
 
 
 def _list_some(texts: Iterable[str]) -> str:

@@ -36,7 +36,7 @@ class NamedLeaf(Protocol):
 def name_leaves(leaves: Sequence[NamedLeaf], taken: Iterable[str] = ()) -> None:
     """Name the leaves of a family, those of most scripts first; what they set themselves has to be settled.
 
-    A leaf of one script has the name of that. One of several is called by the folder that holds just these, else by what its own
+    A leaf of one script has the name of that. One of several is called by the folder that has just these in it, else by what its own
     settings are about. ``taken`` names are those of the bases.
     """
     members = [sorted({draft.file for draft in leaf.drafts}) for leaf in leaves]

@@ -137,7 +137,7 @@ def _list_folders(file: str) -> list[str]:
 
 
 def name_covering_folder(files: Sequence[str], everything: Iterable[str]) -> str:
-    """Return the name of the folder that holds these files and no other one; empty where there is none that says something."""
+    """Return the name of the folder that has these files in it and no other one; empty where there is none that says something."""
     folders = [os.path.dirname(os.path.normpath(file)) for file in files]
     if len({os.path.isabs(folder) for folder in folders}) != 1:
         return ""

@@ -181,7 +181,7 @@ def _absorb_session(home: Draft, session: Draft) -> None:
 
 
 def _unite_equal_drafts(drafts: list[Draft]) -> list[Draft]:
-    """Return the drafts that differ; one of several equal ones stands for all, and names where each is."""
+    """Return the drafts that differ; one of several equal ones is kept, and names where each is."""
     found: dict[str, Draft] = {}
     for draft in sorted(drafts, key=lambda draft: draft.sources[0].line if draft.sources else 0):
         mark = f"{sorted(draft.surfaces & {'atc'})} {sorted((key, repr(value)) for key, value in draft.settings.items())}"

@@ -16,7 +16,7 @@ from npuprof.scripts.reading.found import ImportedFile
 
 
 def format_preset(head: dict[str, Any], settings: dict[str, Any], comments: Iterable[str] = ()) -> str:
-    """Return a preset: what stands in ``[profile]``, its settings by full key in the catalogue's order, and comments after it."""
+    """Return a preset: the head of ``[profile]``, its settings by full key in the catalogue's order, and comments after it."""
     lines = ["[profile]", *(f"{name} = {format_toml_value(value)}" for name, value in head.items())]
     for section in SECTIONS:
         found = select_section(settings, section)

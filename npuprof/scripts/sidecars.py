@@ -1,4 +1,4 @@
-"""Files that a script names for an option: found beside it, never outside of the folders in question, and judged as a preset's own."""
+"""Files that a script names for an option: found in its folder or those in question, never outside, and judged as a preset's own."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def find_sidecar_structure(one: FoundSetting) -> Structure | None:
 def find_sidecar(script: str, named: str, folders: Sequence[str] = ()) -> str | None:
     """Return the path of the file that a script names, None where there is none below the folders.
 
-    What is no absolute path is looked for beside the script, then in the folders. Links count as what they lead to.
+    What is no absolute path is looked for in the folder of the script, then in the others. Links count as what they lead to.
     """
     home = os.path.dirname(script)
     if not named or "\0" in named:
@@ -47,7 +47,7 @@ def find_sidecar(script: str, named: str, folders: Sequence[str] = ()) -> str | 
 
 
 def read_sidecar(path: str) -> str | None:
-    """Return the text of a file, None where it cannot be read or holds none."""
+    """Return the text of a file, None where it cannot be read or is none."""
     try:
         return output.read_plain_file(path).decode("utf-8-sig")
     except (OSError, ValueError):
@@ -55,7 +55,7 @@ def read_sidecar(path: str) -> str | None:
 
 
 class Sidecar(Record):
-    """A file that a setting names: its path, its text, None where it is no file of text, and what it holds, None where it does not fit."""
+    """A file that a setting names: its path, its text, None where it is no file of text, and its value, None where it does not fit."""
 
     setting: FoundSetting
     structure: Structure
@@ -77,7 +77,7 @@ def find_sidecars(imported: ImportedFile, folders: Sequence[str] = ()) -> list[S
 
 
 def attach_contents(imported: ImportedFile, sidecars: Sequence[Sidecar]) -> ImportedFile:
-    """Return a script whose settings know what the files hold that they name, for the rules that look into them."""
+    """Return a script whose settings have the contents of the files that they name, for the rules that look into them."""
     known = {id(one.setting): one.value for one in sidecars if one.value is not None and not one.structure.faults(one.value)}
     if not known:
         return imported
@@ -107,11 +107,11 @@ def _check_sidecar(one: Sidecar, asked: Context) -> Iterator[Finding]:
     faults = one.structure.faults(one.value)
     for tail, what, hint in faults:
         yield _build_finding(one, Fault("NP821", f"{keys.format_key_path('', tail).lstrip('.') or key}: {what}", named, hint, tail))
-    for fault in _find_doubts(one, asked) if not faults else ():
+    for fault in _find_faults(one, asked) if not faults else ():
         yield _build_finding(one, fault._replace(why=f"{fault.why} {named}".lstrip()))
 
 
-def _find_doubts(one: Sidecar, asked: Context) -> list[Fault]:
+def _find_faults(one: Sidecar, asked: Context) -> list[Fault]:
     """Return what is doubtful in a file that fits, and what the product or the release asked for does not take of it."""
     key = one.setting.key
     if catalog.find_option(key) is None:
@@ -130,7 +130,7 @@ def _build_finding(one: Sidecar, fault: Fault) -> Finding:
 
 
 def _locate_misfit(structure: Structure, text: str) -> tuple[int, int, str]:
-    """Return line and column from where on a text does not fit its form, and why, as far as that can be told."""
+    """Return line and column from where on a text does not fit its form, and why, as far as that is known."""
     if text.lstrip().startswith(("{", "[")):
         try:
             json.loads(text)

@@ -1,5 +1,5 @@
-"""The statistics of ``scan`` over many scripts: the findings that matter first, then counts by kind.
+"""``scan --statistics``: one report of all scripts instead of a finding for each line.
 
-``gathering`` looks at one script after the other, ``ranking`` says which findings matter, ``upgrade`` what a release would touch,
-``telling`` which tables the report has; ``plain``, ``data`` and ``page`` write them as text, as JSON and as one page of HTML.
+``survey`` counts what scripts set and what a release would touch of it, ``report`` says which findings matter and which tables there
+are, and ``forms`` writes them as text and as one page of HTML.
 """

@@ -8,13 +8,13 @@ from npuprof.report.html import escape_html, format_html_table, format_page
 from npuprof.report.text import escape_controls, format_count, measure_width, paint_text, shorten_words
 from npuprof.scripts.summary.report import Cell, Report, Table, Weighty
 
-#: How many names stand in a cell.
+#: So many names are in a cell.
 _MOST_NAMES = 3
 #: A column that is wider than this is a long one.
 _SHORT = 24
 _COLOURS = {"error": "1;31", "warning": "1;33"}
 _CLASSES = {"error": "bad", "warning": "doubtful"}
-#: A page is for a person: a list that opens holds so many names.
+#: A page is for a person: a list that opens has so many names.
 _MOST_OPENED = 200
 
 
@@ -53,7 +53,7 @@ def describe_reach(one: Weighty) -> str:
 
 
 def shorten_cell(cell: Cell, most: int = _MOST_NAMES) -> str:
-    """Return a cell as a person reads it: of many names the first, and how many there are beside them."""
+    """Return a cell as a person reads it: of many names the first, and how many more there are."""
     if not isinstance(cell, tuple):
         return str(cell)
     shown = ", ".join(cell[:most])
@@ -69,7 +69,7 @@ def _format_weighty(number: int, one: Weighty, coloured: bool) -> Iterator[str]:
 
 
 def _format_rows(table: Table) -> Iterator[str]:
-    """Yield the rows: short columns beside each other up to the first long one, each further one on a line of its own below."""
+    """Yield the rows: short columns in one line up to the first long one, each further one on a line of its own below."""
     shown = [[_show(shorten_cell(cell)) for cell in row] for row in table.rows[: table.most]]
     names = [name.replace("_", " ") for name in table.columns]
     widths = [max(map(measure_width, column)) for column in zip(names, *shown, strict=True)]

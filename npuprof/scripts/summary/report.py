@@ -17,7 +17,7 @@ from npuprof.report.findings import strip_lines
 from npuprof.report.text import format_count
 from npuprof.scripts.summary.survey import KINDS, Survey
 
-#: What a cell of a table holds: a number, a text, or names of which a person reads the first.
+#: What is in a cell of a table: a number, a text, or names of which a person reads the first.
 Cell: TypeAlias = "int | str | tuple[str, ...]"
 #: So many findings are listed before all others.
 MOST_WEIGHTY = 5
