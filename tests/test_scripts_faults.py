@@ -39,7 +39,7 @@ STEPS = {
         "scripts.reading.python.in_force.mark_unused",
         "scripts.lint.entries.find_idle_configs",
         "scripts.preset.build_drafts",
-        "scripts.nothing.explain_nothing",
+        "scripts.preset_text.explain_nothing",
         "scripts.preset.judge_draft",
         "scripts.preset.format_draft",
     ],
@@ -139,7 +139,7 @@ def test_a_bug_in_one_script_is_a_finding_and_the_others_are_read(verb: str, ste
         assert WHY in text
         assert "NPUPROF_DEBUG=1 shows where; please report it with the file that caused it" in text
     assert (scripts / "src/bad.py").read_bytes() == bad
-    if verb.startswith("import") and step != "scripts.nothing.explain_nothing":
+    if verb.startswith("import") and step != "scripts.preset_text.explain_nothing":
         assert sorted(path.name for path in (scripts / "made").rglob("*.toml")) == ["first.toml", "last.toml"]
     if verb == "adopt":
         for name in ("first", "last"):

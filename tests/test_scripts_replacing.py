@@ -464,7 +464,6 @@ SHELL_REPLACED: dict[str, tuple[str, str]] = {
     ),
     "a constant of the script": ("#!/bin/bash\nT=600\nexport HCCL_CONNECT_TIMEOUT=$T\nrecord $T\n", "T=600"),
     "exported later": ("#!/bin/bash\nHCCL_CONNECT_TIMEOUT=600\nexport HCCL_CONNECT_TIMEOUT\nrecord\n", "export HCCL_CONNECT_TIMEOUT\n"),
-    "in a subshell": ("#!/bin/bash\n(\nexport HCCL_CONNECT_TIMEOUT=600\nrecord\n)\nrecord\n", "record\n)\nrecord"),
     "in a function": (f"#!/bin/bash\nsetup() {{\n{indent(EXPORTS)}}}\nsetup\nrecord\n", "setup\nrecord"),
     "a value that looks like a comment": (
         "#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600\nexport HCCL_SOCKET_IFNAME='=eth0 #b'\nrecord\n",
