@@ -105,10 +105,12 @@ def _follow_call(walk: Walk, call: ast.Call, entered: Entered, scope: Scope, bra
     assert module is not None
     mark = module.path, function.lineno
     if mark in walk.stack or len(walk.stack) >= _DEEPEST:
+        walk.skips = True
         return
     if walk.follows >= _MOST_FOLLOWED:
         if walk.caller is None:
             walk.add_fact("unfollowed", (call.lineno, name_callee(call)))
+        walk.skips = True
         return
     walk.follows += 1
     before = len(walk.sites)
