@@ -113,7 +113,7 @@ def _follow_call(walk: Walk, call: ast.Call, entered: Entered, scope: Scope, bra
         walk.skips = True
         return
     walk.follows += 1
-    before = len(walk.sites)
+    before, follows = len(walk.sites), walk.follows
     outer = module.scope.with_label(f"{scope.name}@{call.lineno}.{call.col_offset}", _list_own_rebound(module))
     if isinstance(entered.scope.node, ast.ClassDef):
         outer = Scope(entered.scope.node, outer)
@@ -130,6 +130,7 @@ def _follow_call(walk: Walk, call: ast.Call, entered: Entered, scope: Scope, bra
     walk.found += [one._replace(call=place) for one in called.found]
     if not called.found and not called.skips and len(walk.sites) == before:
         module.idle.add(function)
+        walk.follows = follows - 1
     if any(not one.commented for one in called.found):
         walk.functions.setdefault(mark, Followed(module.path, function.lineno, function.end_lineno or function.lineno, function.name))
 

@@ -16,6 +16,7 @@ from npuprof.scripts.reading.source import Script
 from npuprof.scripts.reading.surfaces.view import MOST_CALLS, ScriptView
 from npuprof.scripts.reading.values.arguments import bind_call_arguments
 from npuprof.scripts.reading.values.calls import (
+    CallRun,
     find_parameter_default,
     make_different_objects,
     merge_call_runs,
@@ -216,7 +217,7 @@ class Walk(ScriptView):
         calls = self.find_calls(function.name)
         if len(calls) > MOST_CALLS:
             return [_explain(setting, f"{function.name}() is called {len(calls)} times, more than are followed") for setting in plain]
-        runs: list[tuple[ast.Call, list[FoundSetting]]] = []
+        runs: list[CallRun] = []
         self._depth += 1
         for mark in [mark for mark, site in self.current.items() if mark[0] == inside.name and "@" not in site]:
             del self.current[mark]  # what it names may have been made since
@@ -227,8 +228,8 @@ class Walk(ScriptView):
                 break
             tests, never = self.list_tests(call, where)
             kept, self.found = self.found, []
-            self.walk_block(function.body, inside.with_bound(bound), (*tests, *branches))
-            runs.append((call, [setting._replace(dead=setting.dead or never) for setting in self.found]))
+            self.walk_block(function.body, inside.with_bound(bound), branches)
+            runs.append(CallRun(call, tests, [setting._replace(dead=setting.dead or never) for setting in self.found]))
             self.found = kept
         self._depth -= 1
         return merge_call_runs(self.script, plain, runs) if runs and not make_different_objects(inside.name, plain, runs) else plain

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
-from npuprof.scripts.reading.found import FoundSetting
+from npuprof.scripts.reading.found import Branch, FoundSetting
 from npuprof.scripts.reading.source import Script
 from npuprof.scripts.reading.values.arguments import collect_parameter_defaults
 from npuprof.scripts.reading.values.literals import METHODS, Unknown, fold_expression
@@ -56,34 +56,47 @@ def _fold_or_none(node: ast.expr, scope: Scope) -> Any:
         return None
 
 
-def merge_call_runs(script: Script, plain: list[FoundSetting], runs: list[tuple[ast.Call, list[FoundSetting]]]) -> list[FoundSetting]:
+class CallRun(NamedTuple):
+    """What a function sets in one call of it, and the tests around that call."""
+
+    call: ast.Call
+    tests: tuple[Branch, ...]
+    settings: list[FoundSetting]
+
+
+def merge_call_runs(script: Script, plain: list[FoundSetting], runs: list[CallRun]) -> list[FoundSetting]:
     """Return the settings of a function whose calls were tried: one for a fixed key, one a call for a computed one."""
     result = [_merge_values(setting, runs) for setting in plain if setting.key or not setting.reason]
     fixed = {_mark_place(setting) for setting in result}
     computed: list[FoundSetting] = []
-    for call, run in runs:
+    for call, tests, settings in runs:
         column = script.column(call.lineno, call.col_offset)
-        new = [setting for setting in run if _mark_place(setting) not in fixed and (setting.name or setting.reason)]
+        new = [setting for setting in settings if _mark_place(setting) not in fixed and (setting.name or setting.reason)]
+        new = [setting._replace(branches=(*tests, *setting.branches)) for setting in new]
         computed += [one._replace(line=call.lineno, column=column) if one.file == script.path else one for one in new]
     if any(setting.name for setting in computed):
         return [*result, *computed]
-    unfollowed = {(one.line, one.column): one for _, run in runs for one in run if one.reason.endswith(TOO_MUCH)}
+    unfollowed = {(one.line, one.column): one for run in runs for one in run.settings if one.reason.endswith(TOO_MUCH)}
     return [*result, *(unfollowed.get((one.line, one.column), one) for one in plain if not one.key and one.reason)]
 
 
-def make_different_objects(function: str, plain: list[FoundSetting], runs: list[tuple[ast.Call, list[FoundSetting]]]) -> bool:
+def make_different_objects(function: str, plain: list[FoundSetting], runs: list[CallRun]) -> bool:
     """Return whether calls of a function make objects that differ in settings whose keys the calls give: no preset has all of them."""
     fixed = {_mark_place(setting) for setting in plain if setting.key or not setting.reason}
     objects = [
-        {(one.name, repr(one.value)) for one in run if one.scope.startswith(f"{function}:") and one.name and _mark_place(one) not in fixed}
-        for _, run in runs
+        {
+            (one.name, repr(one.value))
+            for one in run.settings
+            if one.scope.startswith(f"{function}:") and one.name and _mark_place(one) not in fixed
+        }
+        for run in runs
     ]
     return any(settings != objects[0] for settings in objects)
 
 
-def _merge_values(setting: FoundSetting, runs: list[tuple[ast.Call, list[FoundSetting]]]) -> FoundSetting:
+def _merge_values(setting: FoundSetting, runs: list[CallRun]) -> FoundSetting:
     """Return a setting with the value that all calls of its function give it, else with their values in its reason."""
-    same = [one for _, run in runs for one in run if _mark_place(one) == _mark_place(setting)]
+    same = [one for run in runs for one in run.settings if _mark_place(one) == _mark_place(setting)]
     if len(same) == len(runs) and len({one.condition for one in same}) == 1:
         setting = setting._replace(branches=same[0].branches)
     if not setting.reason or not same or any(one.reason for one in same):
