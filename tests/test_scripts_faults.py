@@ -28,15 +28,15 @@ WHY = "This is a bug in npuprof, not in your file. The other files were read."
 #: What may fail in a script, by the verb that runs into it.
 STEPS = {
     "scan": [
-        "scripts.reading.python.in_force.mark_unused",
+        "scripts.reading.python.mark_without_effect",
         "scripts.lint.shared.read_script",
         "scripts.lint.check_script",
         "scripts.sidecars.find_sidecars",
         "scripts.ignoring.sift_script_findings",
     ],
-    "scan --statistics": ["scripts.reading.python.in_force.mark_unused", "scripts.summary.survey.build_drafts"],
+    "scan --statistics": ["scripts.reading.python.mark_without_effect", "scripts.summary.survey.build_drafts"],
     "import -o made": [
-        "scripts.reading.python.in_force.mark_unused",
+        "scripts.reading.python.mark_without_effect",
         "scripts.lint.entries.find_idle_configs",
         "scripts.preset.build_drafts",
         "scripts.preset_text.explain_nothing",
@@ -44,7 +44,7 @@ STEPS = {
         "scripts.preset.format_draft",
     ],
     "adopt": [
-        "scripts.reading.python.in_force.mark_unused",
+        "scripts.reading.python.mark_without_effect",
         "scripts.blocks.find_blocks",
         "scripts.adopting.build_drafts",
         "scripts.adopting.plan_replacement",
@@ -169,7 +169,7 @@ def test_a_file_that_is_named_and_one_of_a_folder_count_alike(scripts: Path, bre
 
 
 def test_json_and_sarif_contain_the_finding(scripts: Path, break_step: Break, run: Run) -> None:
-    break_step("scripts.reading.python.in_force.mark_unused")
+    break_step("scripts.reading.python.mark_without_effect")
     scanned = [one for one in json.loads(run("scan", "src", "--format", "json").out)["findings"] if one["code"] == "NP831"]
     assert [(one["path"], one["severity"], one["message"], one["why"]) for one in scanned] == [
         ("src/bad.py", "error", "KeyError: 'nested'", WHY)
@@ -209,7 +209,7 @@ def test_no_block_goes_into_a_helper_of_a_script_that_cannot_be_compared(tmp_pat
 @pytest.mark.parametrize("verb", ["scan", "import -o made", "adopt"])
 def test_the_traceback_is_shown_on_request(verb: str, scripts: Path, break_step: Break, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NPUPROF_DEBUG", "1")
-    break_step("scripts.reading.python.in_force.mark_unused")
+    break_step("scripts.reading.python.mark_without_effect")
     done = run(*place_words(verb))
     assert done.code == 2
     assert "Traceback (most recent call last)" in done.err
@@ -316,7 +316,7 @@ def test_the_page_of_the_code_says_how_to_report_it(run: Run) -> None:
 
 
 @given(
-    step=st.sampled_from(["mark_unused", "link_nested_configs", "find_commented_settings"]),
+    step=st.sampled_from(["mark_without_effect", "link_nested_configs", "find_commented_settings"]),
     at=st.integers(0, 2),
     error=st.sampled_from(
         [KeyError("x"), AttributeError("x"), AssertionError(), IndexError(), TypeError("x"), StopIteration(), ValueError()]
@@ -329,7 +329,7 @@ def test_whichever_step_fails_in_whichever_file_the_others_are_scanned(
     names = sorted(SCRIPTS)
     wrong = {name: text.replace("['use_off_line'].b", "['use_off_line'].i") for name, text in SCRIPTS.items()}
     write(folder, wrong)
-    owner: Any = next(one for one in (reader.in_force, reader.nested, reader) if hasattr(one, step))
+    owner: Any = next(one for one in (reader.nested, reader) if hasattr(one, step))
     plain = getattr(owner, step)
 
     def broken(first: Any, *more: Any) -> Any:

@@ -42,9 +42,9 @@ def left_out(text: str) -> list[str]:
         (f"{FILL}def main():\n{MAKE}{OWN}    for i in a:\n        fill(custom_op)\n", [FP16, {"use_off_line": True}]),
         # two objects are two configurations
         (f"{FILL}def one():\n{MAKE}{OWN}    fill(custom_op)\ndef two():\n{MAKE}    fill(custom_op)\n", [FP16, {"use_off_line": True}]),
-        # both set the same key, and the order of the lines is not that of the run: what runs last holds
+        # both set the same key, and the order of the lines is not that of the run
         (f"{FILL}def main():\n{MAKE}{ORIGIN}    fill(custom_op)\n",
-         [FP16]),
+         [FP16, {"precision_mode": "origin"}]),
         # a function inside another one, above the object that it fills
         (f"def main():\n    def fill():\n        custom_op.parameter_map['precision_mode'].s = b'force_fp16'\n{MAKE}{OWN}    fill()\n", [BOTH]),
         (f"def main():\n    def put(key, field, value):\n        setattr(custom_op.parameter_map[key], field, value)\n{MAKE}    put('use_off_line', 'b', True)\n    put('precision_mode', 's', b'force_fp16')\nmain()\n",

@@ -20,7 +20,7 @@ from npuprof.scripts.lint.rewrites import build_script_finding, check_rewrites
 from npuprof.scripts.lint.singles import find_script_faults
 from npuprof.scripts.lint.worlds import MOST_WAYS, ScriptView, build_script_views, list_ways, place_under_functions
 from npuprof.scripts.reading import FoundSetting, ImportedFile, Site
-from npuprof.scripts.reading.found import COMMAND_LINE, NAMED_ELSEWHERE, OF_HELPERS, TOO_LATE, UNSET, unite_calls
+from npuprof.scripts.reading.found import COMMAND_LINE, NAMED_ELSEWHERE, OF_HELPERS, TOO_LATE, UNSET
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ _BETWEEN_MARKS = re.compile(r"@(\d+)(?=@)")
 def check_script(imported: ImportedFile, asked: Context | None = None, team: Sequence[TeamRule] = ()) -> list[Finding]:
     """Return what is wrong or doubtful with the settings of one file, in the order of its lines; ``team`` are rules of its own."""
     context = asked or Context()
-    imported = _take_helpers_out(imported._replace(found=unite_calls(imported.found)))
+    imported = _take_helpers_out(imported)
     python2 = any("Python 2" in problem.message for problem in imported.problems)
     found = list(imported.problems)
     live = [one for one in imported.found if not one.commented and one.surface != "config"]

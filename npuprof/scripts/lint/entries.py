@@ -17,7 +17,6 @@ _TURNS = "The adapter reads both in turn: the later wins where they say the same
 #: What ends a path through a script, or takes entries away again.
 _LEAVES = re.compile(r"^[ \t]*(?:return|raise|break|continue|(?:sys\.)?exit\b)")
 _TAKEN_AWAY = re.compile(r"\bClear\w*\(|^[ \t]*del\b|\.pop\(|\.CopyFrom\(|\.remove\(")
-_BARE_SESSION = re.compile(r"(?<![\w.])(?:\w+\.)*(?:Interactive)?Session\(\s*\)")
 #: A line that gives something another value, and what.
 _BINDS = re.compile(r"[ \t]*((?:[^\s=:\[\]]|\[[^\[\]]*\])+)\s*(?::[^=\n]*)?=(?!=)")
 _ADDED = re.compile(r"[ \t]*([A-Za-z_]\w*)[ \t]*=[^=#]*custom_optimizers\.add\(\)")
@@ -45,23 +44,8 @@ def find_nameless_entries(imported: ImportedFile) -> list[Finding]:
 
 def find_idle_configs(imported: ImportedFile, is_named_elsewhere: Callable[[str], bool]) -> list[Finding]:
     """Return the configurations with an entry that are handed to nothing, in a script that makes a session without them."""
-    text = imported.facts.get("text", "")
-    entries: list[AddedEntry] = imported.facts.get("added entries", [])
-    idle = [one for one in imported.facts.get(IDLE_CONFIGS, ()) if not any(map(is_named_elsewhere, one.names))]
-    result = {one.names: _build_idle_finding(imported, one) for one in idle}
-    told = {name for names in result for name in names}
-    bare = _BARE_SESSION.search(text)
-    for entry in entries if bare else ():
-        name = entry.config
-        if not bare or not name.isidentifier() or name in told or is_named_elsewhere(name):
-            continue
-        handed = rf"(?<![\w.]){name}\b(?![ \t]*(?:\.[ \t]*\w|=[^=]|:[^=\n]*=[^=]))"
-        if re.search(handed, "\n".join(line.partition("#")[0] for line in text.split("\n"))):
-            continue
-        told.add(name)
-        line = text.count("\n", 0, bare.start()) + 1
-        result[name,] = _build_idle(imported.file, (entry.line, entry.column), name, bare[0], line, has_other=False)
-    return list(result.values())
+    idle = (one for one in imported.facts.get(IDLE_CONFIGS, ()) if not any(map(is_named_elsewhere, one.names)))
+    return [_build_idle_finding(imported, one) for one in idle]
 
 
 def _build_idle_finding(imported: ImportedFile, idle: IdleConfig) -> Finding:
@@ -69,18 +53,14 @@ def _build_idle_finding(imported: ImportedFile, idle: IdleConfig) -> Finding:
     entry = next((one for one in imported.facts.get("added entries", ()) if one.site in idle.scopes and not one.scope), None)
     settings = (one for one in imported.found if one.scope in idle.scopes and not one.commented and one.file == imported.file)
     place = (entry.line, entry.column) if entry else next(((one.line, one.column) for one in settings), (idle.line, 1))
-    name = next(iter(idle.names), "config")
-    return _build_idle(imported.file, place, name, idle.session, idle.session_line, idle.has_other)
-
-
-def _build_idle(file: str, place: tuple[int, int], name: str, session: str, line: int, has_other: bool) -> Finding:
-    has = "has another" if has_other else "has no configuration"
+    name, session, line = next(iter(idle.names), "config"), idle.session, idle.session_line
+    has = "has another" if idle.has_other else "has no configuration"
     what = f"{name} has an entry for the adapter, and nothing is given {name}: {session} in line {line} {has}"
     why = "The adapter adds an entry of its own to such a session, with every option at its default."
-    if has_other:
+    if idle.has_other:
         why = "What is set in it has no effect."
-    hint = f"write {session.partition('(')[0]}(config={name})" + (f", or delete what fills {name}" if has_other else "")
-    return build_finding("NP823", what, why, hint, where=Place(file, *place))
+    hint = f"write {session.partition('(')[0]}(config={name})" + (f", or delete what fills {name}" if idle.has_other else "")
+    return build_finding("NP823", what, why, hint, where=Place(imported.file, *place))
 
 
 def find_double_entries(imported: ImportedFile) -> list[tuple[Finding, tuple[str, str]]]:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from npuprof.scripts.reading.effects import mark_without_effect
 from npuprof.scripts.reading.found import IDLE_CONFIGS, FoundSetting, ImportedFile
 from npuprof.scripts.reading.modules import Modules
-from npuprof.scripts.reading.rehearsal import in_force
 from npuprof.scripts.reading.source import Script
 from npuprof.scripts.reading.surfaces import entries, env, follow, global_options, nested, run_config
 from npuprof.scripts.reading.surfaces.comments import find_commented_settings
 from npuprof.scripts.reading.surfaces.hot import SURFACES, WORDS
 from npuprof.scripts.reading.surfaces.walk import Walk
 from npuprof.scripts.reading.values.terms import TOO_MUCH
-from npuprof.scripts.reading.values.turns import Turns
 
 #: What a Python file has to hold to be worth parsing. ``environ`` alone is not: one of our variables must be there too.
 _FIRST = tuple(word.encode() for word in WORDS if word not in ("environ", "putenv", "remapping", "memory_optimization"))
@@ -41,11 +40,9 @@ def import_python(path: str, data: bytes, modules: Modules | None = None) -> Imp
     try:
         walk.walk_module()
         nested.link_nested_configs(walk)
-        turns = Turns(walk.open_module(), walk.turned)
-        walk.found, variants, walk.facts[IDLE_CONFIGS] = in_force.mark_unused(
-            script, walk.found, lambda name: modules is not None and modules.is_named_elsewhere(path, name), turns
+        walk.found, walk.facts[IDLE_CONFIGS] = mark_without_effect(
+            script, walk.found, walk.facts, lambda name: modules is not None and modules.is_named_elsewhere(path, name)
         )
-        walk.facts["variants"] = variants
         found = [*walk.found, *find_commented_settings(script)]
     except RecursionError:
         script.add_script_problem("the file is nested too deeply to be read", "", "flatten it")

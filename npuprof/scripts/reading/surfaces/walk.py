@@ -54,7 +54,6 @@ class Walk(ScriptView):
         self.counted_entries: dict[tuple[str, str, int], str] = {}  #: those that are named by how many there are, see ``session``
         self.handed_sites: set[str] = set()  #: those whose callers have been looked for, see ``session``
         self.names: set[str] = set()  #: what has been set so far, by what scripts write
-        self.turned: set[ast.AST] = set()
         self._told: dict[str, set[Any]] = {}
         self.dead = 0
         self.loops: list[tuple[ast.For | ast.AsyncFor, int]] = []  #: the loops around, with the number of branches around each

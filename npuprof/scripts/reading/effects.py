@@ -1,0 +1,167 @@
+"""Which settings of a script have no effect, although the script makes them.
+
+A setting has none in a function that nothing calls, in a configuration that a session has taken before, in one that nothing is given, and
+where a later line of the same function always sets it again to something unknown. Of what is not plain nothing is said.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from npuprof.scripts.reading.found import GOES_NOWHERE, TAKEN_BACK, TOO_LATE, FoundSetting, IdleConfig, unite_calls
+from npuprof.scripts.reading.source import Script
+from npuprof.scripts.reading.uses import TRAINING, Calls, find_start
+from npuprof.scripts.reading.values.order import DEFINITIONS, is_main_test
+from npuprof.scripts.reading.values.terms import name_callee, write_source
+
+#: What finds functions by names that are computed; a method such as ``tensor.eval()`` is something else.
+_COMPUTED_NAMES = re.compile(
+    r"(?<![\w.])(?:globals|locals|vars|eval|exec|__import__)\(|__dict__|\bsys\.modules\b|\bimport_module\b|\bFire\b"
+    r"|\bgetattr\([^,()]+,\s*(?![\"'\s])"
+)
+_KEPT = re.compile(r"main$|test|__")
+_DOTTED = re.compile(r"[A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)*")
+_STARTS = ("Session", "Estimator", "RunConfig", "app.run", "npu.open")
+
+
+def mark_without_effect(
+    script: Script, settings: Iterable[FoundSetting], facts: Mapping[str, Any], is_named_elsewhere: Callable[[str], bool]
+) -> tuple[list[FoundSetting], list[IdleConfig]]:
+    """Return the settings of a script, those without effect with the reason, and the configurations that nothing is given.
+
+    Args:
+        script: The script.
+        settings: What it sets, in the order of the text.
+        facts: What else is known of it, such as the optimizer entries.
+        is_named_elsewhere: Whether another file that may import the script mentions a name.
+
+    """
+    marked = list(unite_calls(settings))
+    if script.tree is None or not (facts.get("added entries") or any(map(_is_judged, marked))):
+        return marked, []
+    is_open = _COMPUTED_NAMES.search(script.text) is not None
+    uncalled = find_uncalled(script.tree, is_named_elsewhere) if not is_open else {}
+    marked = [_mark(setting, uncalled.get(_get_place(setting)[0], "")) for setting in marked]
+    calls = Calls(script.tree, facts)
+    idle = [one for one in _list_idle(calls, is_named_elsewhere) if not is_open and one.line not in uncalled]
+    nowhere = {scope: f"{GOES_NOWHERE} of line {config.line}" for config in idle for scope in config.scopes}
+    marked = [_mark(setting, nowhere.get(setting.scope) or _find_lateness(setting, calls)) for setting in marked]
+    unknown: dict[tuple[str, str], list[FoundSetting]] = {}
+    for setting in marked:
+        if setting.reason not in ("", TAKEN_BACK) and setting.surface != "env" and not setting.call and _is_judged(setting):
+            unknown.setdefault((setting.scope, setting.name), []).append(setting)
+    return [_mark(setting, _find_change(setting, unknown.get((setting.scope, setting.name), ()), calls)) for setting in marked], idle
+
+
+def _is_judged(setting: FoundSetting) -> bool:
+    return bool(setting.key) and not (setting.commented or setting.dead or setting.unused)
+
+
+def _mark(setting: FoundSetting, reason: str) -> FoundSetting:
+    return setting._replace(unused=reason) if reason and _is_judged(setting) else setting
+
+
+def _get_place(setting: FoundSetting) -> tuple[int, int]:
+    """Return line and column in the script itself."""
+    return setting.call or (setting.line, setting.column)
+
+
+def find_uncalled(tree: ast.Module, is_named_elsewhere: Callable[[str], bool]) -> dict[int, str]:
+    """Return the lines of functions and classes that nothing calls or names, each with the reason.
+
+    None of a module that only defines things, which is there for other files. A method is not judged by itself: other code may call it by
+    its name.
+    """
+    candidates = list(_iterate_candidates(tree)) if _is_script(tree) else []
+    mentions = _collect_mentions(tree)
+    reasons: dict[int, str] = {}
+    before = -1
+    while len(reasons) > before:  # what only an uncalled function calls is not called either
+        before = len(reasons)
+        for node in candidates:
+            lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
+            is_called = any(line not in lines and line not in reasons for line in mentions.get(node.name, ()))
+            if node.lineno not in reasons and not is_called and not is_named_elsewhere(node.name):
+                label = f"the class {node.name}" if isinstance(node, ast.ClassDef) else f"{node.name}()"
+                reasons |= dict.fromkeys(lines, f"{label} is used nowhere, so this never runs")
+    return reasons
+
+
+def _iterate_candidates(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
+    """Yield the functions and classes that only their names lead to, the outer ones first."""
+    methods = {inner for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for inner in node.body}
+    for node in ast.walk(tree):
+        if isinstance(node, DEFINITIONS) and node not in methods and not node.decorator_list and not _KEPT.match(node.name):
+            bases = [*node.bases, *node.keywords] if isinstance(node, ast.ClassDef) else []
+            if all(getattr(base, "id", "") == "object" for base in bases):
+                yield node
+
+
+def _collect_mentions(tree: ast.Module) -> dict[str, list[int]]:
+    """Return the lines that mention each name: in code, in an import, or as a text of its own."""
+    mentions: dict[str, list[int]] = {}
+    for node in ast.walk(tree):
+        text = getattr(node, "id", None) or getattr(node, "attr", None) or getattr(node, "value", None)
+        text = node.name if isinstance(node, ast.alias) else text
+        if isinstance(text, str) and _DOTTED.fullmatch(text):
+            for name in re.split(r"[.:]", text):
+                mentions.setdefault(name, []).append(node.lineno)  # type: ignore[attr-defined]
+    return mentions
+
+
+def _is_script(tree: ast.Module) -> bool:
+    """Return whether a module does something by itself: asks if it is the program, calls its functions, or starts a session."""
+    names = {node.name for node in ast.walk(tree) if isinstance(node, DEFINITIONS)}
+    statements = [one for one in tree.body if not isinstance(one, DEFINITIONS)]
+    calls = [node for one in statements for node in ast.walk(one) if isinstance(node, ast.Call)]
+    is_main = any(isinstance(one, ast.If) and is_main_test(one.test) for one in statements)
+    return is_main or any(name_callee(call) in names or write_source(call.func).endswith(_STARTS) for call in calls)
+
+
+def _list_idle(calls: Calls, is_named_elsewhere: Callable[[str], bool]) -> list[IdleConfig]:
+    """Return the configurations that nothing is given, with a session that has none or another one."""
+    sessions = sorted(calls.sessions, key=lambda call: (_has_config(call), call.lineno))
+    return [
+        IdleConfig(uses.line, tuple(uses.names), tuple(uses.sites), _shorten(session), session.lineno, _has_config(session))
+        for session in sessions[:1]
+        for uses in dict.fromkeys(calls.uses.values())
+        if not (uses.is_open or uses.takers or len(uses.names) > 1 or is_named_elsewhere(uses.names[0]))
+    ]
+
+
+def _shorten(call: ast.Call) -> str:
+    return f"{write_source(call.func)}({'...' if call.args or call.keywords else ''})"
+
+
+def _has_config(call: ast.Call) -> bool:
+    return len(call.args) > 2 or any(keyword.arg in (None, "config", "session_config") for keyword in call.keywords)
+
+
+def _find_lateness(setting: FoundSetting, calls: Calls) -> str:
+    """Return what has taken the configuration of a setting before, if that is certain and nothing takes it later."""
+    uses = calls.uses.get(setting.scope)
+    takers = uses.takers if uses is not None and not uses.is_open else []
+    takers = {"global_options": calls.openings, "env": calls.of_process}.get(setting.surface, takers)
+    last = max(takers, key=find_start, default=None)
+    if last is None or last.lineno > _get_place(setting)[0]:
+        return ""
+    around = calls.list_around(_get_place(setting))
+    made = uses.line if uses is not None else 0
+    comes_again = any(isinstance(node, (ast.For, ast.AsyncFor, ast.While)) and made < node.lineno <= last.lineno for node in around)
+    if comes_again or not all(calls.has_run(call, around) for call in takers):
+        return ""
+    name = name_callee(last)
+    what = f"{name}() ran" if name in TRAINING else "npu.open()" if name == "open" else "the session was made"
+    return f"{TOO_LATE}{what} (line {last.lineno})"
+
+
+def _find_change(setting: FoundSetting, unknown: Iterable[FoundSetting], calls: Calls) -> str:
+    """Return which later line of the function always sets something again, to what is not known."""
+    for later in unknown if not setting.reason and not setting.call else ():
+        is_always = later.line > setting.line and setting.branches[: len(later.branches)] == later.branches
+        if is_always and calls.list_around(_get_place(setting))[-1] is calls.list_around(_get_place(later))[-1]:
+            return f"line {later.line} sets it again" + (f", to what {later.reason}" if later.reason.startswith("depends") else "")
+    return ""

@@ -1,0 +1,158 @@
+"""What a script does with the configurations that it makes: which calls take them, and which run before a given line.
+
+Only plain cases are known: a configuration that one statement makes, by its name, and statements of one function in a straight line.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from npuprof.scripts.reading.found import OF_HELPERS
+from npuprof.scripts.reading.values.order import DEFINITIONS
+from npuprof.scripts.reading.values.scopes import Scope, statement_blocks
+from npuprof.scripts.reading.values.terms import name_callee, write_source
+
+#: What takes a configuration as it is then.
+_SESSIONS = frozenset(
+    (
+        "Session", "InteractiveSession", "MonitoredSession", "MonitoredTrainingSession", "Supervisor", "Server", "managed_session",
+        "ChiefSessionCreator", "set_keras_session_npu_config", "init_resource",
+    )
+)  # fmt: skip
+#: Sessions of the whole process, wherever their configuration is from; a ``requests.Session()`` is none.
+_OF_PROCESS = re.compile(r"(?:tf|tensorflow|train)\..+|set_keras_session_npu_config|init_resource")
+#: What starts a session with the configuration of an estimator, and what returns an object that keeps one.
+TRAINING = frozenset(("train", "evaluate", "predict", "train_and_evaluate"))
+_KEEPING = frozenset(("RunConfig", "NPURunConfig", "Estimator", "NPUEstimator", "npu_run_config_init", "npu_config_proto"))
+_WITH = (ast.With, ast.AsyncWith)
+_MAYBE = (ast.Lambda, ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+class Uses:
+    """What a function, or a module, does with one configuration.
+
+    Attributes:
+        line: Where it is made.
+        sites: The scopes of its optimizer entries.
+        takers: The calls that start a session with it.
+        names: Its own name, and those of run configurations and estimators that keep it.
+        is_open: Whether other code may have it too, or may make it.
+
+    """
+
+    def __init__(self, home: ast.AST, name: str, parents: Mapping[ast.AST, ast.AST]) -> None:
+        self.line = 0
+        self.sites: list[str] = []
+        self.takers: list[ast.Call] = []
+        self.names = [name]
+        self.is_open = isinstance(home, ast.ClassDef)
+        self._parents = parents
+        for known in self.names:
+            nodes = list(_iterate_names(home, known))
+            made = [getattr(parents[node], "value", None) for node in nodes if not isinstance(node.ctx, ast.Load)]
+            self.is_open |= len(made) != 1 or not isinstance(made[0], ast.Call) or name_callee(made[0]) not in ("ConfigProto", *_KEEPING)
+            self.line = self.line or getattr(made[0] if made else None, "lineno", 0)
+            for node in nodes:
+                if isinstance(node.ctx, ast.Load):
+                    self._read_use(node)
+
+    def _read_use(self, node: ast.Name) -> None:
+        top: ast.expr = node
+        while isinstance(parent := self._parents[top], (ast.Attribute, ast.Subscript)) and parent.value is top:
+            top = parent
+        is_method = isinstance(parent, ast.Call) and parent.func is top
+        if top is node:
+            self._read_argument(node)
+        elif is_method and getattr(top, "attr", "") in TRAINING:
+            self.takers.append(parent)  # type: ignore[arg-type]
+        elif top.value is node if is_method else isinstance(top.ctx, ast.Load) and not isinstance(parent, ast.Assign):  # type: ignore[attr-defined]
+            self.is_open = True
+
+    def _read_argument(self, node: ast.AST) -> None:
+        calls: list[ast.Call] = []
+        while not isinstance(node, ast.stmt):
+            node = self._parents[node]
+            calls += [node] if isinstance(node, ast.Call) else []
+        takers = [call for call in calls if name_callee(call) in _SESSIONS | TRAINING]
+        target = node.targets[0] if isinstance(node, ast.Assign) and node.value in calls else None
+        if takers:
+            self.takers.append(takers[0])
+        elif isinstance(target, ast.Name) and target.id not in self.names and _KEEPING.issuperset(map(name_callee, calls)):
+            self.names.append(target.id)
+        elif not calls or name_callee(calls[0]) != "print":
+            self.is_open = True
+
+
+def _iterate_names(home: ast.AST, name: str) -> Iterator[ast.Name]:
+    """Yield where a name of a function is used, in the functions inside it too."""
+    waiting = list(ast.iter_child_nodes(home))
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Name) and node.id == name:
+            yield node
+        if not (isinstance(node, DEFINITIONS) and Scope(node).list_bindings(name)):
+            waiting += ast.iter_child_nodes(node)
+
+
+class Calls:
+    """The calls of one script that take configurations.
+
+    Attributes:
+        sessions: Those that start a session, wherever its configuration is from.
+        of_process: Those that read the environment of the process.
+        openings: Those that open the device of TensorFlow 2.
+        uses: What the script does with each configuration that it adds an optimizer entry to, by the scope of that.
+
+    """
+
+    def __init__(self, tree: ast.Module, facts: Mapping[str, Any]) -> None:
+        nodes = list(ast.walk(tree))
+        self._parents = {child: node for node in nodes for child in ast.iter_child_nodes(node)}
+        self._statements = sorted((node for node in nodes if isinstance(node, ast.stmt)), key=find_start)
+        calls = [node for node in nodes if isinstance(node, ast.Call)]
+        self.sessions = [one for one in calls if name_callee(one) in _SESSIONS and _OF_PROCESS.fullmatch(write_source(one.func))]
+        self.openings = [one for one in calls if name_callee(one) == "open" and re.match(r"\w*npu\w*\.open", write_source(one.func))]
+        self.of_process = [*self.sessions, *self.openings, *(one for one in calls if name_callee(one) in TRAINING)]
+        shared = {name for node in nodes if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names}
+        self.uses: dict[str, Uses] = {}
+        known: dict[tuple[ast.AST, str], Uses] = {}
+        of_helpers = facts.get(OF_HELPERS, {}).get("added entries", ())
+        for entry in facts.get("added entries", ()):
+            if entry not in of_helpers and entry.config.isidentifier() and entry.config not in shared:
+                home = self.list_around((entry.line, entry.column))[-1]
+                uses = known.get((home, entry.config)) or Uses(home, entry.config, self._parents)
+                known[home, entry.config] = self.uses[entry.site] = uses
+                uses.sites.append(entry.site)
+
+    def list_around(self, place: tuple[int, int]) -> list[ast.AST]:
+        """Return the statement at a place (line and column, from 1) and what is around it, up to its function or the module."""
+        at = bisect_right(self._statements, (place[0], place[1] - 1), key=find_start) - 1
+        around: list[ast.AST] = [self._statements[at]]
+        while len(around) == 1 or not isinstance(around[-1], (ast.Module, *DEFINITIONS)):
+            around.append(self._parents[around[-1]])
+        return around
+
+    def has_run(self, call: ast.Call, around: list[ast.AST]) -> bool:
+        """Return whether a call has certainly been made before the place that something is ``around``."""
+        node: ast.AST = call
+        while not isinstance(node, ast.stmt):
+            node = self._parents[node]
+            if isinstance(node, _MAYBE):
+                return False
+        if node in around:
+            return isinstance(node, _WITH)
+        while isinstance(parent := self._parents[node], _WITH) and parent not in around:
+            node = parent
+        if parent not in around or not isinstance(node, (*_WITH, ast.Expr, ast.Assign)):
+            return False
+        sibling = around[around.index(parent) - 1]
+        return any(node in block and sibling in block[block.index(node) :] for block in statement_blocks(parent))  # type: ignore[arg-type]
+
+
+def find_start(node: ast.stmt | ast.Call) -> tuple[int, int]:
+    """Return the line and the column, from 0, where a node begins."""
+    return node.lineno, node.col_offset
