@@ -94,8 +94,8 @@ def _iterate_names(home: ast.AST, name: str) -> Iterator[ast.Name]:
         node = waiting.pop()
         if isinstance(node, ast.Name) and node.id == name:
             yield node
-        if not (isinstance(node, DEFINITIONS) and Scope(node).list_bindings(name)):
-            waiting += ast.iter_child_nodes(node)
+        is_hidden = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and Scope(node).list_bindings(name)
+        waiting += ast.iter_child_nodes(node.args if is_hidden else node)  # type: ignore[attr-defined]
 
 
 class Calls:
