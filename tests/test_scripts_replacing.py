@@ -431,6 +431,10 @@ SHELL_REPLACED: dict[str, tuple[str, str]] = {
         "# ten minutes",
     ),
     "two in a line": ("#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600 ASCEND_GLOBAL_LOG_LEVEL=3\nrecord\n", "record"),
+    "facts of the process between": (
+        "#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600\nexport RANK_ID=0 # one card\nexport DEVICE_ID=$1\nexport ASCEND_GLOBAL_LOG_LEVEL=3\nrecord\n",
+        "export RANK_ID=0 # one card",
+    ),
     "facts of the process stay": (f"#!/bin/bash\n{EXPORTS}export RANK_ID=0\nexport DEVICE_ID=$1\nrecord\n", "export RANK_ID=0"),
     "quiet commands between": (
         "#!/bin/sh\nexport HCCL_CONNECT_TIMEOUT=600\ncd /\nx=1\nif [ $x = 1 ]; then\n  echo yes\nfi\nexport ASCEND_GLOBAL_LOG_LEVEL=3\nrecord\n",
@@ -473,6 +477,14 @@ SHELL_REFUSED: dict[str, tuple[str, str]] = {
     ),
     "a program that is asked": (
         "#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600\nif record; then echo; fi\nexport ASCEND_GLOBAL_LOG_LEVEL=3\n",
+        "it runs record",
+    ),
+    "a program in braces": (
+        "#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600\n{ record; }\nexport ASCEND_GLOBAL_LOG_LEVEL=3\n",
+        "it runs record",
+    ),
+    "a program behind the mark of a comment in quotes": (
+        "#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600\necho ' #'; record\nexport ASCEND_GLOBAL_LOG_LEVEL=3\n",
         "it runs record",
     ),
     "a list of all variables between": (

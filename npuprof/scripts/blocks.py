@@ -120,14 +120,6 @@ class Injector:
             self._workspaces[key] = self._open_store(context)
         return self._workspaces[key].resolve_spec(name)
 
-    def find_missing_preset(self, name: str) -> tuple[Finding, ...]:
-        """Return what is wrong with what a spec names, where that cannot even be read."""
-        try:
-            self.resolve_config(name)
-        except NpuprofError as error:
-            return error.findings
-        return ()
-
     def render_block(self, name: str, facts: dict[str, str]) -> Rendered:
         """Return the text of a block, the sidecar files it expects, and what it leaves out. Raises NpuprofError."""
         key = (name, *(f"{fact}={value}" for fact, value in sorted(facts.items())))

@@ -59,10 +59,8 @@ def _inject_into_file(asked: Asked, injector: Injector, how: Writing, data: byte
     if asked.line is None and found:
         changes = [injector.refresh_block(block, _choose_facts(file, data, block.facts | given), asked.spec) for block in found]
         return write_blocks({file: FileBlocks(data, data, changes)}, how, asked.spec)
-    try:
-        place = _find_place(asked, data)
-    except NpuprofError as error:
-        raise NpuprofError([*injector.find_missing_preset(asked.spec), *error.findings]) from None
+    injector.resolve_config(asked.spec, asked.cann or "", asked.product or "", asked.target or "")  # what is wrong there comes first
+    place = _find_place(asked, data)
     line = data.count(b"\n", 0, place.start)
     if around := [block for block in marked if block.first < line <= block.last]:
         what, why = f"line {line + 1} is inside the block of {around[0].spec}", "A block inside another could never be refreshed."
@@ -190,18 +188,23 @@ def _find_place(asked: Asked, data: bytes) -> Cut:
         return _build_place(lines, line, line, before[-1] if before else "config")
     if script is not None and script.tree is None:
         raise NpuprofError(script.problems)
+    node, variable = _choose_config(asked, made)
+    if lines.lines[node.lineno - 1][len(lines.find_indent(node.lineno)) : node.col_offset].strip():
+        raise _build_place_error(file, "the config is made in the middle of a line", "", "name the line with --line")
+    return _build_place(lines, (node.end_lineno or node.lineno) + 1, node.lineno, variable)
+
+
+def _choose_config(asked: Asked, made: list[tuple[ast.Assign, str]]) -> tuple[ast.Assign, str]:
+    """Return the one statement that makes a config, and its name. Raises NpuprofError where there is not one, or none is needed."""
     if asked.target is not None and not blocks.works_on_config(asked.target):
         why = f"Nothing in the script tells it for {asked.target}."
-        raise _build_place_error(file, "where should the block go?", why, "name the line with --line")
+        raise _build_place_error(asked.file, "where should the block go?", why, "name the line with --line")
     if len(made) != 1:
         what = "the script makes no tf.ConfigProto" if not made else f"the script makes {len(made)} of them"
         places = ", ".join(f"line {node.lineno}" for node, _ in made)
         why = f"A block goes after the one line that makes the config; {what}{f' ({places})' if places else ''}."
-        raise _build_place_error(file, f"where should the block of {asked.spec} go?", why, "name the line with --line")
-    node, variable = made[0]
-    if lines.lines[node.lineno - 1][len(lines.find_indent(node.lineno)) : node.col_offset].strip():
-        raise _build_place_error(file, "the config is made in the middle of a line", "", "name the line with --line")
-    return _build_place(lines, (node.end_lineno or node.lineno) + 1, node.lineno, variable)
+        raise _build_place_error(asked.file, f"where should the block of {asked.spec} go?", why, "name the line with --line")
+    return made[0]
 
 
 def _build_place(lines: Lines, before: int, like: int, variable: str) -> Cut:

@@ -48,17 +48,12 @@ def format_condition(one: FoundSetting, base: int) -> str:
 
 
 def suggest_override(one: FoundSetting, base: int) -> str:
-    """Return what to make of a branch: an override where the condition names a product or a scenario, else a mix-in."""
-    text = format_condition(one, base)
+    """Return what to make of a branch: an override where the condition names a product, else a mix-in."""
     from npuprof.catalog import products
 
-    for word in re.findall(r"Ascend\w+", text):
+    for word in re.findall(r"Ascend\w+", format_condition(one, base)):
         if family := products.find_product(word):
             return f'[[override]] match = {{ product = "{family}" }}'
-    if re.search(r"\b(?:is_|do_)?train(?:ing)?\b", text, re.IGNORECASE) and "not " not in text:
-        return '[[override]] match = { scenario = "training" }'
-    if re.search(r"\b(?:do_|is_)?(?:infer(?:ence)?|predict|eval|test)\b", text, re.IGNORECASE) and "not " not in text:
-        return '[[override]] match = { scenario = "online-inference" }'
     return "a mix-in preset, laid over this one with --with"
 
 
@@ -76,17 +71,11 @@ def find_obstacle(one: FoundSetting) -> tuple[str, str]:
         return "", ""
     section, name = keys.split_section_and_name(one.key)
     if section == "env":
-        variable = catalog.find_variable(name)
-        if variable is None:
-            return "the catalogue does not know the variable", ""
-        if variable.freeze in ("never", "launcher"):
-            hint = f'write {name} = {{ launcher = "{variable.launcher}" }}' if variable.launcher else variable.advice
-            return "a fact of one process or job, not of a preset", hint
-        return "", ""
+        return _find_variable_obstacle(name)
     if one.key in catalog.load_attributes()["choices"]:
         return "an attribute of global_options() that is no option", ""
     if section not in SECTIONS:
-        return _tell_foreign_argument(one)
+        return _find_foreign_obstacle(one)
     if section == "options" and catalog.find_option(one.key) is None:
         return "the catalogue does not know the option", "see npuprof scan"
     if section == "estimator":
@@ -97,7 +86,17 @@ def find_obstacle(one: FoundSetting) -> tuple[str, str]:
     return "", ""
 
 
-def _tell_foreign_argument(one: FoundSetting) -> tuple[str, str]:
+def _find_variable_obstacle(name: str) -> tuple[str, str]:
+    variable = catalog.find_variable(name)
+    if variable is None:
+        return "the catalogue does not know the variable", ""
+    if variable.freeze in ("never", "launcher"):
+        hint = f'write {name} = {{ launcher = "{variable.launcher}" }}' if variable.launcher else variable.advice
+        return "a fact of one process or job, not of a preset", hint
+    return "", ""
+
+
+def _find_foreign_obstacle(one: FoundSetting) -> tuple[str, str]:
     """Return why an argument of an object, or an attribute of a group, that no option stands for cannot be in a preset."""
     if not one.made:
         return "global_options() has no such attribute", "see npuprof scan"

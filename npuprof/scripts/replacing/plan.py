@@ -73,12 +73,9 @@ def plan_replacement(
     """Return the file with a block of the preset in place of each configuration that equals it.
 
     ``modules`` are the files that it may import, those of the folders or of the repository otherwise; ``before`` is what it holds,
-    where that is known. Raises NpuprofError: NP830 where no configuration equals the preset, where one cannot be taken out, or where
-    it is not certain that the script would set the same.
+    if known. Raises NpuprofError (NP830) if none equals it, one cannot be taken out, or the script may then set something else.
     """
-    kind = KINDS.get(detect_script_kind(path, data), KINDS["python"])
-    if not kind.holds_blocks:
-        raise build_refusal(path, "a block stands in Python and shell scripts only", f"{path} is none of them ({kind.shown}).")
+    _refuse_kind(path, data)
     modules = modules or open_modules(folders)
     before = before or import_script(path, data, modules=modules)
     marked = blocks.find_blocks(path, data)
@@ -91,13 +88,25 @@ def plan_replacement(
         raise _build_mismatch(path, before, candidates, spec)
     _refuse_foreign_lines(path, spec, equal)
     file = _open_blocks(path, data, before, equal, lambda block, facts: injector.refresh_block(block, facts | given, spec))
+    now = _prove_equal(path, file, spec, before, modules)
+    left = (remark for one in equal for remark in _list_left(one.draft))
+    return Replacement(file, now, (*left, *_describe_python_env(before)), others)
+
+
+def _refuse_kind(path: str, data: bytes) -> None:
+    kind = KINDS.get(detect_script_kind(path, data), KINDS["python"])
+    if not kind.holds_blocks:
+        raise build_refusal(path, "a block stands in Python and shell scripts only", f"{path} is none of them ({kind.shown}).")
+
+
+def _prove_equal(path: str, file: FileBlocks, spec: str, before: ImportedFile, modules: Modules) -> ImportedFile:
+    """Return what a file sets with its blocks. Raises NpuprofError unless that is what it set before."""
     after = blocks.replace_blocks(file.data, file.changes, {change.block.first: spec for change in file.changes})
     now = import_script(path, after, modules=modules)
     if differences := list(dict.fromkeys(find_differences(before, now))):
         why = f"{'; '.join(differences[:_MOST_DIFFERENCES])}."
         raise build_refusal(path, "it is not certain that the script would set the same", why)
-    left = (remark for one in equal for remark in _list_left(one.draft))
-    return Replacement(file, now, (*left, *_describe_python_env(before)), others)
+    return now
 
 
 def _open_blocks(

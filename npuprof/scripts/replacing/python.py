@@ -37,11 +37,11 @@ class PythonFile:
         if data.count(b"\r") != data.count(b"\r\n"):
             raise build_refusal(path, "lines of the script end in a lone carriage return", "Editors count its lines differently.")
         #: The simple statements of each line, with the body that they are in.
-        self._by_line: dict[int, list[tuple[ast.stmt, Body]]] = {}
+        self.by_line: dict[int, list[tuple[ast.stmt, Body]]] = {}
         for body in _list_bodies(self.tree):
             for node in (node for node in body if not hasattr(node, "body") and not hasattr(node, "cases")):
                 for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
-                    self._by_line.setdefault(line, []).append((node, body))
+                    self.by_line.setdefault(line, []).append((node, body))
 
     def refuse(self, setting: FoundSetting, why: str) -> NpuprofError:
         """Return the error for a setting whose line cannot be taken out."""
@@ -49,9 +49,9 @@ class PythonFile:
 
     def find_statement(self, line: int) -> tuple[ast.stmt, Body] | None:
         """Return the simple statement that has a line for itself, with its body."""
-        here = self._by_line.get(line, [])
+        here = self.by_line.get(line, [])
         node = here[0][0] if here else None
-        if node is None or any(len(self._by_line[number]) > 1 for number in (line, node.lineno, node.end_lineno or node.lineno)):
+        if node is None or any(len(self.by_line[number]) > 1 for number in (line, node.lineno, node.end_lineno or node.lineno)):
             return None
         indent = self.lines.find_indent(node.lineno)
         return here[0] if node.col_offset in (len(indent), len(indent.expandtabs(8))) else None
@@ -139,7 +139,8 @@ def _find_assignments(file: PythonFile, settings: list[FoundSetting], left: set[
     for setting in settings:
         statement = file.find_statement(setting.line)
         if statement is None:
-            raise file.refuse(setting, "Several statements share the line, or it is the head of another statement.")
+            shared = setting.line in file.by_line
+            raise file.refuse(setting, "Several statements share the line." if shared else "It stands in the head of another statement.")
         node, body = statement
         first = first or body
         if not isinstance(node, ast.Assign) or len(node.targets) != 1 or not isinstance(node.targets[0], ast.Attribute):
@@ -223,8 +224,9 @@ def _find_arguments(file: PythonFile, draft: Draft, call: ast.Call) -> list[ast.
 
 def _cut_arguments(file: PythonFile, call: ast.Call, gone: list[ast.keyword], table: bytes) -> Iterator[Edit]:
     """Yield the edits that take arguments out of a call and put the table in place of the last of them; comments stay."""
-    given = sorted([*call.args, *call.keywords], key=lambda argument: (argument.lineno, argument.col_offset))
-    for keyword, after in zip(given, [*given[1:], call], strict=True):
+    arguments: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
+    given = sorted(arguments, key=lambda argument: (argument.lineno, argument.col_offset))
+    for keyword, after in zip(given, [*given[1:], given[-1]], strict=True):
         if not isinstance(keyword, ast.keyword) or keyword not in gone:
             continue
         start, line = file.lines.find_offset(keyword.lineno, keyword.col_offset), after.lineno

@@ -17,14 +17,18 @@ _EXPORT = re.compile(rf"[ \t]*({_ASSIGNED});?(?:[ \t]+(#[^\r]*)?)?\r?")
 _NAME = re.compile(rf"([A-Za-z_]\w*)={_CHARACTER}*+")
 #: What may stand before a command without a meaning of its own, or be a whole command that sets variables.
 _LEADING = re.compile(rf"(?:(?:{_ASSIGNED}|export(?:[ \t]+[A-Za-z_]\w*)+$|!)[ \t]*)?")
+#: Quoted texts and arrays, in which nothing parts commands.
+_QUOTED = re.compile(r"(?<==)\([^()]*\)|'[^']*'|\"(?:[^\"\\]|\\.)*\"")
+_COMMENT = re.compile(r"(?<!\S)#.*")
 _SUBSTITUTION = re.compile(r"\$\(([^()`]*)\)|`([^`]*)`")
-_KEYWORD = re.compile(r"\b(if|elif|else|then|while|until|do)\b")
+_KEYWORD = re.compile(r"(\b(?:if|elif|else|then|while|until|do)\b|(?<!\S)\{(?!\S))")
 _SEPARATOR = re.compile(r"[;|&()]+")
 #: Commands that read no variable of the block, and start nothing that does.
 _QUIET = frozenset(
     (
-        "", "[", "[[", "awk", "basename", "cat", "cd", "cut", "date", "dirname", "do", "echo", "grep", "head", "hostname", "ls", "mkdir",
-        "nproc", "pwd", "readlink", "realpath", "rm", "sed", "seq", "tail", "test", "then", "touch", "tr", "true", "ulimit", "wc", "which",
+        "", "[", "[[", "awk", "basename", "cat", "cd", "chmod", "chown", "cp", "cut", "date", "dirname", "do", "echo", "expr", "grep",
+        "head", "hostname", "ls", "mkdir", "mv", "nproc", "printf", "pwd", "readlink", "realpath", "rm", "sed", "seq", "sleep", "sort",
+        "tail", "test", "then", "touch", "tr", "true", "ulimit", "unset", "wc", "which",
     )
 )  # fmt: skip
 #: How deep a word leads into a compound command; an arm of one that began before the first export leads out of it.
@@ -105,7 +109,8 @@ def _list_command_words(text: str) -> list[str]:
     while match := _SUBSTITUTION.search(text):
         texts.append(match[1] or match[2] or "")
         text = f"{text[: match.start()]}0{text[match.end() :]}"
-    commands = [part.strip() for one in (*texts, text) for part in _SEPARATOR.split(_KEYWORD.sub(r"\1;", one))]
+    plain = [_COMMENT.sub("", _QUOTED.sub('"..."', one)) for one in (*texts, text)]
+    commands = [part.strip() for one in plain for part in _SEPARATOR.split(_KEYWORD.sub(r"\1;", one))]
     rest = [command[match.end() :] for command in commands if (match := _LEADING.match(command))]
     return [(command.split() or [""])[0] for command in rest]
 
@@ -115,18 +120,9 @@ def plan_flags(path: str, data: bytes, draft: Draft, site: Site, shell: str) -> 
 
     Raises NpuprofError (NP830) where a flag is not written out in the command, or its value needs an array.
     """
-    what = "the flags of atc cannot be taken out"
     text = data.decode(errors="surrogateescape")
-    if "\r" in text:
-        why = "The lines of the script end in carriage returns, which a shell takes for a part of them."
-        raise build_refusal(path, what, why, site.line)
     lines = Lines(data)
-    head = lines.lines[site.line - 1].decode(errors="surrogateescape")[: site.column - 1]
-    if not _PREFIX.fullmatch(head):
-        why = f"{head.strip()} stands before it in its line, and a block goes before a line."
-        raise build_refusal(path, what, why, site.line, "put atc in a line of its own")
-    if site.line > 1 and _CONTINUED.search(lines.lines[site.line - 2]):
-        raise build_refusal(path, what, "The line goes on from the one before it.", site.line)
+    _check_command(path, text, lines, site)
     with_array = (_NAMES_BASH.match(data) if data.startswith(b"#!") else _BASH_SYNTAX.search(data)) is not None
     program = _PROGRAM.match(text, _find_offset(text, site.line, site.column))
     begin = program.end() if program else 0
@@ -142,6 +138,20 @@ def plan_flags(path: str, data: bytes, draft: Draft, site: Site, shell: str) -> 
     edits = [*edits, Edit(end, end, (f' "${{{array}[@]}}"' if with_array else f" ${array}").encode())]
     facts = {"target": "atc", "onto": array if with_array else f"${array}", "shell": shell}
     return Cut(lines.starts[site.line - 1], lines.find_indent(site.line), facts, tuple(edits))
+
+
+def _check_command(path: str, text: str, lines: Lines, site: Site) -> None:
+    """Raise NpuprofError where no block can go before the line of a command."""
+    what = "the flags of atc cannot be taken out"
+    if "\r" in text:
+        why = "The lines of the script end in carriage returns, which a shell takes for a part of them."
+        raise build_refusal(path, what, why, site.line)
+    head = text[_find_offset(text, site.line, 1) : _find_offset(text, site.line, site.column)]
+    if not _PREFIX.fullmatch(head):
+        why = f"{head.strip()} stands before it in its line, and a block goes before a line."
+        raise build_refusal(path, what, why, site.line, "put atc in a line of its own")
+    if site.line > 1 and _CONTINUED.search(lines.lines[site.line - 2]):
+        raise build_refusal(path, what, "The line goes on from the one before it.", site.line)
 
 
 def _cut_flag(path: str, text: str, setting: FoundSetting, begin: int) -> Edit:
