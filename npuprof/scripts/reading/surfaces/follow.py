@@ -28,9 +28,10 @@ if TYPE_CHECKING:
 
     Mentions = Callable[[bytes], bool]
 
-#: So many functions are entered one from within the other, and so many in all for one script.
+#: So many functions are entered one from within the other; so many that set something are followed for one script, of so many entered.
 _DEEPEST = 6
 _MOST_FOLLOWED = 200
+_MOST_ENTERED = 5_000
 
 
 def may_follow(path: str, data: bytes, modules: Modules, mentions: Mentions) -> bool:
@@ -104,7 +105,7 @@ def _follow_call(walk: Walk, call: ast.Call, entered: Entered, scope: Scope, bra
     module, function = entered.module, entered.function
     assert module is not None
     mark = module.path, function.lineno
-    if mark in walk.stack or len(walk.stack) >= _DEEPEST:
+    if mark in walk.stack or len(walk.stack) >= _DEEPEST or walk.entered >= _MOST_ENTERED:
         walk.skips = True
         return
     if walk.follows >= _MOST_FOLLOWED:
@@ -112,8 +113,8 @@ def _follow_call(walk: Walk, call: ast.Call, entered: Entered, scope: Scope, bra
             walk.add_fact("unfollowed", (call.lineno, name_callee(call)))
         walk.skips = True
         return
-    walk.follows += 1
-    before, follows = len(walk.sites), walk.follows
+    walk.entered += 1
+    before = len(walk.sites)
     outer = module.scope.with_label(f"{scope.name}@{call.lineno}.{call.col_offset}", _list_own_rebound(module))
     if isinstance(entered.scope.node, ast.ClassDef):
         outer = Scope(entered.scope.node, outer)
@@ -130,7 +131,7 @@ def _follow_call(walk: Walk, call: ast.Call, entered: Entered, scope: Scope, bra
     walk.found += [one._replace(call=place) for one in called.found]
     if not called.found and not called.skips and len(walk.sites) == before:
         module.idle.add(function)
-        walk.follows = follows - 1
+    walk.follows += bool(called.found)
     if any(not one.commented for one in called.found):
         walk.functions.setdefault(mark, Followed(module.path, function.lineno, function.end_lineno or function.lineno, function.name))
 

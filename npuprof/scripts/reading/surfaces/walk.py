@@ -39,7 +39,8 @@ class Walk(ScriptView):
         super().__init__(script, home)
         self.caller: Walk | None = None  #: the walk of the script that calls what this one reads
         self.functions: dict[tuple[str, int], Followed] = {}  #: what calls have been followed into
-        self.follows = 0
+        self.follows = 0  #: how many calls have been followed that set something
+        self.entered = 0  #: how many calls have been followed at all
         self.skips = False  #: whether something was left out that other calls run
         self.mentions_setting: Callable[[bytes], bool] = lambda data: True  #: whether a text can set anything
         self.stack: tuple[tuple[str, int], ...] = ()  #: the functions of other files around
@@ -87,10 +88,12 @@ class Walk(ScriptView):
         self.current, self.aliases, self.sites = caller.current, caller.aliases, caller.sites
         self.facts, self._told, self.functions = caller.facts, caller._told, caller.functions
         self.mentions_setting = caller.mentions_setting
-        self.dead, self._ifs, self._order, self.follows = caller.dead, caller._ifs, caller._order, caller.follows
+        self.dead, self._ifs, self._order = caller.dead, caller._ifs, caller._order
+        self.follows, self.entered = caller.follows, caller.entered
         self.walk_block(function.body, scope, branches)
         self.walk_waiting()
-        caller._ifs, caller._order, caller.follows = self._ifs, self._order, self.follows
+        caller._ifs, caller._order = self._ifs, self._order
+        caller.follows, caller.entered = self.follows, self.entered
         caller._depends, caller.skips = caller._depends or self._depends, caller.skips or self.skips
 
     def walk_block(self, body: list[ast.stmt], scope: Scope, branches: tuple[Branch, ...]) -> None:
