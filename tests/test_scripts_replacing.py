@@ -229,11 +229,11 @@ def test_a_replaced_script_gives_the_same_to_sessions_and_estimators(here: Path,
 REFUSED: dict[str, tuple[str, str]] = {
     "a line between two sessions": (
         f'{HEAD}{ENTRY}{MIXED}{OFF}{RUN}custom_op.parameter_map["use_off_line"].b = True\n{RUN}',
-        "uses what the lines work on",
+        "it calls Session()",
     ),
     "a line behind what may fail": (
         f'{HEAD}import os\n{ENTRY}try:\n{indent(MIXED)}    rank = int(os.environ["RANK"])\n    custom_op.parameter_map["use_off_line"].b = True\nexcept KeyError:\n    pass\n{RUN}',
-        "it may fail",
+        "it calls int()",
     ),
     "a line behind an import that may fail": (
         f'{HEAD}{ENTRY}try:\n{indent(MIXED)}    import absent\n    custom_op.parameter_map["use_off_line"].b = True\nexcept ImportError:\n    pass\n{RUN}',
@@ -242,6 +242,30 @@ REFUSED: dict[str, tuple[str, str]] = {
     "a line in a loop that may not run": (
         f'{HEAD}{ENTRY}{MIXED}for i in range(int(FLAGS.a)):\n    custom_op.parameter_map["use_off_line"].b = True\n{OFF}{RUN}',
         "does not always run together",
+    ),
+    "an error in a function that is called in a try": (
+        f'{HEAD}def fill(custom_op):\n{indent(MIXED)}    int("x")\n    custom_op.parameter_map["use_off_line"].b = True\n{ENTRY}try:\n    fill(custom_op)\n{indent(RUN)}except ValueError:\n    pass\n',
+        "it calls int()",
+    ),
+    "an error that is suppressed between": (
+        f'{HEAD}import contextlib\n{ENTRY}with contextlib.suppress(ValueError):\n{indent(MIXED)}    int("x")\n    custom_op.parameter_map["use_off_line"].b = True\n{indent(RUN)}',
+        "it calls int()",
+    ),
+    "a call that is given the entry between": (
+        f'{HEAD}{ENTRY}{MIXED}look(custom_op).seen = 1\ncustom_op.parameter_map["use_off_line"].b = True\n{OFF}{RUN}',
+        "it calls look()",
+    ),
+    "a name that is something else": (
+        f'{HEAD}def make(config, tf=None):\n    custom_op = config.graph_options.rewrite_options.custom_optimizers.add()\n    custom_op.parameter_map["precision_mode"].s = b"force_fp16"\n',
+        "tf is not known where the block would stand",
+    ),
+    "a call that sees everything between": (
+        f'{HEAD}{ENTRY}{MIXED}exec("pass")\ncustom_op.parameter_map["use_off_line"].b = True\n{OFF}{RUN}',
+        "it calls exec()",
+    ),
+    "a function of the script with a quiet name between": (
+        f'{HEAD}{ENTRY}def get(name):\n    return tf.Session()\n{MIXED}get("x")\ncustom_op.parameter_map["use_off_line"].b = True\n{OFF}{RUN}',
+        "it calls get()",
     ),
     "a loop over a table": (
         f'{HEAD}{ENTRY}for key, value in {{"use_off_line": True, "mix_compile_mode": False}}.items():\n    custom_op.parameter_map[key].b = value\n{OFF}{RUN}',
@@ -271,7 +295,7 @@ REFUSED: dict[str, tuple[str, str]] = {
     ),
     "a function that uses the entry between": (
         f'{HEAD}{ENTRY}def go():\n    return train(config)\n{MIXED}go()\ncustom_op.parameter_map["use_off_line"].b = True\n{OFF}{RUN}',
-        "go() uses what the lines work on",
+        "it calls go()",
     ),
     "an early end between": (
         f'{HEAD}def make():\n{indent(ENTRY + MIXED)}    if FLAGS.a:\n        return None\n    custom_op.parameter_map["use_off_line"].b = True\n    return config\ntf.Session(config=make())\n',
@@ -305,7 +329,7 @@ REFUSED: dict[str, tuple[str, str]] = {
     ),
     "an error that somebody takes between": (
         f'{HEAD}import os\n{ENTRY}try:\n{indent(MIXED)}    rank = int(os.environ["RANK"])\n    custom_op.parameter_map["use_off_line"].b = True\n{indent(RUN)}except KeyError:\n    pass\n',
-        "it may fail, and what was set before it would count",
+        "it calls int()",
     ),
     "an import that somebody waits for between": (
         f'{HEAD}{ENTRY}try:\n{indent(MIXED)}    import absent\n    custom_op.parameter_map["use_off_line"].b = True\n{indent(RUN)}except ImportError:\n    pass\n',

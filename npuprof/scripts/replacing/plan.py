@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -243,7 +244,8 @@ def _check_names(file: PythonFile, cut: Cut, text: str) -> None:
     line = data.count(b"\n", 0, cut.start) + 1
     for name in sorted(set(_NEEDED_NAME.findall(text))):
         imported = re.search(rf"^(?:import|from)\b.*\b{name}\b".encode(), data[: cut.start], re.MULTILINE)
-        if not imported and not re.search(rf"(?<![\w.]){name}\b".encode(), removed):
+        shadowed = any(isinstance(node, ast.arg) and node.arg == name for node in ast.walk(file.tree))
+        if (shadowed or not imported) and not re.search(rf"(?<![\w.]){name}\b".encode(), removed):
             why = f"The block uses {name}, which is not certain to be there by that name."
             hint = "import tensorflow as tf first" if name == "tf" else f"import {name} first"
             raise build_refusal(file.path, f"{name} is not known where the block would stand", why, line, hint)

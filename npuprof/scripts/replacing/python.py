@@ -21,8 +21,14 @@ Body = list[ast.stmt]
 _TABLE = "npu_arguments"
 _HOMES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _LEAVING = (ast.Return, ast.Raise, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Await)
-#: Calls that neither fail nor open the device.
-_QUIET = frozenset({"as_bytes", "as_str", "as_text", "print", "str", "repr", "bool", "info", "debug", "warning", "set_verbosity"})
+#: Calls that neither open the device nor look at a configuration, unless the script defines a function of that name.
+_QUIET = frozenset(
+    (
+        "ConfigProto", "abspath", "add", "as_bytes", "as_str", "as_text", "basename", "bool", "debug", "dirname", "endswith", "exists",
+        "format", "get", "getcwd", "getenv", "global_options", "info", "join", "lower", "makedirs", "mkdir", "print", "realpath", "repr",
+        "rmtree", "set_verbosity", "split", "startswith", "str", "strip", "time", "upper", "warning",
+    )
+)  # fmt: skip
 
 
 class PythonFile:
@@ -122,9 +128,8 @@ def plan_assignments(file: PythonFile, draft: Draft, site: Site, surface: str) -
     if not re.fullmatch(r"[\w.()[\]'\"-]+", onto) or onto == "parameter_map" or "..." in onto:
         raise file.refuse(setting, "What it is set on has no name that a block could use.")
     own = {onto.partition(".")[0].partition("[")[0]}
-    caught = any(isinstance(node, ast.Try) and node.body is body for node in ast.walk(file.tree))
     for node in body[body.index(first) : body.index(last)]:
-        if node not in cut and (why := _find_obstacle(file, node, own, caught, surface)):
+        if node not in cut and (why := _find_obstacle(file, node, own, surface)):
             why = f"Line {node.lineno} stands between them: {why}."
             raise build_refusal(file.path, f"the lines of {onto} cannot become one block", why, node.lineno)
     facts = {"target": "session" if surface == "session" else "global-options", "onto": onto}
@@ -153,20 +158,18 @@ def _find_assignments(file: PythonFile, settings: list[FoundSetting], left: set[
     return found, first
 
 
-def _find_obstacle(file: PythonFile, node: ast.stmt, own: set[str], caught: bool, surface: str) -> str:
+def _find_obstacle(file: PythonFile, node: ast.stmt, own: set[str], surface: str) -> str:
     """Return why lines cannot move over a statement that stays, empty where they can; ``own`` are the names they work on."""
     parts = list(ast.walk(node))
     if any(isinstance(part, _LEAVING) for part in parts):
         return "the code may end before the lines further down"
-    called = {_name_callee(part) for part in parts if isinstance(part, ast.Call)} - _QUIET
-    if caught and (called or any(isinstance(part, (ast.Import, ast.ImportFrom)) for part in parts)):
+    defined = {part.name for part in ast.walk(file.tree) if isinstance(part, _HOMES)}
+    loud = {_name_callee(part) for part in parts if isinstance(part, ast.Call)} - (_QUIET - defined)
+    if loud:
+        return f"it calls {min(loud)}()" if surface == "session" else "it may open the device"
+    if any(isinstance(part, (ast.Import, ast.ImportFrom)) for part in parts):
         return "it may fail, and what was set before it would count"
-    if surface != "session":
-        return "it may open the device" if called - {"global_options"} else ""
     aliases = _find_aliases(file.tree, own)
-    for function in ast.walk(file.tree):
-        if isinstance(function, _HOMES) and function.name in called and _list_names(function) & aliases:
-            return f"{function.name}() uses what the lines work on"
     kept = {id(part) for statement in parts for target in _list_targets(statement) for part in ast.walk(target)}
     names = [part for part in parts if isinstance(part, ast.Name)]
     used = any(part.id in aliases and id(part) not in kept for part in names)
