@@ -26,6 +26,7 @@ SCRIPTS: dict[str, tuple[str, dict[str, str]]] = {
     "a loop that starts programs": ("while [ -z $x ]; do\n  x=1\n  export HCCL_ALGO=b\n  record\ndone\n", {}),
     "a test that fails": ("export HCCL_ALGO=a\nfalse && export HCCL_ALGO=b\n", {"HCCL_ALGO": "a"}),
     "an export that may not run": ("if [ -n $X ] && false; then\n  export HCCL_ALGO\nfi\nHCCL_ALGO=a\n", {}),
+    "a function that is left": ("f() {\n  [ -z $1 ] && return\n  export HCCL_ALGO=b\n}\nf\n", {}),
     "a function that is not left": ("f() {\n  export HCCL_ALGO=b\n  return\n}\nf\n", {"HCCL_ALGO": "b"}),
     "a function before what follows it": ("f() {\n  export HCCL_ALGO=b\n}\nf\nexport HCCL_ALGO=a\n", {}),
     "a function behind what follows it": ("f() {\n  export HCCL_ALGO=b\n}\nexport HCCL_ALGO=a\nf\n", {}),

@@ -97,6 +97,7 @@ class _Block:
         self.arm = 0
         self.text = text
         self.function = function
+        self.left: tuple[Branch, ...] = ()  #: the condition behind a command that leaves the function
 
     def open_arm(self, text: str) -> None:
         """Begin the next arm of an ``if``, the last one without a text."""
@@ -150,7 +151,8 @@ class _Reading:
     def branches(self) -> tuple[Branch, ...]:
         """The conditions of the command."""
         blocks = [(block.number, block.arm, block.text) for block in self.blocks if block.text]
-        return (*blocks, (self.number, 0, self.test)) if self.test else tuple(blocks)
+        left = next((block.left for block in reversed(self.blocks) if block.left), ())
+        return (*blocks, *(((self.number, 0, self.test),) if self.test else ()), *left)
 
     @property
     def function(self) -> str:
@@ -181,13 +183,19 @@ class _Reading:
             self.defined = self.command.function
             return
         words, block = self._follow_blocks(self.command)
-        first = words[0].keyword if words else ""
-        if first in ("exit", "return") and self._is_certain():
-            line = self._name_line(words[0])
-            if first == "exit" or self.command.files:
-                self.ended.setdefault("" if first == "exit" else self.command.files[-1], line)
+        if words and words[0].keyword in ("exit", "return"):
+            self._note_end(words[0])
         self._read_words(words)
         self.blocks += [block] if block else []
+
+    def _note_end(self, word: Word) -> None:
+        """Note where the script, a file that it sources or a function may be left."""
+        line = self._name_line(word)
+        if word.text == "return" and self.function:
+            block = next(block for block in reversed(self.blocks) if block.function)
+            block.left = ((self.number, 0, f"{self.function}() is not left in {line}"),)
+        elif self._is_certain() and (word.text == "exit" or self.command.files):
+            self.ended.setdefault("" if word.text == "exit" else self.command.files[-1], line)
 
     def _is_certain(self) -> bool:
         """Return whether the command is none of a branch, a loop, a function or parentheses."""
@@ -303,7 +311,8 @@ class _Reading:
         setting = self._place(setting._replace(function=self.function))
         if self.command.parentheses == 1 and not setting.unused:  # two begin an expression
             setting = setting._replace(unused="it is gone with a process of its own, at the end of its parentheses")
-        if setting.written and len(setting.written) <= _LONGEST and not (setting.reason or setting.unused or setting.branches):
+        is_text = setting.written and len(setting.written) <= _LONGEST and not setting.reason
+        if is_text and not (setting.unused or setting.branches or self.command.parentheses):
             self.last[name] = setting.written
         (self.found if exported else self.pending.setdefault(name, [])).append(setting)
 
