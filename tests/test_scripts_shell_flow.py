@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from importing import imported
+from importing import findings, imported
 
 from npuprof.scripts.preset import build_drafts
 
@@ -59,3 +59,10 @@ def test_what_is_lost_with_its_process_is_told() -> None:
 def test_the_order_of_calls_is_told() -> None:
     (draft,) = build_drafts(imported("#!/bin/bash\nf() {\n  export HCCL_ALGO=b\n}\nexport HCCL_ALGO=a\nf\nrecord\n", "run.sh"))
     assert {note.why for note in draft.notes} == {"depends on the order: f() sets it in line 3, and line 5 does"}
+
+
+def test_a_value_that_is_set_again_is_judged_all_the_same() -> None:
+    text = "export RANK_ID=8p\nfor i in 1 2; do\n  export RANK_ID=$i\ndone\n"
+    first, second = imported(text, "run.sh").found
+    assert (first.value, first.unused, second.value) == ("8p", "line 3 sets it again, to what depends on $i", None)
+    assert [(one.code, one.line) for one in findings(text, "run.sh") if one.severity == "error"] == [("NP202", 1)]

@@ -8,12 +8,16 @@ from npuprof.scripts.reading.found import FoundSetting
 
 
 def settle(found: Sequence[FoundSetting]) -> list[FoundSetting]:
-    """Return settings with a reason where their value does not last."""
-    reasons = {**_find_overridden(found), **_find_disordered(found)}
-    return [
-        setting._replace(value=None, kind="", reason=reasons[at]) if at in reasons and not setting.reason else setting
-        for at, setting in enumerate(found)
-    ]
+    """Return settings with a reason where their value is not certain; one that is made again keeps its value, and is not in force."""
+    overridden, disordered = _find_overridden(found), _find_disordered(found)
+    settled = []
+    for at, setting in enumerate(found):
+        if not setting.reason and at in disordered:
+            setting = setting._replace(value=None, kind="", reason=disordered[at])
+        elif not setting.reason and at in overridden:
+            setting = setting._replace(unused=overridden[at])
+        settled.append(setting)
+    return settled
 
 
 def _name_line(setting: FoundSetting) -> str:
