@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from npuprof.scripts.reading.found import GOES_NOWHERE, TAKEN_BACK, TOO_LATE, FoundSetting, IdleConfig, unite_calls
+from npuprof.scripts.reading.found import GOES_NOWHERE, TAKEN_BACK, TOO_LATE, FoundSetting, IdleConfig
 from npuprof.scripts.reading.source import Script
 from npuprof.scripts.reading.uses import TRAINING, Calls, find_start
 from npuprof.scripts.reading.values.order import DEFINITIONS, is_main_test
@@ -22,6 +22,7 @@ _COMPUTED_NAMES = re.compile(
     r"(?<![\w.])(?:globals|locals|vars|eval|exec|__import__)\(|__dict__|\bsys\.modules\b|\bimport_module\b|\bFire\b"
     r"|\bgetattr\([^,()]+,\s*(?![\"'\s])"
 )
+_MENTIONS: dict[type[ast.AST], str] = {ast.Name: "id", ast.Attribute: "attr", ast.alias: "name", ast.Constant: "value"}
 _KEPT = re.compile(r"main$|test|__")
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)*")
 _STARTS = ("Session", "Estimator", "RunConfig", "app.run", "npu.open")
@@ -39,13 +40,14 @@ def mark_without_effect(
         is_named_elsewhere: Whether another file that may import the script mentions a name.
 
     """
-    marked = list(unite_calls(settings))
+    marked = list(settings)
     if script.tree is None or not (facts.get("added entries") or any(map(_is_judged, marked))):
         return marked, []
     is_open = _COMPUTED_NAMES.search(script.text) is not None
-    uncalled = find_uncalled(script.tree, is_named_elsewhere) if not is_open else {}
+    nodes = list(ast.walk(script.tree))
+    uncalled = _find_uncalled(script.tree, nodes, is_named_elsewhere) if not is_open else {}
     marked = [_mark(setting, uncalled.get(_get_place(setting)[0], "")) for setting in marked]
-    calls = Calls(script.tree, facts)
+    calls = Calls(nodes, facts)
     idle = [one for one in _list_idle(calls, is_named_elsewhere) if not is_open and one.line not in uncalled]
     nowhere = {scope: f"{GOES_NOWHERE} of line {config.line}" for config in idle for scope in config.scopes}
     marked = [_mark(setting, nowhere.get(setting.scope) or _find_lateness(setting, calls)) for setting in marked]
@@ -69,14 +71,14 @@ def _get_place(setting: FoundSetting) -> tuple[int, int]:
     return setting.call or (setting.line, setting.column)
 
 
-def find_uncalled(tree: ast.Module, is_named_elsewhere: Callable[[str], bool]) -> dict[int, str]:
+def _find_uncalled(tree: ast.Module, nodes: list[ast.AST], is_named_elsewhere: Callable[[str], bool]) -> dict[int, str]:
     """Return the lines of functions and classes that nothing calls or names, each with the reason.
 
     None of a module that only defines things, which is there for other files. A method is not judged by itself: other code may call it by
     its name.
     """
-    candidates = list(_iterate_candidates(tree)) if _is_script(tree) else []
-    mentions = _collect_mentions(tree)
+    candidates = list(_iterate_candidates(nodes)) if _is_script(tree, nodes) else []
+    mentions = _collect_mentions(nodes) if candidates else {}
     reasons: dict[int, str] = {}
     before = -1
     while len(reasons) > before:  # what only an uncalled function calls is not called either
@@ -90,31 +92,30 @@ def find_uncalled(tree: ast.Module, is_named_elsewhere: Callable[[str], bool]) -
     return reasons
 
 
-def _iterate_candidates(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
+def _iterate_candidates(nodes: list[ast.AST]) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
     """Yield the functions and classes that only their names lead to, the outer ones first."""
-    methods = {inner for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for inner in node.body}
-    for node in ast.walk(tree):
+    methods = {inner for node in nodes if isinstance(node, ast.ClassDef) for inner in node.body}
+    for node in nodes:
         if isinstance(node, DEFINITIONS) and node not in methods and not node.decorator_list and not _KEPT.match(node.name):
             bases = [*node.bases, *node.keywords] if isinstance(node, ast.ClassDef) else []
             if all(getattr(base, "id", "") == "object" for base in bases):
                 yield node
 
 
-def _collect_mentions(tree: ast.Module) -> dict[str, list[int]]:
+def _collect_mentions(nodes: list[ast.AST]) -> dict[str, list[int]]:
     """Return the lines that mention each name: in code, in an import, or as a text of its own."""
     mentions: dict[str, list[int]] = {}
-    for node in ast.walk(tree):
-        text = getattr(node, "id", None) or getattr(node, "attr", None) or getattr(node, "value", None)
-        text = node.name if isinstance(node, ast.alias) else text
+    for node in nodes:
+        text = getattr(node, _MENTIONS.get(type(node), ""), None)
         if isinstance(text, str) and _DOTTED.fullmatch(text):
             for name in re.split(r"[.:]", text):
                 mentions.setdefault(name, []).append(node.lineno)  # type: ignore[attr-defined]
     return mentions
 
 
-def _is_script(tree: ast.Module) -> bool:
+def _is_script(tree: ast.Module, nodes: list[ast.AST]) -> bool:
     """Return whether a module does something by itself: asks if it is the program, calls its functions, or starts a session."""
-    names = {node.name for node in ast.walk(tree) if isinstance(node, DEFINITIONS)}
+    names = {node.name for node in nodes if isinstance(node, DEFINITIONS)}
     statements = [one for one in tree.body if not isinstance(one, DEFINITIONS)]
     calls = [node for one in statements for node in ast.walk(one) if isinstance(node, ast.Call)]
     is_main = any(isinstance(one, ast.If) and is_main_test(one.test) for one in statements)

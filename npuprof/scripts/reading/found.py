@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from npuprof.model import Finding, Record
@@ -57,9 +56,7 @@ class FoundSetting(Record):
     has been read. ``unused`` says why it is not in force although it is set: the object that holds it goes nowhere.
     ``relative`` is a path that begins in the folder of the script. ``part`` says where in the file it stands, as people count:
     ``cell 3, line 5``.
-    ``objects`` are those that have it, of several that one line makes unlike each other.
     ``call`` are line and column of the call in the script that another file, ``file``, sets it for, or of what takes that file in.
-    ``within`` are those of the one call of its function that it is told of, ``otherwise`` what is told of all of them.
     """
 
     file: str
@@ -86,9 +83,6 @@ class FoundSetting(Record):
     relative: bool = False
     part: str = ""
     call: tuple[int, int] | tuple[()] = ()
-    objects: tuple[str, ...] = ()
-    within: tuple[int, int] | tuple[()] = ()
-    otherwise: FoundSetting | None = None
 
     @property
     def condition(self) -> str:
@@ -99,15 +93,6 @@ class FoundSetting(Record):
     def file_line(self) -> str:
         """``file:line``."""
         return f"{self.file}:{self.line}"
-
-
-def unite_calls(found: Iterable[FoundSetting]) -> tuple[FoundSetting, ...]:
-    """Return settings as they are told of all calls of their functions, each once."""
-    result: dict[int, FoundSetting] = {}
-    for one in found:
-        whole = one.otherwise or one
-        result.setdefault(id(whole), whole)
-    return tuple(result.values())
 
 
 def take_here_out(value: Any) -> tuple[Any, bool]:

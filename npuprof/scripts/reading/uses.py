@@ -109,8 +109,7 @@ class Calls:
 
     """
 
-    def __init__(self, tree: ast.Module, facts: Mapping[str, Any]) -> None:
-        nodes = list(ast.walk(tree))
+    def __init__(self, nodes: list[ast.AST], facts: Mapping[str, Any]) -> None:
         self._parents = {child: node for node in nodes for child in ast.iter_child_nodes(node)}
         self._statements = sorted((node for node in nodes if isinstance(node, ast.stmt)), key=find_start)
         calls = [node for node in nodes if isinstance(node, ast.Call)]

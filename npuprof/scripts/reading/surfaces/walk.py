@@ -71,7 +71,7 @@ class Walk(ScriptView):
         module.bound.clear()  # the only circle among these objects: without it a tree goes as soon as nobody needs it
         unique: dict[tuple[Any, ...], FoundSetting] = {}
         for found in self.found:
-            place = found.file, found.call, found.within, found.line, found.column
+            place = found.file, found.call, found.line, found.column
             mark = (*place, found.surface, found.key, found.name, repr(found.value), found.reason, found.scope)
             unique.setdefault(mark, found)
         self.found = sorted(unique.values(), key=lambda found: (found.call or (found.line, found.column), found.order))

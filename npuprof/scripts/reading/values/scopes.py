@@ -56,10 +56,9 @@ class Scope:
     """A module, a class or a function, with the scope around it; ``bound`` are names a caller has filled in.
 
     ``home`` leads from the file to those that it imports. ``label`` tells a call from another file that is being followed from others.
-    ``memo`` is for what others work out of the statements, the same for all scopes of one node.
     """
 
-    __slots__ = ("_bindings", "_kinds", "bound", "home", "label", "memo", "node", "outer", "rebound")
+    __slots__ = ("_bindings", "_kinds", "bound", "home", "label", "node", "outer", "rebound")
 
     def __init__(self, node: ast.Module | ast.ClassDef | Function, outer: Scope | None = None) -> None:
         self.node = node
@@ -70,7 +69,6 @@ class Scope:
         self.rebound: frozenset[str] = outer.rebound if outer else frozenset()
         self._bindings: dict[str, list[Binding]] | None = None
         self._kinds: dict[str, set[str]] = {}
-        self.memo: dict[str, Any] = {}
 
     @property
     def name(self) -> str:
@@ -93,7 +91,7 @@ class Scope:
     def with_bound(self, names: dict[str, tuple[ast.expr, Scope]]) -> Scope:
         """Return the same scope with names filled in."""
         other = Scope(self.node, self.outer)
-        other._bindings, other._kinds, other.memo = self._bindings, self._kinds, self.memo
+        other._bindings, other._kinds = self._bindings, self._kinds
         other.rebound, other.home, other.label = self.rebound, self.home, self.label
         other.bound = {**self.bound, **names}
         return other
