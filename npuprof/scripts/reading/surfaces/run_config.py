@@ -9,6 +9,7 @@ from npuprof import catalog
 from npuprof.document.keys import format_full_key
 from npuprof.model import Record
 from npuprof.scripts.reading.found import UNSET, Branch
+from npuprof.scripts.reading.surfaces.made_classes import expand_partial, find_super_class
 from npuprof.scripts.reading.surfaces.nested import NestedConfig, note_taken_configs
 from npuprof.scripts.reading.surfaces.walk import Walk
 from npuprof.scripts.reading.values.classes import CLASSES, find_named_class, list_class_arguments, list_object_arguments
@@ -57,11 +58,20 @@ def handle_statement(walk: Walk, statement: ast.stmt, expressions: list[ast.expr
     for expression in expressions:
         if not isinstance(expression, (ast.Constant, ast.Name)):
             for node in ast.walk(expression):
-                if isinstance(node, ast.Call) and (cls := find_named_class(node.func, scope)):
-                    _report_config_call(walk, node, cls, scope, branches)
+                if not isinstance(node, ast.Call):
+                    continue
+                if cls := _find_config_class(node, scope):
+                    _report_config_call(walk, statement, node, cls, scope, branches)
+                elif merged := expand_partial(walk, statement, node, scope):
+                    _report_config_call(walk, statement, merged, _find_config_class(merged, scope), scope, branches)
 
 
-def _report_config_call(walk: Walk, call: ast.Call, cls: str, scope: Scope, branches: tuple[Branch, ...]) -> None:
+def _find_config_class(call: ast.Call, scope: Scope) -> str:
+    """Return the name of the class a call makes an object of, where it is the adapter's own."""
+    return find_named_class(call.func, scope) or find_super_class(call, scope)
+
+
+def _report_config_call(walk: Walk, statement: ast.stmt, call: ast.Call, cls: str, scope: Scope, branches: tuple[Branch, ...]) -> None:
     owner = f"{scope.name or '<module>'}:{cls}@{call.lineno}:{call.col_offset}"
     if cls == "NPURunConfig":
         walk.new_site(scope, f"NPURunConfig@{call.lineno}", "run_config", call, branches)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left
 from typing import Any
 
 from npuprof import catalog
@@ -203,7 +204,7 @@ def _report_map_entry(
     walk: Walk, node: ast.AST, entry: Entry, value: ast.expr | None, reason: str, scope: Scope, branches: tuple[Branch, ...]
 ) -> None:
     place, root, field = entry
-    scope_name = walk.resolve_site(scope, root, "session", node)
+    scope_name = _resolve_counted_entry(walk, node, root, scope) or walk.resolve_site(scope, root, "session", node)
     _note_who_hands(walk, root, scope_name, scope)
     owner = scope_name.partition(":")[0]
     runs = None
@@ -257,6 +258,18 @@ def _note_runs(walk: Walk, site: str, scope: Scope) -> None:
     runs = walk.list_runs(scope)
     if runs is not None and not (runs and all(not tests for tests in runs)):
         walk.add_fact("runs", (site, runs))
+
+
+def _resolve_counted_entry(walk: Walk, node: ast.AST, root: str, scope: Scope) -> str:
+    """Return the entry that is counted from the end (``entries[-1]``): another one after each that is added. Nothing for others."""
+    if "[-" not in root or not isinstance(node, (ast.expr, ast.stmt)):
+        return ""
+    known: dict[tuple[str, str, int], str] = walk.counted_entries
+    mark = scope.name, root, bisect_left(walk.adding_lines, node.lineno)
+    if mark not in known:
+        plain = walk.resolve_site(scope, root, "session", node)
+        known[mark] = plain if plain not in known.values() else walk.new_site(scope, root, "session", node, (), closed=False)
+    return known[mark]
 
 
 def convert_field_value(value: Any, field: str | None) -> tuple[Any, str]:

@@ -166,6 +166,11 @@ class ScriptView:
         """The names of the functions of this file."""
         return frozenset(_DEF.findall(self.script.text))
 
+    @cached_property
+    def adding_lines(self) -> list[int]:
+        """The lines in which something may be added to the optimizer entries of a configuration."""
+        return [number for number, line in enumerate(self.script.lines, 1) if ".add(" in line]
+
     def mentions(self, word: str) -> bool:
         """Return whether a word stands anywhere in the text, which is looked through once for each."""
         if word not in self._mentioned:

@@ -52,6 +52,7 @@ class Walk(ScriptView):
         self.facts: dict[str, Any] = {}
         self.place: ast.AST | None = None
         self.handed: dict[tuple[ast.AST, str], bool] = {}  #: whether an entry is handed to other code, by its scope and name
+        self.counted_entries: dict[tuple[str, str, int], str] = {}  #: those that are named by how many there are, see ``session``
         self.handed_sites: set[str] = set()  #: those whose callers have been looked for, see ``session``
         self.names: set[str] = set()  #: what has been set so far, by what scripts write
         self._told: dict[str, set[Any]] = {}

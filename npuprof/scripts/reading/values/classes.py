@@ -34,6 +34,12 @@ def list_class_arguments(cls: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*made.positional, *(name for name in inner if "." not in name))))
 
 
+def is_plain_heir(node: ast.ClassDef) -> bool:
+    """Return whether objects of a class are made as those of its one base are."""
+    own = any(isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef)) and one.name in ("__init__", "__new__") for one in node.body)
+    return len(node.bases) == 1 and not own and not node.decorator_list and not node.keywords
+
+
 def find_named_class(function: ast.expr, scope: Scope, depth: int = 0) -> str:
     """Return the class that an expression names, by its own name or another that it is given in the script."""
     name = function.id if isinstance(function, ast.Name) else function.attr if isinstance(function, ast.Attribute) else ""
@@ -44,6 +50,8 @@ def find_named_class(function: ast.expr, scope: Scope, depth: int = 0) -> str:
             name = found[1][0].name if found else name
             known = [one.name for one in node.names if (one.asname or one.name) == name and one.name in CLASSES]
             return known[0] if known and "npu" in write_source(node).lower() else ""
+        if isinstance(node, ast.ClassDef) and found and is_plain_heir(node):
+            return find_named_class(node.bases[0], found[0], depth + 1)
         return find_named_class(node, found[0], depth + 1) if found and isinstance(node, (ast.Name, ast.Attribute)) else ""
     owner: ast.expr = function
     while isinstance(owner, ast.Attribute):
