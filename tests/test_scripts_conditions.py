@@ -50,9 +50,9 @@ def indent(text: str) -> str:
         (f"{CLASS}        if args.profile:\n            self.profile()\n{METHOD}Net()\n", OFF, ["only if args.profile"]),
         (f"{CLASS}        self.setup()\n    def setup(self):\n        if A:\n            self.profile()\n{METHOD}Net()\n", OFF, ["only if A"]),
         (f"{CLASS}        if args.a:\n            self.profile()\n        elif args.b:\n            self.profile()\n{METHOD}Net()\n", OFF,
-         ["only if (args.a) or (not (args.a) and args.b)"]),
+         ["only if (args.a) or (args.b)"]),
         (f"{CLASS}        if A:\n            self.profile()\n        self.profile()\n{METHOD}Net()\n", BOTH, []),
-        (f"{CLASS}        if False:\n            self.profile()\n{METHOD}Net()\n", OFF, ["never runs"]),
+        (f"{CLASS}        if False:\n            self.profile()\n{METHOD}Net()\n", OFF, ["never runs: False"]),
         (f"{CLASS}{METHOD}if A:\n    net = Net()\n    net.profile()\n", BOTH, []),
         # functions that set something in an object of the module, or of the function around them
         (f"{MAKE}{DEFINED}profile()\n{RUN}", BOTH, []),

@@ -333,7 +333,7 @@ def test_whichever_step_fails_in_whichever_file_the_others_are_scanned(
     plain = getattr(owner, step)
 
     def broken(first: Any, *more: Any) -> Any:
-        if getattr(first, "script", first).path.endswith(names[at]):
+        if getattr(first, "main", first).path.endswith(names[at]):
             raise error
         return plain(first, *more)
 

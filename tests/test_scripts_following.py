@@ -294,7 +294,7 @@ def test_the_preset_of_a_script_that_calls_a_helper_without_bound_ends(tmp_path:
     assert read_tree(tmp_path, {"train.py": f"from u import get_config\n{calls}", "u.py": MAKE}) == [FP32]
     modules = open_modules([str(tmp_path)])
     imported = import_script(str(tmp_path / "train.py"), (tmp_path / "train.py").read_bytes(), modules=modules)
-    told = "get_config() of another file is not looked into: the script calls more such functions than are followed"
+    told = "get_config() is not looked into: the script calls more functions that set something than are followed"
     assert [(one.code, one.message, one.line) for one in imported.problems] == [("NP801", told, 202)]
 
 

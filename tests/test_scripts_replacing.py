@@ -312,7 +312,7 @@ REFUSED: dict[str, tuple[str, str]] = {
     ),
     "a function that sets what it is given": (
         f'{HEAD}{ENTRY}def put(key, value):\n    custom_op.parameter_map[key].s = tf.compat.as_bytes(value)\nput("precision_mode", "force_fp16")\nput("dump_path", "/d")\n{OFF}{RUN}',
-        "no plain assignment of one option",
+        "The statement sets several options",
     ),
     "half of a statement": (
         f'{HEAD}{ENTRY}custom_op.parameter_map["use_off_line"].b, custom_op.parameter_map["mix_compile_mode"].b = True, FLAGS.a\n{OFF}{RUN}',

@@ -36,15 +36,14 @@ def left_out(text: str) -> list[str]:
         (f"{FILL}def main():\n{MAKE}    op = fill(custom_op)\n{OWN}", [BOTH]),
         (f"{FILL}def main():\n{MAKE}{OWN}    fill(op=custom_op)\n    fill(custom_op)\n", [BOTH]),
         (f"{FILL}def main():\n{MAKE}{OWN}    with scope():\n        fill(custom_op)\n", [BOTH]),
-        # a call that is part of an expression, or in a loop, may not run once: what it sets is a preset of its own
+        # a call that is part of an expression, or in a loop
         (f"{FILL}def main():\n{MAKE}{OWN}    if a:\n        fill(custom_op)\n", [{"use_off_line": True}]),
-        (f"{FILL}def main():\n{MAKE}{OWN}    a and fill(custom_op)\n", [FP16, {"use_off_line": True}]),
-        (f"{FILL}def main():\n{MAKE}{OWN}    for i in a:\n        fill(custom_op)\n", [FP16, {"use_off_line": True}]),
+        (f"{FILL}def main():\n{MAKE}{OWN}    a and fill(custom_op)\n", [{"use_off_line": True}]),
+        (f"{FILL}def main():\n{MAKE}{OWN}    for i in a:\n        fill(custom_op)\n", [BOTH]),
         # two objects are two configurations
-        (f"{FILL}def one():\n{MAKE}{OWN}    fill(custom_op)\ndef two():\n{MAKE}    fill(custom_op)\n", [FP16, {"use_off_line": True}]),
+        (f"{FILL}def one():\n{MAKE}{OWN}    fill(custom_op)\ndef two():\n{MAKE}    fill(custom_op)\n", [BOTH, FP16]),
         # both set the same key, and the order of the lines is not that of the run
-        (f"{FILL}def main():\n{MAKE}{ORIGIN}    fill(custom_op)\n",
-         [FP16, {"precision_mode": "origin"}]),
+        (f"{FILL}def main():\n{MAKE}{ORIGIN}    fill(custom_op)\n", [FP16]),
         # a function inside another one, above the object that it fills
         (f"def main():\n    def fill():\n        custom_op.parameter_map['precision_mode'].s = b'force_fp16'\n{MAKE}{OWN}    fill()\n", [BOTH]),
         (f"def main():\n    def put(key, field, value):\n        setattr(custom_op.parameter_map[key], field, value)\n{MAKE}    put('use_off_line', 'b', True)\n    put('precision_mode', 's', b'force_fp16')\nmain()\n",
@@ -73,21 +72,21 @@ CLASS = f"class Net:\n    def session(self, mode):\n{MAKE.replace('    ', '     
          [FP16], []),
         ("def make(a, **kw):\n    return NPURunConfig(model_dir=a, **kw)\ntable = dict(precision_mode='force_fp16')\nmake('/m', **table)\n",
          [{"estimator.model_dir": "/m", **FP16}], []),
-        ("def make(**kw):\n    return NPURunConfig(model_dir='/m', **kw)\nmake()\n", [{"estimator.model_dir": "/m"}], ["depends on **kw"]),
+        ("def make(**kw):\n    return NPURunConfig(model_dir='/m', **kw)\nmake()\n", [{"estimator.model_dir": "/m"}], []),
         ("def make(**kw):\n    return NPURunConfig(model_dir='/m', **kw)\nmake(precision_mode='force_fp16')\nmake(precision_mode='origin')\n",
-         [{"estimator.model_dir": "/m"}], ["depends on **kw"]),
+         [{"estimator.model_dir": "/m"}], ["depends on the arguments of its function; the calls here give 'force_fp16', 'origin'"]),
         ("def make(**kw):\n    return NPURunConfig(model_dir='/m', **kw)\nmake(**FLAGS.a)\n", [{"estimator.model_dir": "/m"}], ["depends on **kw"]),
         # tables made of others
         ("base = {'precision_mode': 'force_fp16', 'hcom_parallel': True}\nNPURunConfig(**{**base, 'hcom_parallel': False})\n", [{**FP16, "hcom_parallel": False}], []),
         ("base = dict(base, precision_mode='force_fp16')\nNPURunConfig(**base)\n", [], ["depends on **base"]),
         ("NPURunConfig(**{**FLAGS.a, 'hcom_parallel': False})\n", [], ["depends on **{**FLAGS.a, 'hcom_parallel': False}"]),
         (f"{MAKE.replace('    ', '')}custom_op.parameter_map['precision_mode'].s = str.encode('force_fp16')\n", [FP16], []),
-        (f"{CLASS}Net().session(FLAGS.a)\n", [], ["depends on the parameter mode of Net.fill()"]),
+        (f"{CLASS}Net().session(FLAGS.a)\n", [], ["depends on the command line or its parameters (FLAGS.a)"]),
         # one call after the other
-        (f"{PUT}def main():\n{MAKE}    for v in ('/a', '/b'):\n        put(custom_op, 'dump_path', v)\nmain()\n", [{"dump_path": "/b"}], ["line 10 sets it to another value, which the preset has"]),
-        # a key that no call tells, beside one that a call does
+        (f"{PUT}def main():\n{MAKE}    for v in ('/a', '/b'):\n        put(custom_op, 'dump_path', v)\nmain()\n", [{"dump_path": "/b"}], ["line 4 sets it to another value, which the preset has"]),
+        # a call from a function that is called
         (f"{PUT}def many(op, **kw):\n    for k, v in kw.items():\n        put(op, k, v)\ndef main():\n{MAKE}    put(custom_op, 'precision_mode', 'force_fp16')\n    many(custom_op, dump_path='/d')\nmain()\n",
-         [FP16], ["the key is computed: depends on the loop variable k"]),
+         [{**FP16, "dump_path": "/d"}], []),
         # a function that is called under a condition, and one under which its object is made as well
         (f"{FILL}def main():\n{MAKE}{OWN}    if a:\n        fill(custom_op)\nmain()\n", [{"use_off_line": True}], ["only if a"]),
         (f"{FILL}def main():\n    if a:\n{MAKE.replace('    ', '        ')}        fill(custom_op)\nmain()\n", [FP16], []),

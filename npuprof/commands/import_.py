@@ -138,7 +138,7 @@ def _read_scripts(
     for one in found:
         with isolate_faults(one.file, faults):
             drafts = build_drafts(take_out(one), None, folders, take_defaults)
-            read_files.append(one._replace(facts={"passed over": _find_passed_over(one)}))
+            read_files.append(one._replace(text="", remarks=(), passed_over=_find_passed_over(one)))
             made += drafts
     return read_files, made, users, unread
 
@@ -152,7 +152,7 @@ def _read_script(file: str, data: bytes, named: bool, modules: Modules, problems
     if not holds and not may_call_settings(file, data, modules):
         return None
     one = import_script(file, data, named, modules)
-    problems += find_idle_configs(one, functools.partial(modules.is_named_elsewhere, file))
+    problems += find_idle_configs(one)
     return one if holds or one.found else None
 
 

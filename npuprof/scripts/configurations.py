@@ -10,10 +10,9 @@ from __future__ import annotations
 import re
 
 from npuprof.model import Record
-from npuprof.scripts.reading.found import Branch, FoundSetting, ImportedFile, Site
-from npuprof.scripts.reading.surfaces.entries import AddedEntry, LaidOn
+from npuprof.scripts.reading.found import FoundSetting, ImportedFile, Site
+from npuprof.scripts.reading.surfaces.entries import AddedEntry
 from npuprof.scripts.reading.surfaces.nested import GivenSession
-from npuprof.scripts.reading.surfaces.view import unite_runs
 
 _MADE = re.compile(r"@\d+$")
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
@@ -60,12 +59,8 @@ class Layout:
     """The objects of one file, and which belongs to which."""
 
     def __init__(self, imported: ImportedFile) -> None:
-        self._facts = imported.facts
-        self._calls: dict[str, list[LaidOn]] = {}
-        for call in self._facts.get("laid on", ()):
-            self._calls.setdefault(call.scope, []).append(call)
-        self._runs: dict[str, tuple[tuple[Branch, ...], ...]] = dict(self._facts.get("runs", ()))
-        self._entries: dict[str, AddedEntry] = {entry.site: entry for entry in self._facts.get("added entries", ()) if entry.site}
+        self._sessions = imported.list_remarks(GivenSession)
+        self._entries = {entry.site: entry for entry in imported.list_remarks(AddedEntry) if entry.site}
         self.groups = _list_groups(imported)
         self.run_configs = [group for group in self.groups if group.surface == "run_config"]
         self._made: dict[str, list[Group]] = {}  #: the session objects by their name, by their config, and by their function
@@ -73,7 +68,6 @@ class Layout:
             if group.surface == "session" and not group.is_fragment:
                 for name in self._list_names(group):
                     self._made.setdefault(name, []).append(group)
-        self.groups = [self._add_tests(group) for group in self.groups]
 
     def _list_names(self, group: Group) -> set[str]:
         entry = self._entries.get(group.scope)
@@ -82,40 +76,16 @@ class Layout:
 
     def find_home(self, group: Group) -> Group | None:
         """Return the group of the object that these settings are set in, None where the text does not show it."""
-        if calls := self._calls.get(group.scope):
-            homes = {home.scope if home else "": home for home in map(self._find_given, calls)}
-            is_certain = len(homes) == 1 and (len(calls) == 1 or not all(call.tests for call in calls))
-            return homes.popitem()[1] if is_certain else None
         same = [other for other in self._made.get(group.root, ()) if _is_same_object(group, other)] if group.is_fragment else []
         config, of_config, _ = group.root.partition(".graph_options.")
         if not same and of_config and group.is_fragment:
             same = self._select_seen(config, group.function)
         return _find_nearest(same, group.line)
 
-    def _find_given(self, call: LaidOn) -> Group | None:
-        """Return the object that a call gives to a function which sets more in it."""
-        known = [group for group in self._made.get(call.expression, ()) if call.seen in (group.function, "") or not group.function]
-        return _find_nearest(known, call.line) if call.certain else None
-
-    def _add_tests(self, group: Group) -> Group:
-        """Return the settings of a function that runs only under tests, under these, but for those its object is made under."""
-        calls, runs = self._calls.get(group.scope, []), self._runs.get(group.scope)
-        tests = calls[0].tests if len(calls) == 1 else unite_runs(runs) if runs else ()
-        home = self.find_home(group) if tests or runs == () else None
-        if home is None or (not calls and home.function == group.function):
-            return group
-        made = {text for _, _, text in home.site.branches} if home.site else set()
-        made |= {text for _, _, text in unite_runs(self._runs.get(home.scope) or ((),))}
-        left = tuple(test for test in tests if test[2] not in made)
-        dead = runs == () and not calls
-        found = (setting._replace(branches=(*left, *setting.branches), dead=dead or setting.dead) for setting in group.found)
-        return group._replace(found=tuple(found))
-
     def find_given_sessions(self) -> dict[str, Group]:
         """Return, for the scope of each NPURunConfig, the session configuration that it is given."""
         found: dict[str, Group] = {}
-        sessions: tuple[GivenSession, ...] = tuple(self._facts.get("estimator", ()))
-        for one in sessions:
+        for one in self._sessions:
             scope = f"{one.function or '<module>'}:{_RUN_CONFIG}@{one.line}@{one.line}"
             line = one.line
             if "@" in one.function:  # the call of a function of another file
@@ -151,7 +121,7 @@ class Layout:
 def _list_groups(imported: ImportedFile) -> list[Group]:
     sites = {site.scope: site for site in imported.sites}
     found: dict[str, list[FoundSetting]] = {}
-    for setting in imported.found:
+    for setting in sorted(imported.found, key=lambda one: one.order):  # as they run
         if not setting.commented:
             found.setdefault(setting.scope, []).append(setting)
     groups = [Group(scope, settings[0].surface, tuple(settings), sites.get(scope)) for scope, settings in found.items()]

@@ -90,7 +90,7 @@ def explain_nothing(imported: ImportedFile, drafts: Sequence[Draft], is_named: b
     has_entry = any(site.surface == "session" for site in imported.sites)
     reasons = (
         _sum_up(notes) if notes else "",
-        str(imported.facts.get("passed over", "")),
+        imported.passed_over,
         f"{format_count(live, 'setting')}, all of them None, which leaves them unset" if live else "",
         f"{format_count(len(imported.found), 'setting')}, commented out" if imported.found else "",
         *faults[:1],

@@ -20,7 +20,10 @@ from npuprof.scripts.lint.rewrites import build_script_finding, check_rewrites
 from npuprof.scripts.lint.singles import find_script_faults
 from npuprof.scripts.lint.worlds import MOST_WAYS, ScriptView, build_script_views, list_ways, place_under_functions
 from npuprof.scripts.reading import FoundSetting, ImportedFile, Site
-from npuprof.scripts.reading.found import COMMAND_LINE, NAMED_ELSEWHERE, OF_HELPERS, TOO_LATE, UNSET
+from npuprof.scripts.reading.found import COMMAND_LINE, TOO_LATE, UNSET, BlankExport
+from npuprof.scripts.reading.surfaces.entries import NamedEntry
+from npuprof.scripts.reading.surfaces.global_options import ReplacedGroup
+from npuprof.scripts.reading.surfaces.nested import GivenSession
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +40,6 @@ _BETWEEN_MARKS = re.compile(r"@(\d+)(?=@)")
 def check_script(imported: ImportedFile, asked: Context | None = None, team: Sequence[TeamRule] = ()) -> list[Finding]:
     """Return what is wrong or doubtful with the settings of one file, in the order of its lines; ``team`` are rules of its own."""
     context = asked or Context()
-    imported = _take_helpers_out(imported)
     python2 = any("Python 2" in problem.message for problem in imported.problems)
     found = list(imported.problems)
     live = [one for one in imported.found if not one.commented and one.surface != "config"]
@@ -54,19 +56,10 @@ def check_script(imported: ImportedFile, asked: Context | None = None, team: Seq
     found += find_call_faults(imported, context)
     found += _check_double_entries(imported, live, context)
     found += find_nameless_entries(imported)
-    found += find_idle_configs(imported, imported.facts.get(NAMED_ELSEWHERE, lambda name: False))
+    found += find_idle_configs(imported)
     found += _check_surroundings(imported, live)
     unique = {(f.code, f.where, f.key, f.message): f for f in found}
     return sorted(_name_calls(imported, unique.values()), key=lambda f: (f.line, f.column, f.code))
-
-
-def _take_helpers_out(imported: ImportedFile) -> ImportedFile:
-    """Return what a file holds with remarks on its own lines only: those on lines of other files are told of those files."""
-    helpers = imported.facts.get(OF_HELPERS)
-    if not helpers:
-        return imported
-    own = {fact: [one for one in imported.facts.get(fact, ()) if one not in told] for fact, told in helpers.items() if fact != "groups"}
-    return imported._replace(facts={**imported.facts, **own})
 
 
 def _name_calls(imported: ImportedFile, findings: Iterable[Finding]) -> list[Finding]:
@@ -121,7 +114,7 @@ def _check_setting_groups(imported: ImportedFile, live: list[FoundSetting], aske
     result: list[Finding] = []
     sites = {site.scope: site for site in imported.sites}
     groups: dict[str, list[FoundSetting]] = {}
-    for one in live:
+    for one in sorted(live, key=lambda one: one.order):  # as they run
         groups.setdefault(one.scope, []).append(one)
     for name, group in groups.items():
         site = sites.get(name)
@@ -212,29 +205,26 @@ def _check_setting_age(file: str, group: list[FoundSetting], asked: Context) -> 
 
 
 def _check_surroundings(imported: ImportedFile, live: list[FoundSetting]) -> list[Finding]:
-    facts = imported.facts
     result: list[Finding] = []
     if named := [one for one in imported.found if one.surface == "config"]:
         told = ", ".join(dict.fromkeys(one.name for one in named[:8])) + (", ..." if len(named) > 8 else "")
         what = f"the file names {format_count(len(named), 'setting')}: {told}"
         why = "What becomes of them is up to the script that reads it; they were not looked at."
         result.append(build_script_finding(imported, "NP829", named[0].line, named[0].column, what, why, ""))
-    for line, column, name in facts.get("blanks", ()):
-        why = f"The shell reads three words; {name} is not set, and bash says so."
-        result.append(
-            build_script_finding(imported, "NP813", line, column, f"blanks around = in export {name}", why, f"write export {name}=")
-        )
-    for file, line, column, path in facts.get("groups", ()):
+    for blank in imported.list_remarks(BlankExport):
+        why = f"The shell reads three words; {blank.name} is not set, and bash says so."
+        what, hint = f"blanks around = in export {blank.name}", f"write export {blank.name}="
+        result.append(build_script_finding(imported, "NP813", blank.line, blank.column, what, why, hint))
+    for group in imported.list_remarks(ReplacedGroup):
         why = "The assignment is accepted and takes the whole group out of the options."
-        what = f"global_options().{path} is a group, not an option"
-        result.append(Finding("NP815", what, why, "assign its members one by one", where=Place(file, line, column)))
+        what = f"global_options().{group.path} is a group, not an option"
+        result.append(Finding("NP815", what, why, "assign its members one by one", where=Place(group.file, group.line, group.column)))
     filled = {one.scope for one in live if one.surface == "session" and catalog.find_option(one.name)}
-    for line, column, name, scope_name in facts.get("entries", ()):
-        if name != "NpuOptimizer" and scope_name in filled and find_nearest_names(name, ("NpuOptimizer",), 1):
+    for entry in imported.list_own_remarks(NamedEntry):
+        if entry.name != "NpuOptimizer" and entry.site in filled and find_nearest_names(entry.name, ("NpuOptimizer",), 1):
             why = "The adapter looks for exactly NpuOptimizer; all options of an entry with another name are lost silently."
-            result.append(
-                build_script_finding(imported, "NP808", line, column, f"the optimizer is named {name!r}", why, "write 'NpuOptimizer'")
-            )
+            what = f"the optimizer is named {entry.name!r}"
+            result.append(build_script_finding(imported, "NP808", entry.line, entry.column, what, why, "write 'NpuOptimizer'"))
     result += check_rewrites(imported)
     result += _check_estimator_session(imported, live)
     return result
@@ -244,7 +234,7 @@ def _check_estimator_session(imported: ImportedFile, live: list[FoundSetting]) -
     """Return the settings of a session_config that NPUEstimator overwrites with its own."""
     result: list[Finding] = []
     defaults = catalog.estimator_defaults()
-    handed_over = imported.facts.get("estimator", ())
+    handed_over = imported.list_remarks(GivenSession)
     sites: dict[str, list[str]] = {}
     for site in imported.sites if handed_over else ():
         if site.surface == "session":
@@ -256,7 +246,7 @@ def _check_estimator_session(imported: ImportedFile, live: list[FoundSetting]) -
         if one.surface == "run_config":
             for line in set(_BETWEEN_MARKS.findall(one.scope)):
                 by_line.setdefault(line, []).append(one)
-    filled = cache(lambda variable: re.search(rf"\b{re.escape(variable)}\b.*custom_optimizers", imported.facts["text"]) is not None)
+    filled = cache(lambda variable: re.search(rf"\b{re.escape(variable)}\b.*custom_optimizers", imported.text) is not None)
     for handed in handed_over:
         line = handed.line
         scopes = sites.get(handed.function or "<module>", [])

@@ -140,9 +140,9 @@ def _find_argument_value_faults(found: FoundSetting) -> list[Fault]:
 def find_call_faults(imported: ImportedFile, asked: Context) -> list[Finding]:
     """Return what is wrong with whole calls: too many arguments, some missing, objects of another class, a class that is gone."""
     result: list[Finding] = []
-    for call in imported.facts.get("calls", ()):
+    for call in imported.list_own_remarks(GivenCall):
         result += [_build_call_finding(imported.file, call.line, call.column, fault) for fault in _check_call(call, asked)]
-    for given in imported.facts.get("objects", ()):
+    for given in imported.list_own_remarks(GivenObject):
         result += [_build_call_finding(imported.file, given.line, given.column, fault) for fault in _find_object_faults(given, asked)]
     return result
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from npuprof.catalog import build_finding
 from npuprof.model import Finding, Place
 from npuprof.scripts.lint.worlds import are_exclusive
 from npuprof.scripts.reading import ImportedFile
-from npuprof.scripts.reading.found import IDLE_CONFIGS, IdleConfig
+from npuprof.scripts.reading.found import IdleConfig
 from npuprof.scripts.reading.surfaces.entries import AddedEntry
 
 _TURNS = "The adapter reads both in turn: the later wins where they say the same key, and the checks between options see one at a time."
@@ -25,10 +25,10 @@ _ADDED = re.compile(r"[ \t]*([A-Za-z_]\w*)[ \t]*=[^=#]*custom_optimizers\.add\(\
 def find_nameless_entries(imported: ImportedFile) -> list[Finding]:
     """Return the entries that get options but no name, in a script that hands them to nobody else who could name them."""
     names = {site.scope: site.entry for site in imported.sites}
-    text = imported.facts.get("text", "")
+    text = imported.text
     lines = text.split("\n")
     result = []
-    for entry in imported.facts.get("added entries", ()):
+    for entry in imported.list_own_remarks(AddedEntry):
         made = _ADDED.match(lines[entry.line - 1]) if entry.line <= len(lines) else None
         if entry.name or names.get(entry.site) or made is None:
             continue
@@ -42,15 +42,14 @@ def find_nameless_entries(imported: ImportedFile) -> list[Finding]:
     return result
 
 
-def find_idle_configs(imported: ImportedFile, is_named_elsewhere: Callable[[str], bool]) -> list[Finding]:
+def find_idle_configs(imported: ImportedFile) -> list[Finding]:
     """Return the configurations with an entry that are handed to nothing, in a script that makes a session without them."""
-    idle = (one for one in imported.facts.get(IDLE_CONFIGS, ()) if not any(map(is_named_elsewhere, one.names)))
-    return [_build_idle_finding(imported, one) for one in idle]
+    return [_build_idle_finding(imported, one) for one in imported.list_remarks(IdleConfig)]
 
 
 def _build_idle_finding(imported: ImportedFile, idle: IdleConfig) -> Finding:
     """Return that nothing is given a configuration, at the entry of it that is filled."""
-    entry = next((one for one in imported.facts.get("added entries", ()) if one.site in idle.scopes and not one.scope), None)
+    entry = next((one for one in imported.list_own_remarks(AddedEntry) if one.site in idle.scopes and not one.scope), None)
     settings = (one for one in imported.found if one.scope in idle.scopes and not one.commented and one.file == imported.file)
     place = (entry.line, entry.column) if entry else next(((one.line, one.column) for one in settings), (idle.line, 1))
     name, session, line = next(iter(idle.names), "config"), idle.session, idle.session_line
@@ -66,8 +65,8 @@ def _build_idle_finding(imported: ImportedFile, idle: IdleConfig) -> Finding:
 def find_double_entries(imported: ImportedFile) -> list[tuple[Finding, tuple[str, str]]]:
     """Return the entries that are added to a configuration which has one of that name already, with the scopes of both."""
     names = {site.scope: site.entry for site in imported.sites}
-    named = [entry for entry in imported.facts.get("added entries", ()) if (entry.name or names.get(entry.site)) == "NpuOptimizer"]
-    marks = _LineMarks(imported.facts.get("text", "")) if len(named) > 1 or any(entry.loop for entry in named) else None
+    named = [entry for entry in imported.list_own_remarks(AddedEntry) if (entry.name or names.get(entry.site)) == "NpuOptimizer"]
+    marks = _LineMarks(imported.text) if len(named) > 1 or any(entry.loop for entry in named) else None
     earlier: dict[tuple[str, str], list[AddedEntry]] = {}
     result: list[tuple[Finding, tuple[str, str]]] = []
     for entry in named:

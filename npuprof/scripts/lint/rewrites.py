@@ -5,8 +5,8 @@ from __future__ import annotations
 from npuprof.catalog import build_finding
 from npuprof.model import Finding, Place
 from npuprof.scripts.reading import ImportedFile
-from npuprof.scripts.reading.found import OF_HELPERS
-from npuprof.scripts.reading.surfaces.session import HELPERS
+from npuprof.scripts.reading.surfaces.entries import AddedEntry, NamedEntry
+from npuprof.scripts.reading.surfaces.session import HELPERS, Rewrite
 
 #: What makes a session; the config of one that another file makes may be changed there.
 _SESSIONS = ("Session(", "managed_session(")
@@ -19,21 +19,18 @@ def build_script_finding(imported: ImportedFile, code: str, line: int, column: i
 
 def check_rewrites(imported: ImportedFile) -> list[Finding]:
     """Return whether remapping or memory_optimization stay on in a script that adds the optimizer by itself."""
-    facts, text = imported.facts, imported.facts.get("text", "")
-    added = facts.get("added", ())
-    named = any(name == "NpuOptimizer" for _, _, name, _ in facts.get("entries", ()))
-    helped = facts.get(OF_HELPERS, {})
-    off = {rewrite for rewrite in ("remapping", "memory_optimization") if facts.get(rewrite) or helped.get(rewrite)}
-    on = any(state.rpartition(".")[2] == "ON" for _, _, state in facts.get("remapping", ()))
-    if not added or not named or (len(off) == 2 and not on) or not any(word in text for word in _SESSIONS):
+    text, added = imported.text, imported.list_own_remarks(AddedEntry)
+    named = any(entry.name == "NpuOptimizer" for entry in imported.list_own_remarks(NamedEntry))
+    off = {rewrite.name for rewrite in imported.list_remarks(Rewrite)}
+    remapped = [one for one in imported.list_own_remarks(Rewrite) if one.name == "remapping" and one.state.rpartition(".")[2] == "ON"]
+    if not added or not named or (len(off) == 2 and not remapped) or not any(word in text for word in _SESSIONS):
         return []
-    line, column = added[0]
+    line, column = min((entry.line, entry.column) for entry in added)
     result = []
-    for line_on, column_on, state in facts.get("remapping", ()):
-        if state.rpartition(".")[2] == "ON":
-            what = "remapping is switched on"
-            why = "The remapper fuses nodes into ones that the NPU does not know."
-            result.append(build_script_finding(imported, "NP806", line_on, column_on, what, why, "write RewriterConfig.OFF"))
+    for one in remapped:
+        what = "remapping is switched on"
+        why = "The remapper fuses nodes into ones that the NPU does not know."
+        result.append(build_script_finding(imported, "NP806", one.line, one.column, what, why, "write RewriterConfig.OFF"))
     if (
         "remapping" not in off
         and not _is_remapping_helped(text)

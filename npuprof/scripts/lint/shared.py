@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from npuprof.scripts.reading import ImportedFile, Site, may_call_settings, may_hold_settings, read_script
-from npuprof.scripts.reading.found import NAMED_ELSEWHERE
+from npuprof.scripts.reading.found import IdleConfig
 from npuprof.scripts.reading.modules import Modules
 from npuprof.scripts.reading.shells.sourcing import may_source
 
@@ -28,8 +28,11 @@ class Sharing:
             return None
         if imported is None:
             return None
-        asking = {NAMED_ELSEWHERE: lambda name: self._modules.is_named_elsewhere(file, name)}
-        return imported._replace(facts={**imported.facts, **asking})
+        kept = (one for one in imported.remarks if not isinstance(one, IdleConfig) or not self._is_named(file, one.names))
+        return imported._replace(remarks=tuple(kept))
+
+    def _is_named(self, file: str, names: tuple[str, ...]) -> bool:
+        return any(self._modules.is_named_elsewhere(file, name) for name in names)
 
     def open_shared(self, imported: ImportedFile) -> ImportedFile:
         """Return what a file holds, the same where no other one names an entry of it: such a one may get there what is not set here.

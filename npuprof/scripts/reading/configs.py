@@ -70,7 +70,7 @@ def _import_documents(path: str, documents: list[Node], text: str, problems: lis
             found += _find_named_options(path, table)
             found += _find_listed_variables(path, table)
     found = sorted([*found, *containers], key=lambda one: (one.line, one.column))
-    return ImportedFile(path, tuple(found), (), tuple(problems), {"text": text})
+    return ImportedFile(path, tuple(found), (), tuple(problems), text)
 
 
 def _find_named_options(path: str, table: Node) -> list[FoundSetting]:

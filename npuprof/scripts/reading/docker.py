@@ -65,7 +65,7 @@ def import_dockerfile(path: str, data: bytes) -> ImportedFile:
         kept = stage in stages[-1].built
         found += [one if kept else one._replace(value=None, kind="", reason=one.reason or where) for one in stage.found]
     found.sort(key=lambda setting: (setting.line, setting.column))
-    return ImportedFile(path, tuple(found), tuple(sites), tuple(problems), {"text": text})
+    return ImportedFile(path, tuple(found), tuple(sites), tuple(problems), text)
 
 
 def _skip(text: str, at: int) -> int:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
 
+from npuprof.model import Record
 from npuprof.scripts.reading.found import GOES_NOWHERE, TAKEN_BACK, TOO_LATE, FoundSetting, IdleConfig
 from npuprof.scripts.reading.source import Script
+from npuprof.scripts.reading.surfaces.entries import AddedEntry
 from npuprof.scripts.reading.uses import TRAINING, Calls, find_start
 from npuprof.scripts.reading.values.order import DEFINITIONS, is_main_test
 from npuprof.scripts.reading.values.terms import name_callee, write_source
@@ -29,25 +30,26 @@ _STARTS = ("Session", "Estimator", "RunConfig", "app.run", "npu.open")
 
 
 def mark_without_effect(
-    script: Script, settings: Iterable[FoundSetting], facts: Mapping[str, Any], is_named_elsewhere: Callable[[str], bool]
+    script: Script, settings: Iterable[FoundSetting], remarks: Iterable[Record], is_named_elsewhere: Callable[[str], bool]
 ) -> tuple[list[FoundSetting], list[IdleConfig]]:
     """Return the settings of a script, those without effect with the reason, and the configurations that nothing is given.
 
     Args:
         script: The script.
         settings: What it sets, in the order of the text.
-        facts: What else is known of it, such as the optimizer entries.
+        remarks: What else is known of it, such as the optimizer entries.
         is_named_elsewhere: Whether another file that may import the script mentions a name.
 
     """
     marked = list(settings)
-    if script.tree is None or not (facts.get("added entries") or any(map(_is_judged, marked))):
+    added = [one for one in remarks if isinstance(one, AddedEntry) and one.file == script.path]
+    if script.tree is None or not (added or any(map(_is_judged, marked))):
         return marked, []
     is_open = _COMPUTED_NAMES.search(script.text) is not None
     nodes = list(ast.walk(script.tree))
     uncalled = _find_uncalled(script.tree, nodes, is_named_elsewhere) if not is_open else {}
     marked = [_mark(setting, uncalled.get(_get_place(setting)[0], "")) for setting in marked]
-    calls = Calls(nodes, facts)
+    calls = Calls(nodes, added)
     idle = [one for one in _list_idle(calls, is_named_elsewhere) if not is_open and one.line not in uncalled]
     nowhere = {scope: f"{GOES_NOWHERE} of line {config.line}" for config in idle for scope in config.scopes}
     marked = [_mark(setting, nowhere.get(setting.scope) or _find_lateness(setting, calls)) for setting in marked]

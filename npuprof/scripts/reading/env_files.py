@@ -59,7 +59,7 @@ def import_env_file(path: str, data: bytes) -> ImportedFile:
         column = entry.at - text.rfind("\n", 0, entry.at)
         if one := build_variable_setting(path, (line, column), entry.name, entry.parts, (), entry.reason):
             found.append(one)
-    return ImportedFile(path, tuple(found), (), tuple(problems), {"text": text})
+    return ImportedFile(path, tuple(found), (), tuple(problems), text)
 
 
 def _iterate_entries(text: str, read: Callable[[str, int, bool], _Entry | None], ours: bool) -> Iterator[_Entry | None]:

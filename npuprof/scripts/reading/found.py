@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from npuprof.model import Finding, Record
 
@@ -22,9 +22,6 @@ COMMAND_LINE = "depends on the command line or its parameters"
 #: Begins the reason of what is set in a configuration that nothing takes.
 GOES_NOWHERE = "nothing is given the configuration"
 
-#: Among the remarks for the linter: configurations that nothing takes.
-IDLE_CONFIGS = "idle configs"
-
 #: Begins the reason of a setting that is made after the last use of its object.
 TOO_LATE = "stands after "
 
@@ -33,11 +30,6 @@ HALF_CHARACTER = "the text holds half a character, which UTF-8 has no bytes for"
 
 #: Stands before a path that begins in the folder of the script itself, wherever that lies; no text of a script holds it.
 HERE = "\ufdd0"
-
-#: Among the remarks for the linter: a function that tells whether other files of the tree hold a name.
-NAMED_ELSEWHERE = "named elsewhere"
-#: Among the remarks for the linter: those that are about lines of other files, by their kinds.
-OF_HELPERS = "of helpers"
 
 #: One condition a setting stands under: the number of the ``if``, which of its arms (counted from 0; for the ``else`` the
 #: number of arms before it, negative), and the test as text.
@@ -104,6 +96,18 @@ def take_here_out(value: Any) -> tuple[Any, bool]:
     return value, False
 
 
+Remark = TypeVar("Remark", bound=Record)
+
+
+class BlankExport(Record):
+    """An export of a shell script with blanks around ``=``, and the name that is meant."""
+
+    file: str
+    line: int
+    column: int
+    name: str
+
+
 class IdleConfig(Record):
     """A configuration that nothing is given: the scopes of what is set in it, and a session of the script, which has another or none."""
 
@@ -149,15 +153,26 @@ class Followed(Record):
 class ImportedFile(Record):
     """What one file holds: its settings in the order of the text, its configuration objects, its faults.
 
-    ``facts`` are remarks for the linter: rewrites that are switched off, helpers that are called, ...
-    ``places`` are there where the text was put together of parts of the file. ``followed`` are functions of other files that it calls,
-    where what they set is among ``found``.
+    ``text`` is what was read; ``remarks`` are what else was noticed, for who judges the settings: rewrites that are switched off, calls
+    that make configurations, ... ``passed_over`` says what of a file without settings was not followed. ``places`` are there where the
+    text was put together of parts of the file. ``followed`` are functions of other files that it calls, where what they set is among
+    ``found``.
     """
 
     file: str
     found: tuple[FoundSetting, ...] = ()
     sites: tuple[Site, ...] = ()
     problems: tuple[Finding, ...] = ()
-    facts: dict[str, Any] = {}
+    text: str = ""
+    remarks: tuple[Record, ...] = ()
+    passed_over: str = ""
     places: PartPlaces | None = None
     followed: tuple[Followed, ...] = ()
+
+    def list_remarks(self, kind: type[Remark]) -> list[Remark]:
+        """Return the remarks of one kind, those on lines of other files too."""
+        return [one for one in self.remarks if isinstance(one, kind)]
+
+    def list_own_remarks(self, kind: type[Remark]) -> list[Remark]:
+        """Return the remarks of one kind on lines of the file itself."""
+        return [one for one in self.list_remarks(kind) if one.file == self.file]  # type: ignore[attr-defined]

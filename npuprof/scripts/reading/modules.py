@@ -10,12 +10,14 @@ import copy
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TypeVar
+from functools import cached_property
+from typing import Any, TypeVar
 
 from npuprof.scripts.reading.found import HERE
 from npuprof.scripts.reading.source import Script
+from npuprof.scripts.reading.values.flag_defaults import collect_flag_defaults
 from npuprof.scripts.reading.values.scopes import Binding, Function, ModuleHome, Scope
-from npuprof.scripts.reading.values.terms import write_source
+from npuprof.scripts.reading.values.terms import name_callee, write_source
 
 #: So many files are kept at hand, those that were asked for last: scripts that share a helper are read one after the other.
 _MOST_KEPT = 256
@@ -43,17 +45,69 @@ Kept = TypeVar("Kept")
 
 
 class Module:
-    """One file that others import: its text, its tree as the scope of its names; ``idle`` are functions that set nothing."""
+    """One Python file: its text, its tree as the scope of its names; ``idle`` are functions that set nothing.
 
-    __slots__ = ("home", "idle", "path", "scope", "script")
+    A file whose imports lead nowhere has no ``home``.
+    """
 
-    def __init__(self, script: Script, home: Home) -> None:
+    def __init__(self, script: Script, home: Home | None) -> None:
         assert script.tree is not None
         self.path = script.path
         self.script = script
+        self.tree = script.tree
         self.home = home
         self.scope = open_module_scope(script, home)
         self.idle: set[Function] = set()
+
+    @property
+    def rebound(self) -> frozenset[str]:
+        """The names to which the script that is being read gives other values."""
+        others = self.home.modules.rebound if self.home is not None else ()
+        return frozenset(name for path, name in others if path == self.path)
+
+    @cached_property
+    def leads(self) -> bool:
+        """Whether it imports files of the tree."""
+        return self.home is not None and bool(self.home.modules.list_imported(self.path, self.home.modules.read(self.path)))
+
+    @cached_property
+    def defined(self) -> frozenset[str]:
+        """The names of its functions and classes."""
+        return frozenset(node.name for node in ast.walk(self.tree) if isinstance(node, Function | ast.ClassDef))
+
+    @cached_property
+    def called(self) -> frozenset[str]:
+        """The names that it calls."""
+        return frozenset(name_callee(node) for node in ast.walk(self.tree) if isinstance(node, ast.Call))
+
+    @cached_property
+    def passed_on(self) -> frozenset[str]:
+        """The names that it reads without calling them, such as those of functions that others are given; of methods, by ``self``."""
+        nodes = list(ast.walk(self.tree))
+        called = {node.func for node in nodes if isinstance(node, ast.Call)}
+        read = [node for node in nodes if isinstance(node, (ast.Name, ast.Attribute)) and node not in called]
+        plain = {node.id for node in read if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+        return frozenset(
+            plain | {node.attr for node in read if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "self"}
+        )
+
+    @cached_property
+    def flags(self) -> dict[str, Any]:
+        """The defaults of the command-line flags that it declares."""
+        declares = any(word in self.script.text for word in ("add_argument", "DEFINE_"))
+        return collect_flag_defaults(self.tree) if declares else {}
+
+    @cached_property
+    def attributes(self) -> dict[str, list[ast.expr]]:
+        """What attributes of objects are given anywhere in it, by their texts (``self.dump_config``), and names within expressions."""
+        found: dict[str, list[ast.expr]] = {}
+        for node in ast.walk(self.tree):
+            for target in node.targets if isinstance(node, ast.Assign) else ():
+                if isinstance(target, ast.Attribute):
+                    found.setdefault(write_source(target), []).append(node.value)  # type: ignore[attr-defined]
+            if isinstance(node, ast.NamedExpr):
+                found.setdefault(node.target.id, []).append(node.value)
+        return found
 
 
 class Modules:

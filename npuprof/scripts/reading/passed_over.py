@@ -7,6 +7,7 @@ import re
 
 from npuprof.scripts.reading.found import ImportedFile
 from npuprof.scripts.reading.source import parse_python
+from npuprof.scripts.reading.surfaces.entries import NamedEntry
 from npuprof.scripts.reading.values.literals import format_expression
 
 _CLASS = "NPURunConfig"
@@ -18,13 +19,13 @@ _LONGEST = 80
 def find_passed_over(imported: ImportedFile) -> str:
     """Return what is passed over in a file without settings, with its line; empty where nothing of Ascend is set there."""
     names: dict[str, dict[str, int]] = {}
-    for line, _, name, site in imported.facts.get("entries", ()):
-        names.setdefault(site, {}).setdefault(name, line)
+    for entry in imported.list_own_remarks(NamedEntry):
+        names.setdefault(entry.site, {}).setdefault(entry.name, entry.line)
     for site, given in names.items():
         if site and len(given) > 1 and "NpuOptimizer" in given:
             which = " or ".join(f"{name} (line {line})" for name, line in given.items())
             return f"the optimizer entry is named {which}, as the run decides"
-    text = imported.facts.get("text", "")
+    text = imported.text
     if _CLASS in text or "parameter_map" in text:
         try:
             return _look_through(parse_python(text))
@@ -45,10 +46,7 @@ def _look_through(tree: ast.Module) -> str:
         if not isinstance(statement, ast.stmt) or isinstance(statement, (ast.Import, ast.ImportFrom)):
             continue
         for node in _walk_header(statement):
-            if isinstance(node, ast.Call) and any(_is_named(one, _CLASS) for one in [*node.args, *(word.value for word in node.keywords)]):
-                if node.keywords and not _is_named(node.func, "isinstance"):
-                    return f"{_CLASS} is handed on in line {node.lineno}, and is not followed: {_shorten(format_expression(node))}"
-            elif isinstance(node, ast.Subscript) and _is_named(node.value, "parameter_map") and node not in called:
+            if isinstance(node, ast.Subscript) and _is_named(node.value, "parameter_map") and node not in called:
                 shown = _shorten(format_expression(node))
                 return f"{shown} in line {node.lineno} belongs to an entry that is not followed"
     return ""

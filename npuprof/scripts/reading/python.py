@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from npuprof.scripts.reading.effects import mark_without_effect
-from npuprof.scripts.reading.found import IDLE_CONFIGS, FoundSetting, ImportedFile
+from npuprof.scripts.reading.found import FoundSetting, IdleConfig, ImportedFile
 from npuprof.scripts.reading.modules import Modules
 from npuprof.scripts.reading.source import Script
 from npuprof.scripts.reading.surfaces import entries, env, follow, global_options, nested, run_config
 from npuprof.scripts.reading.surfaces.comments import find_commented_settings
-from npuprof.scripts.reading.surfaces.hot import SURFACES, WORDS
-from npuprof.scripts.reading.surfaces.walk import Walk
+from npuprof.scripts.reading.surfaces.hot import WORDS
 from npuprof.scripts.reading.values.terms import TOO_MUCH
 
 #: What a Python file has to hold to be worth parsing. ``environ`` alone is not: one of our variables must be there too.
@@ -35,28 +36,28 @@ def import_python(path: str, data: bytes, modules: Modules | None = None) -> Imp
     script = modules.open_script(path, data) if modules is not None else Script(path, data)
     if script.tree is None:
         return ImportedFile(path, (), (), tuple(script.problems))
-    handlers = tuple(surface.handle_statement for surface in SURFACES if any(word in script.text for word in surface.HOT))
-    walk = follow.open_walk(script, data, handlers, modules, mentions_python_setting) if modules is not None else Walk(script, handlers)
+    walk = follow.open_walk(script, data, modules, mentions_python_setting)
+    idle: list[IdleConfig] = []
     try:
         walk.walk_module()
         nested.link_nested_configs(walk)
-        walk.found, walk.facts[IDLE_CONFIGS] = mark_without_effect(
-            script, walk.found, walk.facts, lambda name: modules is not None and modules.is_named_elsewhere(path, name)
-        )
-        found = [*walk.found, *find_commented_settings(script)]
+        is_named_elsewhere = partial(modules.is_named_elsewhere, path) if modules is not None else lambda name: False
+        found, idle = mark_without_effect(script, walk.found, walk.remarks, is_named_elsewhere)
+        found += find_commented_settings(script)
     except RecursionError:
         script.add_script_problem("the file is nested too deeply to be read", "", "flatten it")
         found = walk.found
-    global_options.forget_nodes(walk)
-    walk.facts["text"] = script.text
     others = {scope for scope, site in walk.sites.items() if site.entry is not None and entries.is_foreign_optimizer(site.entry)}
     found = [one for one in found if one.scope not in others or one.commented]
     _tell_what_is_too_much(script, found)
-    for line, name in walk.facts.pop("unfollowed", ())[:1]:
-        what = f"{name}() of another file is not looked into: the script calls more such functions than are followed"
+    if walk.unfollowed:
+        line, name = walk.unfollowed
+        what = f"{name}() is not looked into: the script calls more functions that set something than are followed"
         script.add_script_problem(what, "What it sets from here on is not in a preset.", "split the script", line)
     sites = tuple(site for scope, site in walk.sites.items() if scope not in others)
-    return ImportedFile(path, tuple(found), sites, tuple(script.problems), walk.facts, followed=tuple(walk.functions.values()))
+    return ImportedFile(
+        path, tuple(found), sites, tuple(script.problems), script.text, (*walk.remarks, *idle), followed=tuple(walk.functions.values())
+    )
 
 
 def _tell_what_is_too_much(script: Script, found: list[FoundSetting]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from npuprof.catalog import build_finding
 from npuprof.model import Finding, Place
-from npuprof.scripts.reading.found import TAKEN_BACK, Branch, Followed, FoundSetting, ImportedFile, Site
+from npuprof.scripts.reading.found import TAKEN_BACK, BlankExport, Branch, Followed, FoundSetting, ImportedFile, Site
 from npuprof.scripts.reading.modules import Modules
 from npuprof.scripts.reading.shells import atc, slurm
 from npuprof.scripts.reading.shells.constants import VARIABLE, fill_word, find_constants, list_assignments
@@ -71,8 +71,7 @@ def import_shell_script(path: str, data: bytes, modules: Modules | None = None, 
         where = Place(path, reading.too_deep.line, reading.too_deep.column)
         problems.append(build_finding("NP801", what, "Nothing behind this place was read.", "flatten it", where=where))
     followed = {(one.file, one.line): Followed(one.file, one.line, one.line, "") for one in found if one.call}
-    facts = {"text": text, "blanks": reading.blanks}
-    return ImportedFile(path, found, tuple(reading.sites), tuple(problems), facts, followed=tuple(followed.values()))
+    return ImportedFile(path, found, tuple(reading.sites), tuple(problems), text, tuple(reading.blanks), followed=tuple(followed.values()))
 
 
 def find_shell_settings(path: str, text: str, at: tuple[int, int], reason: str) -> tuple[list[FoundSetting], list[Site]]:
@@ -115,7 +114,7 @@ class _Reading:
         self.number = 0  #: of the command
         self.found: list[FoundSetting] = []
         self.sites: list[Site] = []
-        self.blanks: list[tuple[int, int, str]] = []
+        self.blanks: list[BlankExport] = []
         self.too_deep: Word | None = None
         self.constants = find_constants(commands)
         self.known: dict[str, str] = {}  #: the constants that have been given their values
@@ -287,7 +286,7 @@ class _Reading:
             if list(list_assignments([word])):
                 self._add_variable(name, word, word.cut_prefix(word.text.index("=") + 1), is_exported)
             elif env.is_ascend_variable(name) and follower.startswith("="):
-                self.blanks += [(word.line, word.column, name)] if not self.command.files else []
+                self.blanks += [BlankExport(self.path, word.line, word.column, name)] if not self.command.files else []
             elif is_exported:
                 self.found += self.pending.pop(name, ())
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
 
-from npuprof.scripts.reading.found import OF_HELPERS
+from npuprof.scripts.reading.surfaces.entries import AddedEntry
 from npuprof.scripts.reading.values.order import DEFINITIONS
 from npuprof.scripts.reading.values.scopes import Scope, statement_blocks
 from npuprof.scripts.reading.values.terms import name_callee, write_source
@@ -109,7 +108,7 @@ class Calls:
 
     """
 
-    def __init__(self, nodes: list[ast.AST], facts: Mapping[str, Any]) -> None:
+    def __init__(self, nodes: list[ast.AST], added: Iterable[AddedEntry]) -> None:
         self._parents = {child: node for node in nodes for child in ast.iter_child_nodes(node)}
         self._statements = sorted((node for node in nodes if isinstance(node, ast.stmt)), key=find_start)
         calls = [node for node in nodes if isinstance(node, ast.Call)]
@@ -119,9 +118,8 @@ class Calls:
         shared = {name for node in nodes if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names}
         self.uses: dict[str, Uses] = {}
         known: dict[tuple[ast.AST, str], Uses] = {}
-        of_helpers = facts.get(OF_HELPERS, {}).get("added entries", ())
-        for entry in facts.get("added entries", ()):
-            if entry not in of_helpers and entry.config.isidentifier() and entry.config not in shared:
+        for entry in added:
+            if entry.config.isidentifier() and entry.config not in shared:
                 home = self.list_around((entry.line, entry.column))[-1]
                 uses = known.get((home, entry.config)) or Uses(home, entry.config, self._parents)
                 known[home, entry.config] = self.uses[entry.site] = uses

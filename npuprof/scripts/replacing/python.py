@@ -124,7 +124,7 @@ def plan_assignments(file: PythonFile, draft: Draft, site: Site, surface: str) -
     left = {note.found.line for note in draft.notes if not note.overruled}
     cut, body = _find_assignments(file, settings, left)
     first, last = cut[0], cut[-1]
-    onto = site.variable if surface == "session" else ast.unparse(first.targets[0]).rpartition(f".{setting.name}")[0]
+    onto = _find_owner(first, body, site) if surface == "session" else ast.unparse(first.targets[0]).rpartition(f".{setting.name}")[0]
     if not re.fullmatch(r"[\w.()[\]'\"-]+", onto) or onto == "parameter_map" or "..." in onto:
         raise file.refuse(setting, "What it is set on has no name that a block could use.")
     own = {onto.partition(".")[0].partition("[")[0]}
@@ -135,6 +135,14 @@ def plan_assignments(file: PythonFile, draft: Draft, site: Site, surface: str) -
     facts = {"target": "session" if surface == "session" else "global-options", "onto": onto}
     edits = tuple(file.build_cut(node) for node in cut)
     return Cut(file.lines.starts[first.lineno - 1], file.lines.find_indent(first.lineno), facts, edits)
+
+
+def _find_owner(statement: ast.Assign, body: Body, site: Site) -> str:
+    """Return what the entry is called where a statement sets an option in it; the map itself where its name is not in sight there."""
+    owner, in_map, _ = ast.unparse(statement.targets[0]).partition(".parameter_map[")
+    if in_map:
+        return owner
+    return site.variable if any(f"{site.variable}." in ast.unparse(other) for other in body) else "parameter_map"
 
 
 def _find_assignments(file: PythonFile, settings: list[FoundSetting], left: set[int]) -> tuple[list[ast.Assign], Body]:

@@ -3,30 +3,14 @@
 from __future__ import annotations
 
 import ast
-import re
+from collections.abc import Iterator
 
 from npuprof.model import Record, find_nearest_names
 from npuprof.scripts.reading.found import Branch
 from npuprof.scripts.reading.surfaces.walk import Walk
 from npuprof.scripts.reading.values.literals import format_expression
 from npuprof.scripts.reading.values.scopes import Scope
-
-_GLOBAL, _RETURN = re.compile(r"\bglobal\b"), re.compile(r"\breturn\b")
-
-
-class LaidOn(Record):
-    """A call that hands an object to a function which sets more in it under a name of its own.
-
-    ``scope`` is that of the settings, ``expression`` the object at the call, ``seen`` the function it stands in; ``certain`` tells
-    whether the call runs there once, if the ``tests`` around it hold.
-    """
-
-    scope: str
-    expression: str
-    seen: str
-    line: int
-    certain: bool
-    tests: tuple[Branch, ...] = ()
+from npuprof.scripts.reading.values.terms import name_callee
 
 
 class AddedEntry(Record):
@@ -36,6 +20,7 @@ class AddedEntry(Record):
     name later, ``name`` the one it is made with. ``loop`` are the first and the last line of a loop that adds it in each turn.
     """
 
+    file: str
     line: int
     column: int
     scope: str
@@ -51,14 +36,22 @@ class AddedEntry(Record):
         return self.owner.partition(".graph_options")[0]
 
 
+class NamedEntry(Record):
+    """An optimizer entry that gets a name: where, and which; ``site`` is its configuration, empty for one that is made elsewhere."""
+
+    file: str
+    line: int
+    column: int
+    name: str
+    site: str
+
+
 def is_foreign_optimizer(name: str) -> bool:
     """Return whether an optimizer entry belongs to somebody else (TensorRT has one): no slip of the adapter's own name."""
     return name != "NpuOptimizer" and not find_nearest_names(name, ("NpuOptimizer",), 1)
 
 
-def note_added_entry(
-    walk: Walk, call: ast.expr, place: tuple[int, int], scope: Scope, branches: tuple[Branch, ...], site: str, name: str
-) -> None:
+def note_added_entry(walk: Walk, call: ast.expr, node: ast.expr, scope: Scope, branches: tuple[Branch, ...], site: str, name: str) -> None:
     """Take note of an entry that is added, with the name it is made with, if any."""
     assert isinstance(call, ast.Call)
     for keyword in call.keywords:
@@ -67,15 +60,14 @@ def note_added_entry(
             name = str(text) if not reason else name
     if not walk.dead and isinstance(call.func, ast.Attribute):
         owner, where = _find_owner(format_expression(call.func.value), scope)
-        walk.add_fact(
-            "added entries", AddedEntry(*place, where.name, owner, branches, site, name, _find_loop(walk, owner, scope, branches))
-        )
+        loop = _find_loop(walk, owner, scope, branches)
+        walk.add_remark(AddedEntry(walk.module.path, *walk.place(node), where.name, owner, branches, site, name, loop))
 
 
 def _find_owner(owner: str, scope: Scope) -> tuple[str, Scope]:
-    """Return what an entry is added to, in the words of the script that hands it to a function of another file."""
+    """Return what an entry is added to, in the words of who hands it to the function."""
     root, dot, rest = owner.partition(".")
-    while scope.label and root in scope.bound:
+    while root in scope.bound and (scope.label or isinstance(scope.bound[root][0], ast.Name)):
         given, scope = scope.bound[root]
         root, more, behind = format_expression(given).partition(".")
         rest = f"{behind}{dot}{rest}" if more else rest
@@ -103,25 +95,21 @@ def is_optimizer_added(node: ast.expr) -> bool:
 
 
 def is_entry_handed_on(walk: Walk, scope: Scope, root: str) -> bool:
-    """Return whether an optimizer entry is handed to other code, which may set more in it."""
-    if not root.isidentifier():
-        return True
-    known: bool | None = walk.handed.get((scope.node, root))
-    if known is None:
-        lines = walk.find_lines_with(scope, root)
-        known = walk.handed[scope.node, root] = _is_returned(lines, root) or _is_given_to_others(walk, lines, root)
-    return known
+    """Return whether an optimizer entry is handed to code that is not of this file, which may set more in it."""
+    known = walk.handed_on
+    if scope.node not in known:
+        known[scope.node] = frozenset(_iterate_handed_on(scope.node, walk.module.defined))
+    return not root.isidentifier() or root in known[scope.node]
 
 
-def _is_returned(lines: list[str], root: str) -> bool:
-    name = re.compile(rf"\b{root}\b"), re.compile(rf"\b{root}\b(?!\.)")
-    for line in lines:
-        for word, pattern in zip((_GLOBAL, _RETURN), name, strict=True):
-            if (leads := word.search(line)) and pattern.search(line, leads.end()):
-                return True
-    return False
-
-
-def _is_given_to_others(walk: Walk, lines: list[str], root: str) -> bool:
-    handed = re.compile(rf"(?<![\w.])([\w.]*)\((?:[^()]*,)?\s*(?:\w+\s*=\s*)?{root}\s*[,)]")
-    return any(name not in walk.defined_names for line in lines for name in handed.findall(line))
+def _iterate_handed_on(scope: ast.AST, own: frozenset[str]) -> Iterator[str]:
+    """Yield the names that a function returns, gives to functions that are not its ``own``, or shares with others."""
+    for node in ast.walk(scope):
+        given: list[ast.expr] = []
+        if isinstance(node, (ast.Global, ast.Nonlocal)):
+            yield from node.names
+        elif isinstance(node, ast.Return) and node.value is not None:
+            given = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+        elif isinstance(node, ast.Call) and name_callee(node) not in own:
+            given = [*node.args, *(keyword.value for keyword in node.keywords)]
+        yield from (one.id for one in given if isinstance(one, ast.Name))

@@ -162,6 +162,7 @@ def _report_variable(
     written, reason, _ = walk.evaluate_expression(name, scope)
     key = find_variable_key(written) if not reason and isinstance(written, str) else None
     if key is None:
+        walk.skips |= not isinstance(name, ast.Constant)  # another call may name one of ours
         return
     got, reason, default = walk.evaluate_expression(value, scope)
     reason = doubt or reason

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
-from npuprof.scripts.reading.modules import Module
 from npuprof.scripts.reading.values.lineages import find_class, find_class_of_method, find_made, get_first_parameter, list_class_line
 from npuprof.scripts.reading.values.scopes import Function, Scope
 from npuprof.scripts.reading.values.terms import name_callee
@@ -22,14 +21,13 @@ class Entered(NamedTuple):
     scope: Scope
     call: ast.Call
     owner: Given | None = None
-    module: Module | None = None
 
 
 def find_function(call: ast.Call, scope: Scope) -> Entered | None:
-    """Return the function of a module that a call enters, None for others."""
+    """Return the function that a call enters by its name, None for others."""
     found = scope.resolve(call.func)
     function = found[1][0].node if found and len(found[1]) == 1 else None
-    if found is None or not isinstance(function, Function) or not isinstance(found[0].node, ast.Module):
+    if found is None or not isinstance(function, Function):
         return None
     return Entered(function, found[0], call)
 

@@ -45,8 +45,9 @@ class NestedConfig(Record):
 
 
 class GivenSession(Record):
-    """A session config that an NPURunConfig is given: the expression, its function, and line and function of the call."""
+    """A session config that an NPURunConfig is given: the expression, its function, and file, line and function of the call."""
 
+    file: str
     expression: str
     seen: str
     line: int
@@ -76,7 +77,7 @@ class _Value(NamedTuple):
 
 def note_taken_configs(walk: Walk, call: ast.Call, owner: str, scope: Scope) -> None:
     """Note the calls whose objects one NPURunConfig is given, through names and tables too, and on what that depends."""
-    taken: dict[Spot, list[TakenConfig]] = walk.facts.setdefault("taken", {})
+    taken = walk.taken
     count = len(taken) + _MOST_TAKEN
     waiting = list(_iterate_arguments(call, _Value(call, scope)))
     seen: set[tuple[str, ast.expr, str]] = set()
@@ -87,7 +88,7 @@ def note_taken_configs(walk: Walk, call: ast.Call, owner: str, scope: Scope) -> 
             continue  # a loop leads back to it
         seen.add((name, value, where.label))
         if name == "session_config":
-            walk.add_fact("estimator", GivenSession(*_find_given(value, where), call.lineno, scope.name))
+            walk.add_remark(GivenSession(walk.module.path, *_find_given(value, where), call.lineno, scope.name))
         if name not in list_object_arguments():
             continue
         values = list(_iterate_values(walk, value, where))
@@ -116,7 +117,7 @@ def _iterate_values(walk: Walk, value: ast.expr, scope: Scope) -> Iterator[_Valu
             nodes = [one.node for one in last if one.kind == "assign" and isinstance(one.node, ast.expr)]
             yield from (_Value(node, home, alone=len(last) == 1) for node in nodes)
     elif isinstance(value, ast.Attribute):
-        nodes = walk.find_attribute_values(write_source(value))
+        nodes = walk.module.attributes.get(write_source(value), [])
         yield from (_Value(node, scope, alone=len(nodes) == 1) for node in nodes)
     elif isinstance(value, ast.Call):
         found = scope.resolve(value.func)
@@ -128,7 +129,7 @@ def _iterate_values(walk: Walk, value: ast.expr, scope: Scope) -> Iterator[_Valu
 
 def _find_given(value: ast.expr, scope: Scope) -> tuple[str, str]:
     """Return an argument as text, in the words of the script that gives it to a function of another file, and the function there."""
-    while scope.label and isinstance(value, ast.Name) and value.id in scope.bound:
+    while isinstance(value, ast.Name) and value.id in scope.bound:
         value, scope = scope.bound[value.id]
     return format_expression(value), scope.name
 
@@ -147,15 +148,13 @@ def _iterate_arguments(call: ast.Call, given: _Value) -> Iterator[tuple[str, _Va
 
 def link_nested_configs(walk: Walk) -> None:
     """Let the settings of configuration objects belong to each NPURunConfig that takes them; what none takes is not in force."""
-    taken: dict[Spot, list[TakenConfig]] = walk.facts.pop("taken", {})
-    nested: dict[str, NestedConfig] = {config.scope: config for config in walk.facts.pop("nested", ())}
     linked: list[FoundSetting] = []
     for setting in walk.found:
-        config = nested.get(setting.scope)
+        config = walk.nested.get(setting.scope)
         if config is None:
             linked.append(setting)
             continue
-        same = taken.get(config.place, [])
+        same = walk.taken.get(config.place, [])
         homes = [home for home in same if home.label == config.label] or same  # those of the same call come first
         if not homes:
             linked.append(setting._replace(unused=f"the {config.made} is given to no NPURunConfig here"))

@@ -9,14 +9,14 @@ from npuprof import catalog
 from npuprof.document.keys import format_full_key
 from npuprof.model import Record
 from npuprof.scripts.reading.found import UNSET, Branch
-from npuprof.scripts.reading.surfaces.made_classes import expand_partial, find_super_class
 from npuprof.scripts.reading.surfaces.nested import NestedConfig, note_taken_configs
 from npuprof.scripts.reading.surfaces.walk import Walk
-from npuprof.scripts.reading.values.classes import CLASSES, find_named_class, list_class_arguments, list_object_arguments
+from npuprof.scripts.reading.values.classes import CLASSES, find_named_class, find_super_class, list_class_arguments, list_object_arguments
 from npuprof.scripts.reading.values.literals import format_expression
 from npuprof.scripts.reading.values.loops import list_written_pairs
 from npuprof.scripts.reading.values.plain_values import make_plain
 from npuprof.scripts.reading.values.scopes import Scope
+from npuprof.scripts.reading.values.terms import name_callee
 
 HOT = tuple(CLASSES)
 
@@ -27,6 +27,7 @@ class GivenCall(Record):
     ``excess`` counts what has no place, ``twice`` names what is given both ways; ``open`` is a call whose arguments a star hides.
     """
 
+    file: str
     line: int
     column: int
     name: str
@@ -42,6 +43,7 @@ class GivenObject(Record):
     ``names`` are the keys of a table, ``owner`` is the class that is given it. Of what cannot be known only the place is kept.
     """
 
+    file: str
     line: int
     column: int
     argument: str
@@ -53,7 +55,7 @@ class GivenObject(Record):
 
 def handle_statement(walk: Walk, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, branches: tuple[Branch, ...]) -> None:
     """Read the calls of one statement."""
-    if not walk.mentions("npu"):
+    if "npu" not in walk.module.script.text:
         return  # these are common names
     for expression in expressions:
         if not isinstance(expression, (ast.Constant, ast.Name)):
@@ -61,9 +63,18 @@ def handle_statement(walk: Walk, statement: ast.stmt, expressions: list[ast.expr
                 if not isinstance(node, ast.Call):
                     continue
                 if cls := _find_config_class(node, scope):
-                    _report_config_call(walk, statement, node, cls, scope, branches)
-                elif merged := expand_partial(walk, statement, node, scope):
-                    _report_config_call(walk, statement, merged, _find_config_class(merged, scope), scope, branches)
+                    _report_config_call(walk, node, cls, scope, branches)
+                elif cls := next((name for one in node.args if (name := find_named_class(one, scope))), ""):
+                    _report_handed_class(walk, node, cls, scope, branches)
+
+
+def _report_handed_class(walk: Walk, call: ast.Call, cls: str, scope: Scope, branches: tuple[Branch, ...]) -> None:
+    """Report that other code makes objects of a class, such as ``functools.partial``; what it gives them is not seen."""
+    if name_callee(call) not in ("isinstance", "issubclass", "super"):
+        reason = f"{cls} is handed to {format_expression(call.func)}(), which is not followed"
+        walk.add_setting(
+            call, "run_config", "", "", reason=reason, branches=branches, scope=f"{scope.name or '<module>'}:{cls}@{call.lineno}"
+        )
 
 
 def _find_config_class(call: ast.Call, scope: Scope) -> str:
@@ -71,14 +82,14 @@ def _find_config_class(call: ast.Call, scope: Scope) -> str:
     return find_named_class(call.func, scope) or find_super_class(call, scope)
 
 
-def _report_config_call(walk: Walk, statement: ast.stmt, call: ast.Call, cls: str, scope: Scope, branches: tuple[Branch, ...]) -> None:
+def _report_config_call(walk: Walk, call: ast.Call, cls: str, scope: Scope, branches: tuple[Branch, ...]) -> None:
     owner = f"{scope.name or '<module>'}:{cls}@{call.lineno}:{call.col_offset}"
     if cls == "NPURunConfig":
         walk.new_site(scope, f"NPURunConfig@{call.lineno}", "run_config", call, branches)
         owner = f"{scope.name or '<module>'}:NPURunConfig@{call.lineno}@{call.lineno}"
         note_taken_configs(walk, call, owner, scope)
     else:
-        walk.add_fact("nested", NestedConfig(owner, call.lineno, call.col_offset, cls, scope.file, scope.label))
+        walk.nested[owner] = NestedConfig(owner, call.lineno, call.col_offset, cls, scope.file, scope.label)
     order = CLASSES[cls].positional
     _note_call(walk, call, cls)
     given: list[tuple[str, ast.expr, ast.AST]] = []
@@ -95,13 +106,12 @@ def _report_config_call(walk: Walk, statement: ast.stmt, call: ast.Call, cls: st
             continue
         names, where = list_written_pairs(keyword.value, scope)
         if names is None:
-            walk.note_dependence(keyword.value, scope)
             reason = f"depends on **{format_expression(keyword.value)}"
             walk.add_setting(keyword.value, "run_config", "", "", reason=reason, branches=branches, scope=owner)
         for key, item in names or ():
             text, reason, _ = walk.evaluate_expression(key, where)
             if not reason:
-                place = item if where.file == scope.file else keyword.value  # the places of a walk are those of one file
+                place = item if where.node is scope.node else keyword.value  # one place, whoever gives what stands there
                 _report_argument(walk, place, cls, str(text), item, where, branches, owner)
     for name, value, at in given:
         _report_argument(walk, at, cls, name, value, scope, branches, owner)
@@ -111,7 +121,7 @@ def _is_rendered_more(walk: Walk, node: ast.expr, scope: Scope) -> bool:
     """Return whether a node is the ``**more`` of a function that npuprof rendered, which sets nothing by itself."""
     function = scope.node
     named = isinstance(node, ast.Name) and node.id == "more" and isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
-    if not named or not walk.mentions("npuprof") or walk.find_calls(function.name):  # type: ignore[union-attr]
+    if not named or "npuprof" not in walk.module.script.text or function.name in walk.module.called:  # type: ignore[union-attr]
         return False
     kwarg = function.args.kwarg  # type: ignore[union-attr]
     return kwarg is not None and kwarg.arg == "more"
@@ -155,20 +165,16 @@ def _note_call(walk: Walk, call: ast.Call, cls: str) -> None:
     stars = len(placed) < len(call.args) or any(keyword.arg is None for keyword in call.keywords)
     by_name = [keyword.arg for keyword in call.keywords if keyword.arg]
     by_place = order[: len(placed)] if len(placed) == len(call.args) else ()
-    column = walk.script.column(call.lineno, call.col_offset)
     twice = tuple(name for name in by_name if name in by_place)
-    walk.add_fact(
-        "calls", GivenCall(call.lineno, column, cls, (*by_place, *by_name), max(0, len(placed) - len(order)), twice, stars)
-    )  # fmt: skip
+    excess = max(0, len(placed) - len(order))
+    walk.add_remark(GivenCall(walk.module.path, *walk.place(call), cls, (*by_place, *by_name), excess, twice, stars))
 
 
 def _note_given_object(walk: Walk, place: ast.AST, cls: str, name: str, value: ast.expr, scope: Scope) -> None:
     """Take note of what an argument is given that takes an object."""
     made, text, names = _describe_given_object(walk, value, scope)
     if not walk.dead:
-        line = place.lineno  # type: ignore[attr-defined]
-        column = walk.script.column(line, place.col_offset)  # type: ignore[attr-defined]
-        walk.add_fact("objects", GivenObject(line, column, name, made, text, names, cls))
+        walk.add_remark(GivenObject(walk.module.path, *walk.place(place), name, made, text, names, cls))
 
 
 def _describe_given_object(walk: Walk, value: ast.expr, scope: Scope) -> tuple[str, str, tuple[str, ...]]:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import ast
-from bisect import bisect_left
 from typing import Any
 
 from npuprof import catalog
 from npuprof.document.keys import format_key_segment
+from npuprof.model import Record
 from npuprof.scripts.reading.found import TAKEN_BACK, Branch
-from npuprof.scripts.reading.surfaces.entries import LaidOn, is_entry_handed_on, is_optimizer_added, note_added_entry
+from npuprof.scripts.reading.surfaces.entries import NamedEntry, is_entry_handed_on, is_optimizer_added, note_added_entry
 from npuprof.scripts.reading.surfaces.inner_calls import iterate_inner_calls
 from npuprof.scripts.reading.surfaces.map_uses import iterate_maps_out_of_sight
-from npuprof.scripts.reading.surfaces.view import MOST_CALLS, unite_runs
 from npuprof.scripts.reading.surfaces.walk import Walk
-from npuprof.scripts.reading.values.arguments import bind_call_arguments
 from npuprof.scripts.reading.values.literals import format_expression
-from npuprof.scripts.reading.values.order import runs_once
 from npuprof.scripts.reading.values.scopes import Scope
 from npuprof.scripts.reading.values.terms import name_callee
 
@@ -31,6 +28,16 @@ HELPERS = ("npu_config_proto", "npu_run_config_init", "set_keras_session_npu_con
 
 FIELDS = ("s", "b", "i", "f")
 _MEMBERS = (*FIELDS, "type", "shape", "tensor", "func", "placeholder", "list")
+
+
+class Rewrite(Record):
+    """A rewrite of TensorFlow, ``remapping`` or ``memory_optimization``, that a script switches, and to what."""
+
+    file: str
+    line: int
+    column: int
+    name: str
+    state: str
 
 
 def handle_statement(walk: Walk, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, branches: tuple[Branch, ...]) -> None:
@@ -89,41 +96,42 @@ def _is_other_table(walk: Walk, target: ast.Subscript, root: str, scope: Scope) 
 
 def _note_session_object(walk: Walk, target: ast.Name | ast.Attribute, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
     """Take note of a new optimizer entry, its name, a second name for a map, or a rewrite that is switched."""
-    place = target.lineno, walk.script.column(target.lineno, target.col_offset)
     if is_optimizer_added(value):
         root = format_expression(target)
         made = walk.new_site(scope, root, "session", target, branches, not is_entry_handed_on(walk, scope, root))
-        if not scope.label:
-            _note_runs(walk, made, scope)
-        walk.add_fact("added", place)
-        note_added_entry(walk, value, place, scope, branches, made, "")
+        note_added_entry(walk, value, target, scope, branches, made, "")
+    elif isinstance(target, ast.Attribute) and target.attr in ("remapping", "memory_optimization"):
+        walk.add_remark(Rewrite(walk.module.path, *walk.place(target), target.attr, format_expression(value)))
+    elif isinstance(target, ast.Attribute) and target.attr == "name":
+        _note_name(walk, target, value, scope, branches)
+    else:
+        value = _step_by_call(value)
+        whole = isinstance(value, ast.Attribute) and value.attr == "parameter_map"
+        if whole or (isinstance(value, ast.Subscript) and _find_map_owner(walk, value.value, scope)):
+            walk.aliases[scope.name, format_expression(target)] = value
+
+
+def _note_name(walk: Walk, target: ast.Attribute, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
+    """Take note of the name that an optimizer entry gets."""
+    if isinstance(target.value, ast.Call):
+        _handle_call(walk, target.value, scope, branches)
+    text, reason, _ = walk.evaluate_expression(value, scope)
+    name = text.decode(errors="replace") if isinstance(text, bytes) else text
+    known = not reason and isinstance(name, str)
+    if is_optimizer_added(target.value):
+        note_added_entry(walk, target.value, target, scope, branches, "", name if known else "")
+    if not known:
         return
-    if isinstance(target, ast.Attribute) and target.attr in ("remapping", "memory_optimization"):
-        state = format_expression(value)
-        walk.add_fact(target.attr, (*place, state))
-        return
-    if isinstance(target, ast.Attribute) and target.attr == "name":
-        owner = target.value
-        if is_optimizer_added(owner):
-            walk.add_fact("added", place)
-        text, reason, _ = walk.evaluate_expression(value, scope)
-        if reason or not isinstance(text, (str, bytes)):
-            return
-        name = text.decode(errors="replace") if isinstance(text, bytes) else text
-        if is_optimizer_added(owner):
-            note_added_entry(walk, owner, place, scope, branches, "", name)
-        site = walk.current.get((scope.name, format_expression(owner)))
-        if site is not None:
-            column = walk.script.column(value.lineno, value.col_offset)
-            walk.sites[site] = walk.sites[site]._replace(entry=name)
-            walk.add_fact("entries", (value.lineno, column, name, site))
-        elif name == "NpuOptimizer":
-            walk.add_fact("entries", (value.lineno, 0, name, ""))
-        return
-    value = _step_by_call(value)
-    whole = isinstance(value, ast.Attribute) and value.attr == "parameter_map"
-    if whole or (isinstance(value, ast.Subscript) and _find_map_owner(walk, value.value, scope)):
-        walk.aliases[scope.name, format_expression(target)] = value
+    root, _, rest = format_expression(target.value).partition(".")
+    where = scope
+    while root in where.bound and not rest:
+        given, where = where.bound[root]
+        root, _, rest = format_expression(given).partition(".")
+    site = walk.current.get((where.name, f"{root}{'.' if rest else ''}{rest}"), "")
+    if site:
+        walk.sites[site] = walk.sites[site]._replace(entry=name)
+    if site or name == "NpuOptimizer":
+        walk.add_remark(NamedEntry(walk.module.path, *walk.place(value), name, site))
 
 
 Entry = tuple[ast.Subscript, str, "str | None"]
@@ -169,6 +177,8 @@ def _find_map_owner(walk: Walk, node: ast.expr, scope: Scope, depth: int = 0) ->
 def _handle_call(walk: Walk, call: ast.Call, scope: Scope, branches: tuple[Branch, ...], reason: str = "") -> None:
     """``setattr(map[key], field, value)`` and ``map[key].CopyFrom(AttrValue(s=value))``; for a ``reason`` it may set nothing."""
     function = call.func
+    if isinstance(function, ast.Attribute) and function.attr == "add":  # the last one is another one from here on
+        walk.current.pop((scope.name, f"{format_expression(function.value)}[-1]"), None)
     given: list[ast.expr] = []
     if isinstance(function, ast.Name) and function.id == "setattr":
         given = call.args
@@ -204,13 +214,9 @@ def _report_map_entry(
     walk: Walk, node: ast.AST, entry: Entry, value: ast.expr | None, reason: str, scope: Scope, branches: tuple[Branch, ...]
 ) -> None:
     place, root, field = entry
-    scope_name = _resolve_counted_entry(walk, node, root, scope) or walk.resolve_site(scope, root, "session", node)
-    _note_who_hands(walk, root, scope_name, scope)
-    owner = scope_name.partition(":")[0]
-    runs = None
-    if owner != (scope.name or "<module>") and not scope.label and root not in scope.bound:  # an object of a function around this one
-        runs = walk.list_runs(scope, "" if owner == "<module>" else owner)
-        branches = (*unite_runs(runs), *branches) if runs else branches
+    if "[-" in root and (scope.name, root) not in walk.current:
+        walk.new_site(scope, root, "session", node, (), closed=False)
+    scope_name = walk.resolve_site(scope, root, "session", node)
     name, why, _ = walk.evaluate_expression(place.slice, scope)
     if not why and isinstance(name, bytes):
         name = name.decode(errors="replace")
@@ -219,8 +225,6 @@ def _report_map_entry(
         walk.add_setting(node, "session", "", "", field=field, reason=f"the key is computed: {why}", branches=branches, scope=scope_name)
         return
     more: dict[str, Any] = {"field": field, "branches": branches, "scope": scope_name}
-    if runs == ():
-        more["dead"] = True
     if field is None and not reason:
         reason = "assigned without a field: a protobuf map of messages raises ValueError"
     elif not reason:
@@ -231,45 +235,6 @@ def _report_map_entry(
             more["kind"] = type(got).__name__
             more["value"], reason = convert_field_value(got, field)
     walk.add_setting(node, "session", format_key_segment(name), name, reason=reason, **more)
-
-
-def _note_who_hands(walk: Walk, root: str, site: str, scope: Scope) -> None:
-    """Take note of the calls that hand a function of this file the object it sets something in."""
-    function = scope.node
-    if root in scope.bound or scope.label or site in walk.handed_sites or not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        return
-    if scope.list_binding_kinds(root) != {"parameter"}:
-        _note_runs(walk, site, scope)
-        return
-    walk.handed_sites.add(site)
-    for call, where in walk.find_calls(function.name)[: MOST_CALLS + 1]:
-        given = (bind_call_arguments(function, scope, call, where) or {}).get(root)
-        expression = format_expression(given[0]) if given else ""
-        tests, never = walk.list_tests(call, where)
-        if not never:
-            walk.add_fact("laid on", LaidOn(site, expression, where.name, call.lineno, bool(given) and runs_once(call, where), tests))
-    if len(walk.find_calls(function.name)) > MOST_CALLS:
-        walk.add_fact("laid on", LaidOn(site, "", "", function.lineno, False))
-
-
-def _note_runs(walk: Walk, site: str, scope: Scope) -> None:
-    """Take note of the tests under which a function runs that sets something in an object of its class, or of what is around it."""
-    walk.handed_sites.add(site)
-    runs = walk.list_runs(scope)
-    if runs is not None and not (runs and all(not tests for tests in runs)):
-        walk.add_fact("runs", (site, runs))
-
-
-def _resolve_counted_entry(walk: Walk, node: ast.AST, root: str, scope: Scope) -> str:
-    """Return the entry that is counted from the end (``entries[-1]``): another one after each that is added. Nothing for others."""
-    if "[-" not in root or not isinstance(node, (ast.expr, ast.stmt)):
-        return ""
-    known: dict[tuple[str, str, int], str] = walk.counted_entries
-    mark = scope.name, root, bisect_left(walk.adding_lines, node.lineno)
-    if mark not in known:
-        plain = walk.resolve_site(scope, root, "session", node)
-        known[mark] = plain if plain not in known.values() else walk.new_site(scope, root, "session", node, (), closed=False)
-    return known[mark]
 
 
 def convert_field_value(value: Any, field: str | None) -> tuple[Any, str]:

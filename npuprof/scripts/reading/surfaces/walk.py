@@ -1,123 +1,149 @@
-"""One walk over the statements of a script that can matter; the surfaces read what they know on the way.
+"""One walk over a script in the order in which it runs; the surfaces read what they know on the way.
 
-Only statements with a tell-tale word in their lines are looked into, which keeps the walk far cheaper than the
-parsing before it.
+A function is walked where it is called by name, with its arguments, as if its lines stood there; also one of another file of the tree.
+What nothing calls is walked by itself at the end.
 """
 
 from __future__ import annotations
 
 import ast
 import posixpath
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
-from npuprof.scripts.reading.found import HALF_CHARACTER, OF_HELPERS, Branch, Followed, FoundSetting, Site, take_here_out
-from npuprof.scripts.reading.source import Script
-from npuprof.scripts.reading.surfaces.view import MOST_CALLS, ScriptView
+from npuprof.model import Record
+from npuprof.scripts.reading.found import HALF_CHARACTER, Branch, Followed, FoundSetting, Site, take_here_out
+from npuprof.scripts.reading.modules import Module
+from npuprof.scripts.reading.surfaces.methods import Entered, find_function, find_method
 from npuprof.scripts.reading.values.arguments import bind_call_arguments
-from npuprof.scripts.reading.values.calls import (
-    CallRun,
-    find_parameter_default,
-    make_different_objects,
-    merge_call_runs,
-    reads_parameter,
-)
+from npuprof.scripts.reading.values.lineages import get_first_parameter
 from npuprof.scripts.reading.values.literals import Unknown, fold_expression, fold_with_defaults, format_expression
 from npuprof.scripts.reading.values.loops import unroll_loop
 from npuprof.scripts.reading.values.order import find_way_on, is_main_test, leaves_block
-from npuprof.scripts.reading.values.scopes import Function, ModuleHome, Scope, statement_blocks
+from npuprof.scripts.reading.values.scopes import Function, Scope, statement_blocks
+from npuprof.scripts.reading.values.terms import name_callee
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from npuprof.scripts.reading.surfaces.nested import NestedConfig, Spot, TakenConfig
+
     Handler = Callable[["Walk", ast.stmt, list[ast.expr], Scope, tuple[Branch, ...]], None]
+    Choose = Callable[[Module], tuple[Handler, ...]]
+    Lead = Callable[[str], Module | None]
+    #: A function that may have to be walked by itself: the scope it stands in, and the tests around it.
+    Waiting = tuple[ast.FunctionDef | ast.AsyncFunctionDef, Scope, tuple[Branch, ...]]
+
+#: So many functions are entered one from within the other; so many calls are followed that set something, of so many entered.
+_DEEPEST = 6
+_MOST_FOLLOWED = 200
+_MOST_ENTERED = 5_000
+#: Lies between the numbers of tests in two calls of functions of other files.
+_APART = 10_000_000
+#: The reason of a setting that calls give different values names so many of them.
+_MOST_VALUES = 4
 
 
-class Walk(ScriptView):
-    """The state of one walk; ``found`` and ``sites`` grow as the surfaces report."""
+class Walk:
+    """The state of one walk; ``found`` and ``sites`` grow as the surfaces report.
 
-    def __init__(self, script: Script, handlers: tuple[Handler, ...], home: ModuleHome | None = None) -> None:
-        super().__init__(script, home)
-        self.caller: Walk | None = None  #: the walk of the script that calls what this one reads
-        self.functions: dict[tuple[str, int], Followed] = {}  #: what calls have been followed into
-        self.follows = 0  #: how many calls have been followed that set something
-        self.entered = 0  #: how many calls have been followed at all
-        self.skips = False  #: whether something was left out that other calls run
-        self.mentions_setting: Callable[[bytes], bool] = lambda data: True  #: whether a text can set anything
-        self.stack: tuple[tuple[str, int], ...] = ()  #: the functions of other files around
-        self.handlers = handlers
+    Args:
+        module: The script.
+        choose: Which surfaces a file is read for.
+        lead: Returns another file of the tree where a call of a function of it is to be followed.
+
+    """
+
+    def __init__(self, module: Module, choose: Choose, lead: Lead = lambda path: None) -> None:
+        self.main = self.module = module  #: the script, and the file whose lines are being read
         self.found: list[FoundSetting] = []
         self.sites: dict[str, Site] = {}
         self.current: dict[tuple[str, str], str] = {}
         self.aliases: dict[tuple[str, str], ast.expr] = {}
-        self.facts: dict[str, Any] = {}
-        self.place: ast.AST | None = None
-        self.handed: dict[tuple[ast.AST, str], bool] = {}  #: whether an entry is handed to other code, by its scope and name
-        self.counted_entries: dict[tuple[str, str, int], str] = {}  #: those that are named by how many there are, see ``session``
-        self.handed_sites: set[str] = set()  #: those whose callers have been looked for, see ``session``
+        self.nested: dict[str, NestedConfig] = {}
+        self.taken: dict[Spot, list[TakenConfig]] = {}
+        self.functions: dict[tuple[str, int], Followed] = {}  #: functions of other files that set something
+        self.unfollowed: tuple[int, str] | tuple[()] = ()  #: line and name of the first call that was too much
+        self.shares_options = False  #: whether other code has the options of TensorFlow 2, too
+        self.skips = False  #: whether something was left out that other calls run
+        self.handed_on: dict[ast.AST, frozenset[str]] = {}  #: names that a function hands to other code, see ``entries``
         self.names: set[str] = set()  #: what has been set so far, by what scripts write
-        self._told: dict[str, set[Any]] = {}
         self.dead = 0
         self.loops: list[tuple[ast.For | ast.AsyncFor, int]] = []  #: the loops around, with the number of branches around each
-        self._ifs = 0
-        self._depth = 0
-        self._order = 0
-        self._depends = False
-        self._waiting: list[tuple[Function, Scope, tuple[Branch, ...], list[FoundSetting]]] = []
+        self._remarks: dict[Record, None] = {}
+        self._choose = choose
+        self._lead = lead
+        self._handlers = choose(module)
+        self._stack: tuple[ast.AST, ...] = ()
+        self._entered = self._follows = self._order = self._apart = self._turns = 0
+        self._visited: set[ast.AST] = set()
+        self._waiting: list[Waiting] = []
+        self._runs: dict[ast.AST, tuple[str, list[list[FoundSetting]]]] = {}  #: what each call of a function of the script sets
+
+    @property
+    def remarks(self) -> tuple[Record, ...]:
+        """What else was noticed, for who judges the settings."""
+        return tuple(self._remarks)
 
     def walk_module(self) -> None:
-        """Walk the module."""
-        module = self.open_module()
-        self.walk_block(self.tree.body, module, ())
-        self.walk_waiting()
-        module.bound.clear()  # the only circle among these objects: without it a tree goes as soon as nobody needs it
+        """Walk the script."""
+        scope = self.module.scope
+        self._walk_frame(self.module.tree.body, scope, ())
+        scope.bound.clear()  # the only circle among these objects: without it a tree goes as soon as nobody needs it
         unique: dict[tuple[Any, ...], FoundSetting] = {}
-        for found in self.found:
-            place = found.file, found.call, found.line, found.column
-            mark = (*place, found.surface, found.key, found.name, repr(found.value), found.reason, found.scope)
-            unique.setdefault(mark, found)
-        self.found = sorted(unique.values(), key=lambda found: (found.call or (found.line, found.column), found.order))
+        united = (one for name, runs in self._runs.values() for one in _unite_calls(name, runs))
+        for one in [*self.found, *united]:
+            mark = (*_mark_place(one), one.key, repr(one.value), one.reason)
+            unique.setdefault(mark, one)
+        self.found = sorted(unique.values(), key=lambda one: (one.call or (one.line, one.column), one.order))
 
-    def walk_waiting(self) -> None:
-        """Read what functions set whose calls had to be found first."""
-        for waiting in self._waiting:
-            self.found += self._walk_with_calls(*waiting)
-        self._waiting.clear()
+    # -- statements ----------------------------------------------------------------------------------------------------
 
-    def walk_called(self, function: Function, scope: Scope, branches: tuple[Branch, ...], caller: Walk) -> None:
-        """Walk a function that a call from another walk leads to, as a part of that one: what stands for objects there is known here."""
-        self.caller = self.asked_by = caller
-        self.current, self.aliases, self.sites = caller.current, caller.aliases, caller.sites
-        self.facts, self._told, self.functions = caller.facts, caller._told, caller.functions
-        self.mentions_setting = caller.mentions_setting
-        self.dead, self._ifs, self._order = caller.dead, caller._ifs, caller._order
-        self.follows, self.entered = caller.follows, caller.entered
-        self.walk_block(function.body, scope, branches)
-        self.walk_waiting()
-        caller._ifs, caller._order = self._ifs, self._order
-        caller.follows, caller.entered = self.follows, self.entered
-        caller._depends, caller.skips = caller._depends or self._depends, caller.skips or self.skips
+    def _walk_frame(self, body: list[ast.stmt], scope: Scope, branches: tuple[Branch, ...]) -> None:
+        """Walk a module or a function, and then what is defined in it and has not been called."""
+        outer, self._waiting = self._waiting, []
+        loops, self.loops = self.loops, []
+        self._walk_block(body, scope, branches)
+        for function, where, tests in _sort_by_calls(self._waiting):
+            if function not in self._visited or function.name in self.module.passed_on:
+                self._visited.add(function)
+                kept, self.found = self.found, []
+                inside = Scope(function, where)
+                self._walk_frame(function.body, inside, tests)
+                self._runs.setdefault(function, (inside.name, []))[1].append(self.found)
+                self.found = kept
+        self._waiting, self.loops = outer, loops
 
-    def walk_block(self, body: list[ast.stmt], scope: Scope, branches: tuple[Branch, ...]) -> None:
+    def _walk_block(self, body: list[ast.stmt], scope: Scope, branches: tuple[Branch, ...]) -> None:
         """Walk the statements of one body; behind what leaves it nothing runs, behind what leaves it under a test not always."""
         dead = self.dead
         for statement in body:
             self._walk_statement(statement, scope, branches)
-            if leaves_block([statement]) or (isinstance(statement, ast.If) and self._always_leaves(statement, scope)):
-                if scope.is_one_of_several and not leaves_block([statement]):
+            leaves = leaves_block([statement])
+            if leaves or (isinstance(statement, ast.If) and self._always_leaves(statement, scope)):
+                if not leaves and self._is_one_of_several(scope):
                     self.skips = True
                     break  # other calls come by
                 self.dead += 1
             elif isinstance(statement, ast.If) and (test := find_way_on(statement)):
-                self._ifs += 1
-                branches = (*branches, (self._ifs, -1, test))
+                branches = (*branches, (self._number(statement), -1, test))
         self.dead = dead
+
+    def _is_one_of_several(self, scope: Scope) -> bool:
+        """Whether this is one turn of a loop, or one call of a function of another file: what never runs here may run in others."""
+        return bool(scope.label or self._turns)
+
+    def _number(self, statement: ast.stmt) -> int:
+        """Return the number of a test: the same in all calls of a function of the script."""
+        return self._apart + statement.lineno
 
     def _always_leaves(self, statement: ast.If, scope: Scope) -> bool:
         """Return whether the arm of a test that always runs leaves the block."""
         ways = leaves_block(statement.body), leaves_block(statement.orelse)
         if True not in ways or is_main_test(statement.test):
             return False
-        truth = self.fold_test(statement.test, scope)
+        truth = fold_test(statement.test, scope)
         return truth is not None and ways[0 if truth else 1]
 
     def _walk_statement(self, statement: ast.stmt, scope: Scope, branches: tuple[Branch, ...]) -> None:
@@ -125,189 +151,193 @@ class Walk(ScriptView):
             self._walk_if(statement, scope, branches)
         elif isinstance(statement, (ast.For, ast.AsyncFor)):
             self._walk_loop(statement, scope, branches)
-        elif isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            self._walk_function(statement, scope, branches)
+        elif isinstance(statement, Function):
+            self._waiting.append((statement, scope, branches))
         elif isinstance(statement, ast.ClassDef):
-            self.walk_block(statement.body, Scope(statement, scope), branches)
+            self._walk_block(statement.body, Scope(statement, scope), branches)
         elif isinstance(statement, (ast.With, ast.AsyncWith)):
-            self._call_handlers(statement, [item.context_expr for item in statement.items], scope, branches)
-            self.walk_block(statement.body, scope, branches)
+            self._read(statement, [item.context_expr for item in statement.items], scope, branches)
+            self._walk_block(statement.body, scope, branches)
         elif isinstance(statement, (ast.While, ast.Try)) or statement_blocks(statement):
             self._walk_compound(statement, scope, branches)
         else:
-            expressions = [node for node in ast.iter_child_nodes(statement) if isinstance(node, ast.expr)]
-            self._call_handlers(statement, expressions, scope, branches)
+            self._read(statement, [node for node in ast.iter_child_nodes(statement) if isinstance(node, ast.expr)], scope, branches)
 
-    def _call_handlers(self, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, branches: tuple[Branch, ...]) -> None:
-        for handler in self.handlers:
+    def _read(self, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, branches: tuple[Branch, ...]) -> None:
+        """Let the surfaces read one statement, and follow its calls, the inner ones first."""
+        for handler in self._handlers:
             handler(self, statement, expressions, scope, branches)
+        for expression in expressions:
+            for call, tests in _iterate_calls(expression):
+                self._follow(call, statement, scope, (*branches, *((self._number(statement), 0, test) for test in tests)))
 
     def _walk_if(self, statement: ast.If, scope: Scope, branches: tuple[Branch, ...]) -> None:
-        self._ifs += 1
-        number, arm = self._ifs, 0
+        arm, refused, done = 0, list[str](), False
         rest: list[ast.stmt] = [statement]
-        refused: list[str] = []
-        done = False
-        while len(rest) == 1 and isinstance(rest[0], ast.If):
-            link = rest[0]
-            self._call_handlers(link, [link.test], scope, branches)
-            truth = True if is_main_test(link.test) else self.fold_test(link.test, scope)
-            dead = done or truth is False
-            self.dead += dead
-            inside = branches if truth is True and not arm else (*branches, (number, arm, format_expression(link.test)))
-            if dead and scope.is_one_of_several:
-                self.skips = True
-            else:
-                self.walk_block(link.body, scope, inside)
-            self.dead -= dead
+        while len(rest) == 1 and isinstance(link := rest[0], ast.If):
+            self._read(link, [link.test], scope, branches)
+            truth = True if is_main_test(link.test) else fold_test(link.test, scope)
+            test = format_expression(link.test)
+            inside = branches if truth is True and not arm else (*branches, (self._number(statement), arm, test))
+            self._walk_arm(link.body, scope, inside, done or truth is False)
             done = done or truth is True
             if truth is not False:
                 arm += 1
-                refused.append(f"not ({format_expression(link.test)})")
+                refused.append(f"not ({test})")
             rest = link.orelse
-        if rest and done and scope.is_one_of_several:
+        inside = (*branches, (self._number(statement), -arm, " and ".join(refused))) if arm else branches
+        self._walk_arm(rest, scope, inside, done)
+
+    def _walk_arm(self, body: list[ast.stmt], scope: Scope, branches: tuple[Branch, ...], dead: bool) -> None:
+        if body and dead and self._is_one_of_several(scope):
             self.skips = True
-        elif rest:
-            self.dead += done
-            self.walk_block(rest, scope, (*branches, (number, -arm, " and ".join(refused))) if arm else branches)
-            self.dead -= done
+            return
+        self.dead += dead
+        self._walk_block(body, scope, branches)
+        self.dead -= dead
 
     def _walk_loop(self, statement: ast.For | ast.AsyncFor, scope: Scope, branches: tuple[Branch, ...]) -> None:
-        self._call_handlers(statement, [statement.iter], scope, branches)
-        self.note_dependence(statement.iter, scope)
+        self._read(statement, [statement.iter], scope, branches)
+        turns = unroll_loop(statement.target, statement.iter, scope)
         self.loops.append((statement, len(branches)))
-        for bound in unroll_loop(statement.target, statement.iter, scope) or [{}]:
-            self.walk_block(statement.body, scope.with_bound(bound) if bound else scope, branches)
+        self._turns += bool(turns)
+        for bound in turns or [{}]:
+            self._walk_block(statement.body, scope.with_bound(bound) if bound else scope, branches)
+        self._turns -= bool(turns)
         self.loops.pop()
-        self.walk_block(statement.orelse, scope, branches)
-
-    def note_dependence(self, node: ast.expr, scope: Scope) -> None:
-        """Take note that what stands around depends on the arguments of calls, where an expression reads a parameter."""
-        if any(isinstance(one, ast.Name) and reads_parameter(one, scope) for one in ast.walk(node)):
-            self._depends = True
+        self._walk_block(statement.orelse, scope, branches)
 
     def _walk_compound(self, statement: ast.stmt, scope: Scope, branches: tuple[Branch, ...]) -> None:
-        self._ifs += 1
-        number = self._ifs
         for name in ("body", "orelse", "finalbody"):
-            self.walk_block(getattr(statement, name, None) or [], scope, branches)
+            self._walk_block(getattr(statement, name, None) or [], scope, branches)
         for arm, handler in enumerate(getattr(statement, "handlers", ())):
             kind = f"except {format_expression(handler.type)}" if handler.type else "except"
-            self.walk_block(handler.body, scope, (*branches, (number, arm + 1, kind)))
+            self._walk_block(handler.body, scope, (*branches, (self._number(statement), arm + 1, kind)))
         for arm, case in enumerate(getattr(statement, "cases", ())):
             text = f"{format_expression(statement.subject)} is {format_expression(case.pattern)}"  # type: ignore[attr-defined]
-            self.walk_block(case.body, scope, (*branches, (number, arm, text)))
+            self._walk_block(case.body, scope, (*branches, (self._number(statement), arm, text)))
 
-    def _walk_function(self, function: Function, scope: Scope, branches: tuple[Branch, ...]) -> None:
-        inside = Scope(function, scope)
-        before, depended = self.found, self._depends
-        self.found, self._depends = [], False
-        loops, self.loops = self.loops, []
-        self.walk_block(function.body, inside, branches)
-        self.loops = loops
-        plain, depends = self.found, self._depends
-        self.found, self._depends = before, depended
-        if depends and self._depth < 2:
-            self._waiting.append((function, inside, branches, plain))  # its callers may stand further down
+    # -- calls ---------------------------------------------------------------------------------------------------------
+
+    def _follow(self, call: ast.Call, statement: ast.stmt, scope: Scope, branches: tuple[Branch, ...]) -> None:
+        """Walk the function that a call enters, if it can set something."""
+        entered = find_function(call, scope) or find_method(call, statement, scope) if self._may_enter(call) else None
+        if entered is None:
+            return
+        home = entered.scope.home
+        module = self.module if home is self.module.home else self._lead(home.path) if home is not None else None
+        if module is None or entered.function in module.idle:
+            return
+        if entered.function in self._stack or len(self._stack) >= _DEEPEST or self._entered >= _MOST_ENTERED:
+            self.skips = True
+        elif self._follows >= _MOST_FOLLOWED:
+            if self.module is self.main:
+                self.unfollowed = self.unfollowed or (call.lineno, name_callee(call))
+            self.skips = True
         else:
-            self.found += plain
+            self._enter(call, entered, module, scope, branches)
 
-    def _walk_with_calls(
-        self, function: Function, inside: Scope, branches: tuple[Branch, ...], plain: list[FoundSetting]
-    ) -> list[FoundSetting]:
-        """Return what a function sets with the arguments of its calls in this file filled in."""
-        calls = self.find_calls(function.name)
-        if len(calls) > MOST_CALLS:
-            return [_explain(setting, f"{function.name}() is called {len(calls)} times, more than are followed") for setting in plain]
-        runs: list[CallRun] = []
-        self._depth += 1
-        for mark in [mark for mark, site in self.current.items() if mark[0] == inside.name and "@" not in site]:
-            del self.current[mark]  # what it names may have been made since
-        for call, where in calls:
-            bound = bind_call_arguments(function, inside, call, where)
-            if bound is None:
-                runs.clear()
-                break
-            tests, never = self.list_tests(call, where)
-            kept, self.found = self.found, []
-            self.walk_block(function.body, inside.with_bound(bound), branches)
-            runs.append(CallRun(call, tests, [setting._replace(dead=setting.dead or never) for setting in self.found]))
-            self.found = kept
-        self._depth -= 1
-        return merge_call_runs(self.script, plain, runs) if runs and not make_different_objects(inside.name, plain, runs) else plain
+    def _may_enter(self, call: ast.Call) -> bool:
+        name = name_callee(call)
+        return name in self.module.defined or (bool(self.module.leads) and name != "")
+
+    def _enter(self, call: ast.Call, entered: Entered, module: Module, scope: Scope, branches: tuple[Branch, ...]) -> None:
+        """Walk a function as one call runs it."""
+        function = entered.function
+        outer = entered.scope
+        if module is not self.main:
+            top = module.scope.with_label(f"{scope.name}@{call.lineno}.{call.col_offset}", module.rebound)
+            outer = Scope(outer.node, top) if isinstance(outer.node, ast.ClassDef) else top
+        inside = Scope(function, outer)
+        bound = bind_call_arguments(function, inside, entered.call, scope) or {}
+        if entered.owner is not None and module is not self.main:
+            bound[get_first_parameter(function)] = entered.owner
+        before, place = len(self.sites), (call.lineno, self.module.script.column(call.lineno, call.col_offset))
+        self._entered += 1
+        kept = self.module, self._handlers, self._stack, self._apart, self.found, self.skips
+        self.module, self._handlers = module, self._handlers if module is self.module else self._choose(module)
+        self._stack, self._apart = (*self._stack, function), self._apart if module is self.main else self._entered * _APART
+        self.found, self.skips = [], False
+        self._walk_frame(function.body, inside.with_bound(bound), branches)
+        found, skips = self.found, self.skips
+        self.module, self._handlers, self._stack, self._apart, self.found, self.skips = kept
+        self.skips |= skips
+        self._follows += bool(found)
+        if not found and not skips and len(self.sites) == before:
+            module.idle.add(function)
+        if module is self.main:
+            self._visited.add(function)
+            self._runs.setdefault(function, (inside.name, []))[1].append(found)
+        else:
+            self._take_over(function, module, found, before, place)
+
+    def _take_over(self, function: Function, module: Module, found: list[FoundSetting], before: int, place: tuple[int, int]) -> None:
+        """Add what a function of another file sets, at the place of its call."""
+        for name, site in list(islice(self.sites.items(), before, None)):
+            self.sites[name] = site._replace(line=place[0], column=place[1], made_by=(*site.made_by, function.name))
+        self.found += [one._replace(call=place) for one in found]
+        if any(not one.commented for one in found):
+            followed = Followed(module.path, function.lineno, function.end_lineno or function.lineno, function.name)
+            self.functions.setdefault((module.path, function.lineno), followed)
+
+    # -- configuration objects -----------------------------------------------------------------------------------------
 
     def find_alias(self, name: str, scope: Scope) -> ast.expr | None:
         """Return what a second name stands for, as seen from a scope."""
-        where: Scope | None = scope
-        while where is not None:
-            if (where.name, name) in self.aliases:
-                return self.aliases[where.name, name]
-            where = where.outer
-        return None
+        return next((self.aliases[where.name, name] for where in _iterate_outwards(scope) if (where.name, name) in self.aliases), None)
 
     def resolve_site(self, scope: Scope, root: str, surface: str, node: ast.AST) -> str:
         """Return the name of the configuration object that a variable stands for here."""
-        if root in scope.bound:
-            expression, caller = scope.bound[root]
-            return self.resolve_site(caller, format_expression(expression), surface, node)
         first, dot, rest = root.partition(".")
-        if scope.label and dot and first in scope.bound:
+        if first in scope.bound and (not dot or scope.label):
             expression, caller = scope.bound[first]
-            return self.resolve_site(caller, f"{format_expression(expression)}.{rest}", surface, node)
-        where: Scope | None = scope
-        while where is not None:
-            known = self.current.get((where.name, root))
-            if known is not None:
-                return known
-            where = where.outer
+            return self.resolve_site(caller, f"{format_expression(expression)}{dot}{rest}", surface, node)
+        known = next((self.current[where.name, root] for where in _iterate_outwards(scope) if (where.name, root) in self.current), None)
+        if known is not None:
+            return known
         name = f"{scope.name or '<module>'}:{root}"
         self.current[scope.name, root] = name
-        line, column = node.lineno, node.col_offset  # type: ignore[attr-defined]
-        self.sites.setdefault(name, Site(name, surface, line, self.script.column(line, column), root))
+        self.sites.setdefault(name, Site(name, surface, *self.place(node), root))
         return name
 
     def new_site(self, scope: Scope, root: str, surface: str, node: ast.AST, branches: tuple[Branch, ...], closed: bool = True) -> str:
         """Begin a configuration object; return its name."""
-        line, column = node.lineno, node.col_offset  # type: ignore[attr-defined]
+        line, column = self.place(node)
         name = f"{scope.name or '<module>'}:{root}@{line}"
         self.current[scope.name, root] = name
         first, dot, rest = root.partition(".")
+        if dot and scope.outer is not None and isinstance(scope.outer.node, ast.ClassDef):  # the other methods have it too
+            self.current[scope.outer.name, root] = name
         while scope.label and dot and first in scope.bound:  # it is the object's: its other methods have it too
             expression, scope = scope.bound[first]
             first, dot, rest = (root := f"{format_expression(expression)}.{rest}").partition(".")
             self.current[scope.name, root] = name
-        self.sites.setdefault(name, Site(name, surface, line, self.script.column(line, column), root, closed, None, branches))
+        self.sites.setdefault(name, Site(name, surface, line, column, root, closed, None, branches))
         return name
 
-    def add_fact(self, fact: str, value: Any) -> None:
-        """Keep a remark for the linter, once."""
-        known = self.facts.setdefault(fact, [])
-        marks = self._told.setdefault(fact, set())
-        if value not in marks:
-            marks.add(value)
-            known.append(value)
-            if self.caller is not None:
-                self.facts.setdefault(OF_HELPERS, {}).setdefault(fact, set()).add(value)
+    # -- what the surfaces report --------------------------------------------------------------------------------------
+
+    def place(self, node: ast.AST) -> tuple[int, int]:
+        """Return line and column of a node of the file that is being read."""
+        line, offset = node.lineno, node.col_offset  # type: ignore[attr-defined]
+        return line, self.module.script.column(line, offset)
+
+    def add_remark(self, remark: Record) -> None:
+        """Keep a remark for who judges the settings, once."""
+        self._remarks.setdefault(remark)
 
     def add_setting(self, node: ast.AST, surface: str, key: str, name: str, **more: Any) -> None:
         """Add a setting at the place of a node."""
-        at = self.place or node
-        line = at.lineno  # type: ignore[attr-defined]
-        column = self.script.column(line, at.col_offset)  # type: ignore[attr-defined]
+        line, column = self.place(node)
         self._order += 1
         more.setdefault("dead", self.dead > 0)
         more["value"], more["relative"] = take_here_out(more.get("value"))
         more["written"] = take_here_out(more.get("written"))[0]
-        if more["relative"] and self.caller is not None and not self._is_beside_caller():
+        folders = {posixpath.dirname(path) for path in (self.main.path, self.module.path)}
+        if more["relative"] and len(folders) > 1:
             more |= {"value": None, "written": None, "relative": False, "kind": "", "reason": "depends on the folder of the script"}
         self.names.add(name)
-        self.found.append(FoundSetting(self.script.path, line, column, surface, key, name, order=self._order, **more))
-
-    def _is_beside_caller(self) -> bool:
-        top = self
-        while top.caller is not None:
-            top = top.caller
-        return posixpath.dirname(top.script.path) == posixpath.dirname(self.script.path)
+        self.found.append(FoundSetting(self.module.path, line, column, surface, key, name, order=self._order, **more))
 
     def evaluate_expression(self, node: ast.expr, scope: Scope) -> tuple[Any, str, Any]:
         """Return ``(value, reason, default)`` of an expression; the reason is empty where the value is known."""
@@ -319,18 +349,126 @@ class Walk(ScriptView):
         except UnicodeEncodeError:
             return None, HALF_CHARACTER, None
         except Unknown as unknown:
-            if reads_parameter(node, scope):
-                self._depends = True
-            return None, unknown.reason, self._find_default(node, scope) if unknown.flag else find_parameter_default(node, scope)
+            return None, unknown.reason, self._find_default(node, scope)
 
     def _find_default(self, node: ast.expr, scope: Scope) -> Any:
-        """Return what an expression is where nobody says otherwise on the command line; None where that is not known."""
+        """Return what an expression is where nobody says otherwise, on the command line or in a call; None where that is not known."""
         try:
-            return fold_with_defaults(node, scope, self.flag_default)
+            return fold_with_defaults(node, scope, self._find_flag_default)
         except Unknown:
             return None
 
+    def _find_flag_default(self, flag: str) -> Any:
+        found = self.module.flags.get(flag)
+        return self.main.flags.get(flag) if found is None else found
 
-def _explain(setting: FoundSetting, reason: str) -> FoundSetting:
-    """Return a setting without a value with another reason for that."""
-    return setting._replace(reason=f"the key is computed: {reason}" if not setting.key else reason) if setting.reason else setting
+
+def fold_test(test: ast.expr, scope: Scope) -> bool | None:
+    """Return whether a test always or never holds, None where the run decides."""
+    if isinstance(test, ast.BoolOp):
+        deciding = isinstance(test.op, ast.Or)
+        truths = [fold_test(one, scope) for one in test.values]
+        return deciding if deciding in truths else None if None in truths else not deciding
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        truth = fold_test(test.operand, scope)
+        return None if truth is None else not truth
+    try:
+        return bool(fold_expression(test, scope))
+    except Unknown:
+        return None
+
+
+def _iterate_calls(node: ast.AST, tests: tuple[str, ...] = ()) -> Iterator[tuple[ast.Call, tuple[str, ...]]]:
+    """Yield the calls of an expression in the order in which they run, with the tests around each; not those that run later."""
+    if isinstance(node, (ast.Constant, ast.Name, ast.Lambda)):
+        return
+    if isinstance(node, ast.IfExp):
+        test = format_expression(node.test)
+        yield from _iterate_calls(node.test, tests)
+        yield from _iterate_calls(node.body, (*tests, test))
+        yield from _iterate_calls(node.orelse, (*tests, f"not ({test})"))
+        return
+    inner = list(ast.iter_child_nodes(node))
+    if isinstance(node, ast.BoolOp):
+        yield from _iterate_calls(node.values[0], tests)
+        test = format_expression(node.values[0])
+        inner, tests = list(node.values[1:]), (*tests, test if isinstance(node.op, ast.And) else f"not ({test})")
+    for child in inner:
+        yield from _iterate_calls(child, tests)
+    if isinstance(node, ast.Call):
+        yield node, tests
+
+
+def _iterate_outwards(scope: Scope) -> Iterator[Scope]:
+    where: Scope | None = scope
+    while where is not None:
+        yield where
+        where = where.outer
+
+
+def _sort_by_calls(waiting: list[Waiting]) -> Iterator[Waiting]:
+    """Yield functions, those first that none of the others calls: what these call needs no walk by itself then."""
+    calls = [{name_callee(node) for node in ast.walk(one[0]) if isinstance(node, ast.Call)} for one in waiting]
+    counts = Counter(name for names in calls for name in names)
+    left = {at: _get_called_name(*one[:2]) for at, one in enumerate(waiting)}
+    while left:
+        at = next((at for at, name in left.items() if counts[name] == (name in calls[at])), next(iter(left)))
+        counts.subtract(calls[at])
+        del left[at]
+        yield waiting[at]
+
+
+def _get_called_name(function: Function, scope: Scope) -> str:
+    """Return the name by which a function is called: that of its class where it makes objects."""
+    return scope.node.name if function.name == "__init__" and isinstance(scope.node, ast.ClassDef) else function.name
+
+
+# -- calls of one function ---------------------------------------------------------------------------------------------
+
+
+def _mark_place(one: FoundSetting) -> tuple[Any, ...]:
+    return one.file, one.call, one.line, one.column, one.surface, one.scope, one.name
+
+
+def _unite_calls(name: str, runs: list[list[FoundSetting]]) -> Iterator[FoundSetting]:
+    """Yield what a function sets: once where several calls set the same, and without a value where each makes another object."""
+    found: dict[tuple[Any, ...], list[list[FoundSetting]]] = {}
+    for run in runs:
+        own: dict[tuple[Any, ...], list[FoundSetting]] = {}
+        for one in run:
+            own.setdefault(_mark_place(one), []).append(one)
+        for mark, same in own.items():
+            found.setdefault(mark, []).append(same)
+    running = {_mark_place(one)[5:] for run in runs for one in run if not one.dead and len(runs) > 1}
+    for mark, several in found.items():
+        if mark[5:] in running and all(one.dead for same in several for one in same):
+            continue  # it is set in another way
+        live = [same for same in several if not all(one.dead for one in same)] or several[:1]
+        texts = {repr([(one.value, one.reason) for one in same]): same for same in live}
+        if len(texts) > 1 and not live[0][0].scope.startswith(f"{name}:"):
+            yield from (one for same in live for one in same)  # one after the other in the same object
+            continue
+        first = live[0] if len(texts) == 1 else [_explain(next(iter(texts.values()))[0], [same[-1] for same in texts.values()])]
+        around = unite_tests([same[0].branches for same in live])
+        yield from first if len(live) == 1 else (one._replace(branches=around) for one in first)
+
+
+def _explain(one: FoundSetting, several: list[FoundSetting]) -> FoundSetting:
+    """Return a setting to which calls give different values, and which."""
+    values = list(dict.fromkeys(repr(other.value) for other in several if not other.reason))
+    reason = next((other.reason for other in several if other.reason), "depends on the arguments of its function")
+    if len(values) == len(several) <= _MOST_VALUES:
+        reason = f"{reason}; the calls here give {', '.join(values)}"
+    return one._replace(value=None, written=None, kind="", relative=False, reason=reason)
+
+
+def unite_tests(several: list[tuple[Branch, ...]]) -> tuple[Branch, ...]:
+    """Return the tests under which something runs at all that runs under each of several."""
+    shared = next((at for at, same in enumerate(zip(*(tests[::-1] for tests in several), strict=False)) if len(set(same)) > 1), None)
+    length = min(map(len, several)) if shared is None else shared
+    before = [tests[: len(tests) - length] for tests in several]
+    inner = several[0][len(several[0]) - length :]
+    if not all(before):
+        return inner
+    texts = list(dict.fromkeys(" and ".join(text for _, _, text in tests) for tests in before))
+    return ((before[0][0][0], before[0][0][1], texts[0] if len(texts) == 1 else " or ".join(f"({text})" for text in texts)), *inner)

@@ -7,7 +7,7 @@ from functools import cache
 
 from npuprof import catalog
 from npuprof.scripts.reading.values.scopes import MOST_BINDINGS, Scope
-from npuprof.scripts.reading.values.terms import write_source
+from npuprof.scripts.reading.values.terms import name_callee, write_source
 
 CLASSES = catalog.load_config_classes()
 
@@ -62,3 +62,13 @@ def find_named_class(function: ast.expr, scope: Scope, depth: int = 0) -> str:
             if not isinstance(node, (ast.Import, ast.ImportFrom)) or "npu" not in write_source(node).lower():
                 return ""
     return name
+
+
+def find_super_class(call: ast.Call, scope: Scope) -> str:
+    """Return the class that ``super().__init__(...)`` makes an object of, in the method of a class made of it; else nothing."""
+    function, around = call.func, scope.outer
+    if not (isinstance(function, ast.Attribute) and function.attr == "__init__" and isinstance(function.value, ast.Call)):
+        return ""
+    if name_callee(function.value) != "super" or around is None or not isinstance(around.node, ast.ClassDef):
+        return ""
+    return find_named_class(around.node.bases[0], around.outer or around) if len(around.node.bases) == 1 else ""

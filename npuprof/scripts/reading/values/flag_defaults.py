@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from npuprof.scripts.reading.values.calls import find_all_calls
 from npuprof.scripts.reading.values.literals import Unknown, fold_expression
 from npuprof.scripts.reading.values.scopes import Scope
 from npuprof.scripts.reading.values.terms import name_callee
@@ -20,7 +19,10 @@ def collect_flag_defaults(tree: ast.Module) -> dict[str, Any]:
     found: dict[str, Any] = {}
     twice: set[str] = set()
     later: dict[str, Any] = {}
-    for call, scope in find_all_calls(Scope(tree)):
+    scope = Scope(tree)
+    for call in ast.walk(tree):
+        if not isinstance(call, ast.Call):
+            continue
         name = name_callee(call)
         if name == "set_defaults":  # takes the place of what add_argument says, wherever it stands
             later |= {keyword.arg: _fold_or_none(keyword.value, scope) for keyword in call.keywords if keyword.arg}

@@ -9,7 +9,7 @@ from typing import Any
 
 from npuprof.scripts.reading.found import HERE
 from npuprof.scripts.reading.values.scopes import Scope
-from npuprof.scripts.reading.values.terms import Unknown, format_expression, name_callee, refuse_wide_format
+from npuprof.scripts.reading.values.terms import Unknown, compute_value, format_expression, name_callee, refuse_wide_format
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ def fold_known_call(node: ast.Call, scope: Scope, fold: Fold) -> Any:
         if not isinstance(value, (str, bytes)):
             raise Unknown(f"{format_expression(node)} raises TypeError")
         if "byte" in name or name in ("b", "ensure_binary"):
-            return value.encode() if isinstance(value, str) else value
-        return value.decode() if isinstance(value, bytes) else value
+            return compute_value(node, value.encode) if isinstance(value, str) else value
+        return compute_value(node, value.decode) if isinstance(value, bytes) else value
     if (whole := _resolve_function_name(function, scope)) in _LIBRARY:
         return _fold_library_call(whole, node, scope, fold)
     if isinstance(function, ast.Attribute) and node.args and _is_own_type(function.value, scope):  # str.encode("a")
@@ -93,11 +93,17 @@ def _fold_builtin_call(name: str, node: ast.Call, scope: Scope, fold: Fold) -> A
     raise Unknown(f"depends on the result of {format_expression(node)}")
 
 
+def _refuse_long_range(numbers: range) -> range:
+    if len(numbers) > 2000:
+        raise Unknown("the value is too large")
+    return numbers
+
+
 #: What a function gives that knows nothing of a call; None is a value like any other.
 _NOT_KNOWN: Any = object()
 _CALCULATIONS: dict[str, Callable[..., Any]] = {
     "len": len, "min": min, "max": max, "abs": abs, "round": round, "sum": sum, "repr": repr, "sorted": sorted,
-    "range": lambda *bounds: list(range(*bounds)),
+    "range": lambda *bounds: list(_refuse_long_range(range(*bounds))),
 }  # fmt: skip
 _TYPE_CALLS = ("str", "unicode", "int", "float", "bool", "list", "tuple")
 
@@ -121,10 +127,7 @@ def _fold_inspection(name: str, node: ast.Call, fold: Fold) -> Any:
 def _fold_calculation(name: str, node: ast.Call, fold: Fold) -> Any:
     if name not in _CALCULATIONS or not node.args or node.keywords:
         return _NOT_KNOWN
-    values = [fold(arg) for arg in node.args]
-    if name == "range" and any(abs(value) > 1000 for value in values):
-        raise Unknown("the value is too large")
-    return _CALCULATIONS[name](*values)
+    return compute_value(node, _CALCULATIONS[name], *(fold(arg) for arg in node.args))
 
 
 def _fold_bytes(name: str, node: ast.Call, fold: Fold) -> Any:
@@ -132,7 +135,7 @@ def _fold_bytes(name: str, node: ast.Call, fold: Fold) -> Any:
         return _NOT_KNOWN
     values = [fold(arg) for arg in node.args] + [fold(keyword.value) for keyword in node.keywords]
     if values and isinstance(values[0], str):
-        return values[0].encode(values[1] if len(values) > 1 else "utf-8")  # Python 2 needs no encoding
+        return compute_value(node, values[0].encode, *(values[1:] or ["utf-8"]))  # Python 2 needs no encoding
     return values[0] if values and isinstance(values[0], bytes) else _NOT_KNOWN
 
 
@@ -142,16 +145,14 @@ def _fold_conversion(name: str, node: ast.Call, fold: Fold) -> Any:
     if not node.args:
         return TYPES[name]()
     value = fold(node.args[0])
-    if isinstance(value, float) and name == "int" and value != value:
-        raise Unknown(f"{format_expression(node)} raises ValueError")
-    return str(value) if name == "unicode" else TYPES[name](value)
+    return compute_value(node, TYPES[name.replace("unicode", "str")], value)
 
 
 def _fold_method_call(function: ast.Attribute, node: ast.Call, scope: Scope, fold: Fold) -> Any:
     if function.attr == "get" and node.args and not node.keywords:
         value = fold(function.value)
         if isinstance(value, dict):
-            return value.get(*(fold(arg) for arg in node.args))
+            return compute_value(node, value.get, *(fold(arg) for arg in node.args))
     if function.attr in METHODS:
         value = fold(function.value)
         if isinstance(value, (str, bytes)) and hasattr(value, function.attr):
@@ -159,9 +160,9 @@ def _fold_method_call(function: ast.Attribute, node: ast.Call, scope: Scope, fol
             named = {keyword.arg: fold(keyword.value) for keyword in node.keywords if keyword.arg}
             if function.attr == "format":
                 refuse_wide_format(value)
-            if function.attr == "zfill" and given[0] > 1000:
+            if function.attr == "zfill" and any(isinstance(one, int) and one > 1000 for one in given):
                 raise Unknown("the value is too large")
-            return getattr(value, function.attr)(*given, **named)
+            return compute_value(node, getattr(value, function.attr), *given, **named)
     raise Unknown(f"depends on the result of {format_expression(node)}")
 
 
@@ -173,14 +174,14 @@ def _fold_library_call(name: str, node: ast.Call, scope: Scope, fold: Fold) -> A
         named = {keyword.arg: fold(keyword.value) for keyword in node.keywords if keyword.arg}
         if isinstance(named.get("indent"), int) and named["indent"] > 16:
             raise Unknown("the value is too large")
-        return json.dumps(*given, **named)
+        return compute_value(node, json.dumps, *given, **named)
     if name == "json.loads":
         import json
 
         if len(given) != 1 or node.keywords or not isinstance(given[0], (str, bytes)):
             raise Unknown(f"depends on the result of {format_expression(node)}")
-        return json.loads(given[0])
-    return _LIBRARY[name](*given)
+        return compute_value(node, json.loads, given[0])
+    return compute_value(node, _LIBRARY[name], *given)
 
 
 def _normalise_path(path: str) -> str:

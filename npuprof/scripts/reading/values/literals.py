@@ -13,11 +13,19 @@ from collections.abc import Callable
 from typing import Any
 
 from npuprof.scripts.reading.found import COMMAND_LINE, take_here_out
+from npuprof.scripts.reading.values.arguments import collect_parameter_defaults
 from npuprof.scripts.reading.values.functions import METHODS, fold_known_call
 from npuprof.scripts.reading.values.loops import MOST_ITERATIONS, count_iterations
 from npuprof.scripts.reading.values.returned import find_returned_value, select_last_given
-from npuprof.scripts.reading.values.scopes import MOST_BINDINGS, Binding, Scope
-from npuprof.scripts.reading.values.terms import LONGEST_VALUE, Unknown, format_expression, refuse_large_value, refuse_wide_format
+from npuprof.scripts.reading.values.scopes import MOST_BINDINGS, Binding, Function, Scope
+from npuprof.scripts.reading.values.terms import (
+    LONGEST_VALUE,
+    Unknown,
+    compute_value,
+    format_expression,
+    refuse_large_value,
+    refuse_wide_format,
+)
 
 _DEEPEST = 60
 _CHAIN = 5_000
@@ -47,7 +55,7 @@ _defaults: list[Callable[[str], Any]] = []
 
 
 def fold_with_defaults(node: ast.expr, scope: Scope, find_default: Callable[[str], Any]) -> Any:
-    """Return the value that an expression has where every flag of the command line has its default. Raises Unknown."""
+    """Return the value of an expression where every flag of the command line and every parameter has its default. Raises Unknown."""
     _defaults.append(find_default)
     try:
         return fold_expression(node, scope)
@@ -69,12 +77,8 @@ def fold_expression(node: ast.expr, scope: Scope, depth: int = 0) -> Any:
         raise Unknown(f"depends on {format_expression(node)}")
     try:
         return refuse_large_value(folder(node, scope, depth + 1))
-    except Unknown:
-        raise
     except RecursionError:
         raise Unknown("the expression is too deep to follow") from None
-    except Exception as error:
-        raise Unknown(f"{format_expression(node)} raises {type(error).__name__}") from None
 
 
 def _fold_name(node: ast.Name, scope: Scope, depth: int) -> Any:
@@ -106,6 +110,9 @@ def _fold_bindings(name: str, home: Scope, bindings: list[Binding], depth: int) 
     kinds = home.list_binding_kinds(name)
     if kinds != {"assign"}:
         if "parameter" in kinds:
+            default = collect_parameter_defaults(home.node).get(name) if _defaults and isinstance(home.node, Function) else None
+            if default is not None:
+                return fold_expression(default, home.outer or home, depth)
             raise Unknown(f"depends on the parameter {name} of {home.name}()", flag="")
         words = {"loop": "the loop variable", "import": "the import", "change": "the changing variable", "other": "the variable"}
         word = next(words[kind] for kind in ("loop", "import", "change", "other") if kind in kinds)
@@ -184,7 +191,7 @@ def _fold_binary(node: ast.BinOp, scope: Scope, depth: int) -> Any:
             raise Unknown("the expression is too long to follow")
     value = fold_expression(left, scope, depth)
     for op, right in reversed(chain):
-        value = refuse_large_value(_apply_operator(op, value, fold_expression(right, scope, depth)))
+        value = compute_value(node, _apply_operator, op, value, fold_expression(right, scope, depth))
     return value
 
 
@@ -226,7 +233,7 @@ def _fold_comparison(node: ast.Compare, scope: Scope, depth: int) -> Any:
     left = fold_expression(node.left, scope, depth)
     for op, node_right in zip(node.ops, node.comparators, strict=True):
         right = fold_expression(node_right, scope, depth)
-        if not _COMPARE[type(op)](left, right):
+        if not compute_value(node, _COMPARE[type(op)], left, right):
             return False
         left = right
     return True
@@ -243,9 +250,9 @@ def _fold_dict(node: ast.Dict, scope: Scope, depth: int) -> Any:
     found: dict[Any, Any] = {}
     for name, value in zip(node.keys, node.values, strict=True):
         if name is None:
-            found.update(fold_expression(value, scope, depth))
+            compute_value(node, found.update, fold_expression(value, scope, depth))
         else:
-            found[fold_expression(name, scope, depth)] = fold_expression(value, scope, depth)
+            compute_value(node, found.__setitem__, fold_expression(name, scope, depth), fold_expression(value, scope, depth))
     return found
 
 
@@ -257,8 +264,8 @@ def _fold_subscript(node: ast.Subscript, scope: Scope, depth: int) -> Any:
         parts = [
             None if part is None else fold_expression(part, scope, depth) for part in (node.slice.lower, node.slice.upper, node.slice.step)
         ]
-        return value[slice(*parts)]
-    return value[fold_expression(node.slice, scope, depth)]
+        return compute_value(node, operator.getitem, value, slice(*parts))
+    return compute_value(node, operator.getitem, value, fold_expression(node.slice, scope, depth))
 
 
 def _fold_fstring(node: ast.JoinedStr, scope: Scope, depth: int) -> Any:
@@ -269,7 +276,7 @@ def _fold_fstring(node: ast.JoinedStr, scope: Scope, depth: int) -> Any:
             kinds: dict[int, Callable[[Any], str]] = {115: str, 114: repr, 97: ascii}
             value = kinds[part.conversion](value) if part.conversion in kinds else value
             form = fold_expression(part.format_spec, scope, depth) if part.format_spec else ""
-            parts.append(_format_folded_value(value, form))
+            parts.append(compute_value(node, _format_folded_value, value, form))
         else:
             parts.append(str(fold_expression(part, scope, depth)))
     return "".join(parts)
@@ -291,5 +298,5 @@ _FOLDERS: dict[type, Callable[..., Any]] = {
     ast.Name: _fold_name, ast.Attribute: _fold_attribute, ast.BinOp: _fold_binary, ast.IfExp: _fold_conditional, ast.BoolOp: _fold_boolean,
     ast.Compare: _fold_comparison, ast.List: _fold_sequence, ast.Tuple: _fold_sequence, ast.Set: _fold_sequence, ast.Dict: _fold_dict,
     ast.Subscript: _fold_subscript, ast.JoinedStr: _fold_fstring, ast.Call: _fold_call,
-    ast.UnaryOp: lambda node, scope, depth: _UNARY[type(node.op)](fold_expression(node.operand, scope, depth)),
+    ast.UnaryOp: lambda node, scope, depth: compute_value(node, _UNARY[type(node.op)], fold_expression(node.operand, scope, depth)),
 }  # fmt: skip

@@ -20,14 +20,6 @@ LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 _ENDING = frozenset(("exit", "quit", "sys.exit", "os._exit", "os.abort"))
 
 
-def runs_once(call: ast.Call, scope: Scope) -> bool:
-    """Return whether a call is all that a statement does, or what that is given, and stands in no loop."""
-    around, statement = find_surroundings(call, scope)
-    free = not any(isinstance(one, (*_LOOPS, ast.Try)) for one in around)
-    value = getattr(statement, "value", None)
-    return free and value is not None and (value is call or (isinstance(value, ast.Call) and call in (*value.args, value.func)))
-
-
 def find_surroundings(node: ast.expr, scope: Scope) -> tuple[list[ast.stmt], ast.stmt | None]:
     """Return the statements of a scope around an expression, the outermost first, and the one that it is a part of itself."""
     body: list[ast.stmt] = scope.node.body

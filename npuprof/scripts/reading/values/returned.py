@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from weakref import WeakKeyDictionary
 
 from npuprof.scripts.reading.values.arguments import bind_call_arguments
 from npuprof.scripts.reading.values.order import find_surroundings
@@ -12,6 +13,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     #: An expression, and the scope to read it in.
     Given = tuple[ast.expr, Scope]
+
+
+#: What functions return, as long as somebody has their trees.
+_RETURNS: WeakKeyDictionary[ast.FunctionDef, ast.expr | None] = WeakKeyDictionary()
 
 
 def find_returned_value(call: ast.Call, scope: Scope) -> Given | None:
@@ -28,6 +33,12 @@ def find_returned_value(call: ast.Call, scope: Scope) -> Given | None:
 
 def find_only_return(function: ast.FunctionDef) -> ast.expr | None:
     """Return what a function returns at its end, where it does so in one place and is no generator."""
+    if function not in _RETURNS:
+        _RETURNS[function] = _look_for_return(function)
+    return _RETURNS[function]
+
+
+def _look_for_return(function: ast.FunctionDef) -> ast.expr | None:
     last = function.body[-1]
     if not isinstance(last, ast.Return) or last.value is None:
         return None

@@ -83,11 +83,6 @@ class Scope:
         """The file it belongs to, empty where files are not followed."""
         return self.home.path if self.home is not None else ""
 
-    @property
-    def is_one_of_several(self) -> bool:
-        """Whether it is one call of a function, or one turn of a loop, so that others come by with other values."""
-        return any(name != "__file__" for name in self.bound)
-
     def with_bound(self, names: dict[str, tuple[ast.expr, Scope]]) -> Scope:
         """Return the same scope with names filled in."""
         other = Scope(self.node, self.outer)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable
 from typing import Any
 
 #: No text, list or table may grow longer than this.
@@ -49,6 +50,16 @@ def refuse_large_value(value: Any) -> Any:
     ):
         raise Unknown("the value is too large")
     return value
+
+
+def compute_value(node: ast.AST, operation: Callable[..., Any], *operands: Any, **named: Any) -> Any:
+    """Return what an operation gives that Python would run for a node. Raises Unknown where it raises something."""
+    try:
+        return refuse_large_value(operation(*operands, **named))
+    except Unknown:
+        raise
+    except Exception as error:
+        raise Unknown(f"{format_expression(node)} raises {type(error).__name__}") from None
 
 
 def refuse_wide_format(form: str | bytes) -> None:
