@@ -59,6 +59,7 @@ class Walk:
         self.main = self.module = module  #: the script, and the file whose lines are being read
         self.found: list[FoundSetting] = []
         self.sites: dict[str, Site] = {}
+        self._made: dict[str, list[tuple[Branch, ...]]] = {}  #: the tests around each time that a site is made
         self.current: dict[tuple[str, str], str] = {}
         self.aliases: dict[tuple[str, str], ast.expr] = {}
         self.nested: dict[str, NestedConfig] = {}
@@ -96,6 +97,8 @@ class Walk:
         for one in [*self.found, *united]:
             mark = (*_mark_place(one), one.key, repr(one.value), one.reason)
             unique.setdefault(mark, one)
+        for site, several in self._made.items():
+            self.sites[site] = self.sites[site]._replace(branches=unite_tests(several))
         self.found = sorted(unique.values(), key=lambda one: (one.call or (one.line, one.column), one.order))
 
     # -- statements ----------------------------------------------------------------------------------------------------
@@ -312,7 +315,8 @@ class Walk:
             expression, scope = scope.bound[first]
             first, dot, rest = (root := f"{format_expression(expression)}.{rest}").partition(".")
             self.current[scope.name, root] = name
-        self.sites.setdefault(name, Site(name, surface, line, column, root, closed, None, branches))
+        self.sites.setdefault(name, Site(name, surface, line, column, root, closed))
+        self._made.setdefault(name, []).append(branches)
         return name
 
     # -- what the surfaces report --------------------------------------------------------------------------------------
