@@ -10,14 +10,12 @@ import copy
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cached_property
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from npuprof.scripts.reading.found import HERE
+from npuprof.scripts.reading.module import Module
 from npuprof.scripts.reading.source import Script
-from npuprof.scripts.reading.values.flag_defaults import collect_flag_defaults
-from npuprof.scripts.reading.values.scopes import Binding, Function, ModuleHome, Scope
-from npuprof.scripts.reading.values.terms import name_callee, write_source
+from npuprof.scripts.reading.values.scopes import Binding, Scope
+from npuprof.scripts.reading.values.terms import write_source
 
 #: So many files are kept at hand, those that were asked for last: scripts that share a helper are read one after the other.
 _MOST_KEPT = 256
@@ -42,72 +40,6 @@ LocateFile = Callable[[str, str, bool], "tuple[str, ...]"]
 
 
 Kept = TypeVar("Kept")
-
-
-class Module:
-    """One Python file: its text, its tree as the scope of its names; ``idle`` are functions that set nothing.
-
-    A file whose imports lead nowhere has no ``home``.
-    """
-
-    def __init__(self, script: Script, home: Home | None) -> None:
-        assert script.tree is not None
-        self.path = script.path
-        self.script = script
-        self.tree = script.tree
-        self.home = home
-        self.scope = open_module_scope(script, home)
-        self.idle: set[Function] = set()
-
-    @property
-    def rebound(self) -> frozenset[str]:
-        """The names to which the script that is being read gives other values."""
-        others = self.home.modules.rebound if self.home is not None else ()
-        return frozenset(name for path, name in others if path == self.path)
-
-    @cached_property
-    def leads(self) -> bool:
-        """Whether it imports files of the tree."""
-        return self.home is not None and bool(self.home.modules.list_imported(self.path, self.home.modules.read(self.path)))
-
-    @cached_property
-    def defined(self) -> frozenset[str]:
-        """The names of its functions and classes."""
-        return frozenset(node.name for node in ast.walk(self.tree) if isinstance(node, Function | ast.ClassDef))
-
-    @cached_property
-    def called(self) -> frozenset[str]:
-        """The names that it calls."""
-        return frozenset(name_callee(node) for node in ast.walk(self.tree) if isinstance(node, ast.Call))
-
-    @cached_property
-    def passed_on(self) -> frozenset[str]:
-        """The names that it reads without calling them, such as those of functions that others are given; of methods, by ``self``."""
-        nodes = list(ast.walk(self.tree))
-        called = {node.func for node in nodes if isinstance(node, ast.Call)}
-        read = [node for node in nodes if isinstance(node, (ast.Name, ast.Attribute)) and node not in called]
-        plain = {node.id for node in read if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
-        return frozenset(
-            plain | {node.attr for node in read if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "self"}
-        )
-
-    @cached_property
-    def flags(self) -> dict[str, Any]:
-        """The defaults of the command-line flags that it declares."""
-        declares = any(word in self.script.text for word in ("add_argument", "DEFINE_"))
-        return collect_flag_defaults(self.tree) if declares else {}
-
-    @cached_property
-    def attributes(self) -> dict[str, list[ast.expr]]:
-        """What attributes of objects are given anywhere in it, by their texts (``self.dump_config``), and names within expressions."""
-        found: dict[str, list[ast.expr]] = {}
-        for node in ast.walk(self.tree):
-            for target in node.targets if isinstance(node, ast.Assign) else ():
-                if isinstance(target, ast.Attribute):
-                    found.setdefault(write_source(target), []).append(node.value)  # type: ignore[attr-defined]
-            if isinstance(node, ast.NamedExpr):
-                found.setdefault(node.target.id, []).append(node.value)
-        return found
 
 
 class Modules:
@@ -328,16 +260,6 @@ class Home:
         return self._find_in_module(path, node.attr) if scope.rebound.isdisjoint((f"{owner}.{node.attr}", f"{owner}.*")) else None
 
 
-def open_module_scope(script: Script, home: ModuleHome | None) -> Scope:
-    """Return the scope of a whole file, in which ``__file__`` is a path that begins in its own folder."""
-    assert script.tree is not None
-    scope = Scope(script.tree)
-    scope.home = home
-    scope.rebound = find_rebound_names(script.text, home is not None)
-    scope.bound["__file__"] = ast.Constant(f"{HERE}./{posixpath.basename(script.path.replace(chr(92), '/'))}"), scope
-    return scope
-
-
 def _is_public(module: Module, name: str) -> bool:
     """Return whether a star takes a name along: where the module lists some, only those."""
     listed = module.scope.list_bindings("__all__")
@@ -347,35 +269,3 @@ def _is_public(module: Module, name: str) -> bool:
     if len(listed) > 1 or not isinstance(names, (ast.List, ast.Tuple)):
         return True
     return any(isinstance(item, ast.Constant) and item.value == name for item in names.elts)
-
-
-_GLOBAL = re.compile(r"^\s*(?:global|nonlocal)[ \t]+([\w \t,]+)", re.MULTILINE)
-_WALRUS = re.compile(r"\b([A-Za-z_]\w*)\s*:=")
-_ATTRIBUTE = re.compile(r"^[ \t]*([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)\s*(?:[-+*/%|&^]|//|\*\*|<<|>>)?=(?!=)", re.MULTILINE)
-_SETATTR = re.compile(r"\bsetattr\(\s*([A-Za-z_]\w*)\s*,")
-#: What sets names of a module by texts: one that stands there, any otherwise.
-_BY_TEXT = re.compile(
-    r"""\b(?:globals|locals|vars)\(\)\s*(?:\[\s*(?:['"](\w+)['"])?[^\]\n]*\]\s*=(?!=)|\.\s*(?:update|setdefault|__setitem__)\()"""
-    r"""|\bsetattr\(\s*sys\.modules\b|^exec\s*\(""",
-    re.MULTILINE,
-)
-_SETTING_BY_TEXT = ("globals()", "locals()", "vars()", "sys.modules", "exec")
-_TOP_NAME = re.compile(r"^([A-Za-z_]\w*)\s*(?::[^=\n]*)?=(?!=)", re.MULTILINE)
-
-
-def find_rebound_names(text: str, with_modules: bool = False) -> frozenset[str]:
-    """Return the names that get a value where their scope does not show it; attributes of a name as ``name.attribute``.
-
-    ``with_modules`` for a text whose imports are followed: an attribute may be that of a module.
-    """
-    found: set[str] = set()
-    if "global " in text or "nonlocal " in text:
-        found |= {name.strip() for match in _GLOBAL.findall(text) for name in match.split(",")}
-    if ":=" in text:
-        found |= set(_WALRUS.findall(text))
-    if with_modules or "class " in text:
-        found |= set(_ATTRIBUTE.findall(text)) | {f"{name}.*" for name in _SETATTR.findall(text)}
-    if any(word in text for word in _SETTING_BY_TEXT):
-        by_text = set(_BY_TEXT.findall(text))
-        found |= set(_TOP_NAME.findall(text)) if "" in by_text else by_text
-    return frozenset(found)

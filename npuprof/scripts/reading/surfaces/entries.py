@@ -102,7 +102,7 @@ def is_entry_handed_on(walk: Walk, scope: Scope, root: str) -> bool:
     return not root.isidentifier() or root in known[scope.node]
 
 
-def _iterate_handed_on(scope: ast.AST, own: frozenset[str]) -> Iterator[str]:
+def _iterate_handed_on(scope: ast.AST, own: set[str]) -> Iterator[str]:
     """Yield the names that a function returns, gives to functions that are not its ``own``, or shares with others."""
     for node in ast.walk(scope):
         given: list[ast.expr] = []

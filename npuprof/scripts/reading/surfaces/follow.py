@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from npuprof.scripts.reading.modules import Home, Module, Modules
+from npuprof.scripts.reading.module import Module
+from npuprof.scripts.reading.modules import Home, Modules
 from npuprof.scripts.reading.source import Script
 from npuprof.scripts.reading.surfaces import global_options
 from npuprof.scripts.reading.surfaces.hot import SURFACES

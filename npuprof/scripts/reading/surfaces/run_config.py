@@ -90,31 +90,31 @@ def _report_config_call(walk: Walk, call: ast.Call, cls: str, scope: Scope, bran
         note_taken_configs(walk, call, owner, scope)
     else:
         walk.nested[owner] = NestedConfig(owner, call.lineno, call.col_offset, cls, scope.file, scope.label)
-    order = CLASSES[cls].positional
     _note_call(walk, call, cls)
-    given: list[tuple[str, ast.expr, ast.AST]] = []
+    order = CLASSES[cls].positional
     for number, value in enumerate(call.args):
         if isinstance(value, ast.Starred) or number >= len(order):
             walk.add_setting(value, "run_config", "", "", reason="given by position", branches=branches, scope=owner)
         else:
-            given.append((order[number], value, value))
+            _report_argument(walk, value, cls, order[number], value, scope, branches, owner)
     for keyword in call.keywords:
         if keyword.arg is not None:
-            given.append((keyword.arg, keyword.value, keyword))
-            continue
-        if _is_rendered_more(walk, keyword.value, scope):
-            continue
-        names, where = list_written_pairs(keyword.value, scope)
-        if names is None:
-            reason = f"depends on **{format_expression(keyword.value)}"
-            walk.add_setting(keyword.value, "run_config", "", "", reason=reason, branches=branches, scope=owner)
-        for key, item in names or ():
-            text, reason, _ = walk.evaluate_expression(key, where)
-            if not reason:
-                place = item if where.node is scope.node else keyword.value  # one place, whoever gives what stands there
-                _report_argument(walk, place, cls, str(text), item, where, branches, owner)
-    for name, value, at in given:
-        _report_argument(walk, at, cls, name, value, scope, branches, owner)
+            _report_argument(walk, keyword, cls, keyword.arg, keyword.value, scope, branches, owner)
+        elif not _is_rendered_more(walk, keyword.value, scope):
+            _report_table(walk, cls, keyword.value, scope, branches, owner)
+
+
+def _report_table(walk: Walk, cls: str, table: ast.expr, scope: Scope, branches: tuple[Branch, ...], owner: str) -> None:
+    """Report the arguments that two stars take from a table."""
+    names, where = list_written_pairs(table, scope)
+    if names is None:
+        reason = f"depends on **{format_expression(table)}"
+        walk.add_setting(table, "run_config", "", "", reason=reason, branches=branches, scope=owner)
+    for key, item in names or ():
+        text, reason, _ = walk.evaluate_expression(key, where)
+        if not reason:
+            place = item if where.node is scope.node else table  # one place, whoever gives what stands there
+            _report_argument(walk, place, cls, str(text), item, where, branches, owner)
 
 
 def _is_rendered_more(walk: Walk, node: ast.expr, scope: Scope) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 
 from npuprof.model import Record
 from npuprof.scripts.reading.found import HALF_CHARACTER, Branch, Followed, FoundSetting, Site, take_here_out
-from npuprof.scripts.reading.modules import Module
+from npuprof.scripts.reading.module import Module
 from npuprof.scripts.reading.surfaces.methods import Entered, find_function, find_method
 from npuprof.scripts.reading.values.arguments import bind_call_arguments
 from npuprof.scripts.reading.values.lineages import get_first_parameter

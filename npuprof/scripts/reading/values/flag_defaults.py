@@ -16,38 +16,20 @@ _PARSED_ENDS = ("args", "arg", "flags", "params")
 
 def collect_flag_defaults(tree: ast.Module) -> dict[str, Any]:
     """Return the defaults of the command-line flags that argparse and absl calls of this file declare, as the flags hold them."""
-    found: dict[str, Any] = {}
-    twice: set[str] = set()
-    later: dict[str, Any] = {}
     scope = Scope(tree)
-    for call in ast.walk(tree):
-        if not isinstance(call, ast.Call):
-            continue
+    found: dict[str, list[Any]] = {}
+    later: dict[str, Any] = {}
+    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
         name = name_callee(call)
         if name == "set_defaults":  # takes the place of what add_argument says, wherever it stands
             later |= {keyword.arg: _fold_or_none(keyword.value, scope) for keyword in call.keywords if keyword.arg}
-            continue
-        if name == "add_argument":
-            flag, default = _parse_add_argument(call)
-        elif name.startswith("DEFINE_"):
-            named = {keyword.arg: keyword.value for keyword in call.keywords}
-            first = call.args[0] if call.args else named.get("name") or named.get("flag_name")
-            flag = first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
-            default = call.args[1] if len(call.args) > 1 else named.get("default") or named.get("default_value")
-        else:
-            continue
-        if not flag or default is None:
-            continue
-        try:
-            value = fold_expression(default, scope)
-        except Unknown:
-            continue
-        value = _convert_default(call, name, value)
-        if flag in found and (found[flag] != value or type(found[flag]) is not type(value)):
-            twice.add(flag)
-        found[flag] = value
+        elif name == "add_argument" or name.startswith("DEFINE_"):
+            flag, default = _parse_add_argument(call) if name == "add_argument" else _parse_definition(call)
+            value = _fold_or_none(default, scope) if flag and default is not None else None
+            found.setdefault(flag, []).extend([_convert_default(call, name, value)] if value is not None else [])
     changed = _find_changed_flags(tree)
-    return {flag: value for flag, value in {**found, **later}.items() if flag not in twice and flag not in changed}
+    certain = {flag: values[0] for flag, values in found.items() if len(set(map(repr, values))) == 1}
+    return {flag: value for flag, value in {**certain, **later}.items() if flag not in changed}
 
 
 def _find_changed_flags(tree: ast.Module) -> set[str]:
@@ -96,6 +78,13 @@ def _parse_add_argument(call: ast.Call) -> tuple[str, ast.expr | None]:
     if default is None and isinstance(action, ast.Constant) and action.value in ("store_true", "store_false"):
         default = ast.Constant(action.value == "store_false")
     return flag, default
+
+
+def _parse_definition(call: ast.Call) -> tuple[str, ast.expr | None]:
+    named = {keyword.arg: keyword.value for keyword in call.keywords}
+    first = call.args[0] if call.args else named.get("name") or named.get("flag_name")
+    flag = first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
+    return flag, call.args[1] if len(call.args) > 1 else named.get("default") or named.get("default_value")
 
 
 def _fold_or_none(node: ast.expr, scope: Scope) -> Any:
