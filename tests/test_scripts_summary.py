@@ -114,7 +114,7 @@ def test_errors_come_first_then_numerics_then_what_most_scripts_have(rows: list[
 def test_one_fault_in_many_words_is_one_that_is_told_in_the_most_usual_ones() -> None:
     said = ["'a' is unknown", "'b' is unknown", "'b' is unknown", "'c' is unknown"]
     [one] = group_findings(Finding("NP203", text, key="precision_mode", where=Place("x.py", n, 1)) for n, text in enumerate(said, 1))
-    assert (one.message, one.place, one.places, one.wordings, one.files) == ("'b' is unknown", "x.py:2:1", 4, 2, ("x.py",))
+    assert (one.message, one.first, one.places, one.wordings, one.files) == ("'b' is unknown", "x.py:2:1", 4, 2, ("x.py",))
 
 
 @pytest.mark.parametrize(
@@ -250,9 +250,9 @@ HOSTILE = st.text(st.one_of(st.sampled_from("<>&\"'/=;\n\r\t\0\x1b\u202e\udc80é
 
 @given(HOSTILE, st.lists(HOSTILE, max_size=6))
 def test_nothing_that_somebody_wrote_becomes_markup(text: str, names: list[str]) -> None:
-    weighty = Weighty("error", "NP201", text, text, text, text, text, 3, 1, (text, *names), ("numerics",))
-    table = Table("x", text, ("files", "what", "names"), [(1, text, (text, *names))], remark=text)
-    report = Report("s/1", text, {"files": 1}, [weighty], 2, [table, Table("y", "empty", ("a",), [])], (text,))
+    weighty = Weighty("NP201", "error", text, text, text, text, ("numerics",), text, 3, (text, *names), 1)
+    table = Table("x", text, ("files", "what", "names"), [(1, text, (text, *names))], 2, remark=text)
+    report = Report({"files": 1}, [weighty], 2, [table, Table("y", "empty", ("a",), [])], (text,))
     check_page(format_report_page(report))
     shown = format_report(report)
     assert not {char for char in shown if not char.isprintable() and char != "\n"}
