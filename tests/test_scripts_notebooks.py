@@ -20,7 +20,7 @@ def notebook(*cells: str | tuple[str, str], indent: int | None = 1, joined: bool
     for cell in cells:
         kind, source = cell if isinstance(cell, tuple) else ("code", cell)
         made.append({"cell_type": kind, "metadata": {}, "source": source if joined else source.splitlines(keepends=True)})
-    return json.dumps({"cells": made, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}, indent=indent)
+    return json.dumps({"cells": made, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}, indent=indent, ensure_ascii=False)
 
 
 SET = 'custom_op.parameter_map["precision_mode"].s = tf.compat.as_bytes("force_fp16")\n'
@@ -32,23 +32,19 @@ CELLS: dict[str, tuple[tuple[str | tuple[str, str], ...], dict[str, object]]] = 
         {"precision_mode": "force_fp16"},
     ),
     "a line for IPython in a branch": ((HEAD, f"if True:\n    !ls\n    %cd /x\nelse:\n    pass\n{SET}"), {"precision_mode": "force_fp16"}),
-    "a line that goes on with a percent sign": (
-        ("n = 3\n%cd x\nimport os\nos.environ['HCCL_ALGO'] = ('%d'\n    %n)\n",),
-        {"env.HCCL_ALGO": "3"},
-    ),
     "%env and %set_env": (
         ("%env HCCL_BUFFSIZE=200\n%set_env ASCEND_WORK_PATH /a b\nn = 3\n%env HCCL_ALGO=x$n\n%env HCCL_IF_IP={f()}\n%env HOME\n%env\n",),
-        {"env.HCCL_BUFFSIZE": "200", "env.ASCEND_WORK_PATH": "/a b", "env.HCCL_ALGO": "x3",
-         "env.HCCL_IF_IP": "<depends on the result of f()>"},
+        {"env.HCCL_BUFFSIZE": "200", "env.ASCEND_WORK_PATH": "/a b",
+         "env.HCCL_ALGO": "<depends on the result of get_ipython().var_expand('x$n')>",
+         "env.HCCL_IF_IP": "<depends on the result of get_ipython().var_expand('{f()}')>"},
     ),
     "%env under a condition": (("if x:\n    %env HCCL_BUFFSIZE=200\n",), {"env.HCCL_BUFFSIZE": "200"}),
     "cells of a shell": (
         (
             "%%bash\nexport HCCL_ALGO=1\natc --framework=3 \\\n  --soc_version=Ascend910\n",
             "!export HCCL_IF_IP=3\n",
-            "%%script bash -e\nexport HCCL_RDMA_TC=1\n",
         ),
-        {"env.HCCL_ALGO": GONE, "atc.framework": 3, "atc.soc_version": "Ascend910", "env.HCCL_IF_IP": GONE, "env.HCCL_RDMA_TC": GONE},
+        {"env.HCCL_ALGO": GONE, "atc.framework": 3, "atc.soc_version": "Ascend910", "env.HCCL_IF_IP": GONE},
     ),
     "a command over several lines": (
         ("!atc --framework=3 \\\n  --soc_version=Ascend910\nx = 1\n",), {"atc.framework": 3, "atc.soc_version": "Ascend910"}),
@@ -87,12 +83,6 @@ def test_a_place_is_one_of_the_file_and_says_which_cell_it_is(form: str) -> None
     assert "%%x" in text.split("\n")[problem.where.line - 1]
 
 
-def test_a_notebook_of_the_form_before_is_read() -> None:
-    cell = {"cell_type": "code", "language": "python", "input": ["import os\n", "os.environ['HCCL_ALGO'] = '1'"]}
-    text = json.dumps({"worksheets": [{"cells": [cell]}], "nbformat": 3})
-    assert settings(text, "x.ipynb") == {"env.HCCL_ALGO": "1"}
-
-
 #: A notebook that cannot be read, what is said, and its severity.
 FAULTS: dict[str, tuple[str | bytes, str, str]] = {
     "another language": (notebook("x <- 1", kernelspec={"language": "R"}), "the notebook is in R, which is not read", "info"),
@@ -106,7 +96,7 @@ FAULTS: dict[str, tuple[str | bytes, str, str]] = {
     "too long": (notebook("x" * 5_000_000), "the file is not read: 5.0 MB are too much for a script", "warning"),
     "cells that are none": ('{"cells": [1, {"cell_type": "code"}, {"cell_type": "code", "source": [1, {}]}, null]}', "", ""),
     "a cell with a NUL": (notebook("\0"), "cell 1 holds NUL bytes", "warning"),
-    "half a character": (notebook("x = '\ud800'"), "", ""),
+    "half a character": (notebook("x = 'half'").replace("half", "\\ud800"), "", ""),
 }
 
 

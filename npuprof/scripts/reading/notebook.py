@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from io import StringIO
 
 from npuprof.catalog import build_finding
 from npuprof.model import Finding, Place
@@ -11,25 +12,19 @@ from npuprof.scripts.reading.places import PartLine, PartPlaces
 from npuprof.scripts.reading.python import import_python, mentions_python_setting
 from npuprof.scripts.reading.shell import find_shell_settings, mentions_setting
 from npuprof.scripts.reading.source import Script
-from npuprof.scripts.reading.surfaces import env
 from npuprof.scripts.reading.trees import Node, parse_json
 from npuprof.scripts.reading.variables import decode_text
 
 #: A declaration of an encoding counts in the first two lines of a script; a notebook is JSON, and has none.
 _BEFORE = 2
-_CELL_MAGIC = re.compile(r"\s*%%(!|\w+)[ \t]*(.*)")
+_CELL_MAGIC = re.compile(r"\s*%%(!|\w+)")
 _PYTHON_CELLS = {"time", "timeit", "capture", "prun", "debug", "memit", "mprun", "snakeviz"}
 _SHELL_CELLS = {"bash", "sh", "!", "sx", "system"}
-_SHELL_PROGRAM = re.compile(r"(?:\S*/)?(?:ba|da|z|k)?sh\b")
-_WRITTEN_CELLS = {"writefile", "file"}
-_SHELL_LINE = re.compile(r"(\s*)((?:[A-Za-z_][\w., ]*=\s*)?)!{1,2}(.*)")
-_MAGIC_LINE = re.compile(r"(\s*)((?:[A-Za-z_][\w., ]*=\s*)?)%([A-Za-z_]\w*)[ \t]*(.*)")
-_HELP_LINE = re.compile(r"(\s*)(?:\?{1,2}[\w.]+|[%\w.]+\?{1,2})\s*$")
-_QUOTED = re.compile(r"'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\"|#.*")
-_ENV_VALUE = re.compile(r"([A-Za-z_]\w*)(?:=|[ \t]+)(.*)")
-_FILLED = re.compile(r"\$([A-Za-z_]\w*)")
+#: A line for IPython alone: an indentation, what it is assigned to, the mark, the rest; or a name with a question mark.
+_MAGIC_LINE = re.compile(r"(\s*)((?:[A-Za-z_][\w., ]*=\s*)?)(!!?|%(?=[A-Za-z_])|\?)(.*)|\s*[\w.%]+\?+\s*")
+_ENV_MAGIC = re.compile(r"(?:set_)?env[ \t]+([A-Za-z_]\w*)(?:=|[ \t]+)(.*)")
+_TIME_MAGIC = re.compile(r"time(?:it)?[ \t]+([^-].*)")
 _SHELL_REASON = "holds for this cell's shell only: the notebook's Python does not see it"
-_ESCAPED = re.compile(r"\\(u[0-9a-fA-F]{4}|.)")
 
 
 def mentions_notebook_setting(data: bytes) -> bool:
@@ -44,49 +39,30 @@ def import_notebook(path: str, data: bytes) -> ImportedFile:
     tree = parse_json(path, text, problems) if text is not None else None
     if text is None or tree is None:
         return ImportedFile(path, problems=tuple(problems))
-    cells = _list_code_cells(tree)
-    if cells is None:
+    cells = tree.find("cells")
+    if cells is None or cells.items is None:
         what, why = "the file is JSON, and no notebook", "It has no list of cells."
         return ImportedFile(path, problems=(*problems, build_finding("NP801", what, why, "", where=Place(path))))
-    if (language := _find_language(tree)) != "python":
+    language = tree.text("metadata", "kernelspec", "language") or tree.text("metadata", "language_info", "name") or "python"
+    if language.lower() not in ("python", "ipython"):
         what = f"the notebook is in {language}, which is not read"
         return ImportedFile(path, problems=(*problems, Finding("NP801", what, "", "", where=Place(path), severity="info")))
-    reading = _NotebookReading(path, text.split("\n"))
-    for number, cell in cells:
-        reading.add_cell(number, cell)
+    reading = _NotebookReading(path)
+    for number, cell in enumerate(cells.items, 1):
+        if cell.text("cell_type") == "code" and (source := cell.find("source")):
+            reading.add_cell(number, source)
     imported = import_python(path, "\n".join(reading.code).encode(errors="replace"))
+    found = tuple(sorted((*imported.found, *reading.found), key=lambda setting: (setting.line, setting.column)))
+    told = (*(problem._replace(where=Place(path)) for problem in problems), *reading.problems, *imported.problems)
     places = PartPlaces(reading.lines, "\n".join(reading.shown))
-    found = tuple(sorted((*imported.found, *reading.found), key=lambda one: (one.line, one.column)))
-    told = (*(one._replace(where=Place(path)) for one in problems), *reading.problems, *imported.problems)
     return imported._replace(found=found, sites=(*imported.sites, *reading.sites), problems=told, places=places)
-
-
-def _list_code_cells(tree: Node) -> list[tuple[int, Node]] | None:
-    """Return the sources of the code cells with their numbers, counted over all cells, of this form of the format or the one before."""
-    cells = tree.find("cells")
-    sheets = tree.find("worksheets")
-    listed = cells.items if cells is not None else None
-    if listed is None and sheets is not None and sheets.items is not None:
-        listed = [cell for sheet in sheets.items if (inner := sheet.find("cells")) for cell in inner.items or ()]
-    if listed is None:
-        return None
-    code = [
-        (number, cell.find("source") or cell.find("input")) for number, cell in enumerate(listed, 1) if cell.text("cell_type") == "code"
-    ]
-    return [(number, source) for number, source in code if source is not None]
-
-
-def _find_language(tree: Node) -> str:
-    named = tree.text("metadata", "kernelspec", "language") or tree.text("metadata", "language_info", "name") or "python"
-    return "python" if named.lower() in ("python", "ipython") else named
 
 
 class _NotebookReading:
     """The cells one after the other: Python as it is run, what shells run, and the lines as they are written."""
 
-    def __init__(self, path: str, file_lines: list[str]) -> None:
+    def __init__(self, path: str) -> None:
         self.path = path
-        self.file_lines = file_lines
         self.code = [""] * _BEFORE
         self.shown = [""] * _BEFORE
         self.lines = [PartLine(1, 1, "", 0, 0)] * _BEFORE
@@ -101,39 +77,28 @@ class _NotebookReading:
         self.shown += texts
         filled = next((place for place, text in enumerate(texts) if text.strip()), 0)
         magic = _CELL_MAGIC.match(texts[filled]) if texts else None
-        if magic is None:
-            self.code += self._read_python_cell(number, first, texts)
-        elif magic[1] in _PYTHON_CELLS:
-            self.code += self._read_python_cell(number, first, [*[""] * (filled + 1), *texts[filled + 1 :]])
-        else:
-            self.code += [""] * len(texts)
-            if magic[1] in _SHELL_CELLS or (magic[1] == "script" and _SHELL_PROGRAM.match(magic[2])):
-                self._read_shell(first + filled + 1, 1, texts[filled + 1 :])
-            elif magic[1] in _WRITTEN_CELLS and env.mentions_variable("\n".join(texts).encode(errors="replace")):
-                what = f"the cell is written to {magic[2].split()[-1] if magic[2].strip() else 'a file'} and not run here"
-                self._add_problem(first + filled, what, "What it sets was not looked at.", "name that file", "info")
+        below = texts[filled + 1 :]
+        if magic is None or magic[1] in _PYTHON_CELLS:
+            self.code += self._read_python_cell(number, first, [*[""] * (filled + 1), *below] if magic else texts)
+            return
+        self.code += [""] * len(texts)
+        if magic[1] in _SHELL_CELLS:
+            self._read_shell(first + filled + 1, 1, below)
+        elif mentions_notebook_setting("\n".join(below).encode(errors="replace")):
+            what = f"the cell is for %%{magic[1]}, which is not read"
+            self._add_problem(first + filled, what, "What it sets was not looked at.", "", "info")
 
     def _place_lines(self, cell: int, source: Node) -> list[str]:
         """Return the lines of a cell, and remember where each begins in the file."""
-        texts: list[str] = []
-        joined = False
-        for item in source.items if source.items is not None else [source]:
-            if not isinstance(item.value, str):
-                continue
-            written = self.file_lines[item.line - 1]
-            starts = [item.column, *_find_line_starts(written, item.column, item.end - 1), item.end - 1]
-            for place, text in enumerate(item.value.split("\n")):
-                text = text.removesuffix("\r").replace("\r", " ")
-                if place == 0 and joined:
-                    texts[-1] += text
-                    continue
-                if place and place == item.value.count("\n") and not text:
-                    break
-                at, end = starts[place : place + 2]
-                texts.append(text)
-                self.lines.append(PartLine(item.line, at + 1, written[at:end], cell, len(texts)))
-            joined = bool(item.value) and not item.value.endswith("\n")
-        return texts
+        items = [item for item in (source.items if source.items is not None else [source]) if isinstance(item.value, str)]
+        lines = list(StringIO("".join(item.value for item in items), newline=None))
+        is_by_line = len(lines) == len(items)  # as Jupyter writes it
+        whole, start = "".join(lines), 0
+        for number, line in enumerate(lines):
+            item, text = (items[number], line) if is_by_line else (items[0], whole)
+            self.lines.append(PartLine(item.line, item.column, text, cell, number + 1, 0 if is_by_line else start))
+            start += len(line)
+        return [line.removesuffix("\n") for line in lines]
 
     def _read_python_cell(self, number: int, first: int, texts: list[str]) -> list[str]:
         plain = "\n".join(texts)
@@ -152,30 +117,14 @@ class _NotebookReading:
     def _replace_magics(self, first: int, texts: list[str]) -> list[str]:
         """Return the lines of a cell with what only IPython understands made Python, line by line."""
         code: list[str] = []
-        place = depth = 0
-        while place < len(texts):
-            text = texts[place]
-            last = place
-            match = help_line = None
-            if depth <= 0:  # in brackets a line may well begin with a percent sign
-                match = _SHELL_LINE.fullmatch(text) or _MAGIC_LINE.fullmatch(text)
-                help_line = _HELP_LINE.fullmatch(text)
-            if match:
-                while texts[last].endswith("\\") and last + 1 < len(texts):
-                    last += 1
-            if match and match.re is _SHELL_LINE:
-                self._read_shell(first + place, match.start(3) + 1, [match[3], *texts[place + 1 : last + 1]])
-                code.append(f"{match[1]}{match[2]}None" if match[2] else f"{match[1]}pass")
-            elif match:
-                code.append(_translate_magic(match))
-            elif help_line:
-                code.append(f"{help_line[1]}pass")
-            else:
-                code.append(text)
-                bare = _QUOTED.sub("", text)
-                depth += sum(map(bare.count, "([{")) - sum(map(bare.count, ")]}"))
-            code += [""] * (last - place)
-            place = last + 1
+        while len(code) < len(texts):
+            place = last = len(code)
+            match = _MAGIC_LINE.fullmatch(texts[place])
+            while match and texts[last].endswith("\\") and last + 1 < len(texts):
+                last += 1
+            if match and match[3] in ("!", "!!"):
+                self._read_shell(first + place, match.start(4) + 1, [match[4], *texts[place + 1 : last + 1]])
+            code += [_translate_magic(match) if match else texts[place], *[""] * (last - place)]
         return code
 
     def _read_shell(self, line: int, column: int, texts: list[str]) -> None:
@@ -188,23 +137,12 @@ class _NotebookReading:
 
 
 def _translate_magic(match: re.Match[str]) -> str:
-    """Return the Python that a line magic stands for: ``%env X=1`` sets a variable, ``%time`` runs what stands behind it."""
-    indent, target, name, rest = match.groups()
-    given = _ENV_VALUE.fullmatch(rest.strip()) if name in ("env", "set_env") and not target else None
-    if given:
-        value = given[2]
-        if "$" in value or "{" in value:  # IPython fills in names and expressions of Python
-            filled = _FILLED.sub(r"{\1}", value)
-            line = f'{indent}os.environ["{given[1]}"] = f{filled!r}'
-            if Script("", line.strip().encode(errors="replace")).tree is None:
-                line = f'{indent}os.environ["{given[1]}"] = input({value!r})'
-            return line
-        return f'{indent}os.environ["{given[1]}"] = {value!r}'
-    if name in ("time", "timeit") and rest and not rest.startswith("-"):
-        return f"{indent}{target}{rest}"
+    """Return the Python that a line for IPython stands for: ``%env X=1`` sets a variable, ``%time`` runs what stands behind it."""
+    indent, target, mark, rest = match.groups(default="")
+    if mark == "%" and not target and (given := _ENV_MAGIC.fullmatch(rest.strip())):
+        is_filled_in = "$" in given[2] or "{" in given[2]  # with names and expressions of Python
+        value = f"get_ipython().var_expand({given[2]!r})" if is_filled_in else repr(given[2])
+        return f'{indent}os.environ["{given[1]}"] = {value}'
+    if mark == "%" and (timed := _TIME_MAGIC.fullmatch(rest)):
+        return f"{indent}{target}{timed[1]}"
     return f"{indent}{target}None" if target else f"{indent}pass"
-
-
-def _find_line_starts(written: str, at: int, end: int) -> list[int]:
-    """Return where the lines of a text begin that is written as one string, but for the first."""
-    return [escape.end() for escape in _ESCAPED.finditer(written, at, end) if escape[1] in ("n", "u000a", "u000A")]

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 
 from npuprof.model import Finding, Record
 
-_ESCAPE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|[^\\]")
 _LINE = re.compile(r"\bline (\d+)\b")
-#: In a longer line a place is only as exact as the line.
-_LONGEST = 4000
 
 
 class PartLine(Record):
-    """One line: where it begins in the file, as it is written there, the number of its cell, and its own number in that."""
+    """One line: where the JSON text it is from begins in the file, that text, the number of the cell, its own number in the cell.
+
+    ``start`` is where the line begins in the text.
+    """
 
     line: int
     column: int
-    written: str
+    text: str
     cell: int
     number: int
+    start: int = 0
 
 
 class PartPlaces:
@@ -35,13 +37,8 @@ class PartPlaces:
         if not 0 < line <= len(self._lines):
             return line, column, ""
         part = self._lines[line - 1]
-        offset = 0
-        if column > 1 and len(part.written) < _LONGEST:
-            for number, piece in enumerate(_ESCAPE.finditer(part.written), 1):
-                if number == column:
-                    break
-                offset = piece.end()
-        return part.line, part.column + offset, f"cell {part.cell}, line {part.number}" if part.cell else ""
+        before = json.dumps(part.text[: part.start + max(column - 1, 0)], ensure_ascii=False)  # as Jupyter writes it
+        return part.line, part.column + len(before) - 1, f"cell {part.cell}, line {part.number}" if part.cell else ""
 
     def place_findings(self, findings: Iterable[Finding]) -> list[Finding]:
         """Return findings at their places in the file."""

@@ -18,10 +18,10 @@ _TOO_DEEP = "the file is nested too deeply to be read"
 class Node:
     """One value: ``pairs`` of a table, ``items`` of a list, else a plain ``value``; ``is_text`` for one that is written as text.
 
-    In YAML one node may stand in many places: whoever walks has to look at each once. In JSON ``end`` is where a text ends in its line.
+    In YAML one node may stand in many places: whoever walks has to look at each once.
     """
 
-    __slots__ = ("column", "end", "is_text", "items", "line", "pairs", "value")
+    __slots__ = ("column", "is_text", "items", "line", "pairs", "value")
 
     def __init__(self, line: int, column: int, value: Any = None, is_text: bool = False) -> None:
         self.line = line
@@ -30,7 +30,6 @@ class Node:
         self.is_text = is_text
         self.pairs: list[tuple[Node, Node]] | None = None
         self.items: list[Node] | None = None
-        self.end = 0
 
     @property
     def is_plain(self) -> bool:
@@ -106,7 +105,7 @@ def _build_json_tree(text: str) -> Node:
             continue
         node = Node(line, at - start + 1)
         if token[4]:
-            node.value, node.is_text, node.end = json.loads(token[4], strict=False), True, token.end() - start
+            node.value, node.is_text = json.loads(token[4], strict=False), True
         elif token[5]:
             node.value = json.loads(token[5])
         home = around[-1]
