@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from npuprof.catalog import build_finding
 from npuprof.model import Finding, Place
 
-_TOKEN = re.compile(r'\s*(?:([{\[])|([}\]])|([,:])|("(?:[^"\\]|\\.)*+")|([^\s,:{}\[\]"]++))')
+#: A value, or what opens one, and what closes one; what parts them needs no look.
+_TOKEN = re.compile(r'([{\[]|"(?:[^"\\]|\\.)*+"|[^\s,:{}\[\]"]++)|([}\]])')
 #: No settings stand deeper.
 _DEEPEST = 200
 _TOO_DEEP = "the file is nested too deeply to be read"
@@ -70,14 +72,13 @@ def parse_json(path: str, text: str, problems: list[Finding]) -> Node | None:
     try:
         json.loads(text)
     except RecursionError:
-        problems.append(build_finding("NP801", _TOO_DEEP, "Nothing in it was read.", "flatten it", where=Place(path)))
+        problems.append(_build_unread(path, _TOO_DEEP, "flatten it"))
     except json.JSONDecodeError as error:
         what = f"the file is not JSON: {error.msg[0].lower()}{error.msg[1:]}"
         early = " It ends too early." if error.pos >= len(text.rstrip()) else ""
-        place = Place(path, error.lineno, error.colno)
-        problems.append(build_finding("NP801", what, f"Nothing in it was read.{early}", "mend it, or write it anew", where=place))
+        problems.append(_build_unread(path, what, "mend it, or write it anew", (error.lineno, error.colno), early))
     except ValueError as error:  # a number of too many digits
-        problems.append(build_finding("NP801", f"the file is not read: {error}", "Nothing in it was read.", "", where=Place(path)))
+        problems.append(_build_unread(path, f"the file is not read: {error}", ""))
     else:
         return _build_json_tree(text)
     return None
@@ -86,42 +87,22 @@ def parse_json(path: str, text: str, problems: list[Finding]) -> Node | None:
 def _build_json_tree(text: str) -> Node:
     import json
 
-    root = Node(1, 1)
-    root.items = []
-    around = [root]
-    keys: list[Node | None] = [None]
-    line, counted, start = 1, 0, 0
+    starts = [0, *(end.end() for end in re.finditer("\n", text))]
+    levels: list[list[Node]] = [[]]
     for token in _TOKEN.finditer(text):
-        at = token.start(token.lastindex or 0)
-        if passed := text.count("\n", counted, at):
-            line += passed
-            start = text.rfind("\n", 0, at) + 1
-        counted = at
         if token[2]:
-            around.pop()
-            keys.pop()
+            inner = levels.pop()
+            node = levels[-1][-1]
+            node.pairs, node.items = (list(zip(inner[::2], inner[1::2], strict=True)), None) if token[2] == "}" else (None, inner)
             continue
-        if token[3]:
-            continue
-        node = Node(line, at - start + 1)
-        if token[4]:
-            node.value, node.is_text = json.loads(token[4], strict=False), True
-        elif token[5]:
-            node.value = json.loads(token[5])
-        home = around[-1]
-        if home.pairs is not None and keys[-1] is None:
-            keys[-1] = node
-            continue
-        if home.pairs is not None:
-            home.pairs.append((keys[-1] or node, node))
-            keys[-1] = None
-        elif home.items is not None:
-            home.items.append(node)
-        if token[1]:
-            node.pairs, node.items = ([], None) if token[1] == "{" else (None, [])
-            around.append(node)
-            keys.append(None)
-    return root.items[0]
+        line = bisect_right(starts, token.start())
+        node = Node(line, token.start() - starts[line - 1] + 1, is_text=token[1][0] == '"')
+        levels[-1].append(node)
+        if token[1] in ("{", "["):
+            levels.append([])
+        else:
+            node.value = json.loads(token[1], strict=False)
+    return levels[0][0]
 
 
 def parse_yaml(path: str, text: str, problems: list[Finding]) -> list[Node] | None:
@@ -135,20 +116,24 @@ def parse_yaml(path: str, text: str, problems: list[Finding]) -> list[Node] | No
         made: dict[int, Node] = {}
         return [_build_node(node, scalars, made) for node in yaml.compose_all(text, loader)]
     except RecursionError:
-        problems.append(build_finding("NP801", _TOO_DEEP, "Nothing in it was read.", "flatten it", where=Place(path)))
+        problems.append(_build_unread(path, _TOO_DEEP, "flatten it"))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        place = Place(path, mark.line + 1, mark.column + 1) if mark else Place(path)
+        place = (mark.line + 1, mark.column + 1) if mark else (0, 0)
         said = str(getattr(error, "problem", "") or getattr(error, "reason", "") or "it cannot be read")
         # LibYAML has a bound of its own from 0.2.6 on, which a text may come to before ours.
         if "nesting depth" in said:
-            problems.append(build_finding("NP801", _TOO_DEEP, "Nothing in it was read.", "flatten it", where=place))
+            problems.append(_build_unread(path, _TOO_DEEP, "flatten it", place))
         elif "{{" in text:
-            what, why = "the file is a template, and no YAML before it is filled in", "Nothing in it was read."
-            problems.append(Finding("NP801", what, why, "name what it becomes", where=place, severity="info"))
+            template = _build_unread(path, "the file is a template, and no YAML before it is filled in", "name what it becomes", place)
+            problems.append(template._replace(severity="info"))
         else:
-            problems.append(build_finding("NP801", f"the file is not YAML: {said}", "Nothing in it was read.", "mend it", where=place))
+            problems.append(_build_unread(path, f"the file is not YAML: {said}", "mend it", place))
     return None
+
+
+def _build_unread(path: str, what: str, hint: str, place: tuple[int, int] = (0, 0), more: str = "") -> Finding:
+    return build_finding("NP801", what, f"Nothing in it was read.{more}", hint, where=Place(path, *place))
 
 
 def _check_depth(yaml: Any, events: Iterable[Any]) -> None:
