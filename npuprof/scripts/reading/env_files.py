@@ -7,38 +7,31 @@ what all readers take for the same is told.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
 
-from npuprof.model import Finding, Record
+from npuprof.model import Finding
 from npuprof.scripts.reading.found import ImportedFile
 from npuprof.scripts.reading.shell import import_shell_script
-from npuprof.scripts.reading.variables import Parts, build_variable_setting, decode_text
+from npuprof.scripts.reading.variables import build_variable_setting, decode_text
+
+#: The name of a variable, what it holds, where its line ends, and why the value is not certain.
+Entry = tuple[re.Match[str], str, int, str]
+#: A value in quotes of one kind, and what a backslash keeps in them.
+Quotes = tuple[re.Pattern[str], re.Pattern[str]]
 
 _STAMP = re.compile(r"^[ \t]*NPUPROF_DIGEST=(.)", re.MULTILINE)
 _NAME = re.compile(r"[ \t]*(?:export[ \t]+)?([A-Za-z_]\w*)[ \t]*=[ \t]*")
 _PLAIN_NAME = re.compile(r"[ \t]*([A-Za-z_]\w*)(=|<<(?=\S))")
 _BLANK = re.compile(r"[ \t]*(?:[#;][^\n]*)?(?:\n|\Z)")
-_REST = re.compile(r"[^\n]*+")
+_COMMENT = re.compile(r"[ \t]+#.*|[ \t]+$")
+_OPEN = re.compile(r"\$(?:\{[^}\n]*+\}|\([^)\n]*+\)|[A-Za-z_]\w*+)|`[^`\n]*+`")
 _FILLED = re.compile(r"\$\{[^}\n]*+\}")
-_DOUBTFUL = "programs that read such files take its backslashes differently"
-
-#: Quotes, and what a backslash keeps in them: those of systemd, and those of python-dotenv, by the quote.
-_UNIT_QUOTES = re.compile(r'"((?:[^"\\]|\\.)*+)"', re.DOTALL), re.compile(r'\\(["\\`$]|\n)')
-_DOTENV_QUOTES = {
+_CONTROLS = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "\n": ""}
+#: Whom an export is for, by the quote that its own digest stands in: systemd, or python-dotenv and its kin.
+_UNIT: dict[str, Quotes] = {'"': (re.compile(r'"((?:[^"\\]|\\.)*+)"', re.DOTALL), re.compile(r'\\(["\\`$]|\n)'))}
+_DOTENV: dict[str, Quotes] = {
     "'": (re.compile(r"'((?:[^'\\]|\\.)*+)'", re.DOTALL), re.compile(r"\\([\\'])")),
     '"': (re.compile(r'"((?:[^"\\]|\\.)*+)"', re.DOTALL), re.compile(r"""\\([\\'"abfnrtv])""")),
 }
-_CONTROLS = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "\n": ""}
-
-
-class _Entry(Record):
-    """One variable: where its name begins, what it holds, why that cannot be told."""
-
-    at: int
-    name: str
-    parts: Parts
-    end: int
-    reason: str = ""
 
 
 def import_env_file(path: str, data: bytes) -> ImportedFile:
@@ -48,95 +41,67 @@ def import_env_file(path: str, data: bytes) -> ImportedFile:
     if text is None:
         return ImportedFile(path, problems=tuple(problems))
     stamp = _STAMP.search(text)
-    read = _read_dotenv_entry if stamp is None else _DIALECTS.get(stamp[1], _read_plain_entry)
     found = []
-    line, counted = 1, 0
-    for entry in _iterate_entries(text, read, stamp is not None):
-        if entry is None:
-            return import_shell_script(path, data, plain=True)
-        line += text.count("\n", counted, entry.at)
-        counted = entry.at
-        column = entry.at - text.rfind("\n", 0, entry.at)
-        if one := build_variable_setting(path, (line, column), entry.name, entry.parts, (), entry.reason):
-            found.append(one)
-    return ImportedFile(path, tuple(found), (), tuple(problems), text)
-
-
-def _iterate_entries(text: str, read: Callable[[str, int, bool], _Entry | None], ours: bool) -> Iterator[_Entry | None]:
-    """Yield the variables of a text; None, and nothing more, where there is something else."""
-    at, size = 0, len(text)
-    while at < size:
+    at, line, counted = 0, 1, 0
+    while at < len(text):
         if (blank := _BLANK.match(text, at)) and blank.end() > at:
             at = blank.end()
             continue
-        entry = read(text, at, ours)
-        yield entry
+        if stamp is None or stamp[1] in _DOTENV:
+            entry = _read_quoted_entry(text, at, _UNIT if stamp and stamp[1] in _UNIT else _DOTENV, stamp is not None)
+        else:
+            entry = _read_plain_entry(text, at)
         if entry is None:
-            return
-        at = entry.end
+            return import_shell_script(path, data, plain=True)
+        head, value, at, reason = entry
+        line, counted = line + text.count("\n", counted, head.start(1)), head.start(1)
+        place = line, counted - text.rfind("\n", 0, counted)
+        setting = build_variable_setting(path, place, head[1], (value,), (), reason)
+        found += [setting] if setting else []
+    return ImportedFile(path, tuple(found), (), tuple(problems), text)
 
 
-def _read_dotenv_entry(text: str, at: int, ours: bool) -> _Entry | None:
+def _find_line_end(text: str, at: int) -> int:
+    end = text.find("\n", at)
+    return len(text) if end < 0 else end
+
+
+def _read_quoted_entry(text: str, at: int, quotes: dict[str, Quotes], is_export: bool) -> Entry | None:
+    """Return a line of ``NAME=value``, with at most one pair of quotes, other than in a shell; None for any other line."""
     head = _NAME.match(text, at)
     if head is None:
         return None
-    parts: Parts = ()
-    end = head.end()
-    pattern, escape = _DOTENV_QUOTES.get(text[end : end + 1], _UNIT_QUOTES)
-    if quoted := pattern.match(text, end):  # one pair of quotes at most, other than in a shell
-        parts, end = (_unescape(quoted[1], escape),), quoted.end()
-    written = text[head.end() : end]
-    tail = _REST.match(text, end)
-    assert tail is not None
-    if not parts:
-        written = re.sub(r"[ \t]+#.*", "", tail[0]).rstrip()
-        parts = (written,)
-        if written[:1] in ("'", '"'):
-            return _Entry(head.start(1), head[1], parts, tail.end(), "its quotes are not closed")
-        if written.startswith("#") and text[head.end() - 1] != "=" and not ours:
-            return _Entry(head.start(1), head[1], (), tail.end(), "programs that read such files take the # behind it differently")
-    elif (rest := tail[0].strip()) and not rest.startswith("#"):
-        return None
-    reason = ""
-    if not ours and ("\\" in written or not written.startswith("'")):
-        reason = _DOUBTFUL if "\\" in written else f"depends on {left[0]}" if (left := _OPEN.search(written)) else ""
-    elif filled := _FILLED.search(written):
-        reason = f"depends on {filled[0]}"
-    return _Entry(head.start(1), head[1], parts, tail.end(), reason)
+    begin = head.end()
+    pattern, escape = quotes.get(text[begin : begin + 1], (None, None))
+    quoted = pattern.match(text, begin) if pattern else None
+    if quoted is None or escape is None:
+        end = _find_line_end(text, begin)
+        written = value = _COMMENT.sub("", text[begin:end])
+    else:
+        end = _find_line_end(text, quoted.end())
+        if text[quoted.end() : end].strip()[:1] not in ("", "#"):
+            return None
+        written, value = quoted[0], escape.sub(lambda found: _CONTROLS.get(found[1], found[1]), quoted[1])
+    if pattern and quoted is None:
+        return head, value, end, "its quotes are not closed"
+    if is_export:  # python-dotenv fills in between quotes of both kinds
+        left = _FILLED.search(written) if quotes is _DOTENV else None
+        return head, value, end, f"depends on {left[0]}" if left else ""
+    if "\\" in written or written.startswith("#"):
+        mark = "# behind it" if written.startswith("#") else "backslashes"
+        return head, value, end, f"programs that read such files take its {mark} differently"
+    left = _OPEN.search(written) if not written.startswith("'") else None
+    return head, value, end, f"depends on {left[0]}" if left else ""
 
 
-_OPEN = re.compile(r"\$(?:\{[^}\n]*+\}|\([^)\n]*+\)|[A-Za-z_]\w*+)|`[^`\n]*+`")
-
-
-def _unescape(text: str, escape: re.Pattern[str]) -> str:
-    return escape.sub(lambda found: _CONTROLS.get(found[1], found[1]), text)
-
-
-def _read_unit_entry(text: str, at: int, ours: bool) -> _Entry | None:
-    head = _NAME.match(text, at)
-    if head is None:
-        return None
-    quoted = _UNIT_QUOTES[0].match(text, head.end())
-    if quoted is None or text[quoted.end() : quoted.end() + 1] not in ("", "\n"):
-        return None
-    return _Entry(head.start(1), head[1], (_unescape(quoted[1], _UNIT_QUOTES[1]),), quoted.end())
-
-
-def _read_plain_entry(text: str, at: int, ours: bool) -> _Entry | None:
-    """Read a line of ``NAME=value`` without any quotes, or GitHub's ``NAME<<MARK`` with the lines up to the mark."""
+def _read_plain_entry(text: str, at: int) -> Entry | None:
+    """Return a line of ``NAME=value`` without any quotes, or GitHub's ``NAME<<MARK`` with the lines up to the mark."""
     head = _PLAIN_NAME.match(text, at)
     if head is None:
         return None
-    tail = _REST.match(text, head.end())
-    assert tail is not None
+    end = _find_line_end(text, head.end())
+    rest = text[head.end() : end]
     if head[2] == "=":
-        return _Entry(head.start(1), head[1], (tail[0],), tail.end())
-    begin = tail.end() + 1
-    end = text.find(f"\n{tail[0]}\n", tail.end())
-    if end < 0:
-        return None
-    return _Entry(head.start(1), head[1], (text[begin:end],), end + len(tail[0]) + 1)
-
-
-#: Whom an export is for, by the quote that its own digest stands in.
-_DIALECTS = {"'": _read_dotenv_entry, '"': _read_unit_entry}
+        return head, rest, end, ""
+    last = text.find(f"\n{rest}\n", end)
+    return None if last < 0 else (head, text[end + 1 : last], last + len(rest) + 1, "")
