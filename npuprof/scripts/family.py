@@ -8,31 +8,31 @@ where they need some releases, or files in the folders of all its scripts name o
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from npuprof.document import parse_document
 from npuprof.document.profile import Profile
-from npuprof.model import Origin, Record
 from npuprof.report.text import format_count
 from npuprof.resolve import Resolver
 from npuprof.resolve.digests import compute_digest
 from npuprof.scripts.draft import Draft, Source, cite_script
-from npuprof.scripts.leaf_names import BASES, describe_topics, name_leaves, name_mixins
-from npuprof.scripts.naming import number_names
+from npuprof.scripts.naming import name_all_drafts, name_covering_folder, number_names
 from npuprof.scripts.preset_text import describe_assumed, describe_notes, escape_file_name, format_preset
 from npuprof.scripts.release_ranges import find_needed_releases, guess_releases
 from npuprof.scripts.sharing import Pair, find_shared_pairs, list_pairs
 from npuprof.scripts.switches import Switch, collect_switches, describe_switch, describe_switched
+from npuprof.scripts.topics import describe_topics, join_topics
 
 _SCENARIO = "profile.scenario"
 _MOST_NOTES = 30
 
+#: The name of a base, by the kind of the presets that extend it.
+_BASES = {"session": "base", "environment": "base-environment", "conversion": "base-conversion"}
 
 #: Returns how a preset names the file of a script.
 Citation = Callable[[str], str]
-#: The digest of a leaf, and its scenario.
-Proof = tuple[str, "str | None"]
 
 
 class Leaf:
@@ -64,27 +64,15 @@ class Leaf:
         return "environment" if all(key.startswith("env.") for key in self.settings) else "session"
 
 
-class Base(Record):
-    """A base preset: what it sets, and how many leaves extend it."""
-
-    facts: dict[str, Any]
-    dependents: int
-
-
 class Family:
-    """The files of a family by preset name, and for each leaf its digest and scenario before and after."""
+    """The files of a family by preset name, the leaves, for each base its settings; whether every leaf resolves as before."""
 
     def __init__(self) -> None:
         self.files: dict[str, str] = {}
         self.leaves: list[Leaf] = []
-        self.bases: dict[str, Base] = {}
+        self.bases: dict[str, dict[str, Any]] = {}
         self.switches: dict[str, Switch] = {}
-        self.proof: dict[str, tuple[Proof, Proof]] = {}
-
-    @property
-    def is_proven(self) -> bool:
-        """Whether every leaf resolves as before."""
-        return all(before == after for before, after in self.proof.values())
+        self.is_proven = True
 
 
 def build_family(drafts: Iterable[Draft], folder: str = "", known: Mapping[frozenset[Pair], str] | None = None) -> Family:
@@ -96,18 +84,19 @@ def build_family(drafts: Iterable[Draft], folder: str = "", known: Mapping[froze
     result, drafts, known = Family(), list(drafts), dict(known or {})
     result.leaves = _find_distinct(draft for draft in drafts if draft.settings)
     result.bases = _share_settings(result.leaves, [name.removeprefix(folder) for name in known.values()])
-    name_leaves(result.leaves, result.bases)
+    _name_leaves(result.leaves, result.bases)
     result.leaves.sort(key=lambda leaf: leaf.name)
     switches = collect_switches(drafts)
     new = [switch for switch in switches if list_pairs(switch.facts) not in known]
-    result.switches = dict(zip(name_mixins([switch.facts for switch in new]), new, strict=True))
+    result.switches = dict(zip(number_names([f"mixins/{join_topics(switch.facts.items())}" for switch in new]), new, strict=True))
     names = known | {list_pairs(switch.facts): f"{folder}{name}" for name, switch in result.switches.items()}
     switched = {id(note): names[list_pairs(switch.facts)] for switch in switches for note in switch.notes}
     cite = _build_citation(result.leaves)
-    result.files = {name: _format_base(base) for name, base in result.bases.items()}
+    extended = Counter(leaf.base for leaf in result.leaves)
+    result.files = {name: _format_base(facts, extended[name]) for name, facts in result.bases.items()}
     result.files |= {name: _format_mixin(switch, cite) for name, switch in result.switches.items()}
     result.files |= {leaf.name: _format_leaf(leaf, folder, cite, switched) for leaf in result.leaves}
-    result.proof = _prove_leaves(result.leaves, {f"{folder}{name}": text for name, text in result.files.items()}, folder)
+    result.is_proven = _prove_leaves(result.leaves, {f"{folder}{name}": text for name, text in result.files.items()}, folder)
     return result
 
 
@@ -120,17 +109,35 @@ def _find_distinct(drafts: Iterable[Draft]) -> list[Leaf]:
     return sorted((Leaf(same, pairs) for pairs, same in found.items()), key=lambda leaf: -len(leaf.drafts))
 
 
-def _share_settings(leaves: list[Leaf], taken: list[str]) -> dict[str, Base]:
-    """Return the base of each kind of leaves by its name, where there is one, and leave its settings out of the leaves."""
-    bases: dict[str, Base] = {}
-    for kind, plain_name in BASES.items():
+def _share_settings(leaves: list[Leaf], taken: list[str]) -> dict[str, dict[str, Any]]:
+    """Return the settings of the base of each kind of leaves by its name, where there is one, and leave them out of the leaves."""
+    bases: dict[str, dict[str, Any]] = {}
+    for kind, plain_name in _BASES.items():
         members = [leaf for leaf in leaves if leaf.kind == kind]
         if pairs := find_shared_pairs([leaf.pairs for leaf in members]):
             (name,) = number_names([plain_name], taken)
-            bases[name] = Base({key: members[0].facts[key] for key, _ in sorted(pairs)}, len(members))
+            bases[name] = {key: members[0].facts[key] for key, _ in sorted(pairs)}
             for leaf in members:
                 leaf.own, leaf.base = leaf.own - pairs, name
     return bases
+
+
+def _name_leaves(leaves: list[Leaf], taken: Iterable[str]) -> None:
+    """Name the leaves of a family; what they set themselves has to be settled. ``taken`` names are those of the bases.
+
+    A leaf of one script has the name of that. One of several is called by the folder that has just these in it, else by what its own
+    settings are about.
+    """
+    files = [sorted({draft.file for draft in leaf.drafts}) for leaf in leaves]
+    leaves_of = Counter(file for names in files for file in names)
+    name_all_drafts([leaf.drafts[0] for leaf, names in zip(leaves, files, strict=True) if len(names) == 1])
+    for leaf, names in zip(leaves, files, strict=True):
+        folder = name_covering_folder(names, leaves_of) if all(leaves_of[file] == 1 for file in names) else ""
+        own = [(key, leaf.facts[key]) for key in sorted({key for key, _ in leaf.own} or leaf.facts)]
+        leaf.name = leaf.drafts[0].name if len(names) == 1 else folder or join_topics(own)
+    order = sorted(leaves, key=lambda leaf: len({draft.file for draft in leaf.drafts}) > 1)  # the names of scripts go first
+    for leaf, name in zip(order, number_names([leaf.name for leaf in order], (*_BASES.values(), *taken, "mixins")), strict=True):
+        leaf.name = name
 
 
 def _build_citation(leaves: list[Leaf]) -> Citation:
@@ -178,9 +185,9 @@ def _list_scripts(leaf: Leaf, cite: Citation) -> list[str]:
     return [f"{file}: {', '.join(functions)}" if functions else file for file, functions in found.items()]
 
 
-def _format_base(base: Base) -> str:
-    description = f"{describe_topics(base.facts.items())}, what {base.dependents} of the imported presets have in common"
-    return _format_facts({"description": description}, base.facts, {"abstract": True})
+def _format_base(facts: dict[str, Any], dependents: int) -> str:
+    description = f"{describe_topics(facts.items())}, what {dependents} of the imported presets have in common"
+    return _format_facts({"description": description}, facts, {"abstract": True})
 
 
 def _format_mixin(switch: Switch, cite: Citation) -> str:
@@ -193,31 +200,15 @@ def _format_facts(head: dict[str, Any], facts: dict[str, Any], tail: dict[str, A
     return format_preset({**head, **scenario, **tail}, {key: value for key, value in facts.items() if key != _SCENARIO}, comments)
 
 
-class _MemoryStore:
-    """A store in memory."""
-
-    def __init__(self, files: dict[str, str]) -> None:
-        self.files = files
-        self.read: dict[str, Profile] = {}
-
-    def profile(self, name: str, asked: Origin | None = None) -> Profile:
-        if name not in self.read:
-            self.read[name] = Profile(parse_document(name, f"{name}.toml", self.files[name]), home=self)
-        return self.read[name]
-
-    def find_policy(self, name: str) -> None:
-        """Return nothing: these presets belong to no team yet."""
-
-
-def _prove_leaves(leaves: list[Leaf], files: dict[str, str], folder: str) -> dict[str, tuple[Proof, Proof]]:
-    """Return what each leaf was and is: the digest of what it sets, and its scenario."""
-    store = _MemoryStore(files)
-    resolver = Resolver(lambda reference, _referrer, _index: store.profile(reference))
-    found = {}
-    for leaf in leaves:
-        config = resolver.resolve_profile(store.profile(f"{folder}{leaf.name}"))
-        found[leaf.name] = (compute_digest(leaf.settings), leaf.drafts[0].scenario), (config.digest, config.scenario)
-    return found
+def _prove_leaves(leaves: list[Leaf], files: dict[str, str], folder: str) -> bool:
+    """Return whether each leaf resolves to what its first draft sets, with its scenario."""
+    profiles = {name: Profile(parse_document(name, f"{name}.toml", text)) for name, text in files.items()}
+    resolver = Resolver(lambda reference, _referrer, _index: profiles[reference])
+    configs = [resolver.resolve_profile(profiles[f"{folder}{leaf.name}"]) for leaf in leaves]
+    return all(
+        config.digest == compute_digest(leaf.settings) and config.scenario == leaf.drafts[0].scenario
+        for leaf, config in zip(leaves, configs, strict=True)
+    )
 
 
 def describe_family(made: Family) -> str:

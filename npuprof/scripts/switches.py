@@ -8,8 +8,8 @@ from typing import Any
 
 from npuprof.model import Record
 from npuprof.scripts.draft import Draft, Note
-from npuprof.scripts.leaf_names import describe_topics
 from npuprof.scripts.sharing import Pair, list_pairs
+from npuprof.scripts.topics import describe_topics
 
 
 class Switch(Record):

@@ -1,0 +1,56 @@
+"""What settings are about, in the words of the catalogue: parts of the names of presets, and their descriptions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from npuprof import catalog
+from npuprof.document import keys
+
+_MOST_TOPICS = 2  #: in a name
+_MOST_LISTED = 5  #: in a description
+#: Pages of the catalogue that say how well an option is known, and not what it is for.
+_VAGUE = frozenset(("deprecated", "undocumented", "removed", "basic"))
+
+
+def find_topic(key: str, value: Any) -> str:
+    """Return what a setting is about: what its value is for, else its option."""
+    section, name = keys.split_section_and_name(key)
+    if section == "profile":  # the scenario goes with the option that says the same
+        return str(value).rpartition("-")[2]
+    option = catalog.find_option(key)
+    if option is not None:
+        plain = option.topic or ("options" if option.page in _VAGUE else option.page)
+        return option.value_topics.get(str(value).lower(), plain) if isinstance(value, (str, int)) else plain
+    variable = catalog.find_variable(name) if section == "env" else None
+    if variable is not None:
+        return variable.topic or variable.scope.partition(",")[0] or "environment"
+    return {"env": "environment", "atc": "conversion"}.get(section, section)
+
+
+def _list_topics(settings: Iterable[tuple[str, Any]], most: int | None = None) -> list[str]:
+    """Return what settings are about: what is switched on first, then what most of them are about; ``device`` not beside ``on-device``."""
+    known = list(settings)
+    count: Counter[str] = Counter()
+    switched: set[str] = set()
+    for key, value in [pair for pair in known if pair[1] is not False] or known:  # what is off says less
+        topic, option = find_topic(key, value), catalog.find_option(key)
+        count[topic] += 1
+        if value is True or (option is not None and str(value).lower() in option.value_topics):
+            switched.add(topic)
+    topics = sorted(count, key=lambda topic: (topic not in switched, -count[topic], topic))[:most]
+    return [topic for topic in topics if not any(other.endswith(f"-{topic}") for other in topics)]
+
+
+def join_topics(settings: Iterable[tuple[str, Any]]) -> str:
+    """Return what settings are about as a name: ``mixed-precision-on-device``."""
+    return "-".join(_list_topics(settings, _MOST_TOPICS))
+
+
+def describe_topics(settings: Iterable[tuple[str, Any]]) -> str:
+    """Return in words what settings are about: ``mixed precision, on device and training``."""
+    every = [topic.replace("-", " ") for topic in _list_topics(settings)]
+    listed = every if len(every) <= _MOST_LISTED else [*every[: _MOST_LISTED - 1], "more"]
+    return f"{', '.join(listed[:-1])} and {listed[-1]}" if len(listed) > 1 else listed[0]
