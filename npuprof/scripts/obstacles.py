@@ -13,7 +13,7 @@ from npuprof.document.keys import format_toml_value
 from npuprof.model import SECTIONS
 from npuprof.scripts.reading.found import Branch, FoundSetting
 from npuprof.scripts.reading.values.classes import CLASSES, list_class_arguments
-from npuprof.scripts.sidecars import find_sidecar, find_sidecar_structure, read_sidecar
+from npuprof.scripts.sidecars import open_sidecar
 
 
 def count_shared_branches(around: Sequence[Branch], one: FoundSetting) -> int:
@@ -62,14 +62,9 @@ def find_obstacle(one: FoundSetting) -> tuple[str, str]:
     if one.reason:
         hint = f"{format_toml_value(one.default)} is what the script takes if nobody says otherwise" if one.default is not None else ""
         return one.reason, hint
-    if one.surface == "session":
-        option = catalog.find_option(one.name)
-        if option is None or option.field is None:
-            return "no adapter reads the key", "see npuprof scan"
-        if one.field != option.field:
-            return f"stored in .{one.field}, the adapter reads .{option.field}", "see npuprof scan"
-        return "", ""
     section, name = keys.split_section_and_name(one.key)
+    if one.surface == "session":
+        return _find_session_obstacle(one)
     if section == "env":
         return _find_variable_obstacle(name)
     if one.key in catalog.load_attributes()["choices"]:
@@ -78,11 +73,18 @@ def find_obstacle(one: FoundSetting) -> tuple[str, str]:
         return _find_foreign_obstacle(one)
     if section == "options" and catalog.find_option(one.key) is None:
         return "the catalogue does not know the option", "see npuprof scan"
-    if section == "estimator":
-        argument = catalog.find_argument(name)
-        if argument is None:
-            return "NPURunConfig takes no such argument", "see npuprof scan"
-        return ("an object of the script", "") if argument.kind == "object" else ("", "")
+    argument = catalog.find_argument(name) if section == "estimator" else None
+    if section == "estimator" and argument is None:
+        return "NPURunConfig takes no such argument", "see npuprof scan"
+    return ("an object of the script", "") if argument is not None and argument.kind == "object" else ("", "")
+
+
+def _find_session_obstacle(one: FoundSetting) -> tuple[str, str]:
+    option = catalog.find_option(one.name)
+    if option is None or option.field is None:
+        return "no adapter reads the key", "see npuprof scan"
+    if one.field != option.field:
+        return f"stored in .{one.field}, the adapter reads .{option.field}", "see npuprof scan"
     return "", ""
 
 
@@ -107,10 +109,9 @@ def _find_foreign_obstacle(one: FoundSetting) -> tuple[str, str]:
 
 def read_preset_value(one: FoundSetting, folders: Sequence[str] | None) -> Any:
     """Return the value a preset holds; a sidecar file beside the script, or in one of the folders, is written out (None: no file is)."""
-    if folders is None:
+    if folders is None or find_structure(one.key) is None:  # files of flags stay where they are
         return one.value
-    structure = find_sidecar_structure(one) if find_structure(one.key) else None  # other files stay where they are
-    path = find_sidecar(one.file, one.value, folders) if structure else None
-    text = read_sidecar(path) if path else None
-    parsed = structure.parse(text) if structure and text is not None else None
-    return parsed if structure and parsed and not structure.faults(parsed) and structure.format(parsed) else one.value
+    sidecar = open_sidecar(one, folders)
+    if sidecar is None or not sidecar.value or sidecar.structure.faults(sidecar.value) or not sidecar.structure.format(sidecar.value):
+        return one.value
+    return sidecar.value

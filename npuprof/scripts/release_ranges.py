@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from typing import Any
 
 from npuprof import catalog
@@ -45,9 +46,11 @@ def _find_release(version: str) -> str | None:
 
 def mark_named_releases(drafts: Iterable[Draft]) -> None:
     """Give presets in the making the release that is named in the folders of their scripts."""
-    known: dict[str, list[NamedRelease]] = {}
+    read_folder = cache(_read_folder)
     for draft in drafts:
-        draft.release = _find_nearest(draft.file, known)
+        folders = _list_folders(os.path.dirname(os.path.abspath(draft.file)))
+        named = next((found for folder in folders if (found := read_folder(folder))), [])
+        draft.release = named[0] if len({found.release for found in named}) == 1 else None
 
 
 def guess_releases(needed: str, named: Sequence[NamedRelease | None], cite: Callable[[str], str] = cite_script) -> tuple[str, list[str]]:
@@ -67,17 +70,8 @@ def guess_releases(needed: str, named: Sequence[NamedRelease | None], cite: Call
     return f">={first.release}", ["", f"{text}: cann is guessed by that."]
 
 
-def _find_nearest(file: str, known: dict[str, list[NamedRelease]]) -> NamedRelease | None:
-    """Return what the nearest folder names: up to the top of the repository, else to the current folder."""
-    for folder in _list_folders(os.path.dirname(os.path.abspath(file))):
-        if folder not in known:
-            known[folder] = _read_folder(folder)
-        if found := known[folder]:
-            return found[0] if len({one.release for one in found}) == 1 else None
-    return None
-
-
 def _list_folders(folder: str) -> Iterator[str]:
+    """Yield a folder and those around it: up to the top of the repository, else to the current folder."""
     here = os.getcwd()
     top = find_repository_top(folder) or (here if os.path.commonpath([here, folder]) == here else folder)
     yield folder
@@ -111,21 +105,15 @@ def find_needed_releases(settings: dict[str, Any], surfaces: Iterable[str] = ())
     Nor does an option bound anything that the earliest release read: where it was gone for a while, the script may be from before that.
     """
     known = releases.load_releases()
-    whole = "Y" * len(known)
+    rows: list[str] = []
     for key, value in settings.items():
-        option = catalog.find_option(key)
-        if option is None:
-            continue
-        for states in {option.surface_states.get(surface, option.states) for surface in surfaces} or {option.states}:
-            if "Y" in states and not states.startswith("Y"):
-                whole = _combine(whole, states)
-        whole = _combine(whole, _list_value_states(option, value, known))
-    start = len(whole.rstrip("Y"))
-    return f">={known[start]}" if 0 < start < len(known) and whole[start - 1] == "." else ""
-
-
-def _combine(one: str, other: str) -> str:
-    return "".join(min(pair, key=".?Y".index) for pair in zip(one, other, strict=True))
+        if option := catalog.find_option(key):
+            states = {option.surface_states.get(surface, option.states) for surface in surfaces} or {option.states}
+            rows += [row for row in states if "Y" in row and not row.startswith("Y")]
+            rows.append(_list_value_states(option, value, known))
+    start = max((len(row.rstrip("Y")) for row in rows), default=0)
+    is_certain = any(row[start - 1] == "." for row in rows) if 0 < start < len(known) else False
+    return f">={known[start]}" if is_certain else ""
 
 
 def _list_value_states(option: catalog.Option, value: Any, known: tuple[str, ...]) -> str:
@@ -133,4 +121,4 @@ def _list_value_states(option: catalog.Option, value: Any, known: tuple[str, ...
     text = str(value)
     since = releases.release_index(option.choices_since[text]) if text in option.choices_since else 0
     until = releases.release_index(option.choices_until[text]) if text in option.choices_until else len(known)
-    return "".join("Y" if since <= at < until else "." for at in range(len(known)))
+    return "." * since + "Y" * (until - since) + "." * (len(known) - until)

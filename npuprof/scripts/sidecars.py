@@ -20,16 +20,33 @@ from npuprof.report import output
 from npuprof.scripts.reading.found import FoundSetting, ImportedFile
 
 
-def find_sidecar_structure(one: FoundSetting) -> Structure | None:
-    """Return the form of the file that a setting names, None where it names none."""
-    if not one.key or one.reason or not isinstance(one.value, str):
+class Sidecar(Record):
+    """A file that a setting names: its path, its text, None where it is no file of text, and its value, None where it does not fit."""
+
+    setting: FoundSetting
+    structure: Structure
+    path: str
+    text: str | None
+    value: Any
+
+
+def open_sidecar(setting: FoundSetting, folders: Sequence[str] = ()) -> Sidecar | None:
+    """Return the file that a setting names, None where it names none, or there is none below the folders."""
+    if not setting.key or setting.reason or not isinstance(setting.value, str):
         return None
-    flag = catalog.find_flag(find_flag_name(one.key))
-    structure = load_form(flag.structure) if flag is not None and flag.structure else find_structure(one.key)
-    return structure if structure is not None and structure.file else None
+    flag = catalog.find_flag(find_flag_name(setting.key))
+    structure = load_form(flag.structure) if flag is not None and flag.structure else find_structure(setting.key)
+    path = _find_file(setting.file, setting.value, folders) if structure is not None and structure.file else None
+    if structure is None or path is None:
+        return None
+    try:
+        text = output.read_plain_file(path).decode("utf-8-sig")
+    except (OSError, ValueError):
+        return Sidecar(setting, structure, path, None, None)
+    return Sidecar(setting, structure, path, text, structure.parse(text))
 
 
-def find_sidecar(script: str, named: str, folders: Sequence[str] = ()) -> str | None:
+def _find_file(script: str, named: str, folders: Sequence[str]) -> str | None:
     """Return the path of the file that a script names, None where there is none below the folders.
 
     What is no absolute path is looked for in the folder of the script, then in the others. Links count as what they lead to.
@@ -46,34 +63,10 @@ def find_sidecar(script: str, named: str, folders: Sequence[str] = ()) -> str | 
     return None
 
 
-def read_sidecar(path: str) -> str | None:
-    """Return the text of a file, None where it cannot be read or is none."""
-    try:
-        return output.read_plain_file(path).decode("utf-8-sig")
-    except (OSError, ValueError):
-        return None
-
-
-class Sidecar(Record):
-    """A file that a setting names: its path, its text, None where it is no file of text, and its value, None where it does not fit."""
-
-    setting: FoundSetting
-    structure: Structure
-    path: str
-    text: str | None
-    value: Any
-
-
 def find_sidecars(imported: ImportedFile, folders: Sequence[str] = ()) -> list[Sidecar]:
     """Return the files that the settings of a script name, as far as they are there."""
-    result: list[Sidecar] = []
-    for one in imported.found:
-        structure = find_sidecar_structure(one) if not one.commented and not one.dead else None
-        path = find_sidecar(one.file, one.value, folders) if structure else None
-        if structure is not None and path is not None:
-            text = read_sidecar(path)
-            result.append(Sidecar(one, structure, path, text, None if text is None else structure.parse(text)))
-    return result
+    live = (setting for setting in imported.found if not setting.commented and not setting.dead)
+    return [sidecar for setting in live if (sidecar := open_sidecar(setting, folders))]
 
 
 def attach_contents(imported: ImportedFile, sidecars: Sequence[Sidecar]) -> ImportedFile:
@@ -98,7 +91,7 @@ def _check_sidecar(one: Sidecar, asked: Context) -> Iterator[Finding]:
         yield Finding("NP821", what, named, hint, key=key, where=Place(one.path))
         return
     if one.value is None:
-        line, column, why = _locate_misfit(one.structure, one.text)
+        line, column, why = _locate_misfit(one.text)
         what, hint = f"{name} is not in the format of {key}", f"write {one.structure.shape}"
         yield Finding("NP821", what, f"{why}{named}", hint, key=key, where=Place(one.path, line, column))
         return
@@ -129,22 +122,14 @@ def _build_finding(one: Sidecar, fault: Fault) -> Finding:
     return Finding(fault.code, what, fault.why, fault.hint, key=one.setting.key, where=place, severity=fault.severity)
 
 
-def _locate_misfit(structure: Structure, text: str) -> tuple[int, int, str]:
-    """Return line and column from where on a text does not fit its form, and why, as far as that is known."""
-    if text.lstrip().startswith(("{", "[")):
-        try:
-            json.loads(text)
-        except json.JSONDecodeError as error:
-            return error.lineno, error.colno, f"{error.msg}; CANN reads plain JSON, without comments. "
-        except RecursionError:
-            return 1, 1, ""
-    if "{" in text:  # written over several lines
-        return 1, 1, ""
-    lines = text.removesuffix("\n").split("\n")
-    good = next((line for line in lines if structure.parse(f"{line}\n") is not None), "")
-    for number, line in enumerate(lines, 1):
-        if structure.parse(f"{line}\n") is None and structure.parse(f"{good}\n{line}\n") is None:
-            return number, 1, "" if line.strip() and not line.startswith("#") else "It takes no comments and no empty lines. "
+def _locate_misfit(text: str) -> tuple[int, int, str]:
+    """Return line and column of what makes a text no JSON, and what it is; the beginning of any other text."""
+    try:
+        json.loads(text if text.lstrip().startswith(("{", "[")) else "{}")
+    except json.JSONDecodeError as error:
+        return error.lineno, error.colno, f"{error.msg}; CANN reads plain JSON, without comments. "
+    except RecursionError:
+        pass
     return 1, 1, ""
 
 
