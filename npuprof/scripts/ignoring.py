@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import io
+import ast
 import re
-import tokenize
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from npuprof.catalog import build_finding
 from npuprof.catalog.acceptance import find_acceptance_fault
 from npuprof.model import Finding, Place
+from npuprof.scripts.reading.source import Script
 
 _MARK = re.compile(r"#+[ \t]*npuprof:[ \t]*ignore\b(?:\[([^\]]*)\])?(.*)")
 
 
-#: A line of a shell script up to its comment, past texts in quotes.
+#: A line up to its comment, past texts in quotes.
 _COMMENT = re.compile(r"(?:[^'\"#\\]|\\.|'[^']*'|\"(?:\\.|[^\"\\])*\"|(?<=[^\s;])#)*+(#)")
 
 
@@ -40,8 +40,8 @@ def sift_script_findings(path: str, data: bytes, findings: Sequence[Finding]) ->
     if b"npuprof:" not in data:
         return Accepted(list(findings), [])
     text = data.decode(errors="replace").replace("\r\n", "\n").replace("\r", "\n")
-    comments, beginnings = _read_layout(path, text)
-    remarks = _find_remarks(path, text.split("\n"), comments)
+    beginnings = _find_beginnings(path, text)
+    remarks = _find_remarks(path, text.split("\n"))
     problems = [found for remark in remarks if (found := _find_remark_fault(remark))]
     good = [remark for remark in remarks if remark.reason and not find_acceptance_fault(remark.code)]
     near = {(remark.code, line): remark for remark in reversed(good) for line in remark.lines}
@@ -60,46 +60,28 @@ def sift_script_findings(path: str, data: bytes, findings: Sequence[Finding]) ->
     return Accepted([*kept, *problems, *idle], accepted)
 
 
-def _read_layout(path: str, text: str) -> tuple[dict[int, int], dict[int, int]]:
-    """Return, by line, the column at which a comment begins, from 0, and the line in which the statement of the line begins."""
+def _find_beginnings(path: str, text: str) -> dict[int, int]:
+    """Return, for the lines of statements, the line where the innermost statement begins; a shell joins lines by a backslash."""
     if path.endswith(".py"):
-        try:
-            return _read_python_layout(text)
-        except (tokenize.TokenError, SyntaxError, RecursionError):
-            pass  # no Python of today
-    comments: dict[int, int] = {}
+        tree = Script(path, text.encode()).tree
+        nodes = [node for node in ast.walk(tree) if isinstance(node, ast.stmt)] if tree is not None else []  # inner ones come last
+        return {line: node.lineno for node in nodes for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
     beginnings: dict[int, int] = {}
     first = 1
     for number, line in enumerate(text.split("\n"), 1):
-        if match := _COMMENT.match(line):
-            comments[number] = match.start(1)
         beginnings[number] = first
         first = first if line.endswith("\\") else number + 1
-    return comments, beginnings
+    return beginnings
 
 
-def _read_python_layout(text: str) -> tuple[dict[int, int], dict[int, int]]:
-    comments: dict[int, int] = {}
-    beginnings: dict[int, int] = {}
-    first = 0
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type == tokenize.COMMENT:
-            comments[token.start[0]] = token.start[1]
-        elif token.type == tokenize.NEWLINE:
-            beginnings |= dict.fromkeys(range(first, token.start[0] + 1), first)
-            first = 0
-        elif token.type not in (tokenize.NL, tokenize.INDENT, tokenize.DEDENT):
-            first = first or token.start[0]
-    return comments, beginnings
-
-
-def _find_remarks(path: str, lines: Sequence[str], comments: dict[int, int]) -> list[_Remark]:
+def _find_remarks(path: str, lines: Sequence[str]) -> list[_Remark]:
     """Return the remarks of a script; one alone in its line is for what follows, past other such remarks."""
     found: list[list[_Remark]] = []
     below = 0
     for number in range(len(lines), 0, -1):  # from below: what stands under a remark is known then
         line = lines[number - 1]
-        match = _MARK.search(line, comments[number]) if number in comments else None
+        comment = _COMMENT.match(line)
+        match = _MARK.search(line, comment.start(1)) if comment else None
         alone = match is not None and not line[: match.start()].strip()
         if match is not None:
             here = (number, below if below > number else number) if alone else (number,)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 from npuprof import catalog
 from npuprof.document.keys import format_full_key, format_short_value
@@ -15,10 +15,8 @@ from npuprof.scripts.reading.surfaces import env
 from npuprof.scripts.reading.trees import Node, iterate_tables, parse_json, parse_yaml
 from npuprof.scripts.reading.variables import build_variable_setting, decode_text
 
-_NOBODY = "No program takes it as it stands."
 _LISTS = frozenset(("environment", "env", "literals"))
 _ASSIGNMENT = re.compile(r"([A-Z_][A-Z0-9_]*)=")
-_WORD = re.compile(rb"\w+")
 
 
 @cache
@@ -39,38 +37,37 @@ def mentions_config(data: bytes) -> bool:
 
 def import_json(path: str, data: bytes) -> ImportedFile:
     """Return what a JSON file holds."""
-    problems: list[Finding] = []
-    text = decode_text(path, data, problems, _NOBODY)
-    tree = parse_json(path, text, problems) if text is not None else None
-    return _import_documents(path, [tree], text or "", problems) if tree is not None else ImportedFile(path, problems=tuple(problems))
+    return _import_documents(path, data, lambda text, problems: [tree] if (tree := parse_json(path, text, problems)) else None)
 
 
 def import_yaml(path: str, data: bytes) -> ImportedFile:
     """Return what a YAML file holds. Raises ImportError without PyYAML."""
+    return _import_documents(path, data, lambda text, problems: parse_yaml(path, text, problems))
+
+
+def _import_documents(path: str, data: bytes, parse: Callable[[str, list[Finding]], list[Node] | None]) -> ImportedFile:
     problems: list[Finding] = []
-    text = decode_text(path, data, problems, _NOBODY)
-    documents = parse_yaml(path, text, problems) if text is not None else None
-    return (
-        _import_documents(path, documents, text or "", problems) if documents is not None else ImportedFile(path, problems=tuple(problems))
-    )
-
-
-def _import_documents(path: str, documents: list[Node], text: str, problems: list[Finding]) -> ImportedFile:
-    found: list[FoundSetting] = []
-    handled: set[int] = set()
+    text = decode_text(path, data, problems, "No program takes it as it stands.")
+    documents = parse(text, problems) if text is not None else None
+    if documents is None:
+        return ImportedFile(path, problems=tuple(problems))
     if documents and documents[0].text("schema").startswith("npuprof."):
-        variables = documents[0].find("env") if documents[0].text("schema").startswith("npuprof.env/") else None
-        for key, value in variables.pairs or () if variables is not None else ():
-            one = build_variable_setting(path, (key.line, key.column), str(key.value), (str(value.value),)) if value.is_text else None
-            found += [one] if one else []
-        documents = []
-    containers, handled = find_container_settings(path, documents)
-    for table in iterate_tables(documents):
-        if id(table) not in handled:
-            found += _find_named_options(path, table)
-            found += _find_listed_variables(path, table)
-    found = sorted([*found, *containers], key=lambda one: (one.line, one.column))
+        found = _read_export(path, documents[0])
+    else:
+        found, handled = find_container_settings(path, documents)
+        for table in iterate_tables(documents):
+            if id(table) not in handled:
+                found += _find_named_options(path, table) + _find_listed_variables(path, table)
+    found.sort(key=lambda setting: (setting.line, setting.column))
     return ImportedFile(path, tuple(found), (), tuple(problems), text)
+
+
+def _read_export(path: str, document: Node) -> list[FoundSetting]:
+    """Return the variables of an export as JSON; other files of npuprof set nothing."""
+    variables = document.find("env") if document.text("schema").startswith("npuprof.env/") else None
+    texts = [(key, value) for key, value in (variables.pairs or ()) if value.is_text] if variables is not None else []
+    built = (build_variable_setting(path, (key.line, key.column), str(key.value), (value.value,)) for key, value in texts)
+    return [setting for setting in built if setting is not None]
 
 
 def _find_named_options(path: str, table: Node) -> list[FoundSetting]:
@@ -83,7 +80,7 @@ def _find_named_options(path: str, table: Node) -> list[FoundSetting]:
         if option is not None:
             named.append((name, key, value))
             if name in _certain_names():
-                certain += 2 if _is_known_value(option.choices, value.value) else 1
+                certain += 2 if isinstance(value.value, str) and value.value in option.choices else 1
         elif value.is_plain and name.isupper() and catalog.find_variable(name) is not None:
             named.append((format_full_key("env", name), key, value))
             certain += 2 * env.is_of_ascend_family(name)
@@ -100,10 +97,6 @@ def _find_listed_variables(path: str, table: Node) -> list[FoundSetting]:
                 text = Node(item.line, item.column, item.value[match.end() :], True)
                 found.append(_build_named(path, value, format_full_key("env", match[1]), Node(item.line, item.column, match[1]), text))
     return found
-
-
-def _is_known_value(choices: tuple[Any, ...], value: Any) -> bool:
-    return isinstance(value, str) and value in choices
 
 
 def _build_named(path: str, table: Node, name: str, key: Node, value: Node) -> FoundSetting:
