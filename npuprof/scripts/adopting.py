@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 
 from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.report.isolating import isolate_faults
@@ -64,20 +65,18 @@ def list_drafts(scripts: Mapping[str, Script], take_out: Callable[[ImportedFile]
             whole |= {path: build_drafts(script.imported, None, None)} if rest is not script.imported else {}
             own[path] = build_drafts(rest, None, None)
     holders = {os.path.normpath(path): path for path, drafts in whole.items() if any(draft.settings for draft in drafts)}
+
+    def list_called(draft: Draft) -> set[str]:
+        """Return the scripts that all settings of a draft come from, empty where one is its own."""
+        places = {os.path.normpath(origin.file) if origin.call else "" for origin in draft.origins.values()}
+        return {holders[place] for place in places} if places <= holders.keys() else set()
+
     helpers: set[str] = set()
-    while True:
-        found: list[Draft] = []
-        called: set[str] = set()
-        for path in own:
-            for draft in whole[path] if path in helpers else own[path]:
-                places = {os.path.normpath(one.file) if one.call else "" for one in draft.origins.values()}
-                if places and places <= holders.keys():
-                    called |= {holders[place] for place in places}
-                else:
-                    found.append(draft)
-        if called <= helpers:
-            return found
+    called = {path for drafts in own.values() for draft in drafts for path in list_called(draft)}
+    while called:
         helpers |= called
+        called = {path for helper in called for draft in whole[helper] for path in list_called(draft)} - helpers
+    return [draft for path in own for draft in (whole if path in helpers else own)[path] if not list_called(draft)]
 
 
 def select_unmarked(
@@ -95,18 +94,13 @@ def select_unmarked(
             found.append(draft)
         elif outside := [one for one in draft.origins.values() if one.key not in inside]:
             block = next(block for one in draft.origins.values() if (block := _find_block(marked(one.file), one.line)))
-            known = _list_preset_pairs(workspace, block)
+            known: frozenset[Pair] = frozenset()
+            with suppress(NpuprofError):  # check reports it
+                known = list_pairs(workspace.resolve_spec(block).settings)
             if outside := [one for one in outside if list_pairs({one.key: draft.settings[one.key]}) - known]:
                 lines = ", ".join(str(one.line) for one in outside[:5])
                 beside[draft.file] = f"lines {lines} set more beside the block of {block}: move them into that preset"
     return found, beside
-
-
-def _list_preset_pairs(workspace: spec.Workspace, name: str) -> frozenset[Pair]:
-    try:
-        return list_pairs(workspace.resolve_spec(name).settings)
-    except NpuprofError:
-        return frozenset()  # check reports it
 
 
 def _find_block(found: list[blocks.Block], line: int) -> str:
@@ -128,12 +122,9 @@ def index_presets(workspace: spec.Workspace, problems: list[Finding]) -> dict[fr
     """Return the presets of a store without overrides, by what they set."""
     known: dict[frozenset[Pair], str] = {}
     for name in workspace.store.names():
-        try:
-            with isolate_faults(workspace.store.cite_file(f"{name}.toml"), problems, name):
-                if not workspace.profile(name).overrides:
-                    known.setdefault(list_pairs(workspace.resolve_spec(name).settings), name)
-        except NpuprofError:
-            continue  # check reports it
+        with suppress(NpuprofError), isolate_faults(workspace.store.cite_file(f"{name}.toml"), problems, name):  # check reports it
+            if not workspace.profile(name).overrides:
+                known.setdefault(list_pairs(workspace.resolve_spec(name).settings), name)
     return known
 
 
@@ -157,58 +148,49 @@ def plan_adoption(
     injector: Injector,
     folders: Sequence[str],
     refuse: Callable[[str], None],
-    modules: Modules | None = None,
+    modules: Modules,
 ) -> Adoption:
     """Return what becomes of scripts that are to have blocks of some presets.
 
     ``refuse`` raises NpuprofError for a script that cannot be written.
     """
-    adopted: list[Adopted] = []
-    kept: dict[str, list[Finding]] = {}
-    faults: list[Finding] = []
+    result = Adoption([], {}, [])
     for path, names in wanted.items():
         failed: list[Finding] = []
         try:
             with isolate_faults(path, failed):
                 refuse(path)
-                adopted.append(_adopt_script(scripts[path], names, injector, folders, modules))
+                result.adopted.append(_adopt_script(scripts[path], names, injector, folders, modules))
         except NpuprofError as error:
-            kept[path] = list(error.findings)
-        kept |= {path: failed} if failed else {}
-        faults += failed
-    return _settle_callers(Adoption(adopted, kept, faults), scripts, modules)
+            result.kept[path] = list(error.findings)
+        result.kept.update({path: failed} if failed else {})
+        result.faults.extend(failed)
+    return _settle_callers(result, scripts, modules)
 
 
-def _settle_callers(adoption: Adoption, scripts: Mapping[str, Script], modules: Modules | None) -> Adoption:
+def _settle_callers(adoption: Adoption, scripts: Mapping[str, Script], modules: Modules) -> Adoption:
     """Return an adoption in which no script that calls functions of another sets anything else for the blocks in that one."""
-    adopted, kept, faults = list(adoption.adopted), dict(adoption.kept), list(adoption.faults)
-    while modules is not None:
-        texts = {one.path: one.data for one in adopted}
-        files = {os.path.normpath(path): path for path in texts}
-        shown = modules.lay_over(texts)
-        spoilt: dict[str, list[Finding]] = {}
-        for script in scripts.values():
-            called = {files[name] for one in script.imported.followed if (name := os.path.normpath(one.file)) in files}
-            if not called:
-                continue
-            failed: list[Finding] = []
-            with isolate_faults(script.path, failed):
-                now = import_script(script.path, texts.get(script.path, script.data), modules=shown)
-                for difference in list(find_differences(script.imported, now))[:1]:
-                    why = f"{script.path} uses it, where {difference}."
-                    for path in called:
-                        what = "a block in it would change what another script sets"
-                        spoilt[path] = [Finding("NP830", what, why, "write the value where it is used", where=Place(path))]
-            spoilt |= dict.fromkeys(called, failed) if failed else {}
-            faults += failed
-        if not spoilt:
-            break
-        adopted = [one for one in adopted if one.path not in spoilt]
-        kept |= spoilt
-    return Adoption(adopted, kept, list(dict.fromkeys(faults)))
+    texts = {script.path: script.data for script in adoption.adopted}
+    files = {os.path.normpath(path): path for path in texts}
+    shown = modules.lay_over(texts)
+    spoilt: dict[str, list[Finding]] = {}
+    faults = list(adoption.faults)
+    for script in scripts.values():
+        called = {files[name] for followed in script.imported.followed if (name := os.path.normpath(followed.file)) in files}
+        failed: list[Finding] = []
+        with isolate_faults(script.path, failed):
+            now = import_script(script.path, texts.get(script.path, script.data), modules=shown) if called else script.imported
+            if difference := next(find_differences(script.imported, now), ""):
+                what, why = "a block in it would change what another script sets", f"{script.path} uses it, where {difference}."
+                hint = "write the value where it is used"
+                spoilt |= {path: [Finding("NP830", what, why, hint, where=Place(path))] for path in called}
+        spoilt |= dict.fromkeys(called, failed) if failed else {}
+        faults += failed
+    adopted = [script for script in adoption.adopted if script.path not in spoilt]
+    return Adoption(adopted, adoption.kept | spoilt, list(dict.fromkeys(faults)))
 
 
-def _adopt_script(script: Script, names: list[str], injector: Injector, folders: Sequence[str], modules: Modules | None = None) -> Adopted:
+def _adopt_script(script: Script, names: list[str], injector: Injector, folders: Sequence[str], modules: Modules) -> Adopted:
     """Return a script with a block for each of its presets. Raises NpuprofError where one of them cannot replace its lines."""
     data, imported = script.data, script.imported
     remarks: dict[str, None] = {}
