@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 
+from npuprof.edit.preset_file import format_difference
 from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.renderers.placing import plan_sidecars
 from npuprof.renderers.stamp import read_listed_sidecars
 from npuprof.report import writing
 from npuprof.report.answer import Answer
-from npuprof.report.text import escape_controls, escape_file_line, format_count
+from npuprof.report.text import escape_controls, format_count
 from npuprof.report.writing import Wanted
 from npuprof.scripts import blocks
 from npuprof.scripts.blocks import RefreshedBlock
@@ -54,7 +55,7 @@ def plan_blocks(files: dict[str, FileBlocks], force: bool, name: str | None = No
         if new != file.known:
             _refuse_unencodable(path, file.data, due)
             wanted[path] = Wanted(path, new, file.known, below)
-            shown.append(_format_difference(path, file.known, new))
+            shown.append(format_difference(path, file.known.decode(errors="replace"), new.decode(errors="replace")))
         listed = read_listed_sidecars(file.known.decode(errors="replace"))
         for change in file.changes:
             beside, kept = plan_sidecars(os.path.dirname(path), change.sidecars, listed, force)
@@ -104,12 +105,3 @@ def _refuse_unencodable(path: str, data: bytes, due: list[RefreshedBlock]) -> No
     except UnicodeDecodeError:
         what = f"{path} is not UTF-8, and the block holds text that is not ASCII"
         raise NpuprofError([Finding("NP801", what, "", "save the script as UTF-8 first", where=Place(path), severity="error")]) from None
-
-
-def _format_difference(path: str, before: bytes, after: bytes) -> str:
-    import difflib
-
-    def split(data: bytes) -> list[str]:
-        return [f"{line}\n" for line in data.decode(errors="replace").replace("\r\n", "\n").split("\n")]
-
-    return "".join(map(escape_file_line, difflib.unified_diff(split(before), split(after), path, path, n=2)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from npuprof import renderers
 from npuprof.catalog import build_finding
@@ -56,24 +56,23 @@ def find_blocks(path: str, data: bytes) -> list[Block]:
     lines = [line + b"\n" for line in data.split(b"\n")]
     found: list[Block] = []
     begun: tuple[int, re.Match[bytes]] | None = None
-    problems: list[Finding] = []
+    faults: list[tuple[int, str]] = []
     for number, line in enumerate(lines):
         if match := _BEGIN.fullmatch(line):
-            if begun:
-                problems.append(_build_mark_finding(path, begun[0], "a block begins inside this one, or its end is missing"))
+            faults += [(begun[0], "a block begins inside this one, or its end is missing")] if begun else []
             begun = (number, match)
         elif match := _END.fullmatch(line):
             if begun is None:
-                problems.append(_build_mark_finding(path, number, "a block ends that has not begun"))
+                faults.append((number, "a block ends that has not begun"))
             elif match[1] not in (None, begun[1][2]):
-                problems.append(_build_mark_finding(path, number, "the block that ends here is another one than the one that began"))
+                faults.append((number, "the block that ends here is another one than the one that began"))
             else:
                 found.append(_build_block(lines, begun[0], number, begun[1]))
             begun = None
-    if begun:
-        problems.append(_build_mark_finding(path, begun[0], "the block has no end"))
-    if problems:
-        raise NpuprofError(problems)
+    faults += [(begun[0], "the block has no end")] if begun else []
+    if faults:
+        why, hint = "Nothing is written into a file whose marks are not certain.", "restore the missing mark, or delete both"
+        raise NpuprofError([Finding("NP817", what, why, hint, where=Place(path, line + 1, 1)) for line, what in faults])
     return found
 
 
@@ -85,11 +84,6 @@ def _build_block(lines: list[bytes], first: int, last: int, match: re.Match[byte
     head = text.partition(TEXT_MARK)[0] if TEXT_MARK in text else ""
     facts = {one[1]: one[2] for one in _FACT.finditer(head)}
     return Block(match[2].decode(errors="replace"), first, last, indent, newline, text, facts)
-
-
-def _build_mark_finding(path: str, line: int, what: str) -> Finding:
-    why = "Nothing is written into a file whose marks are not certain."
-    return Finding("NP817", what, why, "restore the missing mark, or delete both", where=Place(path, line + 1, 1))
 
 
 class Injector:
@@ -196,17 +190,12 @@ def replace_blocks(data: bytes, changes: list[RefreshedBlock], names: dict[int, 
     return b"".join(lines)
 
 
-def rename_marks(data: bytes, names: dict[int, str]) -> bytes:
-    """Return the bytes of a file with other specs in the marks of blocks, by their first lines; what the blocks hold stays."""
+def rename_marks(data: bytes, names: Iterable[tuple[Block, str]]) -> bytes:
+    """Return the bytes of a file with other specs in the marks of blocks; what the blocks hold stays."""
     lines = data.split(b"\n")
-    for number, name in names.items():
-        match = _BEGIN.fullmatch(lines[number])
-        assert match is not None, "a block begins there"
-        lines[number] = lines[number][: match.start(2)] + name.encode() + lines[number][match.end(2) :]
-        end = next(line for line in range(number + 1, len(lines)) if _END.fullmatch(lines[line]))
-        match = _END.fullmatch(lines[end])
-        if match is not None and match[1] is not None:
-            lines[end] = lines[end][: match.start(1)] + name.encode() + lines[end][match.end(1) :]
+    for block, name in names:
+        for number in (block.first, block.last):
+            lines[number] = lines[number].replace(f" npuprof {block.spec} ".encode(), f" npuprof {name} ".encode())
     return b"\n".join(lines)
 
 
@@ -251,14 +240,14 @@ def _check_block(injector: Injector, path: str, block: Block) -> list[Finding]:
 
 def check_block_state(path: str, block: Block, state: State) -> list[Finding]:
     """Return what is to be said of a block."""
-    where = Place(path, block.first + 1, len(block.indent) + 1)
     if state.current:
         return []
-    if state.edited and block.text.strip():
+    where = Place(path, block.first + 1, len(block.indent) + 1)
+    is_empty = not block.text.strip()
+    if state.edited and not is_empty:
         what = f"the block of {block.spec} was edited by hand"
         why = "Its text is not the one that npuprof wrote there; the next refresh would undo the edit."
         return [build_finding("NP811", what, why, "move the change into the preset, then refresh with --force", where=where)]
-    what = f"the block of {block.spec} is {'empty' if not block.text.strip() else 'out of date'}"
-    why = "The preset, or npuprof, has changed since it was written." if block.text.strip() else "Nothing has been written into it yet."
-    hint = f"npuprof inject {path} {block.spec}"
-    return [build_finding("NP810", what, why, hint, where=where)]
+    what = f"the block of {block.spec} is {'empty' if is_empty else 'out of date'}"
+    why = "Nothing has been written into it yet." if is_empty else "The preset, or npuprof, has changed since it was written."
+    return [build_finding("NP810", what, why, f"npuprof inject {path} {block.spec}", where=where)]

@@ -25,11 +25,8 @@ def format_preset(head: dict[str, Any], settings: dict[str, Any], comments: Iter
             lines += ["", f"[{section}]", *(f"{format_key_segment(name)} = {_format_written(value)}" for name, value in plain.items())]
         for name, value in found.items():
             if name not in plain:
-                lines += [
-                    "",
-                    f"[{section}.{format_key_segment(name)}]",
-                    *(f"{format_key_segment(part)} = {_format_written(item)}" for part, item in value.items()),
-                ]
+                lines += ["", f"[{section}.{format_key_segment(name)}]"]
+                lines += [f"{format_key_segment(part)} = {_format_written(item)}" for part, item in value.items()]
     return "\n".join([*lines, *map(_format_comment, comments), ""])
 
 
@@ -100,8 +97,7 @@ def explain_nothing(imported: ImportedFile, drafts: Sequence[Draft], is_named: b
 
 
 def _sum_up(notes: Sequence[Note]) -> str:
-    count = Counter(map(_classify, notes))
-    rows = sorted(count.items(), key=lambda pair: (-pair[1], pair[0]))
+    rows = sorted(Counter(map(_classify, notes)).items(), key=lambda pair: (-pair[1], pair[0]))
     kinds = rows[0][0] if len(rows) == 1 else ", ".join(f"{number} {kind}" for kind, number in rows)
     return f"{format_count(len(notes), 'setting')}: {kinds}"
 
@@ -110,9 +106,7 @@ def _classify(note: Note) -> str:
     """Return the reason of a note without what is special about its place."""
     if note.why.startswith("never runs"):
         return "never run"
-    if note.condition:
-        return "only under a condition"
-    return "known to the run alone" if note.found.reason else note.why
+    return "only under a condition" if note.condition else "known to the run alone" if note.found.reason else note.why
 
 
 def _format_written(value: object) -> str:

@@ -22,8 +22,8 @@ def plan_renamed_blocks(
     """
     files: dict[str, FileBlocks] = {}
     for path, data, found in _read_blocks(top, problems):
-        names = {block.first: name for block in found if (name := rename_spec(block.spec)) != block.spec}
-        changes = [change for block in found if (change := _refresh(block, names.get(block.first, block.spec), before, after))]
+        names = [(block, name) for block in found if (name := rename_spec(block.spec)) != block.spec]
+        changes = [change for block in found if (change := _refresh(block, rename_spec(block.spec), before, after))]
         if names or changes:
             files[path] = FileBlocks(data, blocks.rename_marks(data, names), changes)
     return plan_blocks(files, force=False)
