@@ -114,12 +114,10 @@ KUBERNETES: dict[str, tuple[str, dict[str, object]]] = {
     ),
     "a container that ends before the others": (
         "initContainers:\n- {name: i, env: [{name: HCCL_ALGO, value: x}, {name: HCCL_RDMA_TC, value: '1'}]}\n"
-        "- {name: s, restartPolicy: Always, env: [{name: HCCL_BUFFSIZE, value: '2'}]}\n"
         "containers:\n- {name: a, env: [{name: HCCL_RDMA_TC, value: '3'}]}\n",
         {
-            "env.HCCL_ALGO": "<holds for the init container i only, which ends before the others start>",
+            "env.HCCL_ALGO": "<holds for the init container i only>",
             "env.HCCL_RDMA_TC": "3",
-            "env.HCCL_BUFFSIZE": "2",
         },
     ),
     "a ConfigMap that no container takes": (

@@ -537,10 +537,6 @@ SHELL_REFUSED: dict[str, tuple[str, str]] = {
         "#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600\n(\nrecord\n)\nexport ASCEND_GLOBAL_LOG_LEVEL=3\n",
         "it runs (",
     ),
-    "an arm of a test": (
-        '#!/bin/bash\nif [ -z "$1" ]; then\nexport HCCL_CONNECT_TIMEOUT=600\nelse\nexport HCCL_CONNECT_TIMEOUT=600\nfi\n',
-        "do not always run together",
-    ),
     "another variable in the line": ("#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600 FOO=1\n", "sets FOO too"),
     "other commands in the line": ("#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600; record\n", "shares its line"),
     "two lines of one value": ("#!/bin/bash\nexport HCCL_ALGO='a\nb'\n", "goes on in the next"),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog.values import find_structure, is_same_typed_value
+from npuprof.catalog.values import find_structure
 from npuprof.document import keys
 from npuprof.document.keys import format_toml_value
 from npuprof.model import SECTIONS
@@ -22,39 +21,10 @@ def count_shared_branches(around: Sequence[Branch], one: FoundSetting) -> int:
     return next((number for number, (made, here) in enumerate(pairs) if made[2] != here[2]), min(len(around), len(one.branches)))
 
 
-def find_steady_settings(group: Sequence[FoundSetting], around: Sequence[Branch]) -> set[int]:
-    """Return the settings that hold although they stand in branches: every arm of the ``if`` says the same.
-
-    ``around`` are the tests under which their configuration is made at all.
-    """
-    base = len(around)
-    found: set[int] = set()
-    arms: dict[tuple[str, int, int], list[FoundSetting]] = {}
-    for one in group:
-        if len(one.branches) == base + 1 and count_shared_branches(around, one) == base and not one.reason and one.key:
-            arms.setdefault((one.key, one.branches[base][0], len(one.branches)), []).append(one)
-    for ones in arms.values():
-        numbers = sorted(one.branches[base][1] for one in ones)
-        whole = len(numbers) > 1 and numbers == [1 - len(numbers), *range(len(numbers) - 1)]
-        if whole and all(is_same_typed_value(one.value, ones[0].value) for one in ones):
-            found |= {id(one) for one in ones}
-    return found
-
-
 def format_condition(one: FoundSetting, base: int) -> str:
     """Return the tests that a setting stands under within its configuration, as one text."""
     texts = [text for _, _, text in one.branches[base:]]
     return " and ".join(texts if len(texts) == 1 else (f"({text})" for text in texts))
-
-
-def suggest_override(one: FoundSetting, base: int) -> str:
-    """Return what to make of a branch: an override where the condition names a product, else a mix-in."""
-    from npuprof.catalog import products
-
-    for word in re.findall(r"Ascend\w+", format_condition(one, base)):
-        if family := products.find_product(word):
-            return f'[[override]] match = {{ product = "{family}" }}'
-    return "a mix-in preset, laid over this one with --with"
 
 
 def find_obstacle(one: FoundSetting) -> tuple[str, str]:

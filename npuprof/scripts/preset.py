@@ -11,16 +11,11 @@ from npuprof.model import Finding, Place
 from npuprof.scripts.configurations import Group, Layout
 from npuprof.scripts.draft import Draft, Note, Source, describe_sources
 from npuprof.scripts.naming import name_drafts, preset_name
-from npuprof.scripts.obstacles import (
-    count_shared_branches,
-    find_obstacle,
-    find_steady_settings,
-    format_condition,
-    read_preset_value,
-    suggest_override,
-)
+from npuprof.scripts.obstacles import count_shared_branches, find_obstacle, format_condition, read_preset_value
 from npuprof.scripts.preset_text import describe_assumed, describe_notes, escape_file_name, format_preset
 from npuprof.scripts.reading.found import GOES_NOWHERE, TAKEN_BACK, UNSET, FoundSetting, ImportedFile
+
+_MIXIN = "a mix-in preset, laid over this one with --with"
 
 
 def build_drafts(
@@ -102,7 +97,6 @@ def build_draft(name: str, file: str, group: Group, folders: Sequence[str] | Non
     draft = Draft(name, file, group.surface)
     around = group.site.branches if group.site else ()
     draft.sources = [Source(file, group.line, group.caller, " and ".join(text for _, _, text in around))]
-    steady = find_steady_settings(group.found, around)
     for setting in group.found:
         if setting.reason == UNSET:
             continue
@@ -114,9 +108,9 @@ def build_draft(name: str, file: str, group: Group, folders: Sequence[str] | Non
             _take_back(draft, setting)
         value = read_preset_value(setting, folders)
         why, hint = _find_reason(setting, value)
-        if not why and setting.branches[base:] and id(setting) not in steady:
+        if not why and setting.branches[base:]:
             condition = format_condition(setting, base)
-            draft.notes.append(Note(setting, f"only if {condition}", suggest_override(setting, base), condition, value))
+            draft.notes.append(Note(setting, f"only if {condition}", _MIXIN, condition, value))
         elif why:
             draft.notes.append(Note(setting, why, hint))
         else:

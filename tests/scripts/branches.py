@@ -18,10 +18,7 @@ def session_config():
         custom_op.parameter_map["profiling_mode"].b = True
     elif args.chip == "Ascend910B2":
         custom_op.parameter_map["jit_compile"].s = tf.compat.as_bytes("false")
-    if args.fast:
-        custom_op.parameter_map["use_off_line"].b = True
-    else:
-        custom_op.parameter_map["use_off_line"].b = True
+    custom_op.parameter_map["use_off_line"].b = True
     if False:
         custom_op.parameter_map["enable_dump"].b = True
     # custom_op.parameter_map["dump_path"].s = tf.compat.as_bytes("/tmp")

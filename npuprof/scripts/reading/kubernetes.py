@@ -44,17 +44,16 @@ def _list_items(table: Node, name: str) -> list[Node]:
 
 
 def _read_container(path: str, table: Node, is_early: bool) -> Group:
-    """Return the variables of the ``env`` of a container; an early one ends before the others start, unless it is always restarted."""
+    """Return the variables of the ``env`` of a container; what an early one has holds for that only."""
     name = table.text("name") or "a container"
     settings: dict[str, FoundSetting] = {}
     for entry in _list_items(table, "env"):
         parts, reason = _read_value(entry)
         if setting := build_variable_setting(path, (entry.line, entry.column), entry.text("name"), parts, (), reason):
             settings[setting.name] = setting
-    if not is_early or table.text("restartPolicy") == "Always":
+    if not is_early:
         return name, list(settings.values())
-    why = f"holds for the init container {name} only, which ends before the others start"
-    return "", [_leave_out(setting, why) for setting in settings.values()]
+    return "", [_leave_out(setting, f"holds for the init container {name} only") for setting in settings.values()]
 
 
 def _read_value(entry: Node) -> tuple[Parts, str]:

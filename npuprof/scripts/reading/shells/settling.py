@@ -40,15 +40,14 @@ def _find_overridden(found: Sequence[FoundSetting]) -> dict[int, str]:
 
 
 def _find_disordered(found: Sequence[FoundSetting]) -> dict[int, str]:
-    """Return the exports of functions, and those behind them with another value: the order of calls decides."""
+    """Return the exports of several values of which a function has one: the order of calls decides."""
     reasons: dict[int, str] = {}
     by_name: dict[str, list[int]] = {}
     for at, setting in enumerate(found):
-        if setting.surface == "env" and not setting.reason and not setting.unused and (setting.function or setting.name in by_name):
+        if setting.surface == "env" and not setting.reason and not setting.unused:
             by_name.setdefault(setting.name, []).append(at)
-    for first, *rest in by_name.values():
-        rival = next((at for at in rest if not found[at].function), None)
-        if rival is not None and len({found[at].value for at in (first, *rest)}) > 1:
-            setter = f"{found[first].function}() sets it in {_name_line(found[first])}"
-            reasons |= dict.fromkeys((first, *rest), f"depends on the order: {setter}, and {_name_line(found[rival])} does")
+    for places in by_name.values():
+        setter = next((found[at] for at in places if found[at].function), None)
+        if setter is not None and len({found[at].value for at in places}) > 1:
+            reasons |= dict.fromkeys(places, f"depends on the order: {setter.function}() sets it in {_name_line(setter)}")
     return reasons
