@@ -11,22 +11,19 @@ from npuprof.scripts.reading.found import FoundSetting
 from npuprof.system.tree import find_repository_top
 
 
-class Note:
+class Note(Record):
     """A setting that is not in the preset, why, and what to do about it.
 
     Where nothing but a ``condition`` keeps it out, ``value`` is what a preset would have. ``overruled`` is one that a later line
     replaces.
     """
 
-    __slots__ = ("condition", "found", "hint", "overruled", "value", "why")
-
-    def __init__(self, found: FoundSetting, why: str, hint: str = "", condition: str = "", value: Any = None) -> None:
-        self.found = found
-        self.why = why
-        self.hint = hint
-        self.condition = condition
-        self.value = value
-        self.overruled = False
+    found: FoundSetting
+    why: str
+    hint: str = ""
+    condition: str = ""
+    value: Any = None
+    overruled: bool = False
 
 
 class NamedRelease(Record):

@@ -75,13 +75,6 @@ def _join_names(name: str, more: str) -> str:
     return name if not more or said == more or said.endswith(f"-{more}") else f"{name}-{more}"
 
 
-def _find_clashes(names: Sequence[str]) -> list[list[int]]:
-    found: dict[str, list[int]] = {}
-    for at, name in enumerate(names):
-        found.setdefault(name.lower(), []).append(at)
-    return [group for group in found.values() if len(group) > 1]
-
-
 def number_names(names: Iterable[str], taken: Iterable[str] = ()) -> list[str]:
     """Return the names with a number behind those that are there already, in any case of their letters."""
     known = {name.lower() for name in taken}
@@ -111,7 +104,10 @@ def name_files(files: Sequence[str]) -> dict[str, str]:
 
 def _part_names(names: list[str], more: Sequence[str], join: Callable[[str, str], str]) -> None:
     """Add to names that are equal what differs in them."""
-    for group in _find_clashes(names):
+    groups: dict[str, list[int]] = {}
+    for at, name in enumerate(names):
+        groups.setdefault(name.lower(), []).append(at)
+    for group in groups.values():
         if len({more[at] for at in group}) > 1:
             for at in group:
                 names[at] = join(names[at], more[at])

@@ -133,9 +133,8 @@ def _find_reason(setting: FoundSetting, value: Any) -> tuple[str, str]:
 def _carry_over(draft: Draft, setting: FoundSetting, value: Any) -> None:
     if setting.key in draft.settings and not is_same_typed_value(draft.settings[setting.key], value):
         why = f"line {setting.line} sets it to another value, which the preset has"
-        note = Note(draft.origins[setting.key], why, "split them where the first is used before that")
-        note.overruled = True
-        draft.notes.append(note)
+        hint = "split them where the first is used before that"
+        draft.notes.append(Note(draft.origins[setting.key], why, hint, overruled=True))
     draft.settings[setting.key] = value
     draft.origins[setting.key] = setting
     draft.carried.append(setting)
