@@ -109,11 +109,8 @@ def _find_faults(one: Sidecar, asked: Context) -> list[Fault]:
     key = one.setting.key
     if catalog.find_option(key) is None:
         return []
-    return [
-        fault
-        for fault in (*find_setting_faults(key, one.value), *find_scope_faults(build_asked_scope(asked), key, one.value))
-        if fault.tail and fault.severity != "info"
-    ]
+    faults = (*find_setting_faults(key, one.value), *find_scope_faults(build_asked_scope(asked), key, one.value))
+    return [fault for fault in faults if fault.tail and fault.severity != "info"]
 
 
 def _build_finding(one: Sidecar, fault: Fault) -> Finding:

@@ -68,19 +68,11 @@ def settle_exports(imported: ImportedFile) -> ImportedFile:
 def _find_twins(found: Iterable[FoundSetting]) -> set[int]:
     from npuprof.renderers.environment import format_twin_text
 
-    carried = {(one.key, one.scope): one for one in found if one.surface == "env" and one.key and not one.key.startswith("env.")}
+    options = [one for one in found if one.surface == "env" and one.key and not one.key.startswith("env.") and not one.reason]
+    carried = {(one.key, one.scope): one for one in options}
     by_twin = {f"env.{twin}": option for option, twins in catalog.load_env_twins().items() for twin in twins}
-    result = set()
-    for one in found:
-        option = carried.get((by_twin.get(one.key, ""), one.scope))
-        if (
-            option is not None
-            and not option.reason
-            and not one.reason
-            and one.value == format_twin_text(one.name, option.value, option.written)
-        ):
-            result.add(id(one))
-    return result
+    pairs = ((one, carried.get((by_twin.get(one.key, ""), one.scope))) for one in found if not one.reason)
+    return {id(one) for one, option in pairs if option and one.value == format_twin_text(one.name, option.value, option.written)}
 
 
 def _describe_exports(said: list[FoundSetting]) -> list[Finding]:

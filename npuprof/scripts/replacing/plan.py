@@ -80,7 +80,8 @@ def plan_replacement(
     modules = modules or open_modules(folders)
     before = before or import_script(path, data, modules=modules)
     marked = blocks.find_blocks(path, data)
-    candidates = _list_candidates(path, before, marked, lambda target: _resolve(injector, spec, given, target), folders)
+    context = given.get("cann", ""), given.get("product", "")
+    candidates = _list_candidates(path, before, marked, lambda target: injector.resolve_config(spec, *context, target), folders)
     others = tuple(_describe_other(one) for one in candidates if one.differences)
     equal = [one for one in candidates if not one.differences]
     if not equal and any(block.spec == spec for block in marked):
@@ -90,8 +91,7 @@ def plan_replacement(
     _refuse_foreign_lines(path, spec, equal)
     file = _open_blocks(path, data, before, equal, lambda block, facts: injector.refresh_block(block, facts | given, spec))
     now = _prove_equal(path, file, spec, before, modules)
-    left = (remark for one in equal for remark in _list_left(one.draft))
-    return Replacement(file, now, (*left, *_describe_python_env(before)), others)
+    return Replacement(file, now, _list_remarks(before, equal), others)
 
 
 def _refuse_kind(path: str, data: bytes) -> None:
@@ -115,8 +115,7 @@ def _open_blocks(
 ) -> FileBlocks:
     """Return a file with blocks in place of configurations. Raises NpuprofError where one cannot be."""
     file = PythonFile(path, data) if equal[0].surface not in ("env", "atc") else None
-    planned = _plan_python(file, before, equal) if file else _plan_shell(path, data, before, equal)
-    cuts = sorted(planned, key=lambda cut: cut.start)
+    cuts = sorted(_plan_cuts(path, data, file, before, equal), key=lambda cut: cut.start)
     opened = open_blocks(data, cuts)
     fresh = [block for block in blocks.find_blocks(path, opened) if block.spec == NEW]
     changes = [render(block, cut.facts) for block, cut in zip(fresh, cuts, strict=True)]
@@ -125,10 +124,6 @@ def _open_blocks(
         if file is not None:
             _check_names(file, cut, change.text)
     return FileBlocks(data, opened, changes)
-
-
-def _resolve(injector: Injector, spec: str, given: dict[str, str], target: str) -> Config:
-    return injector.resolve_config(spec, given.get("cann", ""), given.get("product", ""), target)
 
 
 def _list_candidates(
@@ -204,27 +199,21 @@ def _build_mismatch(path: str, imported: ImportedFile, candidates: list[_Candida
     return build_refusal(path, f"{spec} does not set what {path} sets", why, line, hint)
 
 
-def _plan_shell(path: str, data: bytes, imported: ImportedFile, equal: list[_Candidate]) -> Iterator[Cut]:
+def _plan_cuts(path: str, data: bytes, file: PythonFile | None, imported: ImportedFile, equal: list[_Candidate]) -> Iterator[Cut]:
     """Yield what is taken out for each configuration. Raises NpuprofError where one cannot be."""
     sites = {site.scope: site for site in imported.sites}
     shell = blocks.detect_shell(path, data)
-    if not shell:
+    if file is None and not shell:
         raise build_refusal(path, "no shell is known that reads the file", "Its ending and its first line name none.")
     has_flags = any(one.surface == "atc" for one in equal)
     for one in equal:
         if one.surface == "env":
             yield plan_exports(path, data, one.draft, shell, has_flags)
-        else:
+        elif file is None:
             yield plan_flags(path, data, one.draft, sites[one.scope], shell)
-
-
-def _plan_python(file: PythonFile, imported: ImportedFile, equal: list[_Candidate]) -> Iterator[Cut]:
-    """Yield what is taken out for each configuration. Raises NpuprofError where one cannot be."""
-    sites = {site.scope: site for site in imported.sites}
-    for one in equal:
-        if one.scope not in sites:
+        elif one.scope not in sites:
             raise file.refuse(one.draft.carried[0], "What it is set on is not followed.")
-        if one.surface == "run_config":
+        elif one.surface == "run_config":
             yield plan_arguments(file, one.draft, sites[one.scope])
         else:
             yield plan_assignments(file, one.draft, sites[one.scope], one.surface)
@@ -251,12 +240,11 @@ def _check_names(file: PythonFile, cut: Cut, text: str) -> None:
             raise build_refusal(file.path, f"{name} is not known where the block would stand", why, line, hint)
 
 
-def _list_left(draft: Draft) -> tuple[str, ...]:
-    """Return a remark on each hand-written line that stays, with the reason."""
-    left = (note for note in draft.notes if not note.overruled)
-    return tuple(f"{note.found.file_line}: {note.found.key or 'a computed key'} stays as it is: {note.why}" for note in left)
-
-
-def _describe_python_env(imported: ImportedFile) -> tuple[str, ...]:
+def _list_remarks(imported: ImportedFile, equal: list[_Candidate]) -> tuple[str, ...]:
+    """Return a remark on each hand-written line that stays, with the reason, and on variables that a Python script sets."""
+    left = (note for one in equal for note in one.draft.notes if not note.overruled)
     names = sorted({one.name for one in imported.found if one.surface == "env" and not one.commented and one.scope.endswith("os.environ")})
-    return (f"{', '.join(names)}: set in os.environ, which stays as it is",) if names else ()
+    return (
+        *(f"{note.found.file_line}: {note.found.key or 'a computed key'} stays as it is: {note.why}" for note in left),
+        *([f"{', '.join(names)}: set in os.environ, which stays as it is"] if names else []),
+    )

@@ -77,8 +77,7 @@ def list_touched(draft: Draft, release: str, since: str = "") -> Iterator[Touche
     scope = Scope(draft.scenario, (release,), ())
     for key, value in settings.items():
         option = catalog.find_option(key)
-        surface = next(iter(draft.surfaces), "") if len(draft.surfaces) == 1 else ""
-        if key in stepped or (surface == "atc" and option is not None):
+        if key in stepped or (draft.surfaces == {"atc"} and option is not None):
             continue  # the adapter's releases say nothing of ATC
         for fault in find_scope_faults(scope, key, value):
             if fault.code in _KINDS:
@@ -98,8 +97,7 @@ def _list_written(draft: Draft) -> dict[str, Any]:
 
 def _is_step_due(step: Step, settings: dict[str, Any]) -> bool:
     def look_up(path: tuple[str, ...]) -> tuple[bool, Any]:
-        name = path[0]
-        return name in settings, settings.get(name, UNSET_VALUES.get(name))
+        return path[0] in settings, settings.get(path[0], UNSET_VALUES.get(path[0]))
 
     return condition.evaluate_condition(step.when, look_up) is True
 
