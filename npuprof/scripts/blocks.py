@@ -216,26 +216,21 @@ def build_block_checker(store: str | None) -> Callable[[str, bytes], list[Findin
     injector = Injector(store, trusting=True)
 
     def check_file_blocks(path: str, data: bytes) -> list[Finding]:
-        if b" npuprof " not in data:
-            return []
         try:
-            found = find_blocks(path, data)
+            return [finding for block in find_blocks(path, data) for finding in _check_block(injector, path, block)]
         except NpuprofError as error:
             return list(error.findings)
-        return [finding for block in found for finding in _check_block(injector, path, block)]
 
     return check_file_blocks
 
 
 def _check_block(injector: Injector, path: str, block: Block) -> list[Finding]:
-    where = Place(path, block.first + 1, len(block.indent) + 1)
     try:
-        state = injector.refresh_block(block).state
+        return check_block_state(path, block, injector.refresh_block(block).state)
     except NpuprofError as error:
         why = f"{error.findings[0].message}." if error.findings else ""
-        what = f"the block of {block.spec} cannot be compared with its preset"
-        return [build_finding("NP810", what, why, "see npuprof check, or name the store with --store", where=where)]
-    return check_block_state(path, block, state)
+        what, hint = f"the block of {block.spec} cannot be compared with its preset", "see npuprof check, or name the store with --store"
+        return [build_finding("NP810", what, why, hint, where=Place(path, block.first + 1, len(block.indent) + 1))]
 
 
 def check_block_state(path: str, block: Block, state: State) -> list[Finding]:

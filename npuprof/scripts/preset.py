@@ -180,9 +180,7 @@ def _unite_equal_drafts(drafts: list[Draft]) -> list[Draft]:
         mark = f"{sorted(draft.surfaces & {'atc'})} {sorted((key, repr(value)) for key, value in draft.settings.items())}"
         home = found.setdefault(mark, draft)
         if home is not draft:
-            home.notes += draft.notes
-            home.assumed += draft.assumed
-            home.surfaces |= draft.surfaces
+            _absorb_draft(home, draft)
             home.sources += draft.sources
     return list(found.values())
 

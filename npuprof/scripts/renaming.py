@@ -33,11 +33,8 @@ def find_outdated_blocks(top: str, before: Injector, after: Injector) -> Iterato
     """Yield the blocks in scripts below a folder that are up to date, and will not be; what cannot be read is left out."""
     for path, _, found in _read_blocks(top, []):
         for block in found:
-            try:
-                if before.refresh_block(block).state.current and not after.refresh_block(block).state.current:
-                    yield path, block
-            except NpuprofError:
-                continue
+            if _refresh(block, block.spec, before, after):
+                yield path, block
 
 
 def _read_blocks(top: str, problems: list[Finding]) -> Iterator[tuple[str, bytes, list[Block]]]:

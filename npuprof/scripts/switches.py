@@ -41,9 +41,8 @@ def group_switched(notes: Sequence[Note]) -> dict[tuple[str, str, str], list[Not
 
 def describe_switch(switch: Switch, cite: Callable[[str], str]) -> tuple[str, list[str]]:
     """Return what switches a mix-in on, as its description, and where, as comments."""
-    tests = [note.condition for note in switch.notes]
-    listed = [f"{cite(note.found.file)}:{note.found.line}: if {test}" for note, test in zip(switch.notes, tests, strict=True)]
-    count = Counter(tests)
+    listed = [f"{cite(note.found.file)}:{note.found.line}: if {note.condition}" for note in switch.notes]
+    count = Counter(note.condition for note in switch.notes)
     more = f" and {len(count) - 1} more" if len(count) > 1 else ""
     description = f"{describe_topics(switch.facts.items())} if {count.most_common(1)[0][0]}{more}: laid over a preset with --with"
     return description, ["", "Switched on in:", *listed]

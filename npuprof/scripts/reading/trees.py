@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from npuprof.catalog import build_finding
@@ -155,13 +156,8 @@ def _build_node(source: Any, scalars: Any, made: dict[int, Node]) -> Node:
     elif source.id == "sequence":
         node.items = [_build_node(item, scalars, made) for item in source.value]
     else:
-        node.is_text = source.tag == "tag:yaml.org,2002:str"
-        node.value = source.value if node.is_text else _read_scalar(source, scalars)
+        node.value, node.is_text = source.value, source.tag == "tag:yaml.org,2002:str"
+        if not node.is_text:
+            with suppress(Exception):  # a tag may ask for what is not plain
+                node.value = scalars.construct_object(source)
     return node
-
-
-def _read_scalar(source: Any, scalars: Any) -> Any:
-    try:
-        return scalars.construct_object(source)
-    except Exception:  # a tag may ask for what is not plain
-        return source.value

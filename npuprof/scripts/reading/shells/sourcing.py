@@ -78,7 +78,10 @@ class Sourcing:
         self._size += len(body or "")
         if body is not None and self._size <= LARGEST_SCRIPT:
             call = command.call or (command[0].line, next(word for word in command if word.keyword in ("source", ".")).column)
-            return [_place_command(one, (*command.files, file), call) for one in parse_shell_commands(body)]
+            inner = list(parse_shell_commands(body))
+            for one in inner:
+                one.files, one.call = (*command.files, file), call
+            return inner
         if not _VENDORS.search(named.text.rstrip("\"'")):
             self.left.setdefault((around[-1], named.line), (named.text, reason or "cannot be read"))
         return None
@@ -109,11 +112,6 @@ class Sourcing:
         what = f"not looked into what the script sources: {'; '.join(notes[:3])}{more}"
         why = "What is set there is in no preset of this script."
         return [Finding("NP801", what, why, "", where=Place(self.path, line), severity="info")]
-
-
-def _place_command(command: Command, files: tuple[str, ...], call: tuple[int, int]) -> Command:
-    command.files, command.call = files, call
-    return command
 
 
 def _copy_command(command: Command, words: list[Word]) -> Command:
