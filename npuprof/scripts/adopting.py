@@ -195,7 +195,7 @@ def _adopt_script(script: Script, names: list[str], injector: Injector, folders:
     data, imported = script.data, script.imported
     remarks: dict[str, None] = {}
     for name in names:
-        found = plan_replacement(script.path, data, name, injector, {}, folders, modules, imported)
+        found = plan_replacement(data, name, injector, {}, folders, modules, imported)
         remarks |= dict.fromkeys(found.remarks)
         imported = found.now
         if found.file is not None:

@@ -79,17 +79,19 @@ def _list_given(asked: Asked) -> dict[str, str]:
 
 def replace_lines(asked: Asked, injector: Injector, how: Writing) -> Answer:
     """Put a block of the preset in the place of the hand-written lines that it stands for. Raises NpuprofError, and writes nothing then."""
+    from npuprof.scripts.following import open_modules
+    from npuprof.scripts.reading import import_script
     from npuprof.scripts.replacing.plan import plan_replacement
 
     file = asked.file
     _refuse_mark(asked)
     with lock_folders([os.path.dirname(os.path.realpath(file))]):
-        data = output.read_file_content(file)
-        found = plan_replacement(file, data, asked.spec, injector, _list_given(asked))
+        data, modules = output.read_file_content(file), open_modules([])
+        before = import_script(file, data, modules=modules)
+        found = plan_replacement(data, asked.spec, injector, _list_given(asked), (), modules, before)
         if found.file is None:
-            return Answer(
-                None, (*found.remarks, *found.others, f"nothing in {file} is written by hand that {asked.spec} stands for: see --check")
-            )
+            nothing = f"nothing in {file} is written by hand that {asked.spec} stands for: see --check"
+            return Answer(None, (*found.remarks, *found.others, nothing))
         answer = write_blocks({file: found.file}, how, asked.spec)
     return answer._replace(remarks=(*found.remarks, *found.others, *answer.remarks))
 

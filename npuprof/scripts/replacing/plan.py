@@ -15,7 +15,6 @@ from npuprof.scripts import blocks
 from npuprof.scripts.block_files import FileBlocks
 from npuprof.scripts.blocks import Block, Injector, RefreshedBlock
 from npuprof.scripts.draft import Draft
-from npuprof.scripts.following import open_modules
 from npuprof.scripts.obstacles import read_preset_value
 from npuprof.scripts.preset import build_site_drafts
 from npuprof.scripts.reading import import_script
@@ -62,23 +61,15 @@ class _Candidate(Record):
 
 
 def plan_replacement(
-    path: str,
-    data: bytes,
-    spec: str,
-    injector: Injector,
-    given: dict[str, str],
-    folders: Sequence[str] = (),
-    modules: Modules | None = None,
-    before: ImportedFile | None = None,
+    data: bytes, spec: str, injector: Injector, given: dict[str, str], folders: Sequence[str], modules: Modules, before: ImportedFile
 ) -> Replacement:
-    """Return the file with a block of the preset in place of each configuration that equals it.
+    """Return a file with a block of the preset in place of each configuration that equals it.
 
-    ``modules`` are the files that it may import, those of the folders or of the repository otherwise; ``before`` is what it holds,
-    if known. Raises NpuprofError (NP830) if none equals it, one cannot be taken out, or the script may then set something else.
+    ``before`` is what the file holds, ``modules`` are those that it may import. Raises NpuprofError (NP830) if none equals it, one
+    cannot be taken out, or the script may then set something else.
     """
+    path = before.file
     _refuse_kind(path, data)
-    modules = modules or open_modules(folders)
-    before = before or import_script(path, data, modules=modules)
     marked = blocks.find_blocks(path, data)
     context = given.get("cann", ""), given.get("product", "")
     candidates = _list_candidates(path, before, marked, lambda target: injector.resolve_config(spec, *context, target), folders)
