@@ -301,12 +301,15 @@ def test_a_family_in_a_folder_of_a_store_is_found_there(out: str, parent: str, t
 
 
 NOTHING: dict[str, tuple[str, str]] = {
-    "flags.py": (HEAD + 'custom_op.parameter_map["hccl_timeout"].i = FLAGS.t\n', "1 setting: known to the run alone"),
+    "flags.py": (
+        HEAD + 'custom_op.parameter_map["hccl_timeout"].i = FLAGS.t\n',
+        "1 setting: depends on the command line or its parameters (FLAGS.t)",
+    ),
     "if.py": (
         HEAD + 'if FLAGS.a:\n    custom_op.parameter_map["hccl_timeout"].i = 3\ncustom_op.parameter_map["use_off_line"].b = FLAGS.b\n',
-        "2 settings: 1 known to the run alone, 1 only under a condition",
+        "2 settings: only if FLAGS.a; depends on the command line or its parameters (FLAGS.b)",
     ),
-    "dead.py": (HEAD + 'def f():\n    if False:\n        custom_op.parameter_map["hccl_timeout"].i = 3\n', "1 setting: never run"),
+    "dead.py": (HEAD + 'def f():\n    if False:\n        custom_op.parameter_map["hccl_timeout"].i = 3\n', "1 setting: never runs"),
     "old.py": (HEAD + '# custom_op.parameter_map["hccl_timeout"].i = 3\n', "1 setting, commented out"),
     "bare.py": (HEAD, "an optimizer entry without a setting"),
     "job.sh": ("export RANK_SIZE=8\nexport JOB_ID=1\n", "2 settings: a fact of one process or job, not of a preset"),
@@ -327,7 +330,7 @@ def test_scripts_that_give_no_preset_are_named_with_the_reason(tmp_path: Path, c
     for name, (_, reason) in NOTHING.items():
         assert reason in reasons[name] or (name == "half.py" and reasons[name]), name
     assert __main__.main(["import", zoo, "--format", "text"]) == 0
-    assert f"{zoo}/flags.py: no preset: 1 setting: known to the run alone\n" in capsys.readouterr().out
+    assert f"{zoo}/flags.py: no preset: 1 setting: depends on the command line or its parameters (FLAGS.t)\n" in capsys.readouterr().out
     for more in ((), ("--base", "auto")):
         assert __main__.main(["import", zoo, "-o", str(tmp_path / f"out{len(more)}"), *more]) == 0
         told = capsys.readouterr().err

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -97,16 +96,9 @@ def explain_nothing(imported: ImportedFile, drafts: Sequence[Draft], is_named: b
 
 
 def _sum_up(notes: Sequence[Note]) -> str:
-    rows = sorted(Counter(map(_classify, notes)).items(), key=lambda pair: (-pair[1], pair[0]))
-    kinds = rows[0][0] if len(rows) == 1 else ", ".join(f"{number} {kind}" for kind, number in rows)
-    return f"{format_count(len(notes), 'setting')}: {kinds}"
-
-
-def _classify(note: Note) -> str:
-    """Return the reason of a note without what is special about its place."""
-    if note.why.startswith("never runs"):
-        return "never run"
-    return "only under a condition" if note.condition else "known to the run alone" if note.found.reason else note.why
+    reasons = list(dict.fromkeys(note.why for note in notes))
+    more = f"; and for {len(reasons) - 2} more reasons" if len(reasons) > 2 else ""
+    return f"{format_count(len(notes), 'setting')}: {'; '.join(reasons[:2])}{more}"
 
 
 def _format_written(value: object) -> str:

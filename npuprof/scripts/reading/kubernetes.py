@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from npuprof.document.keys import format_short_value
 from npuprof.scripts.reading.found import FoundSetting
 from npuprof.scripts.reading.trees import Node, iterate_tables
-from npuprof.scripts.reading.variables import Parts, build_variable_setting
+from npuprof.scripts.reading.variables import Parts, build_variable_setting, leave_out
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _REFERENCE = re.compile(r"\$\$|(\$\([A-Za-z_][\w.-]*\))")
@@ -53,7 +53,7 @@ def _read_container(path: str, table: Node, is_early: bool) -> Group:
             settings[setting.name] = setting
     if not is_early:
         return name, list(settings.values())
-    return "", [_leave_out(setting, f"holds for the init container {name} only") for setting in settings.values()]
+    return "", [leave_out(setting, f"holds for the init container {name} only") for setting in settings.values()]
 
 
 def _read_value(entry: Node) -> tuple[Parts, str]:
@@ -83,11 +83,7 @@ def _read_map(path: str, table: Node, taken: set[str] | None) -> Group:
             settings += [setting] if setting else []
     if taken is None or name in taken:
         return f"the ConfigMap {name}", settings
-    return "", [_leave_out(setting, f"no container of this file takes the ConfigMap {name}") for setting in settings]
-
-
-def _leave_out(setting: FoundSetting, why: str) -> FoundSetting:
-    return setting._replace(value=None, kind="", reason=setting.reason or why)
+    return "", [leave_out(setting, f"no container of this file takes the ConfigMap {name}") for setting in settings]
 
 
 def _compare_groups(groups: Iterable[Group]) -> list[FoundSetting]:
@@ -99,5 +95,5 @@ def _compare_groups(groups: Iterable[Group]) -> list[FoundSetting]:
             by_key.setdefault(setting.key or setting.name, {}).setdefault((repr(setting.value), setting.reason), (name, setting))
     for given in by_key.values():
         said = ", ".join(f"{name} says {format_short_value(one.written)}" for name, one in given.values() if one.written is not None)
-        result += [_leave_out(setting, f"containers differ: {said}") if len(given) > 1 else setting for _, setting in given.values()]
+        result += [leave_out(setting, f"containers differ: {said}") if len(given) > 1 else setting for _, setting in given.values()]
     return sorted(result, key=lambda setting: (setting.line, setting.column))

@@ -16,7 +16,7 @@ from npuprof.scripts.reading.shells.lexer import Command, Word, parse_shell_comm
 from npuprof.scripts.reading.shells.settling import settle
 from npuprof.scripts.reading.shells.sourcing import Sourcing, may_source
 from npuprof.scripts.reading.surfaces import env
-from npuprof.scripts.reading.variables import build_variable_setting, decode_text
+from npuprof.scripts.reading.variables import build_variable_setting, decode_text, leave_out
 
 _WHOLE_ARRAY = re.compile(r"\$\{([A-Za-z_]\w*)\[@\]\}")
 _NAME = re.compile(r"[\w.-]+")
@@ -80,10 +80,8 @@ def find_shell_settings(path: str, text: str, at: tuple[int, int], reason: str) 
     The part begins ``at`` a line and a column of the file. Its variables end with it: ``reason`` says why they are not kept.
     """
     reading = _Reading(path, text, list(parse_shell_commands(text, *at)))
-    settings = [
-        setting._replace(value=None, kind="", reason=setting.reason or reason) if setting.surface == "env" and setting.key else setting
-        for setting in reading.collect_settings()
-    ]
+    found = reading.collect_settings()
+    settings = [leave_out(setting, reason) if setting.surface == "env" and setting.key else setting for setting in found]
     return settings, reading.sites
 
 

@@ -52,6 +52,11 @@ def build_variable_setting(
     )  # fmt: skip
 
 
+def leave_out(setting: FoundSetting, why: str) -> FoundSetting:
+    """Return a setting that is not known to hold: with its own reason, else with this one."""
+    return setting._replace(value=None, kind="", reason=setting.reason or why)
+
+
 def settle_exports(imported: ImportedFile) -> ImportedFile:
     """Return a file in which what an export says of itself is a remark, and in which no option is told twice.
 

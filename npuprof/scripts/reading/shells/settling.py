@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from npuprof.scripts.reading.found import FoundSetting
+from npuprof.scripts.reading.variables import leave_out
 
 
 def settle(found: Sequence[FoundSetting]) -> list[FoundSetting]:
@@ -13,7 +14,7 @@ def settle(found: Sequence[FoundSetting]) -> list[FoundSetting]:
     settled = []
     for at, setting in enumerate(found):
         if not setting.reason and at in disordered:
-            setting = setting._replace(value=None, kind="", reason=disordered[at])
+            setting = leave_out(setting, disordered[at])
         elif not setting.reason and at in overridden:
             setting = setting._replace(unused=overridden[at])
         settled.append(setting)
