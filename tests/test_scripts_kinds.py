@@ -40,7 +40,7 @@ READ: dict[str, tuple[str, str, dict[str, object]]] = {
         "FROM u AS a\nENV HCCL_ALGO=1\nFROM a AS b\nENV HCCL_IF_IP=2\nFROM --platform=x a\nENV HCCL_BUFFSIZE=3\n",
         {
             "env.HCCL_ALGO": "1",
-            "env.HCCL_IF_IP": "<stands in the stage b, on which the last stage is not built>",
+            "env.HCCL_IF_IP": "<stands in an earlier stage, which the last one is not built on>",
             "env.HCCL_BUFFSIZE": "3",
         },
     ),
@@ -114,10 +114,12 @@ KUBERNETES: dict[str, tuple[str, dict[str, object]]] = {
     ),
     "a container that ends before the others": (
         "initContainers:\n- {name: i, env: [{name: HCCL_ALGO, value: x}, {name: HCCL_RDMA_TC, value: '1'}]}\n"
+        "- {name: s, restartPolicy: Always, env: [{name: HCCL_BUFFSIZE, value: '2'}]}\n"
         "containers:\n- {name: a, env: [{name: HCCL_RDMA_TC, value: '3'}]}\n",
         {
             "env.HCCL_ALGO": "<holds for the init container i only>",
             "env.HCCL_RDMA_TC": "3",
+            "env.HCCL_BUFFSIZE": "2",
         },
     ),
     "a ConfigMap that no container takes": (

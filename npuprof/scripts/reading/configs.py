@@ -49,7 +49,7 @@ def _import_documents(path: str, data: bytes, parse: Callable[[str, list[Finding
     problems: list[Finding] = []
     text = decode_text(path, data, problems, "No program takes it as it stands.")
     documents = parse(text, problems) if text is not None else None
-    if documents is None:
+    if text is None or documents is None:
         return ImportedFile(path, problems=tuple(problems))
     if documents and documents[0].text("schema").startswith("npuprof."):
         found = _read_export(path, documents[0])

@@ -16,7 +16,20 @@ _INSTRUCTION = re.compile(r"^[ \t]*([A-Za-z]+)(?=[ \t\\])((?:[^\\\n]|\\(?![ \t]*
 _FLAGS = re.compile(r"(?:[ \t]*--\S+)*[ \t]*")
 #: What gives a text another meaning than its letters.
 _SPECIAL = frozenset("$\\'\"\n")
-_EARLIER = "stands in an earlier stage, which the last one need not be built on"
+_EARLIER = "stands in an earlier stage, which the last one is not built on"
+_FROM = re.compile(r"(?:[ \t]+--\S+)*[ \t]+(\S+)(?:[ \t]+[Aa][Ss][ \t]+(\S+))?")
+
+
+class _Stage:
+    """One ``FROM``: the texts of variables in it, and the places of those that hold for it, with what it has from the stage before."""
+
+    def __init__(self, base: _Stage | None = None) -> None:
+        self.texts: dict[str, str] = dict(base.texts) if base else {}
+        self.lines: set[tuple[int, int]] = set(base.lines) if base else set()
+
+    def has(self, setting: FoundSetting) -> bool:
+        """Return whether a setting holds for this stage, or for no image at all."""
+        return setting.surface != "env" or bool(setting.reason) or (setting.line, setting.column) in self.lines
 
 
 def import_dockerfile(path: str, data: bytes) -> ImportedFile:
@@ -27,14 +40,17 @@ def import_dockerfile(path: str, data: bytes) -> ImportedFile:
         return ImportedFile(path, problems=tuple(problems))
     found: list[FoundSetting] = []
     sites: list[Site] = []
-    earlier = 0  #: so many settings are those of earlier stages
-    known: dict[str, str] = {}
+    stage = _Stage()
+    named: dict[str, _Stage] = {}
     for match in _INSTRUCTION.finditer(text):
         word, begin = match[1].upper(), match.start(2)
-        if word == "FROM":
-            earlier, known = len(found), {}
+        if word == "FROM" and (image := _FROM.match(match[2])):
+            stage = _Stage(named.get(image[1].lower()))
+            named[str(len(named)) if image[2] is None else image[2].lower()] = stage
         elif word == "ENV":
-            found += _read_env(path, match[2], _find_place(text, begin), known)
+            settings = _read_env(path, match[2], _find_place(text, begin), stage.texts)
+            stage.lines |= {(setting.line, setting.column) for setting in settings}
+            found += settings
         elif word in ("RUN", "CMD", "ENTRYPOINT"):
             flags = _FLAGS.match(text, begin)
             begin = flags.end() if flags else begin
@@ -42,7 +58,7 @@ def import_dockerfile(path: str, data: bytes) -> ImportedFile:
             settings, conversions = find_shell_settings(path, text[begin : match.end()], _find_place(text, begin), reason)
             found += settings
             sites += conversions
-    found[:earlier] = [leave_out(setting, _EARLIER) if setting.surface == "env" else setting for setting in found[:earlier]]
+    found = [setting if stage.has(setting) else leave_out(setting, _EARLIER) for setting in found]
     return ImportedFile(path, tuple(found), tuple(sites), tuple(problems), text)
 
 

@@ -44,14 +44,14 @@ def _list_items(table: Node, name: str) -> list[Node]:
 
 
 def _read_container(path: str, table: Node, is_early: bool) -> Group:
-    """Return the variables of the ``env`` of a container; what an early one has holds for that only."""
+    """Return the variables of the ``env`` of a container; what an early one has holds for that only, unless it is always restarted."""
     name = table.text("name") or "a container"
     settings: dict[str, FoundSetting] = {}
     for entry in _list_items(table, "env"):
         parts, reason = _read_value(entry)
         if setting := build_variable_setting(path, (entry.line, entry.column), entry.text("name"), parts, (), reason):
             settings[setting.name] = setting
-    if not is_early:
+    if not is_early or table.text("restartPolicy") == "Always":
         return name, list(settings.values())
     return "", [leave_out(setting, f"holds for the init container {name} only") for setting in settings.values()]
 

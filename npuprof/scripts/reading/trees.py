@@ -122,7 +122,10 @@ def parse_yaml(path: str, text: str, problems: list[Finding]) -> list[Node] | No
         mark = getattr(error, "problem_mark", None)
         place = (mark.line + 1, mark.column + 1) if mark else (0, 0)
         said = str(getattr(error, "problem", "") or getattr(error, "reason", "") or "it cannot be read")
-        if "{{" in text:
+        # LibYAML has a bound of its own from 0.2.6 on, which a text may come to before ours.
+        if "nesting depth" in said:
+            problems.append(_build_unread(path, _TOO_DEEP, "flatten it", place))
+        elif "{{" in text:
             template = _build_unread(path, "the file is a template, and no YAML before it is filled in", "name what it becomes", place)
             problems.append(template._replace(severity="info"))
         else:
