@@ -1,4 +1,4 @@
-"""What calls inside expressions set: read where they always run, else dynamic."""
+"""What calls inside expressions set: read where they always run, else with the condition."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ ENV = {"env.HCCL_CONNECT_TIMEOUT": "600"}
     ("line", "settings", "why"),
     [
         ("[setattr(op.parameter_map[k], 'b', True) for k in ('use_off_line',)]", {}, ["the key is computed: depends on the name k"]),
-        ("sys.argv and setattr(op.parameter_map['use_off_line'], 'b', True)", {}, [f"depends on sys.argv and {SET}"]),
-        ("setattr(op.parameter_map['use_off_line'], 'b', True) if sys.argv else None", {}, [f"depends on {SET} if sys.argv else None"]),
-        ("put = lambda: setattr(op.parameter_map['use_off_line'], 'b', True)\nput()", {}, [f"depends on lambda: {SET}"]),
+        ("sys.argv and setattr(op.parameter_map['use_off_line'], 'b', True)", {}, ["only if sys.argv"]),
+        ("setattr(op.parameter_map['use_off_line'], 'b', True) if sys.argv else None", {}, ["only if sys.argv"]),
+        ("put = lambda: setattr(op.parameter_map['use_off_line'], 'b', True)\nput()", {}, [f"only if lambda: {SET} is called"]),
         ("op.parameter_map['use_off_line'].__setattr__('b', True)", {"use_off_line": True}, []),
         ("op.parameter_map.get_or_create('use_off_line').b = True", {"use_off_line": True}, []),
         ("one = op.parameter_map.get_or_create('use_off_line')\none.b = True", {"use_off_line": True}, []),
         ("print(setattr(op.parameter_map['use_off_line'], 'b', True))", {"use_off_line": True}, []),
         ("old = os.environ.setdefault('HCCL_CONNECT_TIMEOUT', '600')", ENV, []),
         ("os.environ['HCCL_CONNECT_TIMEOUT'], count = '600', 1", ENV, []),
-        ("sys.argv and os.putenv('HCCL_CONNECT_TIMEOUT', '600')", {}, ["depends on sys.argv and os.putenv('HCCL_CONNECT_TIMEOUT', '600')"]),
+        ("sys.argv and os.putenv('HCCL_CONNECT_TIMEOUT', '600')", {}, ["only if sys.argv"]),
     ],
 )  # fmt: skip
 def test_what_an_expression_sets_on_its_way_is_read_or_told(line: str, settings: dict[str, object], why: list[str]) -> None:

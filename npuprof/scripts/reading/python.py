@@ -10,11 +10,10 @@ from npuprof.scripts.reading.modules import Modules
 from npuprof.scripts.reading.source import Script
 from npuprof.scripts.reading.surfaces import entries, env, follow, global_options, nested, run_config
 from npuprof.scripts.reading.surfaces.comments import find_commented_settings
-from npuprof.scripts.reading.surfaces.hot import WORDS
 from npuprof.scripts.reading.values.terms import TOO_MUCH
 
 #: What a Python file has to hold to be worth parsing. ``environ`` alone is not: one of our variables must be there too.
-_FIRST = tuple(word.encode() for word in WORDS if word not in ("environ", "putenv", "remapping", "memory_optimization"))
+_FIRST = tuple(word.encode() for word in follow.WORDS if word not in ("environ", "putenv", "remapping", "memory_optimization"))
 _COMMON = tuple(word.encode() for word in (*run_config.HOT, *global_options.HOT) if word != "NPURunConfig")
 _CERTAIN = tuple(word for word in _FIRST if word not in _COMMON)
 

@@ -11,8 +11,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.document.keys import format_full_key
 from npuprof.scripts.reading.found import Branch
-from npuprof.scripts.reading.surfaces.inner_calls import iterate_inner_calls
-from npuprof.scripts.reading.surfaces.walk import Walk
+from npuprof.scripts.reading.surfaces.walk import Surface, Walk
 from npuprof.scripts.reading.values.literals import format_expression
 from npuprof.scripts.reading.values.loops import list_table_nodes
 from npuprof.scripts.reading.values.scopes import Scope
@@ -111,61 +110,39 @@ def is_of_ascend_family(name: str) -> bool:
     return bool(_ASCEND_NAMES.match(name)) and not name.startswith("RANK_")
 
 
-def handle_statement(walk: Walk, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, branches: tuple[Branch, ...]) -> None:
-    """Read one statement."""
-    if isinstance(statement, ast.Assign):
-        for target in statement.targets:
-            for inner, value in _pair_targets(target, statement.value):
-                if isinstance(inner, ast.Subscript) and _is_environ(inner.value):
-                    _report_variable(walk, inner, inner.slice, value, scope, branches)
-    elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-        _handle_call(walk, statement.value, scope, branches)
-    for call, reason in iterate_inner_calls(statement, expressions):
-        _handle_call(walk, call, scope, branches, reason)
+def _read_assignment(walk: Walk, target: ast.expr, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
+    if isinstance(target, ast.Subscript) and _is_environ(target.value):
+        _report_variable(walk, target, target.slice, value, scope, branches)
 
 
-def _pair_targets(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Yield the targets of an assignment with what each is given."""
-    if not isinstance(target, (ast.Tuple, ast.List)):
-        yield target, value
-    elif isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts):
-        yield from zip(target.elts, value.elts, strict=True)
-    else:
-        yield from ((inner, value) for inner in target.elts)
-
-
-def _handle_call(walk: Walk, call: ast.Call, scope: Scope, branches: tuple[Branch, ...], reason: str = "") -> None:
-    """Read a call that sets variables; for a ``reason`` it may set nothing."""
+def _read_call(walk: Walk, call: ast.Call, scope: Scope, branches: tuple[Branch, ...]) -> None:
     function = call.func
     if not isinstance(function, ast.Attribute):
         return
     single = function.attr in ("setdefault", "__setitem__") and _is_environ(function.value)
     if (single or function.attr == "putenv") and len(call.args) == 2:
-        _report_variable(walk, call, call.args[0], call.args[1], scope, branches, reason)
+        _report_variable(walk, call, call.args[0], call.args[1], scope, branches)
     elif function.attr == "update" and _is_environ(function.value):
         for keyword in call.keywords:
             if keyword.arg:
-                _report_variable(walk, keyword.value, ast.Constant(keyword.arg), keyword.value, scope, branches, reason)
+                _report_variable(walk, keyword.value, ast.Constant(keyword.arg), keyword.value, scope, branches)
         pairs, where = list_table_nodes(call.args[0], "items", scope) if call.args else ([], scope)
         for pair in pairs:
             if isinstance(pair, ast.Tuple):
-                _report_variable(walk, pair, pair.elts[0], pair.elts[1], where, branches, reason)
+                _report_variable(walk, pair, pair.elts[0], pair.elts[1], where, branches)
 
 
 def _is_environ(node: ast.expr) -> bool:
     return format_expression(node) in ("os.environ", "environ")
 
 
-def _report_variable(
-    walk: Walk, node: ast.AST, name: ast.expr, value: ast.expr, scope: Scope, branches: tuple[Branch, ...], doubt: str = ""
-) -> None:
+def _report_variable(walk: Walk, node: ast.AST, name: ast.expr, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
     written, reason, _ = walk.evaluate_expression(name, scope)
     key = find_variable_key(written) if not reason and isinstance(written, str) else None
     if key is None:
         walk.skips |= not isinstance(name, ast.Constant)  # another call may name one of ours
         return
     got, reason, default = walk.evaluate_expression(value, scope)
-    reason = doubt or reason
     kind = "" if reason else type(got).__name__
     if not reason and not isinstance(got, str):
         got, reason = None, f"os.environ takes text, not {format_expression(value)}"
@@ -175,3 +152,7 @@ def _report_variable(
         node, "env", key, written, value=got if not reason else None, reason=reason, kind=kind,
         branches=branches, scope="<process>:os.environ", default=read_variable_text(key, default)[0] if isinstance(default, str) else None,
     )  # fmt: skip
+
+
+#: What reads the environment that a script gives itself.
+SURFACE = Surface(HOT, _read_call, _read_assignment)

@@ -8,15 +8,16 @@ from collections.abc import Callable
 from npuprof.scripts.reading.module import Module
 from npuprof.scripts.reading.modules import Home, Modules
 from npuprof.scripts.reading.source import Script
-from npuprof.scripts.reading.surfaces import global_options
-from npuprof.scripts.reading.surfaces.hot import SURFACES
-from npuprof.scripts.reading.surfaces.walk import Walk
+from npuprof.scripts.reading.surfaces import env, global_options, run_config, session
+from npuprof.scripts.reading.surfaces.walk import Surface, Walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.scripts.reading.surfaces.walk import Handler
-
     Mentions = Callable[[bytes], bool]
+
+#: What is read of Python, and the words one of which a file has to hold to be worth parsing.
+SURFACES = (session.SURFACE, run_config.SURFACE, global_options.SURFACE, env.SURFACE)
+WORDS = tuple(dict.fromkeys((*(word for surface in SURFACES for word in surface.words), *session.HELPERS)))
 
 
 def may_follow(path: str, data: bytes, modules: Modules, mentions: Mentions) -> bool:
@@ -28,12 +29,12 @@ def may_follow(path: str, data: bytes, modules: Modules, mentions: Mentions) -> 
 def open_walk(script: Script, data: bytes, modules: Modules | None, mentions: Mentions) -> Walk:
     """Return the walk over a script; with ``modules`` its calls of functions of other files are followed."""
     if modules is None:
-        return Walk(Module(script, None), _choose_handlers)
+        return Walk(Module(script, None), _choose_surfaces)
     home = modules.open_home(script.path)
     module = Module(script, home)
     supplying = [path for path in modules.list_imported(script.path, data) if modules.supplies(path, mentions)]
     module.leads = bool(supplying)
-    walk = Walk(module, _choose_handlers, lambda path: modules.load(path) if modules.supplies(path, mentions) else None)
+    walk = Walk(module, _choose_surfaces, lambda path: modules.load(path) if modules.supplies(path, mentions) else None)
     walk.shares_options = any(_has_options(modules, path) for path in supplying)  # other files have them too
     modules.rebound = _find_rebound_constants(module)
     return walk
@@ -51,14 +52,13 @@ def _find_rebound_constants(module: Module) -> set[tuple[str, str]]:
     return found
 
 
-def _choose_handlers(module: Module) -> tuple[Handler, ...]:
+def _choose_surfaces(module: Module) -> tuple[Surface, ...]:
     """Return what reads a file: the surfaces whose words it holds, and that of the options where a module that it imports has them."""
     text = module.script.text
     modules = module.home.modules if isinstance(module.home, Home) else None
     files = (module.path, *modules.list_imported(module.path, modules.read(module.path))) if modules is not None else ()
     shared = modules is not None and any(_has_options(modules, path) for path in files)
-    chosen = [one for one in SURFACES if any(word in text for word in one.HOT) or (one is global_options and shared)]
-    return tuple(surface.handle_statement for surface in chosen)
+    return tuple(one for one in SURFACES if any(word in text for word in one.words) or (one is global_options.SURFACE and shared))
 
 
 def _has_options(modules: Modules, path: str) -> bool:

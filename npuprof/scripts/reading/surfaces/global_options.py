@@ -10,7 +10,7 @@ from npuprof.catalog.surfaces import list_attribute_groups, read_attribute_value
 from npuprof.model import Record
 from npuprof.scripts.reading.found import UNSET, Branch, Site
 from npuprof.scripts.reading.surfaces.run_config import convert_option_value
-from npuprof.scripts.reading.surfaces.walk import Walk
+from npuprof.scripts.reading.surfaces.walk import Surface, Walk
 from npuprof.scripts.reading.values.returned import find_returned_value, select_last_given
 from npuprof.scripts.reading.values.scopes import Binding, Scope
 from npuprof.scripts.reading.values.terms import name_callee, write_source
@@ -33,30 +33,19 @@ class ReplacedGroup(Record):
     path: str
 
 
-def handle_statement(walk: Walk, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, branches: tuple[Branch, ...]) -> None:
-    """Read one statement."""
+def _read_statement(walk: Walk, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, branches: tuple[Branch, ...]) -> None:
     if not walk.shares_options and _are_options_handed_on(walk, statement, expressions, scope):
         walk.shares_options = True
         if site := walk.sites.get(OWNER):
             walk.sites[OWNER] = site._replace(closed=False)
-    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-        _handle_setattr(walk, statement.value, scope, branches)
-    elif isinstance(statement, ast.Assign):
-        for target in statement.targets:
-            _handle_assignment(walk, target, statement.value, scope, branches)
-    elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
-        _handle_assignment(walk, statement.target, statement.value, scope, branches)
 
 
-def _handle_assignment(walk: Walk, target: ast.expr, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
-    if isinstance(target, (ast.Tuple, ast.List)) and isinstance(value, (ast.Tuple, ast.List)) and len(target.elts) == len(value.elts):
-        for inner, item in zip(target.elts, value.elts, strict=True):
-            _handle_assignment(walk, inner, item, scope, branches)
-    elif isinstance(target, ast.Attribute) and (path := _find_path(walk, target, scope)) and _find_path(walk, value, scope) is None:
+def _read_assignment(walk: Walk, target: ast.expr, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
+    if isinstance(target, ast.Attribute) and (path := _find_path(walk, target, scope)) and _find_path(walk, value, scope) is None:
         _report_assignment(walk, target, path, value, scope, branches)
 
 
-def _handle_setattr(walk: Walk, call: ast.Call, scope: Scope, branches: tuple[Branch, ...]) -> None:
+def _read_call(walk: Walk, call: ast.Call, scope: Scope, branches: tuple[Branch, ...]) -> None:
     """``setattr(npu.global_options(), name, value)``."""
     if not isinstance(call.func, ast.Name) or call.func.id != "setattr" or len(call.args) != 3 or call.keywords:
         return
@@ -164,3 +153,7 @@ def _is_function_given(node: ast.AST, name: str) -> bool:
     if isinstance(node, ast.ImportFrom):
         return any((one.name, one.asname) == ("global_options", name) for one in node.names)
     return getattr(node, "attr", None) == "global_options" or getattr(node, "id", None) == "global_options"
+
+
+#: What reads the options of TensorFlow 2.
+SURFACE = Surface(HOT, _read_call, _read_assignment, _read_statement)

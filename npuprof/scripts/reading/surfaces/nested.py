@@ -169,5 +169,5 @@ def _link_setting(walk: Walk, setting: FoundSetting, config: NestedConfig, home:
         own = {text for _, _, text in setting.branches} - {text for _, _, text in site.branches}
         if not own or config.line > site.line:  # its own tests do not decide it
             test = f"what is given is the {config.made} of line {config.line}"
-    more = ((-config.line, 0, test),) if test else ()
+    more = ((-config.line, 0, test),) if test and all(test != text for _, _, text in setting.branches) else ()
     return setting._replace(scope=home.scope, branches=(*setting.branches, *more))

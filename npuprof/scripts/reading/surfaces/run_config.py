@@ -10,7 +10,7 @@ from npuprof.document.keys import format_full_key
 from npuprof.model import Record
 from npuprof.scripts.reading.found import UNSET, Branch
 from npuprof.scripts.reading.surfaces.nested import NestedConfig, note_taken_configs
-from npuprof.scripts.reading.surfaces.walk import Walk
+from npuprof.scripts.reading.surfaces.walk import Surface, Walk
 from npuprof.scripts.reading.values.classes import CLASSES, find_named_class, find_super_class, list_class_arguments, list_object_arguments
 from npuprof.scripts.reading.values.literals import format_expression
 from npuprof.scripts.reading.values.loops import list_written_pairs
@@ -53,19 +53,13 @@ class GivenObject(Record):
     owner: str = ""
 
 
-def handle_statement(walk: Walk, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, branches: tuple[Branch, ...]) -> None:
-    """Read the calls of one statement."""
+def _read_call(walk: Walk, call: ast.Call, scope: Scope, branches: tuple[Branch, ...]) -> None:
     if "npu" not in walk.module.script.text:
         return  # these are common names
-    for expression in expressions:
-        if not isinstance(expression, (ast.Constant, ast.Name)):
-            for node in ast.walk(expression):
-                if not isinstance(node, ast.Call):
-                    continue
-                if cls := _find_config_class(node, scope):
-                    _report_config_call(walk, node, cls, scope, branches)
-                elif cls := next((name for one in node.args if (name := find_named_class(one, scope))), ""):
-                    _report_handed_class(walk, node, cls, scope, branches)
+    if cls := find_named_class(call.func, scope) or find_super_class(call, scope):
+        _report_config_call(walk, call, cls, scope, branches)
+    elif cls := next((name for given in call.args if (name := find_named_class(given, scope))), ""):
+        _report_handed_class(walk, call, cls, scope, branches)
 
 
 def _report_handed_class(walk: Walk, call: ast.Call, cls: str, scope: Scope, branches: tuple[Branch, ...]) -> None:
@@ -75,11 +69,6 @@ def _report_handed_class(walk: Walk, call: ast.Call, cls: str, scope: Scope, bra
         walk.add_setting(
             call, "run_config", "", "", reason=reason, branches=branches, scope=f"{scope.name or '<module>'}:{cls}@{call.lineno}"
         )
-
-
-def _find_config_class(call: ast.Call, scope: Scope) -> str:
-    """Return the name of the class a call makes an object of, where it is the adapter's own."""
-    return find_named_class(call.func, scope) or find_super_class(call, scope)
 
 
 def _report_config_call(walk: Walk, call: ast.Call, cls: str, scope: Scope, branches: tuple[Branch, ...]) -> None:
@@ -218,3 +207,7 @@ def convert_option_value(option: str | None, value: Any) -> tuple[Any, str]:
     if (record.field or record.kind) in ("b", "bool") and type(value) is int:
         return bool(value), ""
     return value, ""
+
+
+#: What reads run configurations of the adapter, and their parts.
+SURFACE = Surface(HOT, _read_call)

@@ -10,9 +10,8 @@ from npuprof.document.keys import format_key_segment
 from npuprof.model import Record
 from npuprof.scripts.reading.found import TAKEN_BACK, Branch
 from npuprof.scripts.reading.surfaces.entries import NamedEntry, is_entry_handed_on, is_optimizer_added, note_added_entry
-from npuprof.scripts.reading.surfaces.inner_calls import iterate_inner_calls
 from npuprof.scripts.reading.surfaces.map_uses import iterate_maps_out_of_sight
-from npuprof.scripts.reading.surfaces.walk import Walk
+from npuprof.scripts.reading.surfaces.walk import Surface, Walk
 from npuprof.scripts.reading.values.literals import format_expression
 from npuprof.scripts.reading.values.scopes import Scope
 from npuprof.scripts.reading.values.terms import name_callee
@@ -40,45 +39,25 @@ class Rewrite(Record):
     state: str
 
 
-def handle_statement(walk: Walk, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, branches: tuple[Branch, ...]) -> None:
-    """Read one statement."""
-    if isinstance(statement, ast.Assign):
-        for target in statement.targets:
-            _handle_assignment(walk, target, statement.value, scope, branches)
-    elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
-        _handle_assignment(walk, statement.target, statement.value, scope, branches)
-    elif isinstance(statement, ast.AugAssign):
-        entry = _find_map_entry(walk, statement.target, scope)
-        if entry:
-            _report_map_entry(walk, statement, entry, None, "changes the value that is there", scope, branches)
-    elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-        _handle_call(walk, statement.value, scope, branches)
-    elif isinstance(statement, ast.Delete):
-        for target in statement.targets:
-            if isinstance(target, ast.Subscript):
-                _report_taken_back(walk, target, target, scope, branches)
-    for call, reason in iterate_inner_calls(statement, expressions):
-        _handle_call(walk, call, scope, branches, reason)
+def _read_statement(walk: Walk, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, branches: tuple[Branch, ...]) -> None:
+    if isinstance(statement, ast.AugAssign) and (entry := _find_map_entry(walk, statement.target, scope)):
+        _report_map_entry(walk, statement, entry, None, "changes the value that is there", scope, branches)
+    for target in statement.targets if isinstance(statement, ast.Delete) else ():
+        if isinstance(target, ast.Subscript):
+            _report_taken_back(walk, target, target, scope, branches)
     for node in iterate_maps_out_of_sight(statement, expressions):
         site = walk.resolve_site(scope, format_expression(node.value), "session", node)
         why = f"{format_expression(node)} is given to other code, and what that sets is not followed"
         walk.add_setting(node, "session", "", "", reason=why, branches=branches, scope=site)
 
 
-def _handle_assignment(walk: Walk, target: ast.expr, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
-    if isinstance(target, (ast.Tuple, ast.List)) and isinstance(value, (ast.Tuple, ast.List)) and len(target.elts) == len(value.elts):
-        for inner, item in zip(target.elts, value.elts, strict=True):
-            _handle_assignment(walk, inner, item, scope, branches)
-        return
-    entry = _find_map_entry(walk, target, scope)
-    if entry:
+def _read_assignment(walk: Walk, target: ast.expr, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
+    if entry := _find_map_entry(walk, target, scope):
         _report_map_entry(walk, target, entry, value, "", scope, branches)
-        return
-    if isinstance(target, ast.Subscript) and (root := _find_map_owner(walk, target.value, scope)):
+    elif isinstance(target, ast.Subscript) and (root := _find_map_owner(walk, target.value, scope)):
         if not _is_other_table(walk, target, root, scope):
             _report_map_entry(walk, target, (target, root, None), value, "", scope, branches)
-        return
-    if isinstance(target, (ast.Name, ast.Attribute)):
+    elif isinstance(target, (ast.Name, ast.Attribute)):
         _note_session_object(walk, target, value, scope, branches)
 
 
@@ -113,8 +92,6 @@ def _note_session_object(walk: Walk, target: ast.Name | ast.Attribute, value: as
 
 def _note_name(walk: Walk, target: ast.Attribute, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
     """Take note of the name that an optimizer entry gets."""
-    if isinstance(target.value, ast.Call):
-        _handle_call(walk, target.value, scope, branches)
     text, reason, _ = walk.evaluate_expression(value, scope)
     name = text.decode(errors="replace") if isinstance(text, bytes) else text
     known = not reason and isinstance(name, str)
@@ -174,8 +151,8 @@ def _find_map_owner(walk: Walk, node: ast.expr, scope: Scope, depth: int = 0) ->
     return ""
 
 
-def _handle_call(walk: Walk, call: ast.Call, scope: Scope, branches: tuple[Branch, ...], reason: str = "") -> None:
-    """``setattr(map[key], field, value)`` and ``map[key].CopyFrom(AttrValue(s=value))``; for a ``reason`` it may set nothing."""
+def _read_call(walk: Walk, call: ast.Call, scope: Scope, branches: tuple[Branch, ...]) -> None:
+    """``setattr(map[key], field, value)``, ``map.pop(key)`` and ``map[key].CopyFrom(AttrValue(s=value))``."""
     function = call.func
     if isinstance(function, ast.Attribute) and function.attr == "add":  # the last one is another one from here on
         walk.current.pop((scope.name, f"{format_expression(function.value)}[-1]"), None)
@@ -188,7 +165,7 @@ def _handle_call(walk: Walk, call: ast.Call, scope: Scope, branches: tuple[Branc
         place, name, value = given
         if isinstance(place, ast.Subscript) and (root := _find_map_owner(walk, place.value, scope)):
             field, why, _ = walk.evaluate_expression(name, scope)
-            _report_map_entry(walk, call, (place, root, str(field) if not why else None), value, reason or why, scope, branches)
+            _report_map_entry(walk, call, (place, root, str(field) if not why else None), value, why, scope, branches)
     elif isinstance(function, ast.Attribute) and function.attr == "pop" and call.args:
         place = ast.copy_location(ast.Subscript(function.value, call.args[0], ast.Load()), call)
         _report_taken_back(walk, call, place, scope, branches)
@@ -197,10 +174,10 @@ def _handle_call(walk: Walk, call: ast.Call, scope: Scope, branches: tuple[Branc
         if isinstance(place, ast.Subscript) and (root := _find_map_owner(walk, place.value, scope)):
             copied = call.args[0]
             if isinstance(copied, ast.Call) and len(copied.keywords) == 1 and copied.keywords[0].arg in _MEMBERS:
-                _report_map_entry(walk, call, (place, root, copied.keywords[0].arg), copied.keywords[0].value, reason, scope, branches)
+                _report_map_entry(walk, call, (place, root, copied.keywords[0].arg), copied.keywords[0].value, "", scope, branches)
             else:
                 why = f"depends on {format_expression(copied)}"
-                _report_map_entry(walk, call, (place, root, None), None, reason or why, scope, branches)
+                _report_map_entry(walk, call, (place, root, None), None, why, scope, branches)
 
 
 def _report_taken_back(walk: Walk, node: ast.AST, place: ast.Subscript, scope: Scope, branches: tuple[Branch, ...]) -> None:
@@ -255,3 +232,7 @@ def convert_field_value(value: Any, field: str | None) -> tuple[Any, str]:
     if isinstance(value, (bool, int, float)):
         return value, ""
     return None, f"a {type(value).__name__} cannot be stored in a protobuf field"
+
+
+#: What reads parameter maps.
+SURFACE = Surface(HOT, _read_call, _read_assignment, _read_statement)

@@ -11,7 +11,7 @@ import posixpath
 from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from npuprof.model import Record
 from npuprof.scripts.reading.found import HALF_CHARACTER, Branch, Followed, FoundSetting, Site, take_here_out
@@ -29,8 +29,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.scripts.reading.surfaces.nested import NestedConfig, Spot, TakenConfig
 
-    Handler = Callable[["Walk", ast.stmt, list[ast.expr], Scope, tuple[Branch, ...]], None]
-    Choose = Callable[[Module], tuple[Handler, ...]]
+    Choose = Callable[[Module], tuple["Surface", ...]]
     Lead = Callable[[str], Module | None]
     #: A function that may have to be walked by itself: the scope it stands in, and the tests around it.
     Waiting = tuple[ast.FunctionDef | ast.AsyncFunctionDef, Scope, tuple[Branch, ...]]
@@ -43,6 +42,19 @@ _MOST_ENTERED = 5_000
 _APART = 10_000_000
 #: The reason of a setting that calls give different values names so many of them.
 _MOST_VALUES = 4
+
+
+class Surface(NamedTuple):
+    """What reads one API: the words of which a file has to hold one, and what is done with calls, assignments and other statements.
+
+    Each is given the walk, the node, the scope and the tests around it; an assignment the target and the value, a statement its
+    expressions.
+    """
+
+    words: tuple[str, ...]
+    read_call: Callable[[Walk, ast.Call, Scope, tuple[Branch, ...]], None] = lambda *_: None
+    read_assignment: Callable[[Walk, ast.expr, ast.expr, Scope, tuple[Branch, ...]], None] = lambda *_: None
+    read_statement: Callable[[Walk, ast.stmt, list[ast.expr], Scope, tuple[Branch, ...]], None] = lambda *_: None
 
 
 class Walk:
@@ -75,7 +87,7 @@ class Walk:
         self._remarks: dict[Record, None] = {}
         self._choose = choose
         self._lead = lead
-        self._handlers = choose(module)
+        self._surfaces = choose(module)
         self._stack: tuple[ast.AST, ...] = ()
         self._entered = self._follows = self._order = self._apart = self._turns = 0
         self._visited: set[ast.AST] = set()
@@ -168,11 +180,16 @@ class Walk:
 
     def _read(self, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, branches: tuple[Branch, ...]) -> None:
         """Let the surfaces read one statement, and follow its calls, the inner ones first."""
-        for handler in self._handlers:
-            handler(self, statement, expressions, scope, branches)
-        for expression in expressions:
-            for call, tests in _iterate_calls(expression):
-                self._follow(call, statement, scope, (*branches, *((self._number(statement), 0, test) for test in tests)))
+        for surface in self._surfaces:
+            surface.read_statement(self, statement, expressions, scope, branches)
+        for call, tests in (inner for expression in expressions for inner in _iterate_calls(expression)):
+            around = (*branches, *((self._number(statement), 0, test) for test in tests))
+            for surface in self._surfaces:
+                surface.read_call(self, call, scope, around)
+            self._follow(call, statement, scope, around)
+        for target, value in _iterate_assignments(statement):
+            for surface in self._surfaces:
+                surface.read_assignment(self, target, value, scope, branches)
 
     def _walk_if(self, statement: ast.If, scope: Scope, branches: tuple[Branch, ...]) -> None:
         arm, refused, done = 0, list[str](), False
@@ -257,13 +274,13 @@ class Walk:
             bound[get_first_parameter(function)] = entered.owner
         before, place = len(self.sites), (call.lineno, self.module.script.column(call.lineno, call.col_offset))
         self._entered += 1
-        kept = self.module, self._handlers, self._stack, self._apart, self.found, self.skips
-        self.module, self._handlers = module, self._handlers if module is self.module else self._choose(module)
+        kept = self.module, self._surfaces, self._stack, self._apart, self.found, self.skips
+        self.module, self._surfaces = module, self._surfaces if module is self.module else self._choose(module)
         self._stack, self._apart = (*self._stack, function), self._apart if module is self.main else self._entered * _APART
         self.found, self.skips = [], False
         self._walk_frame(function.body, inside.with_bound(bound), branches)
         found, skips = self.found, self.skips
-        self.module, self._handlers, self._stack, self._apart, self.found, self.skips = kept
+        self.module, self._surfaces, self._stack, self._apart, self.found, self.skips = kept
         self.skips |= skips
         self._follows += bool(found)
         if not found and not skips and len(self.sites) == before:
@@ -383,8 +400,8 @@ def fold_test(test: ast.expr, scope: Scope) -> bool | None:
 
 
 def _iterate_calls(node: ast.AST, tests: tuple[str, ...] = ()) -> Iterator[tuple[ast.Call, tuple[str, ...]]]:
-    """Yield the calls of an expression in the order in which they run, with the tests around each; not those that run later."""
-    if isinstance(node, (ast.Constant, ast.Name, ast.Lambda)):
+    """Yield the calls of an expression in the order in which they run, with the tests around each."""
+    if isinstance(node, (ast.Constant, ast.Name)):
         return
     if isinstance(node, ast.IfExp):
         test = format_expression(node.test)
@@ -397,10 +414,27 @@ def _iterate_calls(node: ast.AST, tests: tuple[str, ...] = ()) -> Iterator[tuple
         yield from _iterate_calls(node.values[0], tests)
         test = format_expression(node.values[0])
         inner, tests = list(node.values[1:]), (*tests, test if isinstance(node.op, ast.And) else f"not ({test})")
+    elif isinstance(node, ast.Lambda):
+        tests = (*tests, f"{format_expression(node)} is called")
     for child in inner:
         yield from _iterate_calls(child, tests)
     if isinstance(node, ast.Call):
         yield node, tests
+
+
+def _iterate_assignments(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Yield what a statement assigns to, and the value of each; of a tuple one by one where both sides show them."""
+    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+    value = statement.value if isinstance(statement, (ast.Assign, ast.AnnAssign)) else None
+    waiting = [(target, value) for target in reversed(targets) if target is not None and value is not None]
+    while waiting:
+        target, given = waiting.pop()
+        if not isinstance(target, (ast.Tuple, ast.List)):
+            yield target, given
+            continue
+        written_out = isinstance(given, (ast.Tuple, ast.List)) and len(given.elts) == len(target.elts)
+        values = given.elts if written_out else [given] * len(target.elts)  # type: ignore[attr-defined]
+        waiting += list(zip(target.elts, values, strict=True))[::-1]
 
 
 def _iterate_outwards(scope: Scope) -> Iterator[Scope]:
