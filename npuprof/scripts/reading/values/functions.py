@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import posixpath
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +16,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     Fold = Callable[[ast.expr], Any]
 
-TYPES: dict[str, type] = {"str": str, "int": int, "float": float, "bool": bool, "bytes": bytes, "list": list, "dict": dict, "tuple": tuple}
 METHODS = {"strip", "lstrip", "rstrip", "lower", "upper", "title", "replace", "join", "split", "format", "encode", "decode", "zfill"}
 _CONVERSIONS = {"as_bytes", "to_bytes", "as_str_any", "as_text", "as_str", "ensure_binary", "ensure_str"}
 
@@ -31,7 +31,7 @@ def fold_known_call(node: ast.Call, scope: Scope, fold: Fold) -> Any:
     ):
         raise Unknown(f"depends on the environment ({format_expression(node)})")
     if isinstance(function, ast.Name) and scope.resolve_name(name) is None:
-        return _fold_builtin_call(name, node, scope, fold)
+        return _fold_builtin_call(name, node, fold)
     if len(node.args) == 1 and not node.keywords and _is_text_conversion(function, name, scope):
         value = fold(node.args[0])
         if not isinstance(value, (str, bytes)):
@@ -39,8 +39,8 @@ def fold_known_call(node: ast.Call, scope: Scope, fold: Fold) -> Any:
         if "byte" in name or name in ("b", "ensure_binary"):
             return compute_value(node, value.encode) if isinstance(value, str) else value
         return compute_value(node, value.decode) if isinstance(value, bytes) else value
-    if (whole := _resolve_function_name(function, scope)) in _LIBRARY:
-        return _fold_library_call(whole, node, scope, fold)
+    if (whole := _resolve_function_name(function, scope)) in _LIBRARY and not node.keywords:
+        return compute_value(node, _LIBRARY[whole], *map(fold, node.args))
     if isinstance(function, ast.Attribute) and node.args and _is_own_type(function.value, scope):  # str.encode("a")
         method = ast.copy_location(ast.Attribute(node.args[0], function.attr, ast.Load()), function)
         return fold(ast.copy_location(ast.Call(method, node.args[1:], node.keywords), node))
@@ -84,68 +84,41 @@ def _resolve_function_name(function: ast.expr, scope: Scope) -> str:
     return ".".join([first, *reversed(parts)]).replace("posixpath.", "os.path.")
 
 
-def _fold_builtin_call(name: str, node: ast.Call, scope: Scope, fold: Fold) -> Any:
+def _fold_builtin_call(name: str, node: ast.Call, fold: Fold) -> Any:
     """Return what a call of a built-in function always gives. Raises Unknown."""
-    for fold_call in (_fold_inspection, _fold_calculation, _fold_bytes, _fold_conversion):
-        found = fold_call(name, node, fold)
-        if found is not _NOT_KNOWN:
-            return found
-    raise Unknown(f"depends on the result of {format_expression(node)}")
-
-
-def _refuse_long_range(numbers: range) -> range:
-    if len(numbers) > 2000:
-        raise Unknown("the value is too large")
-    return numbers
-
-
-#: What a function gives that knows nothing of a call; None is a value like any other.
-_NOT_KNOWN: Any = object()
-_CALCULATIONS: dict[str, Callable[..., Any]] = {
-    "len": len, "min": min, "max": max, "abs": abs, "round": round, "sum": sum, "repr": repr, "sorted": sorted,
-    "range": lambda *bounds: list(_refuse_long_range(range(*bounds))),
-}  # fmt: skip
-_TYPE_CALLS = ("str", "unicode", "int", "float", "bool", "list", "tuple")
-
-
-def _fold_inspection(name: str, node: ast.Call, fold: Fold) -> Any:
     given = node.args
-    if name == "dict" and not given:
-        return {keyword.arg: fold(keyword.value) for keyword in node.keywords if keyword.arg}
     if name == "isinstance" and len(given) == 2:
         kinds = given[1].elts if isinstance(given[1], ast.Tuple) else [given[1]]
-        types = tuple(TYPES[kind.id] for kind in kinds if isinstance(kind, ast.Name) and kind.id in TYPES)
+        types = tuple(getattr(builtins, kind.id) for kind in kinds if isinstance(kind, ast.Name) and kind.id in _TYPES)
         if len(types) == len(kinds):
             return isinstance(fold(given[0]), types)
-    if name == "type" and len(given) == 1:
-        return type(fold(given[0]))
     if name == "getattr" and len(given) == 2 and isinstance(given[1], ast.Constant) and str(given[1].value).isidentifier():
         return fold(ast.copy_location(ast.Attribute(given[0], str(given[1].value), ast.Load()), node))
-    return _NOT_KNOWN
+    if name not in _BUILTINS or any(keyword.arg is None for keyword in node.keywords):
+        raise Unknown(f"depends on the result of {format_expression(node)}")
+    named = {str(keyword.arg): fold(keyword.value) for keyword in node.keywords}
+    return compute_value(node, _BUILTINS[name], *map(fold, given), **named)
 
 
-def _fold_calculation(name: str, node: ast.Call, fold: Fold) -> Any:
-    if name not in _CALCULATIONS or not node.args or node.keywords:
-        return _NOT_KNOWN
-    return compute_value(node, _CALCULATIONS[name], *(fold(arg) for arg in node.args))
+def _count_numbers(*bounds: int) -> list[int]:
+    if len(range(*bounds)) > _LONGEST_RANGE:
+        raise Unknown("the value is too large")
+    return list(range(*bounds))
 
 
-def _fold_bytes(name: str, node: ast.Call, fold: Fold) -> Any:
-    if name not in ("bytes", "bytearray"):
-        return _NOT_KNOWN
-    values = [fold(arg) for arg in node.args] + [fold(keyword.value) for keyword in node.keywords]
-    if values and isinstance(values[0], str):
-        return compute_value(node, values[0].encode, *(values[1:] or ["utf-8"]))  # Python 2 needs no encoding
-    return values[0] if values and isinstance(values[0], bytes) else _NOT_KNOWN
+def _encode(value: str | bytes, encoding: str = "utf-8") -> bytes:
+    """Return the bytes of a text, as Python 2 does without an encoding."""
+    return value.encode(encoding) if isinstance(value, str) else value[:]
 
 
-def _fold_conversion(name: str, node: ast.Call, fold: Fold) -> Any:
-    if name not in _TYPE_CALLS or len(node.args) > 1 or node.keywords:
-        return _NOT_KNOWN
-    if not node.args:
-        return TYPES[name]()
-    value = fold(node.args[0])
-    return compute_value(node, TYPES[name.replace("unicode", "str")], value)
+#: Longer ranges are no values of a setting.
+_LONGEST_RANGE = 2000
+_TYPES = frozenset(("str", "int", "float", "bool", "bytes", "list", "dict", "tuple"))
+_BUILTINS: dict[str, Callable[..., Any]] = {
+    "str": str, "unicode": str, "int": int, "float": float, "bool": bool, "list": list, "tuple": tuple, "dict": dict,
+    "bytes": _encode, "bytearray": _encode, "len": len, "min": min, "max": max, "abs": abs, "round": round, "sum": sum, "repr": repr,
+    "sorted": sorted, "range": _count_numbers,
+}  # fmt: skip
 
 
 def _fold_method_call(function: ast.Attribute, node: ast.Call, scope: Scope, fold: Fold) -> Any:
@@ -166,24 +139,6 @@ def _fold_method_call(function: ast.Attribute, node: ast.Call, scope: Scope, fol
     raise Unknown(f"depends on the result of {format_expression(node)}")
 
 
-def _fold_library_call(name: str, node: ast.Call, scope: Scope, fold: Fold) -> Any:
-    given = [fold(arg) for arg in node.args]
-    if name == "json.dumps":
-        import json
-
-        named = {keyword.arg: fold(keyword.value) for keyword in node.keywords if keyword.arg}
-        if isinstance(named.get("indent"), int) and named["indent"] > 16:
-            raise Unknown("the value is too large")
-        return compute_value(node, json.dumps, *given, **named)
-    if name == "json.loads":
-        import json
-
-        if len(given) != 1 or node.keywords or not isinstance(given[0], (str, bytes)):
-            raise Unknown(f"depends on the result of {format_expression(node)}")
-        return compute_value(node, json.loads, given[0])
-    return compute_value(node, _LIBRARY[name], *given)
-
-
 def _normalise_path(path: str) -> str:
     return HERE + posixpath.normpath(path.removeprefix(HERE)) if path.startswith(HERE) else posixpath.normpath(path)
 
@@ -197,8 +152,14 @@ def _find_folder(path: str) -> str:
     return HERE + above
 
 
+def _write_json(value: Any) -> str:
+    import json
+
+    return json.dumps(value)
+
+
 _LIBRARY: dict[str, Callable[..., Any]] = {
-    "json.dumps": str, "json.loads": str, "os.path.join": posixpath.join, "os.path.normpath": _normalise_path,
+    "json.dumps": _write_json, "os.path.join": posixpath.join, "os.path.normpath": _normalise_path,
     "os.path.dirname": _find_folder, "os.path.basename": posixpath.basename,
     "os.path.abspath": lambda path: path, "os.path.realpath": lambda path: path, "os.fspath": lambda path: path,
     "copy.copy": lambda value: value, "copy.deepcopy": lambda value: value,
