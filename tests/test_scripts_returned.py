@@ -21,7 +21,6 @@ def read_mode(before: str, expression: str, behind: str = "") -> object:
         ("def give(mode='right'):\n    chosen = mode\n    return chosen\n", "give()"),
         ("def inner():\n    return 'right'\ndef give():\n    return inner()\n", "give()"),
         ("class Config:\n    mode = 'right'\n", "getattr(Config, 'mode')"),
-        ('import json\nmodes = json.loads(\'{"mode": "right"}\')\n', "modes['mode']"),
         ("mode = 'wrong'\nmode = 'right'\n", "mode"),
         ("mode = 'wrong'\nmode = 'right'\ndef give():\n    return mode\n", "give()"),
         ("mode = None\nif flag:\n    other = 1\nmode = 'right'\n", "mode"),
