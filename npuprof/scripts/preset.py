@@ -8,7 +8,7 @@ from typing import Any
 from npuprof.catalog.values import is_same_typed_value
 from npuprof.checks.judgement import judge_value_alone
 from npuprof.model import Finding, Place
-from npuprof.scripts.configurations import Group, Layout
+from npuprof.scripts.config_groups import ConfigGroup, find_given_sessions, list_config_groups
 from npuprof.scripts.draft import Draft, Note, Source, describe_sources
 from npuprof.scripts.naming import name_drafts, preset_name
 from npuprof.scripts.obstacles import count_shared_branches, find_obstacle, format_condition, read_preset_value
@@ -29,10 +29,12 @@ def build_drafts(
     their values.
     """
     stem = name or preset_name(imported.file)
-    layout = Layout(_keep_only_config(imported))
-    drafts = {group.scope: build_draft(stem, imported.file, group, folders, take_defaults) for group in layout.groups}
-    taken = _join_parts(layout, drafts)
-    kept = _add_exports(stem, imported.file, [drafts[group.scope] for group in layout.groups if group.scope not in taken])
+    groups = list_config_groups(_keep_only_config(imported))
+    drafts = {group.scope: build_draft(stem, imported.file, group, folders, take_defaults) for group in groups}
+    given = {scope: session.scope for scope, session in find_given_sessions(imported, groups).items() if scope in drafts}
+    for scope, session in given.items():
+        _absorb_session(drafts[scope], drafts[session])
+    kept = _add_exports(stem, imported.file, [draft for scope, draft in drafts.items() if scope not in given.values()])
     full = [draft for draft in kept if draft.settings] or kept[:1]
     for draft in kept:
         if draft not in full:
@@ -42,23 +44,6 @@ def build_drafts(
     for draft in made:
         draft.is_one_of_several = len(made) > 1
     return made
-
-
-def _join_parts(layout: Layout, drafts: dict[str, Draft]) -> set[str]:
-    """Add to each object what else is set in it, and the session config it is given; return the scopes of what was added."""
-    taken: set[str] = set()
-    for group in layout.groups:
-        drafts[group.scope].labels = layout.describe_object(group)
-        home = layout.find_home(group)
-        if home is not None and _are_compatible(drafts[home.scope], drafts[group.scope]):
-            _absorb_draft(drafts[home.scope], drafts[group.scope])
-            taken.add(group.scope)
-    given = layout.find_given_sessions()
-    for group in layout.run_configs:
-        if session := given.get(group.scope):
-            _absorb_session(drafts[group.scope], drafts[session.scope])
-            taken.add(session.scope)
-    return taken
 
 
 def _add_exports(stem: str, file: str, drafts: list[Draft]) -> list[Draft]:
@@ -89,15 +74,16 @@ def _keep_only_config(imported: ImportedFile) -> ImportedFile:
 def build_site_drafts(imported: ImportedFile, folders: Sequence[str] | None = ()) -> dict[str, Draft]:
     """Return what each configuration of a file comes to by itself, by its scope."""
     stem = preset_name(imported.file)
-    return {group.scope: build_draft(stem, imported.file, group, folders) for group in Layout(imported).groups}
+    return {group.scope: build_draft(stem, imported.file, group, folders) for group in list_config_groups(imported)}
 
 
-def build_draft(name: str, file: str, group: Group, folders: Sequence[str] | None, take_defaults: bool = False) -> Draft:
+def build_draft(name: str, file: str, group: ConfigGroup, folders: Sequence[str] | None, take_defaults: bool = False) -> Draft:
     """Return what the settings of one group come to."""
     draft = Draft(name, file, group.surface)
+    draft.labels = group.labels
     around = group.site.branches if group.site else ()
-    draft.sources = [Source(file, group.line, group.caller, " and ".join(text for _, _, text in around))]
-    for setting in group.found:
+    draft.sources = [Source(file, group.line, group.function, " and ".join(text for _, _, text in around))]
+    for setting in group.settings:
         if setting.reason == UNSET:
             continue
         if take_defaults and setting.reason and setting.default is not None:
@@ -147,11 +133,6 @@ def _take_back(draft: Draft, setting: FoundSetting) -> None:
         del draft.settings[setting.key]
         draft.carried = [carried for carried in draft.carried if carried.key != setting.key]
         draft.notes.append(Note(before, f"line {setting.line} takes it back"))
-
-
-def _are_compatible(home: Draft, draft: Draft) -> bool:
-    """Return whether two drafts set nothing to different values."""
-    return all(key not in home.settings or is_same_typed_value(home.settings[key], value) for key, value in draft.settings.items())
 
 
 def _absorb_draft(home: Draft, draft: Draft) -> None:

@@ -79,6 +79,9 @@ def _note_session_object(walk: Walk, target: ast.Name | ast.Attribute, value: as
         root = format_expression(target)
         made = walk.new_site(scope, root, "session", target, branches, not is_entry_handed_on(walk, scope, root))
         note_added_entry(walk, value, target, scope, branches, made, "")
+        entries = format_expression(value.func.value)  # type: ignore[attr-defined]
+        walk.current.setdefault((scope.name, f"{entries}[0]"), made)
+        walk.current[scope.name, f"{entries}[-1]"] = made
     elif isinstance(target, ast.Attribute) and target.attr in ("remapping", "memory_optimization"):
         walk.add_remark(Rewrite(walk.module.path, *walk.place(target), target.attr, format_expression(value)))
     elif isinstance(target, ast.Attribute) and target.attr == "name":

@@ -120,6 +120,7 @@ class Walk:
         outer, self._waiting = self._waiting, []
         loops, self.loops = self.loops, []
         self._walk_block(body, scope, branches)
+        self._waiting.sort(key=lambda one: one[0].name != "__init__")  # what makes an object comes before what fills it
         for function, where, tests in _sort_by_calls(self._waiting):
             if function not in self._visited or function.name in self.module.passed_on:
                 self._visited.add(function)

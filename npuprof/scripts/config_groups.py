@@ -1,0 +1,94 @@
+"""Which settings of one file are in force together: an object of a script, with all that is set in it.
+
+Two objects are two configurations, however much they have in common. An NPURunConfig has the session config besides that it is given.
+"""
+
+from __future__ import annotations
+
+import re
+
+from npuprof.model import Record
+from npuprof.scripts.reading.found import FoundSetting, ImportedFile, Site
+from npuprof.scripts.reading.surfaces.entries import AddedEntry
+from npuprof.scripts.reading.surfaces.nested import GivenSession
+
+_NAME = re.compile(r"[A-Za-z_][\w.]*")
+_CALL = re.compile(r"([A-Za-z_]\w*)\s*\(")
+
+
+class ConfigGroup(Record):
+    """The settings of one scope: ``scope`` is the object as the walk names it (``main:custom_op@12``).
+
+    ``entry`` is what adds it to a session config, if anything does.
+    """
+
+    scope: str
+    surface: str
+    settings: tuple[FoundSetting, ...]
+    site: Site | None = None
+    entry: AddedEntry | None = None
+
+    @property
+    def function(self) -> str:
+        """The dotted name of the function of the script in which the object is made; empty for the module and for the whole process."""
+        name = self.scope.rpartition(":")[0] if self.surface != "session" else self.scope.partition(":")[0]
+        is_of_process = name.startswith("<") or self.surface in ("atc", "env", "global_options")
+        return "" if is_of_process else name.partition("@")[0]
+
+    @property
+    def line(self) -> int:
+        """The line where it begins."""
+        return self.site.line if self.site else min(setting.line for setting in self.settings)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names that distinguish the object from others of its file: its function and its config, or the model that it writes."""
+        if self.surface == "atc":
+            texts = {setting.key: setting.value for setting in self.settings if isinstance(setting.value, str) and not setting.reason}
+            return tuple(texts[key] for key in ("atc.output", "atc.model") if texts.get(key))[:1]
+        owner, _, name = self.function.rpartition(".")
+        if name.startswith("__"):  # every class has such a method
+            name = owner.rpartition(".")[2] or name
+        return name, self.entry.config.rpartition(".")[2] if self.entry else ""
+
+
+def list_config_groups(imported: ImportedFile) -> list[ConfigGroup]:
+    """Return the objects of a file, each with its settings in the order in which they run."""
+    sites = {site.scope: site for site in imported.sites}
+    entries = {entry.site: entry for entry in imported.list_remarks(AddedEntry) if entry.site}
+    by_scope: dict[str, list[FoundSetting]] = {}
+    for setting in sorted(imported.found, key=lambda setting: setting.order):
+        if not setting.commented:
+            by_scope.setdefault(setting.scope, []).append(setting)
+    return [
+        ConfigGroup(scope, settings[0].surface, tuple(settings), sites.get(scope), entries.get(scope))
+        for scope, settings in by_scope.items()
+    ]
+
+
+def find_given_sessions(imported: ImportedFile, groups: list[ConfigGroup]) -> dict[str, ConfigGroup]:
+    """Return, for the scope of each NPURunConfig, the session configuration that it is given."""
+    sessions = [group for group in groups if group.surface == "session"]
+    result: dict[str, ConfigGroup] = {}
+    for given in imported.list_remarks(GivenSession):
+        scope = f"{given.function or '<module>'}:NPURunConfig@{given.line}@{given.line}"
+        line = next((group.line for group in groups if group.scope == scope), given.line)
+        named = [group for name in _NAME.findall(given.expression) for group in _select_seen(sessions, name, given.seen)]
+        makers = _CALL.findall(given.expression)
+        made = [group for group in sessions if {group.function.rpartition(".")[2], *(group.site.made_by if group.site else ())} & {*makers}]
+        if session := _find_nearest(named or made, line):
+            result[scope] = session
+    return result
+
+
+def _select_seen(sessions: list[ConfigGroup], config: str, function: str) -> list[ConfigGroup]:
+    """Return the session objects added to a config that a function sees by that name: its own, else those around it."""
+    known = [(group.entry.scope, group) for group in sessions if group.entry is not None and group.entry.config == config]
+    own = [group for scope, group in known if scope == function]
+    return own or [group for scope, group in known if not scope or function.startswith(f"{scope}.") or "." in config]
+
+
+def _find_nearest(groups: list[ConfigGroup], line: int) -> ConfigGroup | None:
+    """Return the last one above a line, or the first one below."""
+    before = [group for group in groups if group.line <= line]
+    return before[-1] if before else groups[0] if groups else None
