@@ -511,23 +511,6 @@ def test_a_second_entry_of_one_configuration_is_named(lines: str, doubled: list[
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "clash"),
-    [
-        ("precision_mode", "precision_mode_v2", True),
-        ("precision_mode_v2", "precision_mode", True),
-        ("precision_mode", "precision_mode", False),
-        ("precision_mode_v2", "modify_mixlist", False),
-    ],
-)
-def test_the_engine_is_handed_what_two_entries_of_one_configuration_say(first: str, second: str, clash: bool) -> None:
-    values = {"precision_mode": "allow_mix_precision", "precision_mode_v2": "mixed_float16", "modify_mixlist": "l.json"}
-    lines = f'{P}["{first}"].s = b"{values[first]}"\n{SECOND}other.parameter_map["{second}"].s = b"{values[second]}"\n'
-    assert ("NP301" in [code for code, _ in told(lines)]) == clash
-    apart = lines.replace(SECOND, f"config = tf.ConfigProto()\n{SECOND}")
-    assert "NP301" not in [code for code, _ in told(apart)]
-
-
-@pytest.mark.parametrize(
     ("lines", "nameless"),
     [
         ("", True), ("op.name = 'NpuOptimizer'\n", False), ("name_entry(op)\n", False), ("op.MergeFrom(other)\n", False),

@@ -9,29 +9,29 @@ from npuprof.catalog.surfaces import find_attribute_release, is_attribute_value,
 from npuprof.checks import settings
 from npuprof.checks.meaning import UNKNOWN, find_near_choices, guess_choice
 from npuprof.checks.view import Fault
-from npuprof.model import Context, did_you_mean, find_nearest_names
+from npuprof.model import Context, find_nearest_names
 from npuprof.renderers.python import format_literal
 from npuprof.scripts.reading.found import UNSET, FoundSetting
 
 
+def find_plain_value_faults(found: FoundSetting) -> list[Fault]:
+    """Return what is wrong with a value wherever it is set; notes are left out."""
+    return [fault for fault in settings.find_setting_faults(found.key, found.value) if fault.severity != "info"]
+
+
 def find_attribute_faults(found: FoundSetting, asked: Context) -> list[Fault]:
     """Return what is wrong with an attribute and its value, today or in the release asked for."""
-    if not found.name:
-        return []
-    if asked.cann and find_attribute_release(found.name, asked.cann) != "." and found.name not in list_attribute_paths():
-        return []  # it is gone since
-    if found.name not in list_attribute_paths() or (asked.cann and find_attribute_release(found.name, asked.cann) == "."):
-        return [_build_unknown_attribute_fault(found.name, asked)]
+    is_there = not asked.cann or find_attribute_release(found.name, asked.cann) != "."
+    if not found.name or found.name not in list_attribute_paths() or not is_there:
+        is_gone_since = asked.cann and is_there
+        return [] if not found.name or is_gone_since else [_build_unknown_attribute_fault(found.name, asked)]
     if found.reason not in ("", UNSET) and not found.kind:
         return []
     if not is_attribute_value(found.name, found.written, asked.cann):
         return [_build_refused_fault(found, asked)]
-    if found.reason or found.key not in catalog.record_names():
-        return []
-    told = [fault for fault in settings.find_setting_faults(found.key, found.value) if fault.severity != "info"]
-    if asked.cann and not is_attribute_value(found.name, found.written):
-        told = []  # what was right then is no fault of today's option
-    return [fault._replace(severity="warning") for fault in told] or _find_engine_faults(found)
+    if found.reason or found.key not in catalog.record_names() or not is_attribute_value(found.name, found.written):
+        return []  # what was right then is no fault of today's option
+    return [fault._replace(severity="warning") for fault in find_plain_value_faults(found)] or _find_engine_faults(found)
 
 
 def _build_unknown_attribute_fault(path: str, asked: Context) -> Fault:
@@ -43,26 +43,22 @@ def _build_unknown_attribute_fault(path: str, asked: Context) -> Fault:
 
 def _suggest_attribute(path: str) -> str:
     """Return the hint for a path that is none: the same name elsewhere, the option of that name, or what looks like it."""
-    known = list_attribute_paths()
+    paths = {name.rpartition(".")[2]: name for name in list_attribute_paths()}
     leaf = path.rpartition(".")[2]
     option = catalog.find_option(leaf)
-    same = [name for name in known if name.rpartition(".")[2] == leaf]
-    if option is not None and "global_options" in option.spelling:
-        same = [option.spelling["global_options"]]
-    if same:
-        return f"write global_options().{same[0]}"
+    if same := option.spelling.get("global_options", paths.get(leaf)) if option else paths.get(leaf):
+        return f"write global_options().{same}"
     if option is not None and option.field is not None:
         return option.not_carried.get("global_options", "it is an option of TensorFlow 1 only")
-    near = [name for one in find_nearest_names(leaf, {name.rpartition(".")[2] for name in known}) for name in known
-            if name.rpartition(".")[2] == one]  # fmt: skip
-    return f"did you mean {' or '.join(map(repr, near))}?" if near else did_you_mean(path, known, "npuprof options lists all")
+    near = find_nearest_names(leaf, paths)
+    return f"did you mean {' or '.join(repr(paths[name]) for name in near)}?" if near else "npuprof options lists all"
 
 
 def _build_refused_fault(found: FoundSetting, asked: Context) -> Fault:
     taken = list_attribute_values(found.name, asked.cann)
     value = format_literal(found.written)
     listed = ", ".join(map(format_literal, taken))
-    alike = {type(one) for one in taken} == {type(found.written)}
+    alike = {type(choice) for choice in taken} == {type(found.written)}
     code, what = ("NP203", f"{value} is none of {listed}") if alike else ("NP202", f"it takes {listed}, not {value}")
     why = "The class compares what it is given with these values, and raises TypeError or ValueError for any other."
     return Fault(code, f"global_options().{found.name}: {what}", why, _suggest_value(found.name, found.written, taken))
@@ -76,10 +72,8 @@ def _suggest_value(path: str, value: Any, taken: tuple[Any, ...]) -> str:
     guess = guess_choice(value, taken, option is not None and option.numbered)
     if guess is not UNKNOWN:
         return f"write global_options().{path} = {format_literal(guess)}"
-    near = find_near_choices(value, [one for one in taken if isinstance(one, str)]) if isinstance(value, str) else []
-    if near:
-        return f"did you mean {' or '.join(map(format_literal, near))}?"
-    return f"write one of {', '.join(map(format_literal, taken))}"
+    near = find_near_choices(value, [choice for choice in taken if isinstance(choice, str)]) if isinstance(value, str) else []
+    return f"did you mean {' or '.join(map(format_literal, near))}?" if near else f"write one of {', '.join(map(format_literal, taken))}"
 
 
 def _find_engine_faults(found: FoundSetting) -> list[Fault]:

@@ -20,12 +20,10 @@ class Sharing:
 
     def read_script(self, file: str, data: bytes, named: bool) -> ImportedFile | None:
         """Return what a script sets, by functions of other files too, None where it can set nothing."""
-        if not may_source(data) and not self._modules.list_imported(file, data):
-            imported = read_script(file, data, named) if may_hold_settings(file, data) else None
-        elif may_hold_settings(file, data) or may_call_settings(file, data, self._modules):
-            imported = read_script(file, data, named, self._modules)
-        else:
+        follows = may_source(data) or self._modules.list_imported(file, data)
+        if not may_hold_settings(file, data) and not (follows and may_call_settings(file, data, self._modules)):
             return None
+        imported = read_script(file, data, named, self._modules if follows else None)
         if imported is None:
             return None
         kept = (one for one in imported.remarks if not isinstance(one, IdleConfig) or not self._is_named(file, one.names))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import posixpath
 from difflib import SequenceMatcher
 from functools import cache
-from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import Option, releases
@@ -17,7 +16,7 @@ from npuprof.model import Context, did_you_mean, find_nearest_names
 from npuprof.renderers.python import format_literal
 from npuprof.scripts.lint.arguments import find_argument_faults
 from npuprof.scripts.lint.atc import find_script_flag_faults
-from npuprof.scripts.lint.attributes import find_attribute_faults
+from npuprof.scripts.lint.attributes import find_attribute_faults, find_plain_value_faults
 from npuprof.scripts.reading.found import FoundSetting
 from npuprof.scripts.reading.surfaces.env import has_slip, is_ascend_variable
 
@@ -26,30 +25,29 @@ UNREAD_VARIABLES = {
     "SLOG_PRINT_TO_STDOUT": "ASCEND_SLOG_PRINT_TO_STDOUT", "NEW_GE_FE_ID": "", "EXPERIMENTAL_DYNAMIC_PARTITION": "",
     "ASCEND_GLOBAL_LOG_LEVEL_ETP": "",
 }  # fmt: skip
-#: From here on two names are so much alike that one is a misspelling of the other.
-_ALIKE = 0.8
-_SLIP = 0.93
+#: From here on two names are so much alike that one is a misspelling of the other: keys of the adapter, and variables.
+_ALIKE, _SLIP = 0.8, 0.93
 #: What a field takes, by the kind of the value. A switch takes any whole number and is on for all but 0 (hcom_parallel = 2), in a
 #: session and behind NPURunConfig, which hands it on; TF 2 compares with True and False, and a preset has types of its own: both refuse.
 _TYPES = {"s": ("bytes",), "b": ("bool", "int"), "i": ("int", "bool"), "f": ("float", "int", "bool")}
 _SAMPLE = {"b": "True", "i": "1", "s": 'tf.compat.as_bytes("...")'}
+_ANY = {"b": "True or False", "i": "a whole number", "s": 'tf.compat.as_bytes("...")'}
 
 
-def find_script_faults(found: FoundSetting, asked: Context, python2: bool) -> list[Fault]:
+def find_script_faults(found: FoundSetting, asked: Context) -> list[Fault]:
     """Return what is wrong with one setting."""
     if found.surface == "session":
-        return _find_script_parameter_faults(found, asked, python2)
+        return _find_script_parameter_faults(found, asked)
     if found.surface == "env":
         return _find_script_variable_faults(found)
     if found.surface == "run_config":
         return find_argument_faults(found, asked)
     if found.surface == "global_options":
         return find_attribute_faults(found, asked)
-    misplaced = None if found.reason else _find_misplaced_value(found.key, found.value)
-    return [misplaced] if misplaced else find_script_flag_faults(found)
+    return _find_misplaced_faults(found) or find_script_flag_faults(found)
 
 
-def _find_script_parameter_faults(found: FoundSetting, asked: Context, python2: bool) -> list[Fault]:
+def _find_script_parameter_faults(found: FoundSetting, asked: Context) -> list[Fault]:
     if not found.name:
         return []
     option = catalog.find_option(found.name)
@@ -63,21 +61,14 @@ def _find_script_parameter_faults(found: FoundSetting, asked: Context, python2: 
     if option.field is None:
         return []  # nothing reads the key at all: NP502 says so
     if found.field != option.field:
-        if found.reason and _chooses_by_type(found):
-            return []
+        if found.reason and any("isinstance(" in test or "type(" in test for _, _, test in found.branches):
+            return []  # the arm for one type of a value that the run decides: it may be of another one
         return [_build_wrong_field_fault(found, option)] if not _was_field_right(found, option, asked) else []
     if found.kind and found.kind not in _TYPES.get(found.field, (found.kind,)):
-        if found.field == "s" and python2:
-            return []
         hint = f"write {_suggest_field_value(found, option)}"
         why = "The script stops there with TypeError: a protobuf field takes its own type only."
         return [Fault("NP803", f"{found.name}: .{found.field} takes no {'None' if found.kind == 'NoneType' else found.kind}", why, hint)]
-    return _find_script_value_faults(found) if not found.reason else []
-
-
-def _chooses_by_type(found: FoundSetting) -> bool:
-    """Return whether a setting stands in the arm for one type of a value that only the run knows: its own may be another one."""
-    return any("isinstance(" in test or "type(" in test for _, _, test in found.branches)
+    return _find_script_value_faults(found)
 
 
 def _build_unknown_fault(name: str) -> Fault:
@@ -96,27 +87,21 @@ def _list_read_options() -> tuple[str, ...]:
 
 
 def _build_wrong_field_fault(found: FoundSetting, option: Option) -> Fault:
-    assert option.field is not None
     wrong = settings.WRONG_FIELD.get(option.on_wrong_field, "Stored in another protobuf field it is not found.")
     what = f"{found.name} is stored in .{found.field}, the adapter reads .{option.field}"
-    right = f"parameter_map[{found.name!r}].{option.field} = ".replace("'", '"')
-    hint = f"write {right}{_suggest_field_value(found, option)}"
-    return Fault("NP802", what, wrong, hint)
+    return Fault("NP802", what, wrong, f'write parameter_map["{found.name}"].{option.field} = {_suggest_field_value(found, option)}')
 
 
 def _suggest_field_value(found: FoundSetting, option: Option) -> str:
     """Return what to store in the right field: the same value, where it can be told, and one that the checks accept."""
     field = option.field or "s"
-    value = found.value
-    if (found.reason or value is None) and field == "s":
+    if field == "s" and (found.reason or found.value is None):
         return _SAMPLE[field]
-    guess = value if not settings.find_setting_faults(option.name, value) else settings.guess_option_value(option, value)
+    is_right = not settings.find_setting_faults(option.name, found.value)
+    guess = found.value if is_right else settings.guess_option_value(option, found.value)
     if guess is not UNKNOWN:
         return f"tf.compat.as_bytes({format_literal(guess)})" if field == "s" else str(guess)
-    if option.choices:
-        listed = ", ".join(map(format_short_value, option.choices[:8]))
-        return f'tf.compat.as_bytes("..."), one of {listed}' if field == "s" else f"one of {listed}"
-    return {"b": "True or False", "i": "a whole number", "s": _SAMPLE["s"]}[field]
+    return f"{_ANY[field]}, one of {', '.join(map(format_short_value, option.choices[:8]))}" if option.choices else _ANY[field]
 
 
 def _was_field_right(found: FoundSetting, option: Option, asked: Context) -> bool:
@@ -126,49 +111,35 @@ def _was_field_right(found: FoundSetting, option: Option, asked: Context) -> boo
 
 
 def _find_script_value_faults(found: FoundSetting) -> list[Fault]:
-    value = found.value
-    misplaced = _find_misplaced_value(found.key, value)
-    if misplaced:
-        return [misplaced]
-    return [fault for fault in settings.find_setting_faults(found.key, value) if fault.severity != "info"]
+    return [] if found.reason else _find_misplaced_faults(found) or find_plain_value_faults(found)
 
 
-def _find_misplaced_value(key: str, value: Any) -> Fault | None:
+def _find_misplaced_faults(found: FoundSetting) -> list[Fault]:
     """Return the fault of a value that belongs to another option, as seen in scripts more than once."""
-    if not isinstance(value, str):
-        return None
+    key, value = found.key, found.value
+    if found.reason or not isinstance(value, str):
+        return []
     mode = catalog.find_option("dump_mode")
     if key == "dump_path" and mode is not None and value in mode.choices:
         why = "It is a value of dump_mode; as a path it names a folder that is hardly meant."
-        return Fault(
-            "NP804",
-            f"dump_path = {format_short_value(value)} is a dump mode, not a path",
-            why,
-            f"write dump_mode = {format_short_value(value)}",
-        )
+        shown = format_short_value(value)
+        return [Fault("NP804", f"dump_path = {shown} is a dump mode, not a path", why, f"write dump_mode = {shown}")]
     name = posixpath.basename(value).lower()
     if key == "modify_mixlist" and "fusion" in name and not name.endswith(".json"):
         why = "modify_mixlist names a JSON file with black and white lists of operators; this looks like a fusion switch file."
-        return Fault("NP804", f"modify_mixlist names {format_short_value(value)}", why, "set fusion_switch_file instead")
-    return None
+        return [Fault("NP804", f"modify_mixlist names {format_short_value(value)}", why, "set fusion_switch_file instead")]
+    return []
 
 
 def _find_script_variable_faults(found: FoundSetting) -> list[Fault]:
     name = found.name
     if not found.key.startswith("env."):  # an option that an export carries
-        return _find_script_value_faults(found) if not found.reason else []
+        return _find_script_value_faults(found)
     if name in UNREAD_VARIABLES:
         newer = UNREAD_VARIABLES[name]
         why = "No reader of it was found in the adapter or the graph engine."
-        return [
-            Fault(
-                "NP206",
-                f"nothing reads {name}",
-                why,
-                f"use {newer}" if newer else "remove the line",
-                severity="warning" if newer else "info",
-            )
-        ]
+        hint, severity = (f"use {newer}", "warning") if newer else ("remove the line", "info")
+        return [Fault("NP206", f"nothing reads {name}", why, hint, severity=severity)]
     variable = catalog.find_variable(name)
     if variable is None:
         return _find_misspelt_variable(name)
@@ -177,7 +148,7 @@ def _find_script_variable_faults(found: FoundSetting) -> list[Fault]:
         return [Fault("NP814", f"{name}: {found.reason}", why, "write the value in quotes")]
     if found.reason or found.value in variable.tolerated or found.value == "":
         return []
-    return [fault for fault in settings.find_setting_faults(found.key, found.value) if fault.severity != "info"]
+    return find_plain_value_faults(found)
 
 
 def _find_misspelt_variable(name: str) -> list[Fault]:

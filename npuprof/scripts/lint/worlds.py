@@ -12,9 +12,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog import products
-from npuprof.checks.view import Fault, Scope, View, find_chip, narrow_scope
-from npuprof.model import Context, Finding, Origin, Place
+from npuprof.checks.view import Fault, View, build_asked_scope, find_chip, narrow_scope
+from npuprof.model import Context, Finding, Origin, Place, Record
 from npuprof.scripts.reading.found import UNSET, Branch, FoundSetting, Site
 
 #: The value of a setting that is there, while the run decides what it holds: equal to nothing.
@@ -22,7 +21,6 @@ UNDECIDED = object()
 
 #: So many ways through the branches of a script are judged; each is looked at with all settings.
 MOST_WAYS = 300
-_SURE, _MAYBE, _NEVER = range(3)
 
 #: Where a script makes a session itself: training or inference, which of the two often nobody can tell, but never a conversion.
 _ONLINE_SURFACES = ("session", "run_config", "global_options")
@@ -51,11 +49,11 @@ class _Nothing:
     __hash__ = None  # type: ignore[assignment]
 
 
-NOTHING = _Nothing()
-
-
 class ScriptView(View):
-    """A view of settings found in a script; see ``checks.view.View`` for what the checks ask of it."""
+    """A view of settings found in a script; see ``checks.view.View`` for what the checks ask of it.
+
+    ``found`` are the settings that count for certain, ``maybe`` others that may count; ``closed``: what is not set is not set.
+    """
 
     speaks_of_doubts = False
 
@@ -66,28 +64,24 @@ class ScriptView(View):
         self.maybe = maybe
         self.surface = surface
         self.closed = closed
-        self.settings = {key: _read_value(one) for key, one in found.items()}
+        self.settings = {key: _read_value(setting) for key, setting in found.items()}
         self.asked = asked
-        self.scenario = (
-            "offline-inference" if surface == "atc" else "online-inference" if self.settings.get("graph_run_mode") == 0 else None
-        )
-        self.releases = (asked.cann,) if asked.cann else ()
-        self.families = (products.find_product_family(products.find_product(asked.product) or asked.product),) if asked.product else ()
-        self.named = self.families
-        self.scope = Scope(self.scenario, self.releases, self.families)
+        online = "online-inference" if self.settings.get("graph_run_mode") == 0 else None
+        self.scope = build_asked_scope(asked)._replace(scenario="offline-inference" if surface == "atc" else online, surface="")
+        self.named = self.scope.families
         if surface == "atc" and (chip := find_chip(self.settings)):
             self.scope = narrow_scope(self.scope, chip[1])
-            self.families = self.scope.families
+        self.scenario, self.releases, self.families = self.scope.scenario, self.scope.releases, self.scope.families
         self.memory = {}  # of its own: what is certain here depends on more than the values
         shape: Any = SimpleNamespace(abstract=False, name=name, lineage=(), cann=None, products=())
         self.config = shape
 
     def build_finding(self, fault: Fault, key: str, origin: Origin | None = None) -> Finding:
         """Return a fault as a finding at the place where the script sets the key."""
-        one = self.found.get(key) or self.maybe.get(key) or next(iter(self.found.values()))
-        message, why, hint = (text.replace("this preset", "this script").replace("a preset", "a script") for text in (
-            fault.message, fault.why, fault.hint))  # fmt: skip
-        return Finding(fault.code, message, why, hint, None, one.key, (), Place(one.file, one.line, one.column), severity=fault.severity)
+        texts = {"message": fault.message, "why": fault.why, "hint": fault.hint}
+        texts = {name: text.replace("this preset", "this script").replace("a preset", "a script") for name, text in texts.items()}
+        setting = self.found.get(key) or self.maybe.get(key) or next(iter(self.found.values()))
+        return place_fault(fault._replace(**texts), setting)
 
     def is_decided(self, key: str) -> bool:
         """Return whether the script says itself what a setting holds."""
@@ -104,11 +98,9 @@ class ScriptView(View):
         key, _ = find_key(path)
         if path == ("scenario",):
             return self.lookup_operand(path, None)
-        if key in self.maybe:
-            return None, None
-        if key in self.settings:
-            return (True, None) if self.found[key].reason else super().look_up_written(path)
-        known = self.closed and "." not in key and self.surface not in _PARTIAL_SURFACES
+        if key in self.found:
+            return super().look_up_written(path) if self.is_decided(key) else (True, None)
+        known = self.closed and key not in self.maybe and "." not in key and self.surface not in _PARTIAL_SURFACES
         return (False, NOTHING) if known else (None, None)
 
     def lookup_operand(self, path: tuple[str, ...], family: str | None) -> tuple[bool | None, Any]:
@@ -116,16 +108,10 @@ class ScriptView(View):
         head = path[0]
         if head == "scenario" and self.scenario is None:
             return None, _SomeOnlineScenario() if self.surface in _ONLINE_SURFACES else None
-        if head in ("product", "scenario"):
-            return super().lookup_operand(path, family)
         key = f"{head}.{path[1]}" if head in ("env", "estimator", "atc") else head
-        if key in self.maybe:
-            return None, None
-        if key in self.found and self.found[key].reason:
-            return True, None
-        if key in self.settings:
-            return super().lookup_operand(path, family)
-        if head in ("env", "estimator", "atc") or not self.closed:
+        if head in ("product", "scenario") or key in self.found:
+            return super().lookup_operand(path, family) if key not in self.found or self.is_decided(key) else (True, None)
+        if key in self.maybe or "." in key or not self.closed:
             return None, None
         if self.surface == "run_config" and head in catalog.estimator_defaults():
             return True, catalog.estimator_defaults()[head]
@@ -134,68 +120,62 @@ class ScriptView(View):
         return super().lookup_operand(path, family)
 
 
-def _read_value(one: FoundSetting) -> Any:
+NOTHING = _Nothing()
+
+
+def place_fault(fault: Fault, at: FoundSetting | Record) -> Finding:
+    """Return a fault as a finding at the place of a setting, or of something else that a script was found to hold."""
+    place = Place(at.file, at.line, at.column)  # type: ignore[union-attr]
+    key = at.key if isinstance(at, FoundSetting) else ""
+    return Finding(fault.code, fault.message, fault.why, fault.hint, key=key, where=place, severity=fault.severity)
+
+
+def _read_value(setting: FoundSetting) -> Any:
     """Return what the rules see of a setting: what its file holds, where that has been read."""
-    return UNDECIDED if one.reason else one.value if one.content is None else one.content
+    return UNDECIDED if setting.reason else setting.value if setting.content is None else setting.content
 
 
-def build_script_views(name: str, found: list[FoundSetting], site: Site | None, asked: Context) -> list[ScriptView]:
+def build_script_views(name: str, usable: list[FoundSetting], site: Site | None, asked: Context) -> list[ScriptView]:
     """Return one view for each way the branches around one configuration can go, ``MOST_WAYS`` at most."""
     base = site.branches if site else ()
-    live = [one for one in found if one.key and not one.dead and not one.commented]
-    surface = site.surface if site else live[0].surface if live else ""
-    places = list({one.branches: None for one in live})
-    numbers = {place: number for number, place in enumerate(places)}
-    steps = [(numbers[one.branches], one) for one in live]
-    touched: dict[int, list[int]] = {}
-    for number, place in enumerate(places):
+    numbers = {place: number for number, place in enumerate(dict.fromkeys(setting.branches for setting in usable))}
+    always = {number for place, number in numbers.items() if place == base[: len(place)]}
+    steps = [(numbers[setting.branches], setting) for setting in usable]
+    arms: dict[int, dict[int, set[int]]] = {}  #: the places in each arm of each ``if``
+    for place, number in numbers.items():
         for branch in place:
-            touched.setdefault(branch[0], []).append(number)
-    usual = [_SURE if place == base[: len(place)] else _MAYBE for place in places]  # where an arm does not touch them
+            arms.setdefault(branch[0], {}).setdefault(branch[1], set()).add(number)
     result = []
-    for arm in list_ways(live, site)[:MOST_WAYS]:
-        kinds = [*usual]
-        for number in {number for branch in arm for number in touched.get(branch[0], ())}:
-            if usual[number] != _SURE:
-                kinds[number] = _judge_place(places[number], arm)
-        sure: dict[str, FoundSetting] = {}
+    for way in list_ways(usable, site)[:MOST_WAYS]:
+        sure = always.union(numbers[way[:end]] for end in range(len(way) + 1) if way[:end] in numbers)
+        known = sure.union(*(places for branch in way for arm, places in arms.get(branch[0], {}).items() if arm != branch[1]))
+        certain: dict[str, FoundSetting] = {}
         maybe: dict[str, FoundSetting] = {}
-        for number, one in steps:
-            if one.reason == UNSET:
-                maybe[one.key] = one
-            elif kinds[number] == _SURE:
-                maybe.pop(one.key, None)
-                sure[one.key] = one
-            elif kinds[number] == _MAYBE:
-                maybe[one.key] = one
-        result.append(ScriptView(name, sure, maybe, asked, surface, bool(site and site.closed)))
+        for number, setting in steps:
+            is_certain = number in sure and setting.reason != UNSET
+            if is_certain or number not in known or setting.reason == UNSET:
+                (maybe if is_certain else certain).pop(setting.key, None)
+                (certain if is_certain else maybe)[setting.key] = setting
+        if certain:
+            result.append(ScriptView(name, certain, maybe, asked, usable[0].surface, bool(site and site.closed)))
     return result
 
 
 def place_under_functions(found: Iterable[FoundSetting]) -> list[FoundSetting]:
     """Return settings of a whole process as ones that count where their functions are called: which ones one run calls nobody can tell."""
     result = list(found)
-    functions = {name: -1 - number for number, name in enumerate(dict.fromkeys(one.function for one in result if one.function))}
-    return [
-        one._replace(branches=((functions[one.function], 0, f"{one.function}() is called"), *one.branches)) if one.function else one
-        for one in result
-    ]
+    names = dict.fromkeys(setting.function for setting in result if setting.function)
+    calls = {name: (-1 - number, 0, f"{name}() is called") for number, name in enumerate(names)}
+    return [setting._replace(branches=(calls[setting.function], *setting.branches)) if setting.function else setting for setting in result]
 
 
-def list_ways(found: list[FoundSetting], site: Site | None) -> list[tuple[Branch, ...]]:
+def list_ways(usable: list[FoundSetting], site: Site | None) -> list[tuple[Branch, ...]]:
     """Return the ways the branches around some settings of one configuration can go, the shortest first."""
-    arms = {one.branches for one in found if one.key and not one.dead and not one.commented} | {site.branches if site else ()}
+    arms = {setting.branches for setting in usable} | {site.branches if site else ()}
     return sorted(arms, key=lambda branches: (len(branches), str(branches)))
 
 
-def _judge_place(place: tuple[Branch, ...], arm: tuple[Branch, ...]) -> int:
-    """Return whether what stands in a place counts where an arm is taken: surely, maybe or never."""
-    if place == arm[: len(place)]:
-        return _SURE
-    return _NEVER if are_exclusive(place, arm) else _MAYBE
-
-
-def are_exclusive(one: tuple[Branch, ...], other: tuple[Branch, ...]) -> bool:
+def are_exclusive(place: tuple[Branch, ...], other: tuple[Branch, ...]) -> bool:
     """Return whether two places can never run together: other arms of one ``if``."""
     arms = {branch[0]: branch[1] for branch in other}
-    return any(arms.get(branch[0], branch[1]) != branch[1] for branch in one)
+    return any(arms.get(branch[0], branch[1]) != branch[1] for branch in place)
