@@ -443,33 +443,17 @@ def test_a_class_is_that_of_the_release_asked_for(call: str, release: str | None
 @pytest.mark.parametrize(
     ("call", "hint"),
     [
-        ("NPURunConfig(enable_dump=True)", "give it to DumpConfig: dump_config=DumpConfig(enable_dump=True)"),
-        ("DumpConfig(precision_mode='x')", 'give it to NPURunConfig: NPURunConfig(precision_mode="x")'),
-        ("NPURunConfig(enable_dump=FLAGS.dump)", "give it to DumpConfig: dump_config=DumpConfig(enable_dump=...)"),
-        ("ProfilingConfig(profiling_mode=True)", "write enable_profiling=True"),
-        ("NPURunConfig(profiling_mode=False)", "give it to ProfilingConfig: profiling_config=ProfilingConfig(enable_profiling=False)"),
-        (
-            "NPURunConfig(graph_slice='auto')",
-            "give it to GraphMemoryOptimizeConfig: "
-            'experimental_config=ExperimentalConfig(graph_memory_optimize_config=GraphMemoryOptimizeConfig(graph_slice="auto"))',
-        ),
-        (
-            "ExperimentalConfig(graph_slice='auto')",
-            'give it to GraphMemoryOptimizeConfig: graph_memory_optimize_config=GraphMemoryOptimizeConfig(graph_slice="auto")',
-        ),
-        (
-            "NPURunConfig(graph_memory_optimize_config=None)",
-            "give it to ExperimentalConfig: experimental_config=ExperimentalConfig(graph_memory_optimize_config=...)",
-        ),
-        ("DumpConfig(profiling_config=make())", "give it to NPURunConfig: NPURunConfig(profiling_config=...)"),
-        (
-            "NPURunConfig(dump_config=GraphMemoryOptimizeConfig())",
-            "give it as experimental_config=ExperimentalConfig(graph_memory_optimize_config=GraphMemoryOptimizeConfig(...)), "
-            "or write dump_config=DumpConfig(...)",
-        ),
+        ("NPURunConfig(enable_dump=True)", "give it to DumpConfig as enable_dump"),
+        ("DumpConfig(precision_mode='x')", "give it to NPURunConfig as precision_mode"),
+        ("ProfilingConfig(profiling_mode=True)", "give it to ProfilingConfig as enable_profiling"),
+        ("NPURunConfig(profiling_mode=False)", "give it to ProfilingConfig as enable_profiling"),
+        ("NPURunConfig(graph_slice='auto')", "give it to GraphMemoryOptimizeConfig as graph_slice"),
+        ("NPURunConfig(graph_memory_optimize_config=None)", "give it to ExperimentalConfig as graph_memory_optimize_config"),
+        ("DumpConfig(profiling_config=make())", "give it to NPURunConfig as profiling_config"),
+        ("NPURunConfig(dump_config=GraphMemoryOptimizeConfig())", "write dump_config=DumpConfig(...)"),
         ("NPURunConfig(use_off_line=True)", "set it in the session_config"),
-        ("NPURunConfig(profiling_config=DumpConfig())", "give it as dump_config, or write profiling_config=ProfilingConfig(...)"),
-        ("NPURunConfig(dump_config={'enable_dump': True})", "write dump_config=DumpConfig(enable_dump=...)"),
+        ("NPURunConfig(profiling_config=DumpConfig())", "write profiling_config=ProfilingConfig(...)"),
+        ("NPURunConfig(dump_config={'enable_dump': True})", "write dump_config=DumpConfig(...)"),
         ("NPURunConfig(session_config='x')", "write session_config=tf.ConfigProto(...)"),
         ("MemoryConfig(0, 0, None, 0, 1)", "remove 1 of them"),
         ("DumpConfig(True, enable_dump=True)", "give it by position or by name"),

@@ -22,35 +22,32 @@ HOT = tuple(CLASSES)
 
 
 class GivenCall(Record):
-    """A call that makes an object of one of the classes: what it is given by name or position.
+    """A call that makes an object of one of the classes: how many arguments it is given by position, and which by name.
 
-    ``excess`` counts what has no place, ``twice`` names what is given both ways; ``open`` is a call whose arguments a star hides.
+    ``open`` is a call whose arguments a star hides; none of it counts as given by position where one star stands there.
     """
 
     file: str
     line: int
     column: int
     name: str
-    given: tuple[str, ...]
-    excess: int
-    twice: tuple[str, ...]
+    placed: int
+    named: tuple[str, ...]
     open: bool
 
 
 class GivenObject(Record):
-    """What an argument is given that takes an object: one of a class of ours (``made``), or something written out (``text``).
+    """What an argument is given that takes an object: the name of a class of ours, or something written out; empty for what is unknown.
 
-    ``names`` are the keys of a table, ``owner`` is the class that is given it. Of what cannot be known only the place is kept.
+    ``owner`` is the class that is given it.
     """
 
     file: str
     line: int
     column: int
+    owner: str
     argument: str
-    made: str
-    text: str
-    names: tuple[str, ...] = ()
-    owner: str = ""
+    given: str
 
 
 def _read_call(walk: Walk, call: ast.Call, scope: Scope, branches: tuple[Branch, ...]) -> None:
@@ -121,7 +118,9 @@ def _report_argument(
 ) -> None:
     if name in list_object_arguments():
         taken = name in list_class_arguments(cls) or name in CLASSES[cls].formerly
-        _note_given_object(walk, place, cls, name, value, scope)
+        if not walk.dead:
+            given = _describe_given_object(walk, value, scope)
+            walk.add_remark(GivenObject(walk.module.path, *walk.place(place), cls, name, given))
         if not taken or not isinstance(value, (ast.Constant, ast.Dict, ast.List)) or name == "session_config":
             return
         if isinstance(value, ast.Constant) and value.value is None:
@@ -149,40 +148,24 @@ def _note_call(walk: Walk, call: ast.Call, cls: str) -> None:
     """Take note of what a call is given, for who looks whether it fits the class."""
     if walk.dead:
         return
-    order = CLASSES[cls].positional
-    placed = [arg for arg in call.args if not isinstance(arg, ast.Starred)]
-    stars = len(placed) < len(call.args) or any(keyword.arg is None for keyword in call.keywords)
-    by_name = [keyword.arg for keyword in call.keywords if keyword.arg]
-    by_place = order[: len(placed)] if len(placed) == len(call.args) else ()
-    twice = tuple(name for name in by_name if name in by_place)
-    excess = max(0, len(placed) - len(order))
-    walk.add_remark(GivenCall(walk.module.path, *walk.place(call), cls, (*by_place, *by_name), excess, twice, stars))
+    starred = any(isinstance(value, ast.Starred) for value in call.args)
+    named = tuple(keyword.arg for keyword in call.keywords if keyword.arg)
+    is_open = starred or len(named) < len(call.keywords)
+    walk.add_remark(GivenCall(walk.module.path, *walk.place(call), cls, 0 if starred else len(call.args), named, is_open))
 
 
-def _note_given_object(walk: Walk, place: ast.AST, cls: str, name: str, value: ast.expr, scope: Scope) -> None:
-    """Take note of what an argument is given that takes an object."""
-    made, text, names = _describe_given_object(walk, value, scope)
-    if not walk.dead:
-        walk.add_remark(GivenObject(walk.module.path, *walk.place(place), name, made, text, names, cls))
-
-
-def _describe_given_object(walk: Walk, value: ast.expr, scope: Scope) -> tuple[str, str, tuple[str, ...]]:
-    """Return the class of an object, or the text of what is none, and the keys of a table; nothing where that is not certain."""
+def _describe_given_object(walk: Walk, value: ast.expr, scope: Scope) -> str:
+    """Return the class of an object, or the text of what is none; nothing where that is not certain."""
     if isinstance(value, ast.Name) and (bound := scope.resolve_name(value.id)):
         if len(bound[1]) != 1 or bound[1][0].kind != "assign" or bound[1][0].name in bound[0].rebound:
-            return "", "", ()
+            return ""
         value, scope = bound[1][0].node, bound[0]  # type: ignore[assignment]
-    made = find_named_class(value.func, scope) if isinstance(value, ast.Call) else ""
-    text = ""
-    names: tuple[str, ...] = ()
+    if isinstance(value, ast.Call) and (made := find_named_class(value.func, scope)):
+        return made
     got, reason, _ = walk.evaluate_expression(value, scope)
     if not reason and isinstance(got, (str, bytes, bool, int, float)):
-        text = format_expression(value)
-    elif isinstance(value, (ast.Dict, ast.List, ast.Tuple, ast.Set)):
-        text = f"a {type(value).__name__.lower()}"
-        keys = value.keys if isinstance(value, ast.Dict) else ()
-        names = tuple(key.value for key in keys if isinstance(key, ast.Constant) and isinstance(key.value, str))
-    return made, text, names
+        return format_expression(value)
+    return f"a {type(value).__name__.lower()}" if isinstance(value, (ast.Dict, ast.List, ast.Tuple, ast.Set)) else ""
 
 
 def _read_argument_value(made: catalog.ConfigClass, name: str, option: str | None, value: Any) -> tuple[Any, str]:
