@@ -13,7 +13,7 @@ from npuprof.checks.view import Fault
 from npuprof.document.keys import format_short_value
 from npuprof.model import Context, Finding, Place
 from npuprof.report.text import format_count
-from npuprof.scripts.configurations import Layout
+from npuprof.scripts.config_groups import find_given_sessions, list_config_groups
 from npuprof.scripts.lint.arguments import find_call_faults
 from npuprof.scripts.lint.entries import check_rewrites, find_double_entries, find_idle_configs, find_nameless_entries
 from npuprof.scripts.lint.singles import find_script_faults
@@ -178,12 +178,14 @@ def _check_surroundings(imported: ImportedFile, live: list[FoundSetting]) -> lis
 
 def _check_estimator_sessions(imported: ImportedFile, groups: dict[str, list[FoundSetting]]) -> list[Finding]:
     """Return the settings of a session_config that NPUEstimator overwrites with its own."""
-    given_sessions = Layout(imported).find_given_sessions() if imported.list_remarks(GivenSession) else {}
+    if not imported.list_remarks(GivenSession):
+        return []
+    given_sessions = find_given_sessions(imported, list_config_groups(imported))
     sendable = {key for key in catalog.estimator_defaults() if (option := catalog.find_option(key)) and "run_config" not in option.always}
     result: list[Finding] = []
     for name, session in given_sessions.items():
         arguments = {setting.key for setting in groups.get(name, ())}
-        for setting in session.found if "" not in arguments else ():
+        for setting in session.settings if "" not in arguments else ():
             sent = catalog.estimator_defaults()[setting.key] if setting.key in sendable - arguments else setting.value
             if not setting.reason and not setting.dead and setting.value != sent:
                 line = name.rpartition("@")[2]

@@ -11,12 +11,8 @@ from typing import Any
 from npuprof.scripts.reading.found import HERE
 from npuprof.scripts.reading.source import Script
 from npuprof.scripts.reading.values.flag_defaults import collect_flag_defaults
-from npuprof.scripts.reading.values.scopes import Function, Scope, iterate_statements
+from npuprof.scripts.reading.values.scopes import Function, ModuleHome, Scope, iterate_statements
 from npuprof.scripts.reading.values.terms import name_callee, write_source
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.scripts.reading.modules import Home
 
 #: What returns the names of a scope as a table, through which they can be changed.
 _TABLES = frozenset(("globals", "locals", "vars"))
@@ -35,7 +31,7 @@ class Module:
 
     """
 
-    def __init__(self, script: Script, home: Home | None) -> None:
+    def __init__(self, script: Script, home: ModuleHome | None) -> None:
         assert script.tree is not None
         self.path = script.path
         self.script = script
@@ -70,17 +66,6 @@ class Module:
                 self.passed_on.add(node.id)
             elif isinstance(node, ast.Attribute) and node not in called and getattr(node.value, "id", "") == "self":
                 self.passed_on.add(node.attr)
-
-    @property
-    def rebound(self) -> frozenset[str]:
-        """The names to which the script that is being read gives other values."""
-        others = self.home.modules.rebound if self.home is not None else ()
-        return frozenset(name for path, name in others if path == self.path)
-
-    @cached_property
-    def leads(self) -> bool:
-        """Whether it imports files of the tree."""
-        return self.home is not None and bool(self.home.modules.list_imported(self.path, self.home.modules.read(self.path)))
 
     @cached_property
     def flags(self) -> dict[str, Any]:

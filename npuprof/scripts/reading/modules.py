@@ -178,11 +178,17 @@ def _keep(known: dict[str, Kept], path: str, make: Callable[[], Kept]) -> Kept:
 class Home:
     """A file as the place where imports begin."""
 
-    __slots__ = ("modules", "path")
-
     def __init__(self, path: str, modules: Modules) -> None:
         self.path = path
         self.modules = modules
+
+    def leads(self) -> bool:
+        """Return whether the file imports others of the tree."""
+        return bool(self.modules.list_imported(self.path, self.modules.read(self.path)))
+
+    def list_rebound(self) -> frozenset[str]:
+        """Return the names of the file to which the script that is being read gives other values."""
+        return frozenset(name for path, name in self.modules.rebound if path == self.path)
 
     def find_name(self, name: str, bindings: Iterable[Binding]) -> tuple[Scope, list[Binding]] | None:
         """Return what a name stands for that is imported from modules of the tree; None where one of them is no such module."""

@@ -10,6 +10,7 @@ from npuprof.scripts.reading.modules import Home, Modules
 from npuprof.scripts.reading.source import Script
 from npuprof.scripts.reading.surfaces import env, global_options, run_config, session
 from npuprof.scripts.reading.surfaces.walk import Surface, Walk
+from npuprof.scripts.reading.values.scopes import Scope
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,21 +34,19 @@ def open_walk(script: Script, data: bytes, modules: Modules | None, mentions: Me
     home = modules.open_home(script.path)
     module = Module(script, home)
     supplying = [path for path in modules.list_imported(script.path, data) if modules.supplies(path, mentions)]
-    module.leads = bool(supplying)
     walk = Walk(module, _choose_surfaces, lambda path: modules.load(path) if modules.supplies(path, mentions) else None)
     walk.shares_options = any(_has_options(modules, path) for path in supplying)  # other files have them too
-    modules.rebound = _find_rebound_constants(module)
+    modules.rebound = _find_rebound_constants(home, module.scope)
     return walk
 
 
-def _find_rebound_constants(module: Module) -> set[tuple[str, str]]:
+def _find_rebound_constants(home: Home, scope: Scope) -> set[tuple[str, str]]:
     """Return the names of modules that a script gives other values: ``settings.PRECISION = ...``."""
-    scope = module.scope
     found: set[tuple[str, str]] = set()
     for text in scope.rebound:
         owner, dot, name = text.rpartition(".")
-        if dot and name != "*" and module.home is not None and scope.list_binding_kinds(owner.partition(".")[0]) == {"import"}:
-            path = module.home.find_module(ast.parse(owner, mode="eval").body, scope)
+        if dot and name != "*" and scope.list_binding_kinds(owner.partition(".")[0]) == {"import"}:
+            path = home.find_module(ast.parse(owner, mode="eval").body, scope)
             found |= {(path, name)} if path else set()
     return found
 

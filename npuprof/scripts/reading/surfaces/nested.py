@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from npuprof.model import Record
 from npuprof.scripts.reading.found import FoundSetting
-from npuprof.scripts.reading.surfaces.walk import Walk
+from npuprof.scripts.reading.surfaces.walk import NestedConfig, TakenConfig, Walk
 from npuprof.scripts.reading.values.classes import list_object_arguments
 from npuprof.scripts.reading.values.literals import format_expression
 from npuprof.scripts.reading.values.loops import list_table_nodes
@@ -16,32 +16,8 @@ from npuprof.scripts.reading.values.returned import find_only_return, select_las
 from npuprof.scripts.reading.values.scopes import MOST_BINDINGS, Scope
 from npuprof.scripts.reading.values.terms import write_source
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    #: A file, a line and a column (0 from the left).
-    Spot = tuple[str, int, int]
-
 #: So many objects are followed into one NPURunConfig.
 _MOST_TAKEN = 50
-
-
-class NestedConfig(Record):
-    """A configuration object on its way into an NPURunConfig: the scope its settings have got, where its call is (0 from the left).
-
-    ``file`` and ``label`` are those of the file around it, where calls are followed into other files.
-    """
-
-    scope: str
-    line: int
-    offset: int
-    made: str
-    file: str = ""
-    label: str = ""
-
-    @property
-    def place(self) -> Spot:
-        """Where it is made."""
-        return self.file, self.line, self.offset
 
 
 class GivenSession(Record):
@@ -52,18 +28,6 @@ class GivenSession(Record):
     seen: str
     line: int
     function: str
-
-
-class TakenConfig(Record):
-    """What an NPURunConfig takes: the scope of its settings, and the condition under which the object is given to it, if any.
-
-    ``alone`` means that it is given no other object there.
-    """
-
-    scope: str
-    condition: str = ""
-    label: str = ""
-    alone: bool = True
 
 
 class _Value(NamedTuple):

@@ -9,8 +9,8 @@ from npuprof import catalog
 from npuprof.document.keys import format_full_key
 from npuprof.model import Record
 from npuprof.scripts.reading.found import UNSET, Branch
-from npuprof.scripts.reading.surfaces.nested import NestedConfig, note_taken_configs
-from npuprof.scripts.reading.surfaces.walk import Surface, Walk
+from npuprof.scripts.reading.surfaces.nested import note_taken_configs
+from npuprof.scripts.reading.surfaces.walk import NestedConfig, Surface, Walk
 from npuprof.scripts.reading.values.classes import CLASSES, find_named_class, find_super_class, list_class_arguments, list_object_arguments
 from npuprof.scripts.reading.values.literals import format_expression
 from npuprof.scripts.reading.values.loops import list_written_pairs

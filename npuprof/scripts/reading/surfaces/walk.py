@@ -25,10 +25,11 @@ from npuprof.scripts.reading.values.order import find_way_on, is_main_test, leav
 from npuprof.scripts.reading.values.scopes import Function, Scope, statement_blocks
 from npuprof.scripts.reading.values.terms import name_callee
 
+#: A file, a line and a column (0 from the left).
+Spot = tuple[str, int, int]
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.scripts.reading.surfaces.nested import NestedConfig, Spot, TakenConfig
-
     Choose = Callable[[Module], tuple["Surface", ...]]
     Lead = Callable[[str], Module | None]
     #: A function that may have to be walked by itself: the scope it stands in, and the tests around it.
@@ -42,6 +43,37 @@ _MOST_ENTERED = 5_000
 _APART = 10_000_000
 #: The reason of a setting that calls give different values names so many of them.
 _MOST_VALUES = 4
+
+
+class NestedConfig(Record):
+    """A configuration object on its way into an NPURunConfig: the scope its settings have got, where its call is (0 from the left).
+
+    ``file`` and ``label`` are those of the file around it, where calls are followed into other files.
+    """
+
+    scope: str
+    line: int
+    offset: int
+    made: str
+    file: str = ""
+    label: str = ""
+
+    @property
+    def place(self) -> Spot:
+        """Where it is made."""
+        return self.file, self.line, self.offset
+
+
+class TakenConfig(Record):
+    """What an NPURunConfig takes: the scope of its settings, and the condition under which the object is given to it, if any.
+
+    ``alone`` means that it is given no other object there.
+    """
+
+    scope: str
+    condition: str = ""
+    label: str = ""
+    alone: bool = True
 
 
 class Surface(NamedTuple):
@@ -260,14 +292,15 @@ class Walk:
 
     def _may_enter(self, call: ast.Call) -> bool:
         name = name_callee(call)
-        return name in self.module.defined or (bool(self.module.leads) and name != "")
+        return name in self.module.defined or (self.module.home is not None and self.module.home.leads() and name != "")
 
     def _enter(self, call: ast.Call, entered: Entered, module: Module, scope: Scope, branches: tuple[Branch, ...]) -> None:
         """Walk a function as one call runs it."""
         function = entered.function
         outer = entered.scope
         if module is not self.main:
-            top = module.scope.with_label(f"{scope.name}@{call.lineno}.{call.col_offset}", module.rebound)
+            rebound = module.home.list_rebound() if module.home is not None else ()
+            top = module.scope.with_label(f"{scope.name}@{call.lineno}.{call.col_offset}", rebound)
             outer = Scope(outer.node, top) if isinstance(outer.node, ast.ClassDef) else top
         inside = Scope(function, outer)
         bound = bind_call_arguments(function, inside, entered.call, scope) or {}

@@ -39,6 +39,12 @@ class ModuleHome(Protocol):
 
     path: str
 
+    def leads(self) -> bool:
+        """Return whether the file imports others of the tree."""
+
+    def list_rebound(self) -> frozenset[str]:
+        """Return the names of the file to which the script that is being read gives other values."""
+
     def find_name(self, name: str, bindings: Iterable[Binding]) -> tuple[Scope, list[Binding]] | None:
         """Return what an imported name stands for where it comes from; None where that is not in sight."""
 
