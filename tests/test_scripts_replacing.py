@@ -242,7 +242,7 @@ REFUSED: dict[str, tuple[str, str]] = {
     ),
     "a line behind an import that may fail": (
         f'{HEAD}{ENTRY}try:\n{indent(MIXED)}    import absent\n    custom_op.parameter_map["use_off_line"].b = True\nexcept ImportError:\n    pass\n{RUN}',
-        "it may fail",
+        "the code may end",
     ),
     "a line in a loop that may not run": (
         f'{HEAD}{ENTRY}{MIXED}for i in range(int(FLAGS.a)):\n    custom_op.parameter_map["use_off_line"].b = True\n{OFF}{RUN}',
@@ -274,7 +274,7 @@ REFUSED: dict[str, tuple[str, str]] = {
     ),
     "a loop over a table": (
         f'{HEAD}{ENTRY}for key, value in {{"use_off_line": True, "mix_compile_mode": False}}.items():\n    custom_op.parameter_map[key].b = value\n{OFF}{RUN}',
-        "The statement sets several options",
+        "no plain assignment of one option",
     ),
     "setattr and CopyFrom": (
         f'{HEAD}from tensorflow.core.framework.attr_value_pb2 import AttrValue\n{ENTRY}setattr(custom_op.parameter_map["use_off_line"], "b", True)\n'
@@ -289,7 +289,7 @@ REFUSED: dict[str, tuple[str, str]] = {
         "import npu_device as npu\ndump = npu.global_options().dump_config\ndump.enable_dump = True\ndump.dump_path = '/d'\nnpu.open().as_default()\n",
         "has no name that a block could use",
     ),
-    "other code in the line": (f'{HEAD}{ENTRY}custom_op.parameter_map["use_off_line"].b = True; print("x")\n{OFF}{RUN}', "share the line"),
+    "other code in the line": (f'{HEAD}{ENTRY}custom_op.parameter_map["use_off_line"].b = True; print("x")\n{OFF}{RUN}', "shares its line"),
     "lines that do not always run together": (
         f'{HEAD}{ENTRY}{MIXED}{OFF}for i in range(int(FLAGS.a)):\n    custom_op.parameter_map["use_off_line"].b = True\n{indent(RUN)}',
         "does not always run together with line 6",
@@ -312,7 +312,7 @@ REFUSED: dict[str, tuple[str, str]] = {
     ),
     "a function that sets what it is given": (
         f'{HEAD}{ENTRY}def put(key, value):\n    custom_op.parameter_map[key].s = tf.compat.as_bytes(value)\nput("precision_mode", "force_fp16")\nput("dump_path", "/d")\n{OFF}{RUN}',
-        "The statement sets several options",
+        "no plain assignment of one option",
     ),
     "half of a statement": (
         f'{HEAD}{ENTRY}custom_op.parameter_map["use_off_line"].b, custom_op.parameter_map["mix_compile_mode"].b = True, FLAGS.a\n{OFF}{RUN}',
@@ -330,7 +330,7 @@ REFUSED: dict[str, tuple[str, str]] = {
     ),
     "half of an object": (
         f"{HEAD}NPURunConfig(dump_config=DumpConfig(enable_dump=True, dump_path=FLAGS.a))\n",
-        "does not say all of dump_config",
+        "dump_path of NPURunConfig would not be what it was",
     ),
     "an error that somebody takes between": (
         f'{HEAD}import os\n{ENTRY}try:\n{indent(MIXED)}    rank = int(os.environ["RANK"])\n    custom_op.parameter_map["use_off_line"].b = True\n{indent(RUN)}except KeyError:\n    pass\n',
@@ -338,7 +338,7 @@ REFUSED: dict[str, tuple[str, str]] = {
     ),
     "an import that somebody waits for between": (
         f'{HEAD}{ENTRY}try:\n{indent(MIXED)}    import absent\n    custom_op.parameter_map["use_off_line"].b = True\n{indent(RUN)}except ImportError:\n    pass\n',
-        "it may fail",
+        "the code may end",
     ),
     "a question about the map between": (
         f'{HEAD}{ENTRY}{MIXED}assert "use_off_line" not in custom_op.parameter_map\ncustom_op.parameter_map["use_off_line"].b = True\n{RUN}',
@@ -346,7 +346,7 @@ REFUSED: dict[str, tuple[str, str]] = {
     ),
     "what may open the device between": (
         'import npu_device as npu\nnpu.global_options().precision_mode = "force_fp16"\ntrain()\nnpu.global_options().hcom_parallel = True\nnpu.open()\n',
-        "it may open the device",
+        "it calls train()",
     ),
     "a property of the object between": (
         f"{HEAD}class Net:\n    @property\n    def session(self):\n        return tf.Session(config=self.config)\n    def __init__(self):\n        self.config = tf.ConfigProto()\n"
@@ -466,17 +466,13 @@ SHELL_REPLACED: dict[str, tuple[str, str]] = {
     ),
     "facts of the process stay": (f"#!/bin/bash\n{EXPORTS}export RANK_ID=0\nexport DEVICE_ID=$1\nrecord\n", "export RANK_ID=0"),
     "quiet commands between": (
-        "#!/bin/sh\nexport HCCL_CONNECT_TIMEOUT=600\ncd /\nx=1\nif [ $x = 1 ]; then\n  echo yes\nfi\nexport ASCEND_GLOBAL_LOG_LEVEL=3\nrecord\n",
+        "#!/bin/sh\nexport HCCL_CONNECT_TIMEOUT=600\ncd /\nx=1\n[ $x = 1 ] && echo yes\nexport ASCEND_GLOBAL_LOG_LEVEL=3\nrecord\n",
         "echo yes",
     ),
     "commands that read no variable, in a substitution": (
         '#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600\nexport PYTHONPATH=`pwd`:$PYTHONPATH\nhere=$(cd "$(dirname $0)"; pwd)\nrm -f $here/none\n'
         "export ASCEND_GLOBAL_LOG_LEVEL=3\nrecord\n",
         "here=",
-    ),
-    "quiet commands behind words": (
-        "#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600\nfor i in 1 2; do echo $i; done\nif [ -z $i ]; then mkdir x; fi\nexport ASCEND_GLOBAL_LOG_LEVEL=3\nrecord\n",
-        "then mkdir x",
     ),
     "a constant of the script": ("#!/bin/bash\nT=600\nexport HCCL_CONNECT_TIMEOUT=$T\nrecord $T\n", "T=600"),
     "exported later": ("#!/bin/bash\nHCCL_CONNECT_TIMEOUT=600\nexport HCCL_CONNECT_TIMEOUT\nrecord\n", "export HCCL_CONNECT_TIMEOUT\n"),
@@ -491,38 +487,38 @@ SHELL_REFUSED: dict[str, tuple[str, str]] = {
         "#!/bin/bash\nexport ASCEND_GLOBAL_LOG_LEVEL=3\nHCCL_CONNECT_TIMEOUT=600\nexport HCCL_CONNECT_TIMEOUT\nexport HCCL_EXEC_TIMEOUT=1800\nrecord\n",
         "it reads or sets one of the variables",
     ),
-    "a program between": ("#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600\nrecord\nexport ASCEND_GLOBAL_LOG_LEVEL=3\n", "it runs record"),
+    "a program between": ("#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600\nrecord\nexport ASCEND_GLOBAL_LOG_LEVEL=3\n", "it has the command record"),
     "a substitution between": (
         "#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600\nx=$(record)\nexport ASCEND_GLOBAL_LOG_LEVEL=3\n",
-        "it runs record",
+        "it has the command record",
     ),
     "a program behind then": (
         "#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600\nif true; then record; fi\nexport ASCEND_GLOBAL_LOG_LEVEL=3\n",
-        "it runs record",
+        "it has the command if",
     ),
     "a program behind do": (
         "#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600\nfor i in 1 2; do record; done\nexport ASCEND_GLOBAL_LOG_LEVEL=3\n",
-        "it runs record",
+        "it has the command for",
     ),
     "a program that is asked": (
         "#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600\nif record; then echo; fi\nexport ASCEND_GLOBAL_LOG_LEVEL=3\n",
-        "it runs record",
+        "it has the command if",
     ),
     "a program in braces": (
         "#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600\n{ record; }\nexport ASCEND_GLOBAL_LOG_LEVEL=3\n",
-        "it runs record",
+        "it has the command {",
     ),
     "a program behind the mark of a comment in quotes": (
         "#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600\necho ' #'; record\nexport ASCEND_GLOBAL_LOG_LEVEL=3\n",
-        "it runs record",
+        "it has the command record",
     ),
     "a list of all variables between": (
         "#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600\nexport -p > x\nexport ASCEND_GLOBAL_LOG_LEVEL=3\n",
-        "it runs export",
+        "it has the command export",
     ),
     "a file that is taken in between": (
         "#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600\n. ./more.sh\nexport ASCEND_GLOBAL_LOG_LEVEL=3\n",
-        "it runs .",
+        "it has the command .",
     ),
     "a reader between": (
         "#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600\necho $ASCEND_GLOBAL_LOG_LEVEL\nexport ASCEND_GLOBAL_LOG_LEVEL=3\n",
@@ -531,11 +527,11 @@ SHELL_REFUSED: dict[str, tuple[str, str]] = {
     "for one command": ("#!/bin/bash\nHCCL_CONNECT_TIMEOUT=600 record\n", "no plain export"),
     "a loop": (
         "#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600\nfor i in 1 2; do\nexport ASCEND_GLOBAL_LOG_LEVEL=3\ndone\n",
-        "does not always run together",
+        "it has the command for",
     ),
     "a subshell between": (
         "#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600\n(\nrecord\n)\nexport ASCEND_GLOBAL_LOG_LEVEL=3\n",
-        "it runs (",
+        "it has the command record",
     ),
     "another variable in the line": ("#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600 FOO=1\n", "sets FOO too"),
     "other commands in the line": ("#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600; record\n", "shares its line"),

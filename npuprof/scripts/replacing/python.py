@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import ast
-import io
 import re
-import tokenize
 from collections.abc import Iterator
-from functools import cached_property
 
 from npuprof.model import NpuprofError
 from npuprof.scripts.draft import Draft
@@ -20,7 +17,10 @@ Body = list[ast.stmt]
 
 _TABLE = "npu_arguments"
 _HOMES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-_LEAVING = (ast.Return, ast.Raise, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Await)
+#: What may end the code, as an import does that fails.
+_LEAVING = (ast.Return, ast.Raise, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Await, ast.Import, ast.ImportFrom)
+#: A line up to its comment, past texts in quotes.
+_COMMENT = re.compile(rb"(?:[^'\"#]|'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\")*+(#.*)?")
 #: Calls that neither open the device nor look at a configuration, unless the script defines a function of that name.
 _QUIET = frozenset(
     (
@@ -44,10 +44,12 @@ class PythonFile:
             raise build_refusal(path, "lines of the script end in a lone carriage return", "Editors count its lines differently.")
         #: The simple statements of each line, with the body that they are in.
         self.by_line: dict[int, list[tuple[ast.stmt, Body]]] = {}
-        for body in _list_bodies(self.tree):
-            for node in (node for node in body if not hasattr(node, "body") and not hasattr(node, "cases")):
-                for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
-                    self.by_line.setdefault(line, []).append((node, body))
+        bodies = (part for node in ast.walk(self.tree) for _, part in ast.iter_fields(node) if isinstance(part, list))
+        for body in bodies:
+            for node in body:
+                if isinstance(node, ast.stmt) and not hasattr(node, "body") and not hasattr(node, "cases"):
+                    for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
+                        self.by_line.setdefault(line, []).append((node, body))
 
     def refuse(self, setting: FoundSetting, why: str) -> NpuprofError:
         """Return the error for a setting whose line cannot be taken out."""
@@ -66,53 +68,15 @@ class PythonFile:
         """Return the column of an expression as settings have it."""
         return self.script.column(node.lineno, node.col_offset)
 
-    def build_cut(self, node: ast.stmt) -> Edit:
-        """Return the edit that takes a statement out and leaves its comments."""
-        first, last = node.lineno, node.end_lineno or node.lineno
-        return self.lines.build_cut(first, last, self.find_comments(first, last))
-
     def find_comments(self, first: int, last: int) -> list[bytes]:
         """Return the comments of lines, as they are written. Raises NpuprofError where they cannot be told apart."""
-        if not any(b"#" in line for line in self.lines.lines[first - 1 : last]):
-            return []
-        try:
-            return [comment for line in range(first, last + 1) for comment in self._comments.get(line, [])]
-        except (tokenize.TokenError, SyntaxError, ValueError, UnicodeError):
-            what = "a line to be taken out may hold a comment"
-            raise build_refusal(self.path, what, "The comments cannot be told apart.", first) from None
-
-    @cached_property
-    def _comments(self) -> dict[int, list[bytes]]:
-        found: dict[int, list[bytes]] = {}
-        encoding = "utf-8"
-        for token in tokenize.tokenize(io.BytesIO(self.lines.data).readline):
-            encoding = token.string if token.type == tokenize.ENCODING else encoding
-            if token.type == tokenize.COMMENT:
-                raw = self.lines.lines[token.start[0] - 1].rstrip(b"\r")
-                found.setdefault(token.start[0], []).append(raw[raw.rindex(token.string.encode(encoding)) :])
+        found: list[bytes] = []
+        for number, line in enumerate(self.lines.lines[first - 1 : last], first):
+            match = _COMMENT.fullmatch(line.rstrip(b"\r"))
+            if match is None and b"#" in line:
+                raise build_refusal(self.path, "a line to be taken out may hold a comment", "The comments cannot be told apart.", number)
+            found += [match[1]] if match and match[1] else []
         return found
-
-
-def _list_bodies(tree: ast.Module) -> Iterator[Body]:
-    for node in ast.walk(tree):
-        for field in ("body", "orelse", "finalbody"):
-            body = getattr(node, field, None)
-            if isinstance(body, list):
-                yield body
-
-
-def _list_names(node: ast.AST) -> set[str]:
-    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
-
-
-def _list_targets(node: ast.AST) -> list[ast.expr]:
-    """Return what an assignment gives values to; nothing for another statement."""
-    return node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, (ast.AnnAssign, ast.AugAssign)) else []
-
-
-def _name_callee(call: ast.Call) -> str:
-    """Return the last name of what is called."""
-    return call.func.attr if isinstance(call.func, ast.Attribute) else call.func.id if isinstance(call.func, ast.Name) else ""
 
 
 def plan_assignments(file: PythonFile, draft: Draft, site: Site, surface: str) -> Cut:
@@ -121,19 +85,19 @@ def plan_assignments(file: PythonFile, draft: Draft, site: Site, surface: str) -
     Raises NpuprofError (NP830) where they are not plain statements of one body, or one that stays between them may see a difference.
     """
     setting, *_ = settings = sorted(draft.carried, key=lambda setting: setting.line)
-    left = {note.found.line for note in draft.notes if not note.overruled}
-    cut, body = _find_assignments(file, settings, left)
+    cut, body = _find_assignments(file, settings)
     first, last = cut[0], cut[-1]
     onto = _find_owner(first, body, site) if surface == "session" else ast.unparse(first.targets[0]).rpartition(f".{setting.name}")[0]
     if not re.fullmatch(r"[\w.()[\]'\"-]+", onto) or onto == "parameter_map" or "..." in onto:
         raise file.refuse(setting, "What it is set on has no name that a block could use.")
-    own = {onto.partition(".")[0].partition("[")[0]}
+    own = onto.partition(".")[0].partition("[")[0]
     for node in body[body.index(first) : body.index(last)]:
-        if node not in cut and (why := _find_obstacle(file, node, own, surface)):
+        if node not in cut and (why := _find_obstacle(file, node, own)):
             why = f"Line {node.lineno} stands between them: {why}."
             raise build_refusal(file.path, f"the lines of {onto} cannot become one block", why, node.lineno)
     facts = {"target": "session" if surface == "session" else "global-options", "onto": onto}
-    edits = tuple(file.build_cut(node) for node in cut)
+    spans = [(node.lineno, node.end_lineno or node.lineno) for node in cut]
+    edits = tuple(file.lines.build_cut(start, end, file.find_comments(start, end)) for start, end in spans)
     return Cut(file.lines.starts[first.lineno - 1], file.lines.find_indent(first.lineno), facts, edits)
 
 
@@ -145,54 +109,37 @@ def _find_owner(statement: ast.Assign, body: Body, site: Site) -> str:
     return site.variable if any(f"{site.variable}." in ast.unparse(other) for other in body) else "parameter_map"
 
 
-def _find_assignments(file: PythonFile, settings: list[FoundSetting], left: set[int]) -> tuple[list[ast.Assign], Body]:
-    """Return the assignments that make settings, and their body. ``left`` are lines of settings that stay. Raises NpuprofError."""
+def _find_assignments(file: PythonFile, settings: list[FoundSetting]) -> tuple[list[ast.Assign], Body]:
+    """Return the assignments that make settings, and their body. Raises NpuprofError."""
     found: list[ast.Assign] = []
     first: Body = []
     for setting in settings:
-        statement = file.find_statement(setting.line)
-        if statement is None:
-            shared = setting.line in file.by_line
-            raise file.refuse(setting, "Several statements share the line." if shared else "It stands in the head of another statement.")
-        node, body = statement
+        node, body = file.find_statement(setting.line) or (None, [])
+        if node is None:
+            raise file.refuse(setting, "Other code shares its line.")
         first = first or body
-        if not isinstance(node, ast.Assign) or len(node.targets) != 1 or not isinstance(node.targets[0], ast.Attribute):
+        if not isinstance(node, ast.Assign) or len(node.targets) != 1 or not isinstance(node.targets[0], ast.Attribute) or node in found:
             raise file.refuse(setting, "It is no plain assignment of one option.")
         if body is not first:
             raise file.refuse(setting, f"It does not always run together with line {settings[0].line}.")
-        if node in found or setting.line in left:
-            raise file.refuse(setting, "The statement sets several options.")
         found.append(node)
     return found, first
 
 
-def _find_obstacle(file: PythonFile, node: ast.stmt, own: set[str], surface: str) -> str:
-    """Return why lines cannot move over a statement that stays, empty where they can; ``own`` are the names they work on."""
+def _find_obstacle(file: PythonFile, node: ast.stmt, own: str) -> str:
+    """Return why lines cannot move over a statement that stays, empty where they can; they work on ``own``."""
     parts = list(ast.walk(node))
     if any(isinstance(part, _LEAVING) for part in parts):
         return "the code may end before the lines further down"
     defined = {part.name for part in ast.walk(file.tree) if isinstance(part, _HOMES)}
-    loud = {_name_callee(part) for part in parts if isinstance(part, ast.Call)} - (_QUIET - defined)
-    if loud:
-        return f"it calls {min(loud)}()" if surface == "session" else "it may open the device"
-    if any(isinstance(part, (ast.Import, ast.ImportFrom)) for part in parts):
-        return "it may fail, and what was set before it would count"
-    aliases = _find_aliases(file.tree, own)
-    kept = {id(part) for statement in parts for target in _list_targets(statement) for part in ast.walk(target)}
-    names = [part for part in parts if isinstance(part, ast.Name)]
-    used = any(part.id in aliases and id(part) not in kept for part in names)
-    given = any(part.id in own and not isinstance(part.ctx, ast.Load) for part in names)
-    return "it uses what the lines work on" if used or given else ""
-
-
-def _find_aliases(tree: ast.Module, own: set[str]) -> set[str]:
-    """Return names, what optimizer entries are added to, and what is assigned something made of one of them."""
-    chains = (node.value for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr == "custom_optimizers")
-    found = own.union(*map(_list_names, chains))
-    given = [
-        node for node in ast.walk(tree) if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value and _list_names(node.value) & found
-    ]
-    return found.union(*(_list_names(target) for node in given for target in _list_targets(node)))
+    calls = {ast.unparse(part.func).rpartition(".")[2] for part in parts if isinstance(part, ast.Call)}
+    if loud := calls - (_QUIET - defined):
+        return f"it calls {min(loud)}()"
+    chains = (part.value for part in ast.walk(file.tree) if isinstance(part, ast.Attribute) and part.attr == "custom_optimizers")
+    working = {part.id for chain in chains for part in ast.walk(chain) if isinstance(part, ast.Name)} | {own}
+    given = {id(part) for target in parts if isinstance(getattr(target, "ctx", None), ast.Store) for part in ast.walk(target)}
+    used = any(isinstance(part, ast.Name) and part.id in working and id(part) not in given for part in parts)
+    return "it uses what the lines work on" if used else ""
 
 
 def plan_arguments(file: PythonFile, draft: Draft, site: Site) -> Cut:
@@ -216,40 +163,32 @@ def plan_arguments(file: PythonFile, draft: Draft, site: Site) -> Cut:
 
 
 def _find_arguments(file: PythonFile, draft: Draft, call: ast.Call) -> list[ast.keyword]:
-    """Return the keywords of a call that make settings, and nothing else. Raises NpuprofError where a setting comes from elsewhere."""
-    carried = {(setting.line, setting.column): setting for setting in draft.carried}
-    left = {(note.found.line, note.found.column) for note in draft.notes if not note.overruled}
+    """Return the keywords of a call that make settings. Raises NpuprofError where a setting comes from elsewhere."""
+    missing = {(setting.line, setting.column): setting for setting in draft.carried}
     gone: list[ast.keyword] = []
     for keyword in call.keywords:
         parts = (part for part in ast.walk(keyword) if isinstance(part, (ast.keyword, ast.expr)))
-        places = {(part.lineno, file.find_column(part)) for part in parts}
-        known = places & carried.keys()
-        if known and (keyword.arg is None or places & left):
-            raise file.refuse(carried[min(known)], f"The preset does not say all of {keyword.arg or 'the table it is in'}.")
-        gone += [keyword] if known else []
-        carried = {place: setting for place, setting in carried.items() if place not in known}
-    for setting in carried.values():
+        places = missing.keys() & {(part.lineno, file.find_column(part)) for part in parts}
+        if keyword.arg is not None and places:
+            gone.append(keyword)
+            missing = {place: setting for place, setting in missing.items() if place not in places}
+    for setting in missing.values():
         raise file.refuse(setting, "It is given by position, made elsewhere, or given to others as well.")
     return gone
 
 
 def _cut_arguments(file: PythonFile, call: ast.Call, gone: list[ast.keyword], table: bytes) -> Iterator[Edit]:
     """Yield the edits that take arguments out of a call and put the table in place of the last of them; comments stay."""
-    arguments: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
-    given = sorted(arguments, key=lambda argument: (argument.lineno, argument.col_offset))
-    for keyword, after in zip(given, [*given[1:], given[-1]], strict=True):
-        if not isinstance(keyword, ast.keyword) or keyword not in gone:
-            continue
-        start, line = file.lines.find_offset(keyword.lineno, keyword.col_offset), after.lineno
-        end = file.lines.find_offset(line, after.col_offset)
-        if keyword is gone[-1]:
-            line = keyword.end_lineno or keyword.lineno
-            end = file.lines.find_offset(line, keyword.end_col_offset or 0)
-        inside = file.lines.data[start:end]
-        if not inside.startswith((keyword.arg or "").encode()) or file.script.text.encode() not in file.lines.data:
-            why = "Its columns are not certain."
-            raise build_refusal(file.path, "the arguments of NPURunConfig cannot be taken out", why, keyword.lineno, "save it as UTF-8")
-        comments = [comment for comment in file.find_comments(keyword.lineno, line) if comment in inside]
-        indent = file.lines.find_indent(keyword.lineno) + b"    " * (keyword.lineno == call.lineno)
-        text = b"".join(file.lines.end_line(keyword.lineno, comment) + indent for comment in comments)
-        yield Edit(start, end, text + (table if keyword is gone[-1] else b""))
+    lines = file.lines
+    if file.script.text.encode() not in lines.data:
+        what, why = "the arguments of NPURunConfig cannot be taken out", "Its columns are not certain."
+        raise build_refusal(file.path, what, why, call.lineno, "save it as UTF-8")
+    starts = sorted((argument.lineno, argument.col_offset) for argument in (*call.args, *call.keywords))
+    for keyword in gone:
+        begin, last = (keyword.lineno, keyword.col_offset), keyword is gone[-1]
+        to = (keyword.end_lineno or 0, keyword.end_col_offset or 0) if last else starts[starts.index(begin) + 1]
+        start, end = lines.find_offset(*begin), lines.find_offset(*to)
+        comments = [comment for comment in file.find_comments(keyword.lineno, to[0]) if comment in lines.data[start:end]]
+        indent = lines.find_indent(keyword.lineno) + b"    " * (keyword.lineno == call.lineno)
+        text = b"".join(lines.end_line(keyword.lineno, comment) + indent for comment in comments)
+        yield Edit(start, end, text + (table if last else b""))

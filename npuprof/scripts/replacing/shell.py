@@ -16,27 +16,17 @@ _ASSIGNED = rf"(?:export[ \t]+)?{_NAMED}(?:[ \t]+{_NAMED})*+"
 _EXPORT = re.compile(rf"[ \t]*({_ASSIGNED});?(?:[ \t]+(#[^\r]*)?)?\r?")
 _NAME = re.compile(rf"([A-Za-z_]\w*)={_CHARACTER}*+")
 #: What may stand before a command without a meaning of its own, or be a whole command that sets variables.
-_LEADING = re.compile(rf"(?:(?:{_ASSIGNED}|export(?:[ \t]+[A-Za-z_]\w*)+$|!)[ \t]*)?")
-#: Quoted texts and arrays, in which nothing parts commands.
-_QUOTED = re.compile(r"(?<==)\([^()]*\)|'[^']*'|\"(?:[^\"\\]|\\.)*\"")
-_COMMENT = re.compile(r"(?<!\S)#.*")
-_SUBSTITUTION = re.compile(r"\$\(([^()`]*)\)|`([^`]*)`")
-_KEYWORD = re.compile(r"(\b(?:if|elif|else|then|while|until|do)\b|(?<!\S)\{(?!\S))")
+_LEADING = re.compile(rf"(?:{_ASSIGNED}[ \t]*)?")
+#: A substitution without another one inside.
+_SUBSTITUTION = re.compile(r"\$\(([^()`]*)\)|`([^()`]*)`")
 _SEPARATOR = re.compile(r"[;|&()]+")
 #: Commands that read no variable of the block, and start nothing that does.
 _QUIET = frozenset(
     (
-        "", "[", "[[", "awk", "basename", "cat", "cd", "chmod", "chown", "cp", "cut", "date", "dirname", "do", "echo", "expr", "grep",
-        "head", "hostname", "ls", "mkdir", "mv", "nproc", "printf", "pwd", "readlink", "realpath", "rm", "sed", "seq", "sleep", "sort",
-        "tail", "test", "then", "touch", "tr", "true", "ulimit", "unset", "wc", "which",
+        "", "[", "basename", "cat", "cd", "chmod", "chown", "cp", "date", "dirname", "echo", "expr", "ls", "mkdir", "mv", "nproc", "printf",
+        "pwd", "readlink", "realpath", "rm", "sleep", "test", "touch", "true", "ulimit",
     )
 )  # fmt: skip
-#: How deep a word leads into a compound command; an arm of one that began before the first export leads out of it.
-_DEPTHS = {
-    **dict.fromkeys(("if", "for", "while", "until", "case", "{"), 1),
-    **dict.fromkeys(("fi", "done", "esac", "}"), -1),
-    **dict.fromkeys(("elif", "else"), 0),
-}
 _CONTINUED = re.compile(rb"(?:\\|&&|\|\|?)[ \t]*\r?$")
 
 _ARRAY = "ATC_FLAGS"
@@ -61,9 +51,13 @@ def plan_exports(path: str, data: bytes, draft: Draft, shell: str, has_flags: bo
     names: dict[int, set[str]] = {}
     for setting in draft.carried:
         names.setdefault(setting.line, set()).add(setting.name)
-    first, last = min(names), max(names)
+    first = min(names)
     edits = [lines.build_cut(line, line, _read_export(path, lines, line, names[line])) for line in sorted(names)]
-    _check_between(path, lines, range(first, last + 1), names)
+    mention = re.compile(rf"\b(?:{'|'.join(setting.name for setting in draft.carried)})\b")
+    for line in range(first, max(names)):
+        text = lines.lines[line - 1].decode(errors="replace").strip()
+        if line not in names and (why := _find_obstacle(text, mention)):
+            raise build_refusal(path, "the exports cannot become one block", f"Line {line} stands between them: {why}.", line)
     facts = {"target": "env", "shell": shell, **({"sections": "env"} if has_flags else {})}
     return Cut(lines.starts[first - 1], lines.find_indent(first), facts, tuple(edits))
 
@@ -79,40 +73,21 @@ def _read_export(path: str, lines: Lines, line: int, names: set[str]) -> list[by
     return [match[2].encode(errors="surrogateescape")] if match[2] else []
 
 
-def _check_between(path: str, lines: Lines, span: range, names: dict[int, set[str]]) -> None:
-    """Raise NpuprofError where exports do not run together, or a line that stays between them may read a variable."""
-    mention = re.compile(rf"\b(?:{'|'.join(name for of_line in names.values() for name in of_line)})\b")
-    depth = 0
-    for line in span:
-        text = lines.lines[line - 1].decode(errors="replace").strip()
-        if line in names and depth:
-            what = f"the line that sets {min(names[line])} cannot be taken out"
-            raise build_refusal(path, what, f"It does not always run together with line {span[0]}.", line)
-        if line in names or text.startswith("#"):
-            continue
-        why = "it reads or sets one of the variables" if mention.search(text) else ""
-        for word in _list_command_words(text):
-            if word not in _QUIET and word not in _DEPTHS:
-                why = f"it runs {word}"
-            elif depth == 0 and _DEPTHS.get(word, 1) < 1:
-                why = "they do not always run together"
-            depth += _DEPTHS.get(word, 0)
-        if why:
-            raise build_refusal(path, "the exports cannot become one block", f"Line {line} stands between them: {why}.", line)
-
-
-def _list_command_words(text: str) -> list[str]:
-    """Return the first word of each command of a line, those in substitutions too; empty for one that only sets variables."""
-    if text.startswith(("(", ")")):
-        return [text[0]]
-    texts: list[str] = []
+def _find_obstacle(text: str, mention: re.Pattern[str]) -> str:
+    """Return why exports cannot move over a line that stays, empty where they can: it sets other variables, or runs quiet commands."""
+    if text.startswith("#"):
+        return ""
+    if mention.search(text):
+        return "it reads or sets one of the variables"
+    if _EXPORT.fullmatch(text):
+        return ""
+    parts: list[str] = []
     while match := _SUBSTITUTION.search(text):
-        texts.append(match[1] or match[2] or "")
-        text = f"{text[: match.start()]}0{text[match.end() :]}"
-    plain = [_COMMENT.sub("", _QUOTED.sub('"..."', one)) for one in (*texts, text)]
-    commands = [part.strip() for one in plain for part in _SEPARATOR.split(_KEYWORD.sub(r"\1;", one))]
-    rest = [command[match.end() :] for command in commands if (match := _LEADING.match(command))]
-    return [(command.split() or [""])[0] for command in rest]
+        parts += _SEPARATOR.split(match[1] or match[2] or "")
+        text = f"{text[: match.start()]}{text[match.end() :]}"
+    commands = [_LEADING.sub("", part.strip(), count=1).split() for part in (*parts, *_SEPARATOR.split(text))]
+    loud = next((words[0] for words in commands if words and words[0] not in _QUIET), "")
+    return f"it has the command {loud}" if loud else ""
 
 
 def plan_flags(path: str, data: bytes, draft: Draft, site: Site, shell: str) -> Cut:
