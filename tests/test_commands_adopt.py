@@ -375,7 +375,7 @@ def test_a_file_that_a_script_names_stays_and_its_path_is_the_value(here: Path) 
     ("value", "code", "said"),
     [
         ('modify_mixlist = "ops.json"', 0, "wrote own.py"),
-        ('modify_mixlist = { black-list = { to-add = ["MatMul"] } }', 2, "write the path in the preset, as the script has it"),
+        ('modify_mixlist = { black-list = { to-add = ["MatMul"] } }', 2, "modify_mixlist is"),
         ('modify_mixlist = "other.json"', 2, 'modify_mixlist is "other.json" in the preset, "ops.json" in line'),
         ('modify_mixlist = { black-list = { to-add = ["Add"] } }', 2, "modify_mixlist is"),
     ],

@@ -91,18 +91,6 @@ REPLACED: dict[str, tuple[str, str]] = {
         f'{HEAD}SIZE = 15 * 1024 ** 3\n{ENTRY}custom_op.parameter_map["graph_memory_max_size"].s = tf.compat.as_bytes(str(SIZE))\n{OFF}{RUN}',
         "SIZE = 15",
     ),
-    "a second name for the map": (
-        f'{HEAD}{ENTRY}options = custom_op.parameter_map\noptions["use_off_line"].b = True\noptions["precision_mode"].s = b"force_fp16"\n{OFF}{RUN}',
-        "options = custom_op.parameter_map",
-    ),
-    "a second name for the map that is the field's": (
-        f'{HEAD}{ENTRY}parameter_map = custom_op.parameter_map\nparameter_map["use_off_line"].b = True\nparameter_map["hccl_timeout"].i = 9\n{OFF}{RUN}',
-        "parameter_map = custom_op.parameter_map",
-    ),
-    "a second name for the map, with a type": (
-        f'{HEAD}{ENTRY}options: object = custom_op.parameter_map\noptions["use_off_line"].b = True\n{OFF}{RUN}',
-        "options: object = custom_op.parameter_map",
-    ),
     "a key that nothing reads stays": (
         f'{HEAD}{ENTRY}{MIXED}custom_op.parameter_map["min_group_size"].b = 1\n{OFF}{RUN}',
         "min_group_size",
@@ -359,6 +347,10 @@ REFUSED: dict[str, tuple[str, str]] = {
         'custom_op = config.graph_options.rewrite_options.custom_optimizers.add()\ncustom_op.parameter_map["precision_mode"].s = b"force_fp16"\n',
         "import tensorflow as tf first",
     ),
+    "a second name for the map": (
+        f'{HEAD}{ENTRY}options = custom_op.parameter_map\noptions["use_off_line"].b = True\noptions["precision_mode"].s = b"force_fp16"\n{OFF}{RUN}',
+        "has no name that a block could use",
+    ),
     "a map that a function is given": (
         f'{HEAD}def fill(parameter_map):\n    parameter_map["use_off_line"].b = True\n{ENTRY}fill(custom_op.parameter_map)\n{OFF}{RUN}',
         "has no name that a block could use",
@@ -487,7 +479,10 @@ SHELL_REFUSED: dict[str, tuple[str, str]] = {
         "#!/bin/bash\nexport ASCEND_GLOBAL_LOG_LEVEL=3\nHCCL_CONNECT_TIMEOUT=600\nexport HCCL_CONNECT_TIMEOUT\nexport HCCL_EXEC_TIMEOUT=1800\nrecord\n",
         "it reads or sets one of the variables",
     ),
-    "a program between": ("#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600\nrecord\nexport ASCEND_GLOBAL_LOG_LEVEL=3\n", "it has the command record"),
+    "a program between": (
+        "#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600\nrecord\nexport ASCEND_GLOBAL_LOG_LEVEL=3\n",
+        "it has the command record",
+    ),
     "a substitution between": (
         "#!/bin/bash\nexport HCCL_CONNECT_TIMEOUT=600\nx=$(record)\nexport ASCEND_GLOBAL_LOG_LEVEL=3\n",
         "it has the command record",

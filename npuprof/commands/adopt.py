@@ -85,7 +85,7 @@ class Adopt(Verb):
             opener = spec.build_opener(self.store, sources)
             injector = Injector(self.store, trusting=self.trust, open_store=opener, allowing_unknown=True)  # trusted below
             blocks = list_wanted_blocks(family, below, standing)
-            adoption = plan_adoption(scripts, blocks, injector, folders, lambda path: _refuse_unwritable(path, folders), modules)
+            adoption = plan_adoption(scripts, blocks, injector, lambda path: _refuse_unwritable(path, folders), modules)
             wanted = [file.build_wanted(texts[name].encode()) for name, file in new.items()] + _list_scripts(adoption, folders)
             if not self.dry_run:
                 _write(home, new, wanted)

@@ -7,7 +7,7 @@ together or not at all.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 
 from npuprof.model import Finding, NpuprofError, Place, Record
@@ -86,35 +86,31 @@ def select_unmarked(
 
     What the preset of the block has as well needs nothing to be done: another surface of it says so.
     """
-    found: list[Draft] = []
+    unmarked: list[Draft] = []
     beside: dict[str, str] = {}
     for draft in drafts:
-        inside = {one.key for one in draft.origins.values() if _find_block(marked(one.file), one.line)}
-        if not inside:
-            found.append(draft)
-        elif outside := [one for one in draft.origins.values() if one.key not in inside]:
-            block = next(block for one in draft.origins.values() if (block := _find_block(marked(one.file), one.line)))
-            known: frozenset[Pair] = frozenset()
-            with suppress(NpuprofError):  # check reports it
-                known = list_pairs(workspace.resolve_spec(block).settings)
-            if outside := [one for one in outside if list_pairs({one.key: draft.settings[one.key]}) - known]:
-                lines = ", ".join(str(one.line) for one in outside[:5])
-                beside[draft.file] = f"lines {lines} set more beside the block of {block}: move them into that preset"
-    return found, beside
+        origins = draft.origins.values()
+        specs = {origin.key: block.spec for origin in origins for block in marked(origin.file) if block.has_line(origin.line)}
+        if not specs:
+            unmarked.append(draft)
+            continue
+        block = next(iter(specs.values()))
+        known: frozenset[Pair] = frozenset()
+        with suppress(NpuprofError):  # check reports it
+            known = list_pairs(workspace.resolve_spec(block).settings)
+        outside = [origin for origin in origins if origin.key not in specs]
+        if more := [origin for origin in outside if list_pairs({origin.key: draft.settings[origin.key]}) - known]:
+            lines = ", ".join(str(origin.line) for origin in more[:5])
+            beside[draft.file] = f"lines {lines} set more beside the block of {block}: move them into that preset"
+    return unmarked, beside
 
 
-def _find_block(found: list[blocks.Block], line: int) -> str:
-    return next((block.spec for block in found if block.first < line <= block.last), "")
-
-
-def list_wanted_blocks(family: Family | None, below: str, standing: dict[str, list[str]]) -> dict[str, list[str]]:
-    """Return the presets that each script is to have blocks of: those of the family, and those that the store has."""
-    wanted = {file: list(names) for file, names in standing.items()}
-    for leaf in family.leaves if family else ():
-        for source in leaf.sources:
-            names = wanted.setdefault(source.file, [])
-            if f"{below}{leaf.name}" not in names:
-                names.append(f"{below}{leaf.name}")
+def list_wanted_blocks(family: Family | None, below: str, standing: list[tuple[str, str]]) -> dict[str, dict[str, None]]:
+    """Return the presets that each script is to have blocks of: those that the store has, and those of the family."""
+    wanted: dict[str, dict[str, None]] = {}
+    new = ((source.file, f"{below}{leaf.name}") for leaf in (family.leaves if family else ()) for source in leaf.sources)
+    for file, name in (*standing, *new):
+        wanted.setdefault(file, {})[name] = None
     return wanted
 
 
@@ -128,25 +124,17 @@ def index_presets(workspace: spec.Workspace, problems: list[Finding]) -> dict[fr
     return known
 
 
-def find_standing(drafts: Iterable[Draft], known: Mapping[frozenset[Pair], str]) -> tuple[list[Draft], dict[str, list[str]]]:
-    """Return the drafts that no preset of the store equals, and for scripts the presets that do."""
-    rest: list[Draft] = []
-    standing: dict[str, list[str]] = {}
-    for draft in drafts:
-        name = known.get(list_pairs(draft.settings), "") if draft.settings else ""
-        if not name:
-            rest.append(draft)
-        for source in draft.sources if name else ():
-            names = standing.setdefault(source.file, [])
-            names += [name] if name not in names else []
-    return rest, standing
+def find_standing(drafts: Iterable[Draft], known: Mapping[frozenset[Pair], str]) -> tuple[list[Draft], list[tuple[str, str]]]:
+    """Return the drafts that no preset of the store equals, and of the others scripts with the preset that does."""
+    named = [(draft, known.get(list_pairs(draft.settings), "") if draft.settings else "") for draft in drafts]
+    standing = [(source.file, name) for draft, name in named if name for source in draft.sources]
+    return [draft for draft, name in named if not name], standing
 
 
 def plan_adoption(
     scripts: dict[str, Script],
-    wanted: dict[str, list[str]],
+    wanted: Mapping[str, Iterable[str]],
     injector: Injector,
-    folders: Sequence[str],
     refuse: Callable[[str], None],
     modules: Modules,
 ) -> Adoption:
@@ -160,7 +148,7 @@ def plan_adoption(
         try:
             with isolate_faults(path, failed):
                 refuse(path)
-                result.adopted.append(_adopt_script(scripts[path], names, injector, folders, modules))
+                result.adopted.append(_adopt_script(scripts[path], names, injector, modules))
         except NpuprofError as error:
             result.kept[path] = list(error.findings)
         result.kept.update({path: failed} if failed else {})
@@ -190,15 +178,14 @@ def _settle_callers(adoption: Adoption, scripts: Mapping[str, Script], modules: 
     return Adoption(adopted, adoption.kept | spoilt, list(dict.fromkeys(faults)))
 
 
-def _adopt_script(script: Script, names: list[str], injector: Injector, folders: Sequence[str], modules: Modules) -> Adopted:
+def _adopt_script(script: Script, names: Iterable[str], injector: Injector, modules: Modules) -> Adopted:
     """Return a script with a block for each of its presets. Raises NpuprofError where one of them cannot replace its lines."""
     data, imported = script.data, script.imported
     remarks: dict[str, None] = {}
     for name in names:
-        found = plan_replacement(data, name, injector, {}, folders, modules, imported)
+        found = plan_replacement(data, name, injector, {}, modules, imported)
         remarks |= dict.fromkeys(found.remarks)
         imported = found.now
         if found.file is not None:
-            changes = found.file.changes
-            data = blocks.replace_blocks(found.file.data, changes, {change.block.first: name for change in changes})
+            data = blocks.replace_blocks(found.file.data, found.file.changes)
     return Adopted(script.path, tuple(names), data, script.data, tuple(remarks))

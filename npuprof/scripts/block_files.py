@@ -40,8 +40,8 @@ class PlannedBlocks(Record):
     refused: list[Finding]
 
 
-def plan_blocks(files: dict[str, FileBlocks], force: bool, name: str | None = None, below: str = "") -> PlannedBlocks:
-    """Return what writes files with their blocks anew; with ``name`` the blocks get that spec. Raises NpuprofError."""
+def plan_blocks(files: dict[str, FileBlocks], force: bool, below: str = "") -> PlannedBlocks:
+    """Return what writes files with their blocks anew. Raises NpuprofError."""
     refused: list[Finding] = []
     wanted: dict[str, Wanted] = {}
     shown: list[str] = []
@@ -51,7 +51,7 @@ def plan_blocks(files: dict[str, FileBlocks], force: bool, name: str | None = No
         if not force:
             refused += _list_edited(path, due)
         left_out |= dict.fromkeys(f"left out: {finding.message}" for change in due for finding in change.left_out)
-        new = blocks.replace_blocks(file.data, due, {change.block.first: name for change in due if name})
+        new = blocks.replace_blocks(file.data, due)
         if new != file.known:
             _refuse_unencodable(path, file.data, due)
             wanted[path] = Wanted(path, new, file.known, below)
@@ -64,12 +64,12 @@ def plan_blocks(files: dict[str, FileBlocks], force: bool, name: str | None = No
     return PlannedBlocks(wanted, "".join(shown), tuple(left_out), refused)
 
 
-def write_blocks(files: dict[str, FileBlocks], how: Writing, name: str | None = None, below: str = "") -> Answer:
-    """Write files with their blocks anew; with ``name`` the blocks get that spec.
+def write_blocks(files: dict[str, FileBlocks], how: Writing, below: str = "") -> Answer:
+    """Write files with their blocks anew.
 
     Raises NpuprofError, and writes nothing then: also for what was edited by hand, unless that is forced.
     """
-    plan = plan_blocks(files, how.force, name, below)
+    plan = plan_blocks(files, how.force, below)
     if plan.refused:
         raise NpuprofError(plan.refused)
     names = ", ".join(map(escape_controls, plan.wanted))

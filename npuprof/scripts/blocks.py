@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable
+from functools import cache
 
 from npuprof import renderers
 from npuprof.catalog import build_finding
@@ -23,6 +24,8 @@ _END = re.compile(rb"[ \t]*# <<< npuprof(?: (\S+))? <<<[ \t]*\r?\n?")
 #: What the header of a block tells beside its target.
 _FACTS = ("variable", "onto", "cann", "product", "shell", "sections")
 _FACT = re.compile(rf"# (target|{'|'.join(_FACTS)}): (\S+)")
+#: Names that a rendered block uses and a script has to have.
+_NEEDED = re.compile(r"(?<![\w.\"'])(tf|os|npu|npu_config_proto|npu_run_config_init|set_keras_session_npu_config|\w+Config)(?=[.(])")
 #: The name ``config`` where it is a variable; texts and comments, in which it is none, come first.
 _VARIABLE = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|#.*|(?<![\w.])config\b(?!=)")
 
@@ -38,9 +41,13 @@ class Block(Record):
     text: str
     facts: dict[str, str] = {}
 
+    def has_line(self, line: int) -> bool:
+        """Return whether a line, from 1, lies behind its first mark and not behind its last."""
+        return self.first < line <= self.last
+
 
 class RefreshedBlock(Record):
-    """A block as it would be written now: how the old one stands to it, its text, sidecar files beside it, sections left out."""
+    """A block as it would be written now: its spec, how the old one stands to it, its text, sidecar files, sections left out."""
 
     block: Block
     state: State
@@ -100,28 +107,19 @@ class Injector:
         open_store: Callable[[Context], spec.Workspace] | None = None,
         allowing_unknown: bool = False,
     ) -> None:
-        self._open_store = open_store or (lambda context: spec.Workspace(store, context))
+        opener = open_store or (lambda context: spec.Workspace(store, context))
         self._trusting = trusting
         self._allowing_unknown = allowing_unknown
-        self._workspaces: dict[tuple[str, str, str], spec.Workspace] = {}
-        self._known: dict[tuple[str, ...], Rendered] = {}
+        self._open_workspace = cache(lambda *facts: opener(spec.build_context(*(fact or None for fact in facts))))
+        self._render = cache(self._render_block)
 
     def resolve_config(self, name: str, cann: str = "", product: str = "", target: str = "") -> Config:
         """Return a preset resolved. Raises NpuprofError."""
-        key = (cann, product, target)
-        if key not in self._workspaces:
-            context = spec.build_context(cann or None, product or None, target or None)
-            self._workspaces[key] = self._open_store(context)
-        return self._workspaces[key].resolve_spec(name)
+        return self._open_workspace(cann, product, target).resolve_spec(name)
 
-    def render_block(self, name: str, facts: dict[str, str]) -> Rendered:
+    def _render_block(self, name: str, header: tuple[tuple[str, str], ...]) -> Rendered:
         """Return the text of a block, the sidecar files it expects, and what it leaves out. Raises NpuprofError."""
-        key = (name, *(f"{fact}={value}" for fact, value in sorted(facts.items())))
-        if key not in self._known:
-            self._known[key] = self._render_block_text(name, facts)
-        return self._known[key]
-
-    def _render_block_text(self, name: str, facts: dict[str, str]) -> Rendered:
+        facts = dict(header)
         target = facts.get("target", "session")
         if target != "env" and target not in renderers.MODULES:
             raise NpuprofError([Finding("NP902", f"unknown target {target!r}", "", f"known are {', '.join(renderers.MODULES)}")])
@@ -158,9 +156,9 @@ class Injector:
         return Rendered(text, left_out=find_left_out_sections(config, ("env",)))
 
     def refresh_block(self, block: Block, given: dict[str, str] | None = None, name: str | None = None) -> RefreshedBlock:
-        """Return a block as it would be written now. Raises NpuprofError."""
-        facts = {**block.facts, **(given or {})}
-        made = self.render_block(name or block.spec, facts)
+        """Return a block as it would be written now, of the preset ``name`` if there is one. Raises NpuprofError."""
+        block = block._replace(spec=name or block.spec)
+        made = self._render(block.spec, tuple(sorted((block.facts | (given or {})).items())))
         return RefreshedBlock(block, compare_rendered(block.text, made.text), made.text, made.sidecars, made.left_out)
 
 
@@ -174,15 +172,22 @@ def rename_config_variable(body: str, variable: str) -> str:
     return _VARIABLE.sub(lambda match: variable if match[0] == "config" else match[0], body)
 
 
-def replace_blocks(data: bytes, changes: list[RefreshedBlock], names: dict[int, str] | None = None) -> bytes:
-    """Return the bytes of a file with blocks written anew; ``names`` gives the spec of a block by its first line."""
+def find_missing_names(above: bytes, block: str) -> list[str]:
+    """Return the names that a block of Python uses, and that no import in the lines above seems to give."""
+    used = dict.fromkeys(_NEEDED.findall(re.sub(r"^#.*", "", block, flags=re.MULTILINE)))
+    starred = re.search(rb"^\s*from\s+npu\S*\s+import\s+\*", above, re.MULTILINE)
+    unknown = (name for name in used if not re.search(rf"\bimport\b.*\b{name}\b".encode(), above))
+    return [name for name in unknown if not starred or name in ("tf", "os", "npu")]
+
+
+def replace_blocks(data: bytes, changes: list[RefreshedBlock]) -> bytes:
+    """Return the bytes of a file with blocks written anew."""
     lines = [line + b"\n" for line in data.split(b"\n")]
     lines[-1] = lines[-1][:-1]
     for change in sorted(changes, key=lambda change: -change.block.first):
         block = change.block
-        name = (names or {}).get(block.first, block.spec)
         text = change.text if change.text.endswith("\n") else f"{change.text}\n"
-        inner = [f"# >>> npuprof {name} >>>", *text.split("\n")[:-1], "# <<< npuprof <<<"]
+        inner = [f"# >>> npuprof {block.spec} >>>", *text.split("\n")[:-1], "# <<< npuprof <<<"]
         new = [(block.indent + line.encode() if line else b"") + block.newline for line in inner]
         if not lines[block.last].endswith(b"\n"):
             new[-1] = new[-1].removesuffix(block.newline)

@@ -20,10 +20,6 @@ from npuprof.scripts.blocks import Block, Injector, RefreshedBlock
 from npuprof.scripts.reading.source import Script
 from npuprof.scripts.replacing.cuts import NEW, Cut, Lines, open_blocks
 
-#: Names that rendered lines use and a script has to have.
-_NEEDED = ("tf", "RewriterConfig", "NPURunConfig", "npu_config_proto", "npu_run_config_init", "set_keras_session_npu_config", "npu", "os")
-_USED = re.compile(rf"(?<![\w.\"'])({'|'.join(_NEEDED)})(?=[.(])")
-
 
 class Asked(Record):
     """What a block is to hold and where: the preset, the target, the line it goes before, the release, the product."""
@@ -58,18 +54,20 @@ def _inject_into_file(asked: Asked, injector: Injector, how: Writing, data: byte
     found = [block for block in marked if block.spec == asked.spec or _is_waiting(block)]
     if asked.line is None and found:
         changes = [injector.refresh_block(block, _choose_facts(file, data, block.facts | given), asked.spec) for block in found]
-        return write_blocks({file: FileBlocks(data, data, changes)}, how, asked.spec)
+        return write_blocks({file: FileBlocks(data, data, changes)}, how)
     injector.resolve_config(asked.spec, asked.cann or "", asked.product or "", asked.target or "")  # what is wrong there comes first
     place = _find_place(asked, data)
     line = data.count(b"\n", 0, place.start)
-    if around := [block for block in marked if block.first < line <= block.last]:
+    if around := [block for block in marked if block.has_line(line)]:
         what, why = f"line {line + 1} is inside the block of {around[0].spec}", "A block inside another could never be refreshed."
         raise _build_place_error(file, what, why, "name a line outside, or leave out --line to refresh")
     new = open_blocks(data, [place])
     block = next(block for block in blocks.find_blocks(file, new) if block.spec == NEW)
     change = injector.refresh_block(block, _choose_facts(file, data, place.facts | given), asked.spec)
-    remarks = [*_find_missing_names(file, data, change), *_find_second_entry(file, data, change)]
-    answer = write_blocks({file: FileBlocks(data, new, [change])}, how, asked.spec)
+    missing = ", ".join(blocks.find_missing_names(data, change.text))
+    remarks = [f"the block uses {missing}, which {file} does not import"] if missing else []
+    remarks += _find_second_entry(file, data, change)
+    answer = write_blocks({file: FileBlocks(data, new, [change])}, how)
     return answer._replace(remarks=(*remarks, *answer.remarks))
 
 
@@ -88,11 +86,11 @@ def replace_lines(asked: Asked, injector: Injector, how: Writing) -> Answer:
     with lock_folders([os.path.dirname(os.path.realpath(file))]):
         data, modules = output.read_file_content(file), open_modules([])
         before = import_script(file, data, modules=modules)
-        found = plan_replacement(data, asked.spec, injector, _list_given(asked), (), modules, before)
+        found = plan_replacement(data, asked.spec, injector, _list_given(asked), modules, before)
         if found.file is None:
             nothing = f"nothing in {file} is written by hand that {asked.spec} stands for: see --check"
             return Answer(None, (*found.remarks, *found.others, nothing))
-        answer = write_blocks({file: found.file}, how, asked.spec)
+        answer = write_blocks({file: found.file}, how)
     return answer._replace(remarks=(*found.remarks, *found.others, *answer.remarks))
 
 
@@ -221,29 +219,14 @@ def _build_place_error(file: str, what: str, why: str, hint: str) -> NpuprofErro
 
 def _find_config_statements(tree: ast.Module) -> list[tuple[ast.Assign, str]]:
     """Return the statements that make a ConfigProto and the names they give it."""
-    found = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.value, ast.Call):
-            made = node.value.func
-            name = made.attr if isinstance(made, ast.Attribute) else made.id if isinstance(made, ast.Name) else ""
-            if name == "ConfigProto" and isinstance(node.targets[0], (ast.Name, ast.Attribute)):
-                found.append((node, ast.unparse(node.targets[0])))
-    return sorted(found, key=lambda pair: pair[0].lineno)
-
-
-def _find_missing_names(file: str, data: bytes, change: RefreshedBlock) -> list[str]:
-    """Return what to say of names that the block uses and the script does not seem to have."""
-    text = data.decode(errors="replace")
-    if blocks.detect_shell(file, data):
-        return []
-    starred = re.search(r"^\s*from\s+npu\S*\s+import\s+\*", text, re.MULTILINE)
-    used = _USED.findall(re.sub(r"^#.*", "", change.text, flags=re.MULTILINE))
-    missing = [
-        name
-        for name in _NEEDED
-        if name in used and not re.search(rf"\bimport\b.*\b{name}\b", text) and not (starred and name not in ("tf", "os", "npu"))
+    assignments = [node for node in ast.walk(tree) if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)]
+    made = [node for node in assignments if ast.unparse(node.value).partition("(")[0].rpartition(".")[2] == "ConfigProto"]
+    named = [
+        (node, ast.unparse(node.targets[0]))
+        for node in made
+        if len(node.targets) == 1 and isinstance(node.targets[0], (ast.Name, ast.Attribute))
     ]
-    return [f"the block uses {', '.join(missing)}, which {file} does not import"] if missing else []
+    return sorted(named, key=lambda pair: pair[0].lineno)
 
 
 def _find_second_entry(file: str, data: bytes, change: RefreshedBlock) -> list[str]:

@@ -56,4 +56,4 @@ def _refresh(block: Block, name: str, before: Injector, after: Injector) -> Refr
         change = after.refresh_block(block, None, name)
     except NpuprofError:
         return None
-    return None if change.state.current else change._replace(block=block._replace(spec=name))
+    return None if change.state.current else change

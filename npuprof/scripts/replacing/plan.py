@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator
 
 from npuprof.catalog.values import is_equivalent_setting
 from npuprof.document.keys import format_short_value, split_section_and_name
@@ -15,10 +13,9 @@ from npuprof.scripts import blocks
 from npuprof.scripts.block_files import FileBlocks
 from npuprof.scripts.blocks import Block, Injector, RefreshedBlock
 from npuprof.scripts.draft import Draft
-from npuprof.scripts.obstacles import read_preset_value
 from npuprof.scripts.preset import build_site_drafts
 from npuprof.scripts.reading import import_script
-from npuprof.scripts.reading.files import KINDS, detect_script_kind, is_shell_kind
+from npuprof.scripts.reading.files import KINDS, detect_script_kind
 from npuprof.scripts.reading.found import FoundSetting, ImportedFile
 from npuprof.scripts.reading.modules import Modules
 from npuprof.scripts.replacing.cuts import NEW, Cut, build_refusal, open_blocks
@@ -35,8 +32,8 @@ _SURFACES = {
     "atc": ("atc", ("options", "atc")),
 }
 _MOST_DIFFERENCES = 5
-#: A name in the text of a Python block that the script has to have.
-_NEEDED_NAME = re.compile(r"(?<![\w.\"'])(tf|\w+Config)(?=[.(])")
+#: A function whose parameter may be another thing than the module of that name.
+_TF_PARAMETER = re.compile(rb"\bdef\b[^:]*\btf\b(?!\.)")
 
 
 class Replacement(Record):
@@ -61,7 +58,7 @@ class _Candidate(Record):
 
 
 def plan_replacement(
-    data: bytes, spec: str, injector: Injector, given: dict[str, str], folders: Sequence[str], modules: Modules, before: ImportedFile
+    data: bytes, spec: str, injector: Injector, given: dict[str, str], modules: Modules, before: ImportedFile
 ) -> Replacement:
     """Return a file with a block of the preset in place of each configuration that equals it.
 
@@ -69,101 +66,86 @@ def plan_replacement(
     cannot be taken out, or the script may then set something else.
     """
     path = before.file
-    _refuse_kind(path, data)
+    shell = _detect_shell(path, data)
     marked = blocks.find_blocks(path, data)
     context = given.get("cann", ""), given.get("product", "")
-    candidates = _list_candidates(path, before, marked, lambda target: injector.resolve_config(spec, *context, target), folders)
-    others = tuple(_describe_other(one) for one in candidates if one.differences)
-    equal = [one for one in candidates if not one.differences]
+    candidates = list(_list_candidates(before, shell, marked, lambda target: injector.resolve_config(spec, *context, target)))
+    others = tuple(_describe_other(candidate) for candidate in candidates if candidate.differences)
+    equal = [candidate for candidate in candidates if not candidate.differences]
     if not equal and any(block.spec == spec for block in marked):
         return Replacement(None, before, others=others)
     if not equal:
         raise _build_mismatch(path, before, candidates, spec)
     _refuse_foreign_lines(path, spec, equal)
-    file = _open_blocks(path, data, before, equal, lambda block, facts: injector.refresh_block(block, facts | given, spec))
-    now = _prove_equal(path, file, spec, before, modules)
+    cuts = sorted(_plan_cuts(path, data, shell, before, equal), key=lambda cut: cut.start)
+    file = _open_blocks(path, data, cuts, lambda block, facts: injector.refresh_block(block, facts | given, spec))
+    now = _prove_equal(file, before, modules)
     return Replacement(file, now, _list_remarks(before, equal), others)
 
 
-def _refuse_kind(path: str, data: bytes) -> None:
-    kind = KINDS.get(detect_script_kind(path, data), KINDS["python"])
-    if not kind.holds_blocks:
-        raise build_refusal(path, "a block stands in Python and shell scripts only", f"{path} is none of them ({kind.shown}).")
-
-
-def _prove_equal(path: str, file: FileBlocks, spec: str, before: ImportedFile, modules: Modules) -> ImportedFile:
+def _prove_equal(file: FileBlocks, before: ImportedFile, modules: Modules) -> ImportedFile:
     """Return what a file sets with its blocks. Raises NpuprofError unless that is what it set before."""
-    after = blocks.replace_blocks(file.data, file.changes, {change.block.first: spec for change in file.changes})
-    now = import_script(path, after, modules=modules)
+    now = import_script(before.file, blocks.replace_blocks(file.data, file.changes), modules=modules)
     if differences := list(dict.fromkeys(find_differences(before, now))):
         why = f"{'; '.join(differences[:_MOST_DIFFERENCES])}."
-        raise build_refusal(path, "it is not certain that the script would set the same", why)
+        raise build_refusal(before.file, "it is not certain that the script would set the same", why)
     return now
 
 
-def _open_blocks(
-    path: str, data: bytes, before: ImportedFile, equal: list[_Candidate], render: Callable[[Block, dict[str, str]], RefreshedBlock]
-) -> FileBlocks:
-    """Return a file with blocks in place of configurations. Raises NpuprofError where one cannot be."""
-    file = PythonFile(path, data) if equal[0].surface not in ("env", "atc") else None
-    cuts = sorted(_plan_cuts(path, data, file, before, equal), key=lambda cut: cut.start)
+def _detect_shell(path: str, data: bytes) -> str:
+    """Return the shell of a script, empty for Python. Raises NpuprofError for any other file."""
+    shell = blocks.detect_shell(path, data)
+    kind = KINDS.get(detect_script_kind(path, data), KINDS["python"])
+    if not kind.holds_blocks or not (shell or kind is KINDS["python"]):
+        raise build_refusal(path, "a block stands in Python and shell scripts only", f"{path} is none of them ({kind.shown}).")
+    return shell
+
+
+def _open_blocks(path: str, data: bytes, cuts: list[Cut], render: Callable[[Block, dict[str, str]], RefreshedBlock]) -> FileBlocks:
+    """Return a file with blocks in place of configurations. Raises NpuprofError where one would use a name that is not there."""
     opened = open_blocks(data, cuts)
     fresh = [block for block in blocks.find_blocks(path, opened) if block.spec == NEW]
     changes = [render(block, cut.facts) for block, cut in zip(fresh, cuts, strict=True)]
     for change, cut in zip(changes, cuts, strict=True):
-        _refuse_sidecars(path, change)
-        if file is not None:
-            _check_names(file, cut, change.text)
+        _refuse_missing_names(path, data, cut, change.text)
     return FileBlocks(data, opened, changes)
 
 
-def _list_candidates(
-    path: str, imported: ImportedFile, marked: list[Block], resolve: Callable[[str], Config], folders: Sequence[str]
-) -> list[_Candidate]:
-    """Return the configurations that are not in a block; ``resolve`` gives the preset for a target."""
-    shell = is_shell_kind(path, b"") or bool(blocks.detect_shell(path, b""))
-    found: list[_Candidate] = []
+def _list_candidates(imported: ImportedFile, shell: str, marked: list[Block], resolve: Callable[[str], Config]) -> Iterator[_Candidate]:
+    """Yield the configurations that are not in a block; ``resolve`` gives the preset for a target."""
     for scope, draft in build_site_drafts(imported, None).items():
         surface = next(iter(draft.surfaces), "")
-        unmarked = [one for one in draft.carried if one.call or not any(block.first < one.line <= block.last for block in marked)]
+        unmarked = any(setting.call or not any(block.has_line(setting.line) for block in marked) for setting in draft.carried)
         if unmarked and surface in _SURFACES and (surface != "env" or shell):
             target, sections = _SURFACES[surface]
-            found.append(_Candidate(scope, surface, draft, tuple(_compare_settings(resolve(target), sections, draft, folders))))
-    return found
+            yield _Candidate(scope, surface, draft, tuple(_compare_settings(resolve(target), sections, draft)))
 
 
 def _refuse_foreign_lines(path: str, spec: str, candidates: list[_Candidate]) -> None:
     """Raise NpuprofError where lines that a preset stands for are in files that the script imports from."""
-    foreign = [found for one in candidates for found in one.draft.carried if found.call]
-    if not foreign:
-        return
-    files = list(dict.fromkeys(one.file for one in foreign))
-    first = foreign[0]
-    what = f"its lines stand in {', '.join(files)}"
-    does, calls = ("sources", "sources") if any(one.surface in ("env", "atc") for one in foreign) else ("calls there", "calls")
-    why = f"{path} {does} what sets {first.name} ({first.file_line}); a block in {path} would come on top of that."
-    hint = f"if every script that {calls} it shall have these settings: npuprof inject {files[0]} {spec} --replace"
-    raise build_refusal(path, what, why, first.call[0] if first.call else 0, hint)
+    foreign = [setting for candidate in candidates for setting in candidate.draft.carried if setting.call]
+    if foreign:
+        first = foreign[0]
+        what = f"its lines stand in {', '.join(dict.fromkeys(setting.file for setting in foreign))}"
+        does, calls = ("sources", "sources") if candidates[0].surface in ("env", "atc") else ("calls there", "calls")
+        why = f"{path} {does} what sets {first.name} ({first.file_line}); a block in {path} would come on top of that."
+        hint = f"if every script that {calls} it shall have these settings: npuprof inject {first.file} {spec} --replace"
+        raise build_refusal(path, what, why, first.call[0] if first.call else 0, hint)
 
 
-def _compare_settings(config: Config, sections: tuple[str, ...], draft: Draft, folders: Sequence[str]) -> Iterator[str]:
-    """Yield how a preset differs from what a script sets, key by key; a file that is named may be written out in the preset."""
-    wanted = {key: value for key, value in config.settings.items() if split_section_and_name(key)[0] in sections}
-    for key in dict.fromkeys((*wanted, *draft.settings)):
+def _compare_settings(config: Config, sections: tuple[str, ...], draft: Draft) -> Iterator[str]:
+    """Yield how a preset differs from what a script sets, key by key."""
+    preset = {key: value for key, value in config.settings.items() if split_section_and_name(key)[0] in sections}
+    for key in dict.fromkeys((*preset, *draft.settings)):
+        ours, theirs = (format_short_value(settings[key]) if key in settings else "" for settings in (preset, draft.settings))
         if key not in draft.settings:
-            yield f"{key} = {format_short_value(wanted[key])} is in the preset only"
-        elif key not in wanted:
-            yield f"{key} = {format_short_value(draft.settings[key])} is in {_cite_line(draft.origins[key])} only"
-        elif not _is_same(key, wanted[key], draft, sections, folders):
-            ours, theirs = format_short_value(wanted[key]), format_short_value(draft.settings[key])
+            yield f"{key} = {ours} is in the preset only"
+        elif key not in preset:
+            yield f"{key} = {theirs} is in {_cite_line(draft.origins[key])} only"
+        elif not is_equivalent_setting(key, preset[key], draft.settings[key]) and (
+            "env" not in sections or str(preset[key]) != draft.settings[key]
+        ):
             yield f"{key} is {ours} in the preset, {theirs} in {_cite_line(draft.origins[key])}"
-
-
-def _is_same(key: str, wanted: Any, draft: Draft, sections: tuple[str, ...], folders: Sequence[str]) -> bool:
-    value = draft.settings[key]
-    if is_equivalent_setting(key, wanted, value) or ("env" in sections and str(wanted) == value):
-        return True
-    return isinstance(wanted, (dict, list)) and is_equivalent_setting(key, wanted, read_preset_value(draft.origins[key], folders))
 
 
 def _cite_line(one: FoundSetting) -> str:
@@ -190,45 +172,35 @@ def _build_mismatch(path: str, imported: ImportedFile, candidates: list[_Candida
     return build_refusal(path, f"{spec} does not set what {path} sets", why, line, hint)
 
 
-def _plan_cuts(path: str, data: bytes, file: PythonFile | None, imported: ImportedFile, equal: list[_Candidate]) -> Iterator[Cut]:
+def _plan_cuts(path: str, data: bytes, shell: str, imported: ImportedFile, equal: list[_Candidate]) -> Iterator[Cut]:
     """Yield what is taken out for each configuration. Raises NpuprofError where one cannot be."""
     sites = {site.scope: site for site in imported.sites}
-    shell = blocks.detect_shell(path, data)
-    if file is None and not shell:
-        raise build_refusal(path, "no shell is known that reads the file", "Its ending and its first line name none.")
-    has_flags = any(one.surface == "atc" for one in equal)
-    for one in equal:
-        if one.surface == "env":
-            yield plan_exports(path, data, one.draft, shell, has_flags)
+    has_flags = any(candidate.surface == "atc" for candidate in equal)
+    file = None if shell else PythonFile(path, data)
+    for candidate in equal:
+        if candidate.surface == "env":
+            yield plan_exports(path, data, candidate.draft, shell, has_flags)
         elif file is None:
-            yield plan_flags(path, data, one.draft, sites[one.scope], shell)
-        elif one.scope not in sites:
-            raise file.refuse(one.draft.carried[0], "What it is set on is not followed.")
-        elif one.surface == "run_config":
-            yield plan_arguments(file, one.draft, sites[one.scope])
+            yield plan_flags(path, data, candidate.draft, sites[candidate.scope], shell)
+        elif candidate.scope not in sites:
+            raise file.refuse(candidate.draft.carried[0], "What it is set on is not followed.")
+        elif candidate.surface == "run_config":
+            yield plan_arguments(file, candidate.draft, sites[candidate.scope])
         else:
-            yield plan_assignments(file, one.draft, sites[one.scope], one.surface)
+            yield plan_assignments(file, candidate.draft, candidate.surface)
 
 
-def _refuse_sidecars(path: str, change: RefreshedBlock) -> None:
-    for name in change.sidecars:
-        what = f"the block would write {name} beside {path}, and name that"
-        why = "The script names a file that is there already; its path would be another."
-        raise build_refusal(path, what, why, 0, "write the path in the preset, as the script has it")
-
-
-def _check_names(file: PythonFile, cut: Cut, text: str) -> None:
-    """Raise NpuprofError where the text of a block would use a name that neither an import above nor the replaced lines have."""
-    data = file.lines.data
+def _refuse_missing_names(path: str, data: bytes, cut: Cut, text: str) -> None:
+    """Raise NpuprofError where a block would use a name that neither an import above nor the replaced lines have."""
+    lines = data[: cut.start].splitlines(keepends=True) if not _TF_PARAMETER.search(data) else []
+    above = b"".join(line for line in lines if line[:1].strip())
     removed = b"\n".join(data[edit.start : edit.end] for edit in cut.edits)
-    line = data.count(b"\n", 0, cut.start) + 1
-    for name in sorted(set(_NEEDED_NAME.findall(text))):
-        imported = re.search(rf"^(?:import|from)\b.*\b{name}\b".encode(), data[: cut.start], re.MULTILINE)
-        shadowed = any(isinstance(node, ast.arg) and node.arg == name for node in ast.walk(file.tree))
-        if (shadowed or not imported) and not re.search(rf"(?<![\w.]){name}\b".encode(), removed):
+    for name in blocks.find_missing_names(above, text):
+        if not re.search(rf"(?<![\w.]){name}\b".encode(), removed):
             why = f"The block uses {name}, which is not certain to be there by that name."
             hint = "import tensorflow as tf first" if name == "tf" else f"import {name} first"
-            raise build_refusal(file.path, f"{name} is not known where the block would stand", why, line, hint)
+            line = data.count(b"\n", 0, cut.start) + 1
+            raise build_refusal(path, f"{name} is not known where the block would stand", why, line, hint)
 
 
 def _list_remarks(imported: ImportedFile, equal: list[_Candidate]) -> tuple[str, ...]:

@@ -79,7 +79,7 @@ class PythonFile:
         return found
 
 
-def plan_assignments(file: PythonFile, draft: Draft, site: Site, surface: str) -> Cut:
+def plan_assignments(file: PythonFile, draft: Draft, surface: str) -> Cut:
     """Return the block for one configuration that is set by assignments.
 
     Raises NpuprofError (NP830) where they are not plain statements of one body, or one that stays between them may see a difference.
@@ -87,8 +87,9 @@ def plan_assignments(file: PythonFile, draft: Draft, site: Site, surface: str) -
     setting, *_ = settings = sorted(draft.carried, key=lambda setting: setting.line)
     cut, body = _find_assignments(file, settings)
     first, last = cut[0], cut[-1]
-    onto = _find_owner(first, body, site) if surface == "session" else ast.unparse(first.targets[0]).rpartition(f".{setting.name}")[0]
-    if not re.fullmatch(r"[\w.()[\]'\"-]+", onto) or onto == "parameter_map" or "..." in onto:
+    target = ast.unparse(first.targets[0])
+    onto = target.rpartition(".parameter_map[" if surface == "session" else f".{setting.name}")[0]
+    if not re.fullmatch(r"[\w.()[\]'\"-]+", onto) or "..." in onto:
         raise file.refuse(setting, "What it is set on has no name that a block could use.")
     own = onto.partition(".")[0].partition("[")[0]
     for node in body[body.index(first) : body.index(last)]:
@@ -99,14 +100,6 @@ def plan_assignments(file: PythonFile, draft: Draft, site: Site, surface: str) -
     spans = [(node.lineno, node.end_lineno or node.lineno) for node in cut]
     edits = tuple(file.lines.build_cut(start, end, file.find_comments(start, end)) for start, end in spans)
     return Cut(file.lines.starts[first.lineno - 1], file.lines.find_indent(first.lineno), facts, edits)
-
-
-def _find_owner(statement: ast.Assign, body: Body, site: Site) -> str:
-    """Return what the entry is called where a statement sets an option in it; the map itself where its name is not in sight there."""
-    owner, in_map, _ = ast.unparse(statement.targets[0]).partition(".parameter_map[")
-    if in_map:
-        return owner
-    return site.variable if any(f"{site.variable}." in ast.unparse(other) for other in body) else "parameter_map"
 
 
 def _find_assignments(file: PythonFile, settings: list[FoundSetting]) -> tuple[list[ast.Assign], Body]:
@@ -183,7 +176,8 @@ def _cut_arguments(file: PythonFile, call: ast.Call, gone: list[ast.keyword], ta
     if file.script.text.encode() not in lines.data:
         what, why = "the arguments of NPURunConfig cannot be taken out", "Its columns are not certain."
         raise build_refusal(file.path, what, why, call.lineno, "save it as UTF-8")
-    starts = sorted((argument.lineno, argument.col_offset) for argument in (*call.args, *call.keywords))
+    arguments: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
+    starts = sorted((argument.lineno, argument.col_offset) for argument in arguments)
     for keyword in gone:
         begin, last = (keyword.lineno, keyword.col_offset), keyword is gone[-1]
         to = (keyword.end_lineno or 0, keyword.end_col_offset or 0) if last else starts[starts.index(begin) + 1]
