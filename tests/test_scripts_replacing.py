@@ -277,7 +277,10 @@ REFUSED: dict[str, tuple[str, str]] = {
         "import npu_device as npu\ndump = npu.global_options().dump_config\ndump.enable_dump = True\ndump.dump_path = '/d'\nnpu.open().as_default()\n",
         "has no name that a block could use",
     ),
-    "other code in the line": (f'{HEAD}{ENTRY}custom_op.parameter_map["use_off_line"].b = True; print("x")\n{OFF}{RUN}', "shares its line"),
+    "other code in the line": (
+        f'{HEAD}{ENTRY}custom_op.parameter_map["use_off_line"].b = True; print("x")\n{OFF}{RUN}',
+        "in a line of its own",
+    ),
     "lines that do not always run together": (
         f'{HEAD}{ENTRY}{MIXED}{OFF}for i in range(int(FLAGS.a)):\n    custom_op.parameter_map["use_off_line"].b = True\n{indent(RUN)}',
         "does not always run together with line 6",

@@ -42,7 +42,7 @@ class Inject(Verb):
         from npuprof.scripts.block_files import Writing
         from npuprof.scripts.blocks import Injector
         from npuprof.scripts.files import find_script_files
-        from npuprof.scripts.injection import Asked, check_blocks, inject_block, refresh_blocks, replace_lines
+        from npuprof.scripts.injection import Asked, check_blocks, inject_block, refresh_blocks
 
         is_script = self.spec is not None and (
             self.spec.endswith((".py", ".ipynb")) or (os.path.isfile(self.spec) and ".toml" not in self.spec)
@@ -69,9 +69,7 @@ class Inject(Verb):
         if self.check:
             return check_blocks([self.file], injector, self.spec)
         asked = Asked(self.file, self.spec, self.target, self.line, self.cann, self.product)
-        if self.replace:
-            return replace_lines(asked, injector, Writing(self.force, self.dry_run))
-        return inject_block(asked, injector, Writing(self.force, self.dry_run))
+        return inject_block(asked, injector, Writing(self.force, self.dry_run), self.replace)
 
     def _refuse_beside_replace(self) -> None:
         others = {"--all": self.everywhere, "--check": self.check, "--line": self.line, "--to": self.target}

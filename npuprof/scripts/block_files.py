@@ -98,10 +98,6 @@ def _list_clashes(path: str, beside: list[Wanted], wanted: dict[str, Wanted]) ->
 
 def _refuse_unencodable(path: str, data: bytes, due: list[RefreshedBlock]) -> None:
     """Refuse to put text that is not ASCII into a file that is not UTF-8."""
-    if all(change.text.isascii() for change in due):
-        return
-    try:
-        data.decode()
-    except UnicodeDecodeError:
+    if not all(change.text.isascii() for change in due) and data.decode(errors="ignore").encode() != data:
         what = f"{path} is not UTF-8, and the block holds text that is not ASCII"
-        raise NpuprofError([Finding("NP801", what, "", "save the script as UTF-8 first", where=Place(path), severity="error")]) from None
+        raise NpuprofError([Finding("NP801", what, "", "save the script as UTF-8 first", where=Place(path), severity="error")])

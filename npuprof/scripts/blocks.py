@@ -69,10 +69,8 @@ def find_blocks(path: str, data: bytes) -> list[Block]:
             faults += [(begun[0], "a block begins inside this one, or its end is missing")] if begun else []
             begun = (number, match)
         elif match := _END.fullmatch(line):
-            if begun is None:
+            if begun is None or match[1] not in (None, begun[1][2]):
                 faults.append((number, "a block ends that has not begun"))
-            elif match[1] not in (None, begun[1][2]):
-                faults.append((number, "the block that ends here is another one than the one that began"))
             else:
                 found.append(_build_block(lines, begun[0], number, begun[1]))
             begun = None
@@ -182,17 +180,15 @@ def find_missing_names(above: bytes, block: str) -> list[str]:
 
 def replace_blocks(data: bytes, changes: list[RefreshedBlock]) -> bytes:
     """Return the bytes of a file with blocks written anew."""
-    lines = [line + b"\n" for line in data.split(b"\n")]
-    lines[-1] = lines[-1][:-1]
+    lines = data.split(b"\n")
     for change in sorted(changes, key=lambda change: -change.block.first):
         block = change.block
-        text = change.text if change.text.endswith("\n") else f"{change.text}\n"
-        inner = [f"# >>> npuprof {block.spec} >>>", *text.split("\n")[:-1], "# <<< npuprof <<<"]
-        new = [(block.indent + line.encode() if line else b"") + block.newline for line in inner]
-        if not lines[block.last].endswith(b"\n"):
-            new[-1] = new[-1].removesuffix(block.newline)
+        inner = [f"# >>> npuprof {block.spec} >>>", *change.text.removesuffix("\n").split("\n"), "# <<< npuprof <<<"]
+        new = [(block.indent + line.encode() if line else b"") + block.newline.removesuffix(b"\n") for line in inner]
+        if block.last == len(lines) - 1:
+            new[-1] = new[-1].removesuffix(b"\r")
         lines[block.first : block.last + 1] = new
-    return b"".join(lines)
+    return b"\n".join(lines)
 
 
 def rename_marks(data: bytes, names: Iterable[tuple[Block, str]]) -> bytes:
@@ -209,11 +205,10 @@ def detect_shell(path: str, data: bytes) -> str:
     from npuprof.renderers.shell import SHELLS
 
     ending = os.path.splitext(path)[1].lower()
-    programs = {program: name for name, shell in SHELLS.items() for program in (name, *shell.programs)}
-    line = data[:200].partition(b"\n")[0].decode(errors="replace")
-    found = re.search(rf"\b({'|'.join(programs)})\b", line, re.ASCII) if line.startswith("#!") else None
-    by_ending = next((name for name, shell in SHELLS.items() if ending in shell.endings), "")
-    return by_ending or (programs[found[1]] if found else "")
+    words = re.findall(rb"\w+", data[:200].partition(b"\n")[0]) if data.startswith(b"#!") else []
+    by_program = {program: name for name, shell in SHELLS.items() for program in (name, *shell.programs)}
+    programs = (by_program[word.decode()] for word in words if word.decode() in by_program)
+    return next((name for name, shell in SHELLS.items() if ending in shell.endings), "") or next(programs, "")
 
 
 def build_block_checker(store: str | None) -> Callable[[str, bytes], list[Finding]]:

@@ -29,17 +29,11 @@ def find_script_files(paths: list[str], problems: list[Finding], with_blocks: bo
 
 def find_files(paths: list[str], problems: list[Finding], is_candidate: Callable[[str], bool]) -> Iterator[str]:
     """Yield the files of a kind below the paths, each once, in a fixed order; what cannot be listed goes to ``problems``."""
-    seen: set[str] = set()
+    found: list[str] = []
     for path in paths:
-        if os.path.isdir(path):
-            found = _list_git_files(path, problems, is_candidate)
-            for file in sorted(found) if found is not None else _walk_folder(path, problems, is_candidate):
-                if file not in seen:
-                    seen.add(file)
-                    yield file
-        elif path not in seen:
-            seen.add(path)
-            yield path
+        listed = _list_git_files(path, problems, is_candidate) if os.path.isdir(path) else [path]
+        found += sorted(listed) if listed is not None else _walk_folder(path, problems, is_candidate)
+    yield from dict.fromkeys(found)
 
 
 def read_script_files(files: list[str]) -> Iterator[tuple[str, bytes | Finding]]:
@@ -83,9 +77,7 @@ def _list_git_files(folder: str, problems: list[Finding], is_candidate: Callable
         return None
     found: list[str] = []
     folders = {folder}
-    for raw in dict.fromkeys(listed):
-        if not raw:
-            continue
+    for raw in dict.fromkeys(filter(None, listed)):
         path = os.path.join(folder, os.fsdecode(raw)) if folder != "." else os.fsdecode(raw)
         if os.path.isdir(path) and not os.path.islink(path):  # a repository inside, or a submodule
             inner = _list_git_files(path, problems, is_candidate) if os.path.exists(os.path.join(path, ".git")) else None

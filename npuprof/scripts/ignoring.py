@@ -42,8 +42,8 @@ def sift_script_findings(path: str, data: bytes, findings: Sequence[Finding]) ->
     text = data.decode(errors="replace").replace("\r\n", "\n").replace("\r", "\n")
     beginnings = _find_beginnings(path, text)
     remarks = _find_remarks(path, text.split("\n"))
-    problems = [found for remark in remarks if (found := _find_remark_fault(remark))]
-    good = [remark for remark in remarks if remark.reason and not find_acceptance_fault(remark.code)]
+    faults = [(remark, _find_remark_fault(remark)) for remark in remarks]
+    good = [remark for remark, fault in faults if fault is None]
     near = {(remark.code, line): remark for remark in reversed(good) for line in remark.lines}
     used = {id(near.get((finding.code, finding.line))) for finding in findings if finding.path == path}
     # one that accepts nothing in its own line, or the next, is for the whole statement: findings stand where that begins, or at an argument
@@ -57,7 +57,7 @@ def sift_script_findings(path: str, data: bytes, findings: Sequence[Finding]) ->
         (accepted if by else kept).append(finding)
         used.add(id(by))
     idle = [_build_idle_finding(remark) for remark in good if id(remark) not in used]
-    return Accepted([*kept, *problems, *idle], accepted)
+    return Accepted([*kept, *(fault for _, fault in faults if fault), *idle], accepted)
 
 
 def _find_beginnings(path: str, text: str) -> dict[int, int]:
@@ -76,20 +76,19 @@ def _find_beginnings(path: str, text: str) -> dict[int, int]:
 
 def _find_remarks(path: str, lines: Sequence[str]) -> list[_Remark]:
     """Return the remarks of a script; one alone in its line is for what follows, past other such remarks."""
-    found: list[list[_Remark]] = []
+    remarks: list[_Remark] = []
     below = 0
     for number in range(len(lines), 0, -1):  # from below: what stands under a remark is known then
         line = lines[number - 1]
         comment = _COMMENT.match(line)
         match = _MARK.search(line, comment.start(1)) if comment else None
-        alone = match is not None and not line[: match.start()].strip()
-        if match is not None:
-            here = (number, below if below > number else number) if alone else (number,)
-            place, reason = Place(path, number, match.start() + 1), match[2].strip(" \t:-")
-            found.append([_Remark(code.strip(), reason, place, here) for code in (match[1] or "").split(",")])
-        if not alone:
+        if match is None or line[: match.start()].strip():
             below = number
-    return [remark for remarks in reversed(found) for remark in remarks]
+        if match is not None:
+            here = (number, max(below, number)) if below != number else (number,)
+            place, reason = Place(path, number, match.start() + 1), match[2].strip(" \t:-")
+            remarks[:0] = [_Remark(code.strip(), reason, place, here) for code in (match[1] or "").split(",")]
+    return remarks
 
 
 def _find_remark_fault(remark: _Remark) -> Finding | None:

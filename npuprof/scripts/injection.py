@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+from collections.abc import Iterable
 
 from npuprof.document.keys import is_visible
 from npuprof.model import Finding, NpuprofError, Place, Record
@@ -16,7 +17,7 @@ from npuprof.report.locks import lock_folders
 from npuprof.report.text import format_count
 from npuprof.scripts import blocks
 from npuprof.scripts.block_files import FileBlocks, Writing, write_blocks
-from npuprof.scripts.blocks import Block, Injector, RefreshedBlock
+from npuprof.scripts.blocks import Injector, RefreshedBlock
 from npuprof.scripts.reading.source import Script
 from npuprof.scripts.replacing.cuts import NEW, Cut, Lines, open_blocks
 
@@ -32,28 +33,26 @@ class Asked(Record):
     product: str | None
 
 
-def inject_block(asked: Asked, injector: Injector, how: Writing) -> Answer:
-    """Refresh the blocks of a script that hold a preset, or write its first one. Raises NpuprofError."""
+def inject_block(asked: Asked, injector: Injector, how: Writing, replacing: bool = False) -> Answer:
+    """Refresh the blocks of a script that hold a preset, or write its first one, where it is ``replacing`` in place of other lines.
+
+    Raises NpuprofError, and writes nothing then.
+    """
     file = asked.file
-    _refuse_mark(asked)
-    with lock_folders([os.path.dirname(os.path.realpath(file))]):
-        return _inject_into_file(asked, injector, how, output.read_file_content(file))
-
-
-def _refuse_mark(asked: Asked) -> None:
-    """Raise NpuprofError for a preset that no mark can name."""
     if not is_visible(asked.spec) or not re.fullmatch(r"\S+", asked.spec):
         what, why = f"{asked.spec!r} cannot stand in the mark of a block", "A mark holds one word, every letter of which can be seen."
-        raise _build_place_error(asked.file, what, why, "give the preset a name without blanks and hidden characters")
+        raise _build_place_error(file, what, why, "give the preset a name without blanks and hidden characters")
+    with lock_folders([os.path.dirname(os.path.realpath(file))]):
+        return (_replace_lines if replacing else _inject_into_file)(asked, injector, how, output.read_file_content(file))
 
 
 def _inject_into_file(asked: Asked, injector: Injector, how: Writing, data: bytes) -> Answer:
     file = asked.file
     given = _list_given(asked) | ({"target": asked.target} if asked.target else {})
     marked = blocks.find_blocks(file, data)
-    found = [block for block in marked if block.spec == asked.spec or _is_waiting(block)]
-    if asked.line is None and found:
-        changes = [injector.refresh_block(block, _choose_facts(file, data, block.facts | given), asked.spec) for block in found]
+    waiting = [block for block in marked if block.spec == asked.spec or (block.spec == "?" and not block.text.strip())]
+    if asked.line is None and waiting:
+        changes = [injector.refresh_block(block, _choose_facts(file, data, block.facts | given), asked.spec) for block in waiting]
         return write_blocks({file: FileBlocks(data, data, changes)}, how)
     injector.resolve_config(asked.spec, asked.cann or "", asked.product or "", asked.target or "")  # what is wrong there comes first
     place = _find_place(asked, data)
@@ -75,23 +74,20 @@ def _list_given(asked: Asked) -> dict[str, str]:
     return {name: value for name, value in (("cann", asked.cann), ("product", asked.product)) if value}
 
 
-def replace_lines(asked: Asked, injector: Injector, how: Writing) -> Answer:
-    """Put a block of the preset in the place of the hand-written lines that it stands for. Raises NpuprofError, and writes nothing then."""
+def _replace_lines(asked: Asked, injector: Injector, how: Writing, data: bytes) -> Answer:
+    """Put a block of the preset in the place of the hand-written lines that it stands for."""
     from npuprof.scripts.following import open_modules
     from npuprof.scripts.reading import import_script
     from npuprof.scripts.replacing.plan import plan_replacement
 
-    file = asked.file
-    _refuse_mark(asked)
-    with lock_folders([os.path.dirname(os.path.realpath(file))]):
-        data, modules = output.read_file_content(file), open_modules([])
-        before = import_script(file, data, modules=modules)
-        found = plan_replacement(data, asked.spec, injector, _list_given(asked), modules, before)
-        if found.file is None:
-            nothing = f"nothing in {file} is written by hand that {asked.spec} stands for: see --check"
-            return Answer(None, (*found.remarks, *found.others, nothing))
-        answer = write_blocks({file: found.file}, how)
-    return answer._replace(remarks=(*found.remarks, *found.others, *answer.remarks))
+    modules = open_modules([])
+    before = import_script(asked.file, data, modules=modules)
+    plan = plan_replacement(data, asked.spec, injector, _list_given(asked), modules, before)
+    if plan.file is not None:
+        answer = write_blocks({asked.file: plan.file}, how)
+    else:
+        answer = Answer(None, (f"nothing in {asked.file} is written by hand that {asked.spec} stands for: see --check",))
+    return answer._replace(remarks=(*plan.remarks, *plan.others, *answer.remarks))
 
 
 def check_blocks(paths: list[str], injector: Injector, only: str | None = None) -> Answer:
@@ -108,14 +104,13 @@ def refresh_blocks(paths: list[str], injector: Injector, how: Writing, below: st
 
     A file that is reached by a link out of that folder is left alone, and told.
     """
-    inside, left = _select_files_below(paths, below)
-    held = [path for path in inside if _may_hold_block(path)]
-    with lock_folders(os.path.dirname(os.path.realpath(path)) for path in held):
-        answer = write_blocks(_refresh_files(held, injector, None)[0], how, below=below)
+    inside, left = _select_files_below(filter(_may_hold_block, paths), below)
+    with lock_folders(os.path.dirname(os.path.realpath(path)) for path in inside):
+        answer = write_blocks(_refresh_files(inside, injector, None)[0], how, below=below)
     return answer._replace(problems=(*answer.problems, *left))
 
 
-def _select_files_below(paths: list[str], below: str) -> tuple[list[str], list[Finding]]:
+def _select_files_below(paths: Iterable[str], below: str) -> tuple[list[str], list[Finding]]:
     """Return files, each once whatever it is called, and a finding for each that a link leads out of the folder to."""
     found: dict[str, str] = {}
     left: list[Finding] = []
@@ -123,8 +118,7 @@ def _select_files_below(paths: list[str], below: str) -> tuple[list[str], list[F
         try:
             found.setdefault(writing.find_target(path, below), path)
         except NpuprofError as error:
-            if _may_hold_block(path):
-                left += [one._replace(severity="warning", why="It is left as it is.") for one in error.findings]
+            left += [finding._replace(severity="warning", why="It is left as it is.") for finding in error.findings]
     return list(found.values()), left
 
 
@@ -134,11 +128,6 @@ def _may_hold_block(path: str) -> bool:
         return b" npuprof" in output.read_plain_file(path)
     except OSError:
         return True
-
-
-def _is_waiting(block: Block) -> bool:
-    """Return whether a block waits for its first preset: ``# >>> npuprof ? >>>``."""
-    return block.spec == "?" and not block.text.strip()
 
 
 def _choose_facts(file: str, data: bytes, facts: dict[str, str]) -> dict[str, str]:
@@ -200,9 +189,9 @@ def _choose_config(asked: Asked, made: list[tuple[ast.Assign, str]]) -> tuple[as
         why = f"Nothing in the script tells it for {asked.target}."
         raise _build_place_error(asked.file, "where should the block go?", why, "name the line with --line")
     if len(made) != 1:
-        what = "the script makes no tf.ConfigProto" if not made else f"the script makes {len(made)} of them"
         places = ", ".join(f"line {node.lineno}" for node, _ in made)
-        why = f"A block goes after the one line that makes the config; {what}{f' ({places})' if places else ''}."
+        what = f"{len(made)} of them ({places})" if made else "no tf.ConfigProto"
+        why = f"A block goes after the one line that makes the config; the script makes {what}."
         raise _build_place_error(asked.file, f"where should the block of {asked.spec} go?", why, "name the line with --line")
     return made[0]
 

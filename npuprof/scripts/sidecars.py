@@ -72,8 +72,6 @@ def find_sidecars(imported: ImportedFile, folders: Sequence[str] = ()) -> list[S
 def attach_contents(imported: ImportedFile, sidecars: Sequence[Sidecar]) -> ImportedFile:
     """Return a script whose settings have the contents of the files that they name, for the rules that look into them."""
     known = {id(one.setting): one.value for one in sidecars if one.value is not None and not one.structure.faults(one.value)}
-    if not known:
-        return imported
     return imported._replace(found=tuple(one._replace(content=known[id(one)]) if id(one) in known else one for one in imported.found))
 
 
@@ -86,14 +84,12 @@ def check_sidecars(sidecars: Sequence[Sidecar], asked: Context | None = None) ->
 def _check_sidecar(one: Sidecar, asked: Context) -> Iterator[Finding]:
     name, key = os.path.basename(one.path), one.setting.key
     named = f"{one.setting.file_line} names it for {one.setting.name}."
-    if one.text is None:
-        what, hint = f"{name} is not a file of text", "name another file, or write it anew"
-        yield Finding("NP821", what, named, hint, key=key, where=Place(one.path))
-        return
-    if one.value is None:
-        line, column, why = _locate_misfit(one.text)
-        what, hint = f"{name} is not in the format of {key}", f"write {one.structure.shape}"
-        yield Finding("NP821", what, f"{why}{named}", hint, key=key, where=Place(one.path, line, column))
+    if one.text is None or one.value is None:
+        line, column, why = _locate_misfit(one.text) if one.text is not None else (0, 0, "")
+        what, hint = f"is not in the format of {key}", f"write {one.structure.shape}"
+        if one.text is None:
+            what, hint = "is not a file of text", "name another file, or write it anew"
+        yield Finding("NP821", f"{name} {what}", f"{why}{named}", hint, key=key, where=Place(one.path, line, column))
         return
     for line, what, hint in one.structure.dropped(one.text) if one.structure.dropped is not None else ():
         yield Finding("NP821", f"{name}: {what}", f"CANN says nothing of it. {named}", hint, key=key, where=Place(one.path, line, 1))
@@ -138,5 +134,4 @@ def _locate_part(text: str, value: Any, tail: Path) -> tuple[int, int]:
         word = part if isinstance(part, str) else value
         if isinstance(word, str) and (place := text.find(word, at)) >= 0:
             at, found = place, True
-    before = text[:at]
-    return (before.count("\n") + 1, at - before.rfind("\n")) if found else (1, 1)
+    return (text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)) if found else (1, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import accumulate
 
 from npuprof.model import Finding, NpuprofError, Place, Record
@@ -55,6 +56,13 @@ class Lines:
         return self.starts[line - 1] + mark + column
 
 
+def choose_free_name(name: str, text: str) -> str:
+    """Return a name that a text does not have: the one given, if need be with underscores behind it."""
+    while re.search(rf"\b{name}\b", text):
+        name += "_"
+    return name
+
+
 def build_refusal(path: str, what: str, why: str, line: int = 0, hint: str = "") -> NpuprofError:
     """Return the error for lines that no block can replace; ``line`` counts from 1."""
     hint = hint or "take these lines out by hand, or write them so that they stand alone"
@@ -69,9 +77,8 @@ def open_blocks(data: bytes, cuts: list[Cut]) -> bytes:
     marks = [
         Edit(cut.start, cut.start, ending * (cut.start == open_end) + b"".join(cut.indent + mark + ending for mark in pair)) for cut in cuts
     ]
-    made: list[bytes] = []
-    at = 0
-    for edit in sorted([*marks, *(edit for cut in cuts for edit in cut.edits)], key=lambda edit: (edit.start, edit.end)):
-        made += [data[at : edit.start], edit.text]
-        at = edit.end
-    return b"".join([*made, data[at:]])
+    made = bytearray(data)
+    edits = sorted([*marks, *(edit for cut in cuts for edit in cut.edits)], key=lambda edit: (edit.start, edit.end))
+    for edit in reversed(edits):
+        made[edit.start : edit.end] = edit.text
+    return bytes(made)

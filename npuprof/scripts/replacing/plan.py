@@ -127,8 +127,8 @@ def _refuse_foreign_lines(path: str, spec: str, candidates: list[_Candidate]) ->
     if foreign:
         first = foreign[0]
         what = f"its lines stand in {', '.join(dict.fromkeys(setting.file for setting in foreign))}"
-        does, calls = ("sources", "sources") if candidates[0].surface in ("env", "atc") else ("calls there", "calls")
-        why = f"{path} {does} what sets {first.name} ({first.file_line}); a block in {path} would come on top of that."
+        calls = "sources" if candidates[0].surface in ("env", "atc") else "calls"
+        why = f"{path} {calls} what sets {first.name} ({first.file_line}); a block in {path} would come on top of that."
         hint = f"if every script that {calls} it shall have these settings: npuprof inject {first.file} {spec} --replace"
         raise build_refusal(path, what, why, first.call[0] if first.call else 0, hint)
 

@@ -10,13 +10,11 @@ from npuprof.model import NpuprofError
 from npuprof.scripts.draft import Draft
 from npuprof.scripts.reading.found import FoundSetting, Site
 from npuprof.scripts.reading.source import Script
-from npuprof.scripts.replacing.cuts import Cut, Edit, Lines, build_refusal
+from npuprof.scripts.replacing.cuts import Cut, Edit, Lines, build_refusal, choose_free_name
 
 #: The body that a statement is in.
 Body = list[ast.stmt]
 
-_TABLE = "npu_arguments"
-_HOMES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 #: What may end the code, as an import does that fails.
 _LEAVING = (ast.Return, ast.Raise, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Await, ast.Import, ast.ImportFrom)
 #: A line up to its comment, past texts in quotes.
@@ -108,11 +106,9 @@ def _find_assignments(file: PythonFile, settings: list[FoundSetting]) -> tuple[l
     first: Body = []
     for setting in settings:
         node, body = file.find_statement(setting.line) or (None, [])
-        if node is None:
-            raise file.refuse(setting, "Other code shares its line.")
         first = first or body
         if not isinstance(node, ast.Assign) or len(node.targets) != 1 or not isinstance(node.targets[0], ast.Attribute) or node in found:
-            raise file.refuse(setting, "It is no plain assignment of one option.")
+            raise file.refuse(setting, "It is no plain assignment of one option in a line of its own.")
         if body is not first:
             raise file.refuse(setting, f"It does not always run together with line {settings[0].line}.")
         found.append(node)
@@ -124,7 +120,7 @@ def _find_obstacle(file: PythonFile, node: ast.stmt, own: str) -> str:
     parts = list(ast.walk(node))
     if any(isinstance(part, _LEAVING) for part in parts):
         return "the code may end before the lines further down"
-    defined = {part.name for part in ast.walk(file.tree) if isinstance(part, _HOMES)}
+    defined = {part.name for part in ast.walk(file.tree) if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))}
     calls = {ast.unparse(part.func).rpartition(".")[2] for part in parts if isinstance(part, ast.Call)}
     if loud := calls - (_QUIET - defined):
         return f"it calls {min(loud)}()"
@@ -146,9 +142,7 @@ def plan_arguments(file: PythonFile, draft: Draft, site: Site) -> Cut:
     if statement is None or call is None:
         raise build_refusal(file.path, "no block can go before the call of NPURunConfig", "Other code shares its line.", site.line)
     gone = _find_arguments(file, draft, call)
-    table = _TABLE
-    while re.search(rf"\b{table}\b", file.script.text):
-        table += "_"
+    table = choose_free_name("npu_arguments", file.script.text)
     line = statement.lineno
     facts = {"target": "estimator", "onto": table}
     edits = tuple(_cut_arguments(file, call, gone, f"**{table}".encode()))

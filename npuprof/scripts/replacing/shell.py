@@ -7,7 +7,7 @@ import re
 from npuprof.renderers.atc import is_plain_flag
 from npuprof.scripts.draft import Draft
 from npuprof.scripts.reading.found import FoundSetting, Site
-from npuprof.scripts.replacing.cuts import Cut, Edit, Lines, build_refusal
+from npuprof.scripts.replacing.cuts import Cut, Edit, Lines, build_refusal, choose_free_name
 
 #: A character of a word, or a quoted part of it; substitutions are not read.
 _CHARACTER = r"(?:[^\s;&|<>()'\"\\`#]|(?<=\S)#|\\.|'[^']*'|\"(?:[^\"\\`]|\\.)*\")"
@@ -28,8 +28,6 @@ _QUIET = frozenset(
     )
 )  # fmt: skip
 _CONTINUED = re.compile(rb"(?:\\|&&|\|\|?)[ \t]*\r?$")
-
-_ARRAY = "ATC_FLAGS"
 #: What may stand before the command in its line, for a block to go before that line.
 _PREFIX = re.compile(r"[ \t]*(?:(?:nohup|time|sudo|command|exec|if|!|[A-Za-z_]\w*=\S*)[ \t]+)*(?:[\w./$\"{}-]*/)?")
 _PROGRAM = re.compile(rf"{_CHARACTER}++")
@@ -101,14 +99,8 @@ def plan_flags(path: str, data: bytes, draft: Draft, site: Site, shell: str) -> 
     with_array = (_NAMES_BASH.match(data) if data.startswith(b"#!") else _BASH_SYNTAX.search(data)) is not None
     program = _PROGRAM.match(text, _find_offset(text, site.line, site.column))
     begin = program.end() if program else 0
-    edits = [_cut_flag(path, text, setting, begin) for setting in draft.carried]
-    for setting in draft.carried:
-        if not with_array and not is_plain_flag(f"{setting.name}={setting.written}"):
-            why = "No shell with arrays is named, so the block would hand it on in a variable, and it holds a blank or a pattern."
-            raise build_refusal(path, f"{setting.name} cannot be taken out", why, setting.line, "begin the script with #!/bin/bash")
-    array = _ARRAY
-    while re.search(rf"\b{array}\b", text):
-        array += "_"
+    edits = [_cut_flag(path, text, setting, begin, with_array) for setting in draft.carried]
+    array = choose_free_name("ATC_FLAGS", text)
     end = _count_bytes(text[:begin])
     edits = [*edits, Edit(end, end, (f' "${{{array}[@]}}"' if with_array else f" ${array}").encode())]
     facts = {"target": "atc", "onto": array if with_array else f"${array}", "shell": shell}
@@ -129,8 +121,11 @@ def _check_command(path: str, text: str, lines: Lines, site: Site) -> None:
         raise build_refusal(path, what, "The line goes on from the one before it.", site.line)
 
 
-def _cut_flag(path: str, text: str, setting: FoundSetting, begin: int) -> Edit:
+def _cut_flag(path: str, text: str, setting: FoundSetting, begin: int, with_array: bool) -> Edit:
     """Return the edit that takes a flag out, with its value and what parts it from the word before; ``begin`` is the end of the program."""
+    if not with_array and not is_plain_flag(f"{setting.name}={setting.written}"):
+        why = "No shell with arrays is named, so the block would hand it on in a variable, and it holds a blank or a pattern."
+        raise build_refusal(path, f"{setting.name} cannot be taken out", why, setting.line, "begin the script with #!/bin/bash")
     start = _find_offset(text, setting.line, setting.column)
     match = _FLAG.match(text, start)
     if match is None or start < begin or _ENDED.search(text, begin, start):
