@@ -32,6 +32,10 @@ class Asked(Record):
     cann: str | None
     product: str | None
 
+    def list_facts(self, *names: str) -> dict[str, str]:
+        """Return those of what a block is to hold that are given, as facts of its header."""
+        return {name: value for name in names if (value := getattr(self, name))}
+
 
 def inject_block(asked: Asked, injector: Injector, how: Writing, replacing: bool = False) -> Answer:
     """Refresh the blocks of a script that hold a preset, or write its first one, where it is ``replacing`` in place of other lines.
@@ -48,7 +52,7 @@ def inject_block(asked: Asked, injector: Injector, how: Writing, replacing: bool
 
 def _inject_into_file(asked: Asked, injector: Injector, how: Writing, data: bytes) -> Answer:
     file = asked.file
-    given = _list_given(asked) | ({"target": asked.target} if asked.target else {})
+    given = asked.list_facts("cann", "product", "target")
     marked = blocks.find_blocks(file, data)
     waiting = [block for block in marked if block.spec == asked.spec or (block.spec == "?" and not block.text.strip())]
     if asked.line is None and waiting:
@@ -70,10 +74,6 @@ def _inject_into_file(asked: Asked, injector: Injector, how: Writing, data: byte
     return answer._replace(remarks=(*remarks, *answer.remarks))
 
 
-def _list_given(asked: Asked) -> dict[str, str]:
-    return {name: value for name, value in (("cann", asked.cann), ("product", asked.product)) if value}
-
-
 def _replace_lines(asked: Asked, injector: Injector, how: Writing, data: bytes) -> Answer:
     """Put a block of the preset in the place of the hand-written lines that it stands for."""
     from npuprof.scripts.following import open_modules
@@ -82,7 +82,7 @@ def _replace_lines(asked: Asked, injector: Injector, how: Writing, data: bytes) 
 
     modules = open_modules([])
     before = import_script(asked.file, data, modules=modules)
-    plan = plan_replacement(data, asked.spec, injector, _list_given(asked), modules, before)
+    plan = plan_replacement(data, asked.spec, injector, asked.list_facts("cann", "product"), modules, before)
     if plan.file is not None:
         answer = write_blocks({asked.file: plan.file}, how)
     else:
@@ -151,7 +151,6 @@ def _refresh_files(paths: list[str], injector: Injector, only: str | None) -> tu
                 changes = [injector.refresh_block(block, _choose_facts(path, data, block.facts)) for block in found]
         except NpuprofError as error:
             problems += error.findings
-            continue
         outdated += [finding for change in changes for finding in blocks.check_block_state(path, change.block, change.state)]
         if changes:
             files[path] = FileBlocks(data, data, changes)

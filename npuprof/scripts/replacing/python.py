@@ -20,13 +20,11 @@ _LEAVING = (ast.Return, ast.Raise, ast.Break, ast.Continue, ast.Yield, ast.Yield
 #: A line up to its comment, past texts in quotes.
 _COMMENT = re.compile(rb"(?:[^'\"#]|'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\")*+(#.*)?")
 #: Calls that neither open the device nor look at a configuration, unless the script defines a function of that name.
-_QUIET = frozenset(
-    (
-        "ConfigProto", "abspath", "add", "as_bytes", "as_str", "as_text", "basename", "bool", "debug", "dirname", "endswith", "exists",
-        "format", "get", "getcwd", "getenv", "global_options", "info", "join", "lower", "makedirs", "mkdir", "print", "realpath", "repr",
-        "rmtree", "set_verbosity", "split", "startswith", "str", "strip", "time", "upper", "warning",
-    )
-)  # fmt: skip
+_QUIET = {
+    "ConfigProto", "abspath", "add", "as_bytes", "as_str", "as_text", "basename", "bool", "debug", "dirname", "endswith", "exists",
+    "format", "get", "getcwd", "getenv", "global_options", "info", "join", "lower", "makedirs", "mkdir", "print", "realpath", "repr",
+    "rmtree", "set_verbosity", "split", "startswith", "str", "strip", "time", "upper", "warning",
+}  # fmt: skip
 
 
 class PythonFile:

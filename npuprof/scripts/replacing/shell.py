@@ -21,12 +21,10 @@ _LEADING = re.compile(rf"(?:{_ASSIGNED}[ \t]*)?")
 _SUBSTITUTION = re.compile(r"\$\(([^()`]*)\)|`([^()`]*)`")
 _SEPARATOR = re.compile(r"[;|&()]+")
 #: Commands that read no variable of the block, and start nothing that does.
-_QUIET = frozenset(
-    (
-        "", "[", "basename", "cat", "cd", "chmod", "chown", "cp", "date", "dirname", "echo", "expr", "ls", "mkdir", "mv", "nproc", "printf",
-        "pwd", "readlink", "realpath", "rm", "sleep", "test", "touch", "true", "ulimit",
-    )
-)  # fmt: skip
+_QUIET = {
+    "", "[", "basename", "cat", "cd", "chmod", "chown", "cp", "date", "dirname", "echo", "expr", "ls", "mkdir", "mv", "nproc", "printf",
+    "pwd", "readlink", "realpath", "rm", "sleep", "test", "touch", "true", "ulimit",
+}  # fmt: skip
 _CONTINUED = re.compile(rb"(?:\\|&&|\|\|?)[ \t]*\r?$")
 #: What may stand before the command in its line, for a block to go before that line.
 _PREFIX = re.compile(r"[ \t]*(?:(?:nohup|time|sudo|command|exec|if|!|[A-Za-z_]\w*=\S*)[ \t]+)*(?:[\w./$\"{}-]*/)?")
@@ -109,16 +107,16 @@ def plan_flags(path: str, data: bytes, draft: Draft, site: Site, shell: str) -> 
 
 def _check_command(path: str, text: str, lines: Lines, site: Site) -> None:
     """Raise NpuprofError where no block can go before the line of a command."""
-    what = "the flags of atc cannot be taken out"
+    what, why, hint = "the flags of atc cannot be taken out", "", ""
+    head = text[_find_offset(text, site.line, 1) : _find_offset(text, site.line, site.column)]
     if "\r" in text:
         why = "The lines of the script end in carriage returns, which a shell takes for a part of them."
-        raise build_refusal(path, what, why, site.line)
-    head = text[_find_offset(text, site.line, 1) : _find_offset(text, site.line, site.column)]
-    if not _PREFIX.fullmatch(head):
-        why = f"{head.strip()} stands before it in its line, and a block goes before a line."
-        raise build_refusal(path, what, why, site.line, "put atc in a line of its own")
-    if site.line > 1 and _CONTINUED.search(lines.lines[site.line - 2]):
-        raise build_refusal(path, what, "The line goes on from the one before it.", site.line)
+    elif not _PREFIX.fullmatch(head):
+        why, hint = f"{head.strip()} stands before it in its line, and a block goes before a line.", "put atc in a line of its own"
+    elif site.line > 1 and _CONTINUED.search(lines.lines[site.line - 2]):
+        why = "The line goes on from the one before it."
+    if why:
+        raise build_refusal(path, what, why, site.line, hint)
 
 
 def _cut_flag(path: str, text: str, setting: FoundSetting, begin: int, with_array: bool) -> Edit:
