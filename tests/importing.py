@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from npuprof.model import Context, Finding
 from npuprof.scripts.lint import check_script
-from npuprof.scripts.reading import FoundSetting, ImportedFile, import_script
+from npuprof.scripts.reading import ImportedFile, ScriptSetting, import_script
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +34,7 @@ def settings(text: str | bytes, name: str = "x.py") -> dict[str, Any]:
     return {one.key or "?": one.value if not one.reason else f"<{one.reason}>" for one in imported(text, name).found if not one.commented}
 
 
-def one(text: str, name: str = "x.py") -> FoundSetting:
+def one(text: str, name: str = "x.py") -> ScriptSetting:
     found = [found for found in imported(text, name).found if not found.commented]
     assert len(found) == 1
     return found[0]

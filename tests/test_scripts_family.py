@@ -19,7 +19,7 @@ from npuprof.checks.judgement import judge_value_alone
 from npuprof.document import keys, parse_document
 from npuprof.scripts.draft import Draft, Note, Source
 from npuprof.scripts.family import Family, build_family
-from npuprof.scripts.reading.found import FoundSetting
+from npuprof.scripts.reading.found import ScriptPlace, ScriptSetting, ScriptValue
 from npuprof.scripts.release_ranges import find_needed_releases
 from npuprof.scripts.topics import find_topic, join_topics
 
@@ -158,7 +158,9 @@ def test_no_leaf_inherits_two_scenarios() -> None:
 
 def test_a_leaf_lists_its_scripts_and_what_is_left_out_of_them_once() -> None:
     def note(file: str, line: int) -> Note:
-        found = FoundSetting(file, line, 1, "session", "hccl_timeout", "hccl_timeout", reason="depends on FLAGS.t")
+        found = ScriptSetting(
+            ScriptPlace(file, line, 1), "session", "hccl_timeout", "hccl_timeout", ScriptValue(reason="depends on FLAGS.t")
+        )
         return Note(found, "depends on FLAGS.t")
 
     drafts = [draft(f"m{number:02}/a.py", MIXED, note(f"m{number:02}/a.py", number + 1)) for number in range(25)]

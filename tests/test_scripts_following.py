@@ -263,9 +263,9 @@ def test_a_setting_of_a_helper_keeps_its_place_and_says_what_it_depends_on(tmp_p
     path = str(tmp_path / "train.py")
     imported = import_script(path, (tmp_path / "train.py").read_bytes(), modules=open_modules([str(tmp_path)]))
     found = next(one for one in imported.found if one.key == "precision_mode")
-    assert (found.file, found.line, found.call) == (str(tmp_path / "npu_utils.py"), 7, (2, 1))
+    assert (found.file, found.line, found.place.call) == (str(tmp_path / "npu_utils.py"), 7, (2, 1))
     assert found.reason == "depends on the command line or its parameters (FLAGS.precision)"
-    assert found.default is None
+    assert found.given.default is None
 
 
 def test_a_helper_gives_no_preset_where_scripts_call_it(tmp_path: Path) -> None:

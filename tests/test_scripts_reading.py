@@ -88,7 +88,7 @@ def test_the_default_of_a_flag_is_offered_and_not_taken() -> None:
     found = one(
         'flags.DEFINE_string("mode", "force_fp32", "")\ncustom_op.parameter_map["precision_mode"].s = tf.compat.as_bytes(FLAGS.mode)\n'
     )
-    assert (found.value, found.default) == (None, "force_fp32")
+    assert (found.value, found.given.default) == (None, "force_fp32")
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def test_a_preset_has_what_a_program_is_given_that_the_script_starts(case: str, 
 def test_a_setting_has_its_place_in_the_file_and_the_line_that_takes_it_in(tmp_path: Path) -> None:
     write(tmp_path, {"start.sh": "#!/bin/bash\ntrue && source env.sh; HCCL_BUFFSIZE=1 python3 x.py\n", "env.sh": f"# ours\n\n{SET}"})
     found = read(tmp_path).found
-    assert [(one.file.rpartition("/")[2], one.line, one.column, one.call) for one in found] == [
+    assert [(one.file.rpartition("/")[2], one.line, one.column, one.place.call) for one in found] == [
         ("env.sh", 3, 8, (2, 9)),
         ("start.sh", 2, 24, ()),
     ]

@@ -140,7 +140,7 @@ def test_a_path_from_the_folder_of_the_script_stays_in_the_script(expression: st
     assert settings == {}
     assert left == {"dump_path": "begins in the folder of the script"}
     (one,) = [one for one in imported(text).found if one.key == "dump_path"]
-    assert (one.value, one.relative) == (path, True)
+    assert (one.value, one.given.relative) == (path, True)
 
 
 @pytest.mark.parametrize("here", ['$(dirname "$0")', "${0%/*}", '$(cd "$(dirname "$0")" && pwd)'])

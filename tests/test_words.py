@@ -210,7 +210,7 @@ TYPED = [
     ("import profiles/bert.toml", 2, "is a preset already", "npuprof check profiles/bert.toml"),
     ("scan empty", 0, "there is no script in empty", "npuprof check"),
     ("scan gone", 2, "gone", "check the path"),
-    ("inject train.py gone", 2, "no preset 'gone'", "name the line with --line"),
+    ("inject train.py gone", 2, "no preset 'gone'", "npuprof list"),
     ("inject profiles/bert.toml bert", 2, "is a preset, and no script", "npuprof inject train.py bert"),
     ("inject", 2, "npuprof inject train.py bert-training"),
     # what takes no words, and what other tools call otherwise

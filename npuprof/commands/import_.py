@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.scripts.draft import Draft
     from npuprof.scripts.family import Family
-    from npuprof.scripts.reading import FoundSetting, ImportedFile
+    from npuprof.scripts.reading import ImportedFile, ScriptSetting
     from npuprof.scripts.reading.modules import Modules
 
 
@@ -332,15 +332,15 @@ def _find_folder_in_store(path: str | None) -> str:
     return f"{inside.replace(os.sep, '/')}/" if inside and is_profile_name(inside.replace(os.sep, "/")) else ""
 
 
-def _build_setting_fields(one: FoundSetting) -> dict[str, Any]:
+def _build_setting_fields(one: ScriptSetting) -> dict[str, Any]:
     """Return a setting as the fields of the JSON form."""
     return {
         "file": one.file, "line": one.line, "column": one.column, "surface": one.surface,
         "key": one.key or None, "name": one.name or None, "field": one.field,
         "value": None if one.reason else one.value, "reason": one.reason or None,
         "condition": one.condition or None, "runs": not one.dead, "unused": one.unused or None,
-        "default": one.default, "scope": one.scope or None,
-        **({"part": one.part} if one.part else {}),
+        "default": one.given.default, "scope": one.scope or None,
+        **({"part": one.place.part} if one.place.part else {}),
     }  # fmt: skip
 
 
@@ -357,13 +357,13 @@ def _build_fields(
     found = [one for imported in read_files for one in imported.found]
     return {
         "schema": "npuprof.import/1",
-        "settings": [_build_setting_fields(one) for one in found if not one.commented and not one.call],
+        "settings": [_build_setting_fields(one) for one in found if not one.commented and not one.place.call],
         "commented": [_build_setting_fields(one) for one in found if one.commented],
         "followed": [
-            {**_build_setting_fields(one), "script": imported.file, "call": one.call[0]}
+            {**_build_setting_fields(one), "script": imported.file, "call": one.place.call[0]}
             for imported in read_files
             for one in imported.found
-            if one.call
+            if one.place.call
         ],
         "presets": [
             {
@@ -394,7 +394,7 @@ def _format_text(
             lines.append(f"  {_format_place(one, draft)}: {paint_text('left out', '33', coloured)} {said}")
             if note.hint:
                 lines.append(f"      try: {escape_controls(note.hint)}")
-    commented = sum(one.commented for imported in read_files for one in imported.found if not one.call)
+    commented = sum(one.commented for imported in read_files for one in imported.found if not one.place.call)
     if commented:
         lines.append(f"{format_count(commented, 'setting')} commented out")
     lines += [escape_controls(f"{file}: no preset: {reason}") for file, reason in nothing.items()]
@@ -402,10 +402,10 @@ def _format_text(
     return "".join(f"{line}\n" for line in lines)
 
 
-def _format_place(one: FoundSetting, draft: Draft) -> str:
+def _format_place(one: ScriptSetting, draft: Draft) -> str:
     if one.file != draft.file:
         return escape_controls(f"{one.file}:{one.line}")
-    return f"{one.line} ({one.part})" if one.part else str(one.line)
+    return f"{one.line} ({one.place.part})" if one.place.part else str(one.line)
 
 
 VERB = Import

@@ -68,7 +68,7 @@ def list_drafts(scripts: Mapping[str, Script], take_out: Callable[[ImportedFile]
 
     def list_called(draft: Draft) -> set[str]:
         """Return the scripts that all settings of a draft come from, empty where one is its own."""
-        places = {os.path.normpath(origin.file) if origin.call else "" for origin in draft.origins.values()}
+        places = {os.path.normpath(origin.file) if origin.place.call else "" for origin in draft.origins.values()}
         return {holders[place] for place in places} if places <= holders.keys() else set()
 
     helpers: set[str] = set()

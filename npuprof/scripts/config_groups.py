@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from npuprof.model import Record
-from npuprof.scripts.reading.found import FoundSetting, ImportedFile, Site
+from npuprof.scripts.reading.found import ImportedFile, ScriptSetting, Site
 from npuprof.scripts.reading.surfaces.entries import AddedEntry
 from npuprof.scripts.reading.surfaces.nested import GivenSession
 
@@ -24,7 +24,7 @@ class ConfigGroup(Record):
 
     scope: str
     surface: str
-    settings: tuple[FoundSetting, ...]
+    settings: tuple[ScriptSetting, ...]
     site: Site | None = None
     entry: AddedEntry | None = None
 
@@ -56,7 +56,7 @@ def list_config_groups(imported: ImportedFile) -> list[ConfigGroup]:
     """Return the objects of a file, each with its settings in the order in which they run."""
     sites = {site.scope: site for site in imported.sites}
     entries = {entry.site: entry for entry in imported.list_remarks(AddedEntry) if entry.site}
-    by_scope: dict[str, list[FoundSetting]] = {}
+    by_scope: dict[str, list[ScriptSetting]] = {}
     for setting in sorted(imported.found, key=lambda setting: setting.order):
         if not setting.commented:
             by_scope.setdefault(setting.scope, []).append(setting)

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from npuprof.model import Record
-from npuprof.scripts.reading.found import FoundSetting
+from npuprof.scripts.reading.found import ScriptSetting
 from npuprof.system.tree import find_repository_top
 
 
@@ -18,7 +18,7 @@ class Note(Record):
     replaces.
     """
 
-    found: FoundSetting
+    found: ScriptSetting
     why: str
     hint: str = ""
     condition: str = ""
@@ -57,9 +57,9 @@ class Draft:
         self.file = file
         self.surfaces = {surface} if surface else set()
         self.settings: dict[str, Any] = {}
-        self.origins: dict[str, FoundSetting] = {}
+        self.origins: dict[str, ScriptSetting] = {}
         self.notes: list[Note] = []
-        self.carried: list[FoundSetting] = []
+        self.carried: list[ScriptSetting] = []
         self.assumed: list[Note] = []
         self.sources: list[Source] = []
         self.labels: tuple[str, ...] = ()

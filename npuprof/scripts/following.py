@@ -143,7 +143,7 @@ def set_callers_apart(files: Iterable[ImportedFile]) -> tuple[Callable[[Imported
         ranges = used.get(os.path.normpath(imported.file))
         if not ranges:
             return imported
-        left = tuple(one for one in imported.found if one.call or not any(first <= one.line <= last for first, last in ranges))
+        left = tuple(one for one in imported.found if one.place.call or not any(first <= one.line <= last for first, last in ranges))
         return imported._replace(found=left)
 
     reasons = {}

@@ -10,28 +10,28 @@ from npuprof.catalog.values import find_structure
 from npuprof.document import keys
 from npuprof.document.keys import format_toml_value
 from npuprof.model import SECTIONS
-from npuprof.scripts.reading.found import Branch, FoundSetting
+from npuprof.scripts.reading.found import Branch, ScriptSetting
 from npuprof.scripts.reading.values.classes import CLASSES, list_class_arguments
 from npuprof.scripts.sidecars import open_sidecar
 
 
-def count_shared_branches(around: Sequence[Branch], one: FoundSetting) -> int:
+def count_shared_branches(around: Sequence[Branch], one: ScriptSetting) -> int:
     """Return under how many of the tests, from the outside, a setting stands under which its configuration is made at all."""
     pairs = zip(around, one.branches, strict=False)
     return next((number for number, (made, here) in enumerate(pairs) if made[2] != here[2]), min(len(around), len(one.branches)))
 
 
-def format_condition(one: FoundSetting, base: int) -> str:
+def format_condition(one: ScriptSetting, base: int) -> str:
     """Return the tests that a setting stands under within its configuration, as one text."""
     texts = [text for _, _, text in one.branches[base:]]
     return " and ".join(texts if len(texts) == 1 else (f"({text})" for text in texts))
 
 
-def find_obstacle(one: FoundSetting) -> tuple[str, str]:
+def find_obstacle(one: ScriptSetting) -> tuple[str, str]:
     """Return why a setting cannot be in a preset, and what to do; empty where it can."""
     if one.reason:
-        hint = f"{format_toml_value(one.default)} is what the script takes if nobody says otherwise" if one.default is not None else ""
-        return one.reason, hint
+        default = one.given.default
+        return one.reason, f"{format_toml_value(default)} is what the script takes if nobody says otherwise" if default is not None else ""
     section, name = keys.split_section_and_name(one.key)
     if one.surface == "session":
         return _find_session_obstacle(one)
@@ -49,7 +49,7 @@ def find_obstacle(one: FoundSetting) -> tuple[str, str]:
     return ("an object of the script", "") if argument is not None and argument.kind == "object" else ("", "")
 
 
-def _find_session_obstacle(one: FoundSetting) -> tuple[str, str]:
+def _find_session_obstacle(one: ScriptSetting) -> tuple[str, str]:
     option = catalog.find_option(one.name)
     if option is None or option.field is None:
         return "no adapter reads the key", "see npuprof scan"
@@ -68,7 +68,7 @@ def _find_variable_obstacle(name: str) -> tuple[str, str]:
     return "", ""
 
 
-def _find_foreign_obstacle(one: FoundSetting) -> tuple[str, str]:
+def _find_foreign_obstacle(one: ScriptSetting) -> tuple[str, str]:
     """Return why an argument of an object, or an attribute of a group, that no option stands for cannot be in a preset."""
     if not one.made:
         return "global_options() has no such attribute", "see npuprof scan"
@@ -77,7 +77,7 @@ def _find_foreign_obstacle(one: FoundSetting) -> tuple[str, str]:
     return f"{one.made} takes {'it no more' if one.name in CLASSES[one.made].formerly else 'no such argument'}", "see npuprof scan"
 
 
-def read_preset_value(one: FoundSetting, folders: Sequence[str] | None) -> Any:
+def read_preset_value(one: ScriptSetting, folders: Sequence[str] | None) -> Any:
     """Return the value a preset holds; a sidecar file beside the script, or in one of the folders, is written out (None: no file is)."""
     if folders is None or find_structure(one.key) is None:  # files of flags stay where they are
         return one.value

@@ -13,7 +13,7 @@ from npuprof.scripts.draft import Draft, Note, Source, describe_sources
 from npuprof.scripts.naming import name_drafts, preset_name
 from npuprof.scripts.obstacles import count_shared_branches, find_obstacle, format_condition, read_preset_value
 from npuprof.scripts.preset_text import describe_assumed, describe_notes, escape_file_name, format_preset
-from npuprof.scripts.reading.found import GOES_NOWHERE, TAKEN_BACK, UNSET, FoundSetting, ImportedFile
+from npuprof.scripts.reading.found import GOES_NOWHERE, TAKEN_BACK, UNSET, ImportedFile, ScriptSetting
 
 _MIXIN = "a mix-in preset, laid over this one with --with"
 
@@ -86,9 +86,9 @@ def build_draft(name: str, file: str, group: ConfigGroup, folders: Sequence[str]
     for setting in group.settings:
         if setting.reason == UNSET:
             continue
-        if take_defaults and setting.reason and setting.default is not None:
-            draft.assumed.append(Note(setting, setting.reason, value=setting.default))
-            setting = setting._replace(reason="", value=setting.default)
+        if take_defaults and setting.reason and setting.given.default is not None:
+            draft.assumed.append(Note(setting, setting.reason, value=setting.given.default))
+            setting = setting.with_value(reason="", value=setting.given.default)
         base = count_shared_branches(around, setting)
         if setting.reason == TAKEN_BACK and not setting.dead and not setting.unused:
             _take_back(draft, setting)
@@ -104,19 +104,19 @@ def build_draft(name: str, file: str, group: ConfigGroup, folders: Sequence[str]
     return draft
 
 
-def _find_reason(setting: FoundSetting, value: Any) -> tuple[str, str]:
+def _find_reason(setting: ScriptSetting, value: Any) -> tuple[str, str]:
     """Return why a setting is in no preset, and what to do; empty where at most a condition keeps it out."""
     if setting.dead:
         return (f"never runs: {setting.condition}" if setting.condition else "never runs"), find_obstacle(setting)[1]
     if setting.unused and setting.reason in ("", TAKEN_BACK):
         return setting.unused, ""
     why, hint = find_obstacle(setting)
-    if setting.relative and not why and isinstance(value, str):
+    if setting.given.relative and not why and isinstance(value, str):
         return "begins in the folder of the script", "a preset knows no script: keep the line, or write a path that holds everywhere"
     return why, hint
 
 
-def _carry_over(draft: Draft, setting: FoundSetting, value: Any) -> None:
+def _carry_over(draft: Draft, setting: ScriptSetting, value: Any) -> None:
     if setting.key in draft.settings and not is_same_typed_value(draft.settings[setting.key], value):
         why = f"line {setting.line} sets it to another value, which the preset has"
         hint = "split them where the first is used before that"
@@ -126,7 +126,7 @@ def _carry_over(draft: Draft, setting: FoundSetting, value: Any) -> None:
     draft.carried.append(setting)
 
 
-def _take_back(draft: Draft, setting: FoundSetting) -> None:
+def _take_back(draft: Draft, setting: ScriptSetting) -> None:
     """Leave out what a script sets and takes back, under any condition: it does not always count."""
     before = draft.origins.pop(setting.key, None)
     if before is not None:

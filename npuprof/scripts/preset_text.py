@@ -50,7 +50,7 @@ def describe_notes(notes: Sequence[Note], most: int | None = None, cite: Callabl
         one = note.found
         value = f" = {format_short_value(one.value)}" if not one.reason and one.value is not None else ""
         places = found.setdefault((f"{one.key or 'a computed key'}{value}: {note.why}", note.hint), [])
-        if (place := f"{cite(one.file)}:{one.line}" + (f" ({one.part})" if one.part else "")) not in places:
+        if (place := f"{cite(one.file)}:{one.line}" + (f" ({one.place.part})" if one.place.part else "")) not in places:
             places.append(place)
     lines = ["", "Not carried over:"]
     for (what, hint), places in list(found.items())[:most]:

@@ -17,20 +17,20 @@ from npuprof.checks.view import Fault, build_asked_scope
 from npuprof.document import keys
 from npuprof.model import Context, Finding, Path, Place, Record
 from npuprof.report import output
-from npuprof.scripts.reading.found import FoundSetting, ImportedFile
+from npuprof.scripts.reading.found import ImportedFile, ScriptSetting
 
 
 class Sidecar(Record):
     """A file that a setting names: its path, its text, None where it is no file of text, and its value, None where it does not fit."""
 
-    setting: FoundSetting
+    setting: ScriptSetting
     structure: Structure
     path: str
     text: str | None
     value: Any
 
 
-def open_sidecar(setting: FoundSetting, folders: Sequence[str] = ()) -> Sidecar | None:
+def open_sidecar(setting: ScriptSetting, folders: Sequence[str] = ()) -> Sidecar | None:
     """Return the file that a setting names, None where it names none, or there is none below the folders."""
     if not setting.key or setting.reason or not isinstance(setting.value, str):
         return None
@@ -72,7 +72,7 @@ def find_sidecars(imported: ImportedFile, folders: Sequence[str] = ()) -> list[S
 def attach_contents(imported: ImportedFile, sidecars: Sequence[Sidecar]) -> ImportedFile:
     """Return a script whose settings have the contents of the files that they name, for the rules that look into them."""
     known = {id(one.setting): one.value for one in sidecars if one.value is not None and not one.structure.faults(one.value)}
-    return imported._replace(found=tuple(one._replace(content=known[id(one)]) if id(one) in known else one for one in imported.found))
+    return imported._replace(found=tuple(one.with_value(content=known[id(one)]) if id(one) in known else one for one in imported.found))
 
 
 def check_sidecars(sidecars: Sequence[Sidecar], asked: Context | None = None) -> list[Finding]:

@@ -18,7 +18,7 @@ from npuprof.scripts.lint.arguments import find_call_faults
 from npuprof.scripts.lint.entries import check_rewrites, find_double_entries, find_idle_configs, find_nameless_entries
 from npuprof.scripts.lint.singles import find_script_faults
 from npuprof.scripts.lint.worlds import MOST_WAYS, ScriptView, build_script_views, list_ways, place_fault, place_under_functions
-from npuprof.scripts.reading import FoundSetting, ImportedFile, Site
+from npuprof.scripts.reading import ImportedFile, ScriptSetting, Site
 from npuprof.scripts.reading.found import COMMAND_LINE, TOO_LATE, UNSET, BlankExport
 from npuprof.scripts.reading.surfaces.entries import NamedEntry
 from npuprof.scripts.reading.surfaces.global_options import ReplacedGroup
@@ -39,7 +39,7 @@ def check_script(imported: ImportedFile, asked: Context | None = None, team: Seq
     context = asked or Context()
     live = [setting for setting in imported.found if not setting.commented and setting.surface != "config"]
     sites = {site.scope: site for site in imported.sites}
-    groups: dict[str, list[FoundSetting]] = {}
+    groups: dict[str, list[ScriptSetting]] = {}
     for setting in sorted(live, key=lambda setting: setting.order):  # as they run
         groups.setdefault(setting.scope, []).append(setting)
     found = [*imported.problems, *find_call_faults(imported, context), *find_double_entries(imported), *find_nameless_entries(imported)]
@@ -56,21 +56,21 @@ def _name_calls(imported: ImportedFile, findings: Iterable[Finding]) -> list[Fin
     """Return findings with the line of the script that calls the function of another file in which they stand, or sources that file."""
     calls: dict[Place | None, int] = {}
     for setting in imported.found:
-        if setting.call and setting.file != imported.file:
-            calls[Place(setting.file, setting.line, setting.column)] = setting.call[0]
+        if setting.place.call and setting.file != imported.file:
+            calls[Place(setting.file, setting.line, setting.column)] = setting.place.call[0]
     does = "The file is sourced" if any(not called.name for called in imported.followed) else "The function is called"
     said = {where: f" {does} in {imported.file}:{line}." for where, line in calls.items()}
     return [finding._replace(why=f"{finding.why}{said.get(finding.where, '')}".lstrip()) for finding in findings]
 
 
-def _build_commented_fault(setting: FoundSetting) -> Fault:
+def _build_commented_fault(setting: ScriptSetting) -> Fault:
     value = f" = {format_short_value(setting.value)}" if not setting.reason else ""
     why = "Settings that are switched on and off by editing drift apart from script to script."
     return Fault("NP805", f"{setting.name}{value} is commented out", why, "make it a mix-in preset, or delete the line")
 
 
 def _check_group(
-    imported: ImportedFile, group: list[FoundSetting], site: Site | None, asked: Context, team: Sequence[TeamRule]
+    imported: ImportedFile, group: list[ScriptSetting], site: Site | None, asked: Context, team: Sequence[TeamRule]
 ) -> list[Finding]:
     """Return what is wrong with the settings of one configuration, each alone and all together."""
     result: list[Finding] = []
@@ -91,7 +91,7 @@ def _check_group(
     return result
 
 
-def _find_single_faults(setting: FoundSetting, view: ScriptView) -> list[Fault]:
+def _find_single_faults(setting: ScriptSetting, view: ScriptView) -> list[Fault]:
     """Return what is wrong with a setting by itself: its name and value, its default, its age, its place."""
     faults = [*find_script_faults(setting, view.asked), *_find_default_faults(setting, view.asked), *_find_age_faults(setting, view)]
     if setting.key and (late := _LATE.fullmatch(setting.unused)):
@@ -100,19 +100,20 @@ def _find_single_faults(setting: FoundSetting, view: ScriptView) -> list[Fault]:
     return faults
 
 
-def _find_default_faults(setting: FoundSetting, context: Context) -> list[Fault]:
+def _find_default_faults(setting: ScriptSetting, context: Context) -> list[Fault]:
     """Return what is wrong with what the command line gives if nobody says otherwise; a test around it may keep that out."""
-    if setting.branches or setting.default in (None, "") or not setting.reason.startswith(COMMAND_LINE) or _is_setting_unread(setting):
+    default = setting.given.default
+    if setting.branches or default in (None, "") or not setting.reason.startswith(COMMAND_LINE) or _is_setting_unread(setting):
         return []
     told = "; it is the default, which the script takes if nobody says otherwise"
     return [
         fault._replace(message=f"{fault.message}{told}", severity="warning")
-        for fault in find_script_faults(setting._replace(reason="", value=setting.default, written=setting.default), context)
+        for fault in find_script_faults(setting.with_value(reason="", value=default, written=default), context)
         if fault.code == "NP203" and fault.severity == "error"
     ]
 
 
-def _is_setting_unread(setting: FoundSetting) -> bool:
+def _is_setting_unread(setting: ScriptSetting) -> bool:
     """Return whether the adapter would not find the value where the script stores it."""
     if setting.surface == "global_options":
         return setting.name not in list_attribute_paths()
@@ -132,7 +133,7 @@ def _check_script_rules(view: ScriptView) -> list[Finding]:
     return found
 
 
-def _find_age_faults(setting: FoundSetting, view: ScriptView) -> list[Fault]:
+def _find_age_faults(setting: ScriptSetting, view: ScriptView) -> list[Fault]:
     """Return what the age of a setting, the release and the product asked for say of it."""
     if not setting.key or setting.reason == UNSET or (setting.surface == "session" and _is_setting_unread(setting)):
         return []
@@ -146,7 +147,7 @@ def _find_age_faults(setting: FoundSetting, view: ScriptView) -> list[Fault]:
     ]
 
 
-def _is_no_matter(setting: FoundSetting, fault: Fault) -> bool:
+def _is_no_matter(setting: ScriptSetting, fault: Fault) -> bool:
     """Return whether what is told of the age of a setting says nothing of it on its surface; undocumented ones are none."""
     if setting.surface == "atc" and not setting.key.startswith("atc.") and fault.code in ("NP501", "NP502", "NP404", "NP405"):
         flag = catalog.find_flag(setting.name.removeprefix("--"))
@@ -154,7 +155,7 @@ def _is_no_matter(setting: FoundSetting, fault: Fault) -> bool:
     return fault.code in ("NP503", "NP411", *_NO_MATTER.get(setting.surface, ()))
 
 
-def _check_surroundings(imported: ImportedFile, live: list[FoundSetting]) -> list[Finding]:
+def _check_surroundings(imported: ImportedFile, live: list[ScriptSetting]) -> list[Finding]:
     found: list[Finding] = []
     if named := [setting for setting in imported.found if setting.surface == "config"]:
         names = ", ".join(dict.fromkeys(setting.name for setting in named[:8])) + (", ..." if len(named) > 8 else "")
@@ -176,7 +177,7 @@ def _check_surroundings(imported: ImportedFile, live: list[FoundSetting]) -> lis
     return found
 
 
-def _check_estimator_sessions(imported: ImportedFile, groups: dict[str, list[FoundSetting]]) -> list[Finding]:
+def _check_estimator_sessions(imported: ImportedFile, groups: dict[str, list[ScriptSetting]]) -> list[Finding]:
     """Return the settings of a session_config that NPUEstimator overwrites with its own."""
     if not imported.list_remarks(GivenSession):
         return []

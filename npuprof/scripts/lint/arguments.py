@@ -11,7 +11,7 @@ from npuprof.model import Context, Finding, did_you_mean
 from npuprof.renderers.python import format_literal
 from npuprof.scripts.lint.attributes import find_plain_value_faults
 from npuprof.scripts.lint.worlds import place_fault
-from npuprof.scripts.reading.found import UNSET, FoundSetting, ImportedFile
+from npuprof.scripts.reading.found import UNSET, ImportedFile, ScriptSetting
 from npuprof.scripts.reading.surfaces.run_config import GivenCall, GivenObject
 from npuprof.scripts.reading.values.classes import list_class_arguments, list_object_arguments
 
@@ -22,7 +22,7 @@ _UNTURNED = "NPUEstimator stores the text without turning it into bytes, which r
 _CONTAINERS = ("list", "tuple", "dict", "set")
 
 
-def find_argument_faults(found: FoundSetting, asked: Context) -> list[Fault]:
+def find_argument_faults(found: ScriptSetting, asked: Context) -> list[Fault]:
     """Return what is wrong with one argument of a call."""
     if not found.name:
         return []
@@ -37,10 +37,10 @@ def find_argument_faults(found: FoundSetting, asked: Context) -> list[Fault]:
         return []  # what is certain of objects is said where the call is
     if option is not None and any(_is_before(asked, until) for until in option.field_until.values()):
         return []  # the argument was of another type then
-    if found.kind in _CONTAINERS or found.kind != made.exact.get(found.name, found.kind):
+    if found.given.kind in _CONTAINERS or found.given.kind != made.exact.get(found.name, found.given.kind):
         return [_build_argument_type_fault(found, made.exact.get(found.name, ""), option)]
     lost = option.not_carried.get("run_config", "") if option else ""
-    if why := _UNTURNED if option and option.estimator_bytes and found.kind != "bytes" else lost:
+    if why := _UNTURNED if option and option.estimator_bytes and found.given.kind != "bytes" else lost:
         return [Fault("NP809", f"{found.key} cannot be given to NPURunConfig", why, "set it in the session_config", severity="error")]
     return _find_argument_value_faults(made, found)
 
@@ -94,24 +94,24 @@ def _find_missing_value_faults(made: ConfigClass, name: str) -> list[Fault]:
     return []
 
 
-def _build_argument_type_fault(found: FoundSetting, exact: str, option: catalog.Option | None) -> Fault:
-    written = f"a {found.kind}" if found.kind in _CONTAINERS else format_literal(found.written)
+def _build_argument_type_fault(found: ScriptSetting, exact: str, option: catalog.Option | None) -> Fault:
+    written = f"a {found.given.kind}" if found.given.kind in _CONTAINERS else format_literal(found.given.written)
     wanted = _WORDS[exact] if exact else "text" if option and option.field == "s" else "a plain value"
-    guess = settings.guess_option_value(option, found.written) if option and found.kind not in _CONTAINERS else UNKNOWN
+    guess = settings.guess_option_value(option, found.given.written) if option and found.given.kind not in _CONTAINERS else UNKNOWN
     hint = f"write {found.name}={format_literal(guess)}" if guess is not UNKNOWN else f"write {wanted}"
     return Fault("NP202", f"{found.name} takes {wanted}, not {written}", _REFUSED, hint)
 
 
-def _find_argument_value_faults(made: ConfigClass, found: FoundSetting) -> list[Fault]:
+def _find_argument_value_faults(made: ConfigClass, found: ScriptSetting) -> list[Fault]:
     taken = made.choices.get(found.name)
     if taken and (found.value not in taken or catalog.find_option(found.key) is None):  # without an option it is the class that decides
         listed = ", ".join(map(format_literal, taken))
-        what = f"{found.name} = {format_literal(found.written)} is none of {listed}"
+        what = f"{found.name} = {format_literal(found.given.written)} is none of {listed}"
         return [Fault("NP203", what, f"{made.name} raises ValueError.", f"write one of {listed}")] if found.value not in taken else []
     argument = catalog.find_argument(found.name) if found.key.startswith("estimator.") else None
-    if argument is not None and argument.kind == "int" and found.kind == "float":
+    if argument is not None and argument.kind == "int" and found.given.kind == "float":
         low = (argument.minimum or 0) - 1
-        if not argument.whole and found.written > low:  # RunConfig compares it with 0, whatever number it is
+        if not argument.whole and found.given.written > low:  # RunConfig compares it with 0, whatever number it is
             return []
     return [fault._replace(why=_REFUSED) if fault.code == "NP202" else fault for fault in find_plain_value_faults(found)]
 

@@ -12,7 +12,7 @@ from npuprof.checks.arguments import find_chip_faults, find_flag_faults
 from npuprof.checks.surfaces import OFFLINE, find_surface_faults
 from npuprof.checks.view import Fault, Scope
 from npuprof.model import find_nearest_names
-from npuprof.scripts.reading.found import FoundSetting
+from npuprof.scripts.reading.found import ScriptSetting
 
 #: What a command line of ATC is judged for.
 _CONVERSION = Scope(OFFLINE, (), ())
@@ -20,20 +20,20 @@ _STOPS = "atc stops at such a value."
 _WHOLE_NUMBER = re.compile(r"[-+]?[0-9]{1,19}", re.ASCII)
 
 
-def find_script_flag_faults(found: FoundSetting) -> list[Fault]:
+def find_script_flag_faults(found: ScriptSetting) -> list[Fault]:
     """Return what is wrong with one flag: by its own record, by the option that it is where the record says nothing of its form."""
     if not found.name:
         return []
     flag = catalog.find_flag(found.name.removeprefix("--"))
     if flag is None:
         return [_build_unknown_fault(found.name)]
-    if found.reason or found.written is None:
+    if found.reason or found.given.written is None:
         return []
     if flag.kind == "chip":
-        return find_chip_faults(found.name, found.written)
+        return find_chip_faults(found.name, found.given.written)
     told = list(settings.find_value_faults(_CONVERSION, found.key, found.value))
     if flag.choices or flag.pattern or flag.kind in ("int", "bool"):
-        return _find_text_faults(flag, found.written) or [fault for fault in told if fault.code == "NP205"]
+        return _find_text_faults(flag, found.given.written) or [fault for fault in told if fault.code == "NP205"]
     told = [fault for fault in told if fault.severity == "error" or fault.code == "NP205"]
     option = catalog.find_option(found.key)
     if not told and option is not None:

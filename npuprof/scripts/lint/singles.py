@@ -17,7 +17,7 @@ from npuprof.renderers.python import format_literal
 from npuprof.scripts.lint.arguments import find_argument_faults
 from npuprof.scripts.lint.atc import find_script_flag_faults
 from npuprof.scripts.lint.attributes import find_attribute_faults, find_plain_value_faults
-from npuprof.scripts.reading.found import FoundSetting
+from npuprof.scripts.reading.found import ScriptSetting
 from npuprof.scripts.reading.surfaces.env import has_slip, is_ascend_variable
 
 #: Variables that old scripts set and that no current component was found to read, with what took their place.
@@ -34,7 +34,7 @@ _SAMPLE = {"b": "True", "i": "1", "s": 'tf.compat.as_bytes("...")'}
 _ANY = {"b": "True or False", "i": "a whole number", "s": 'tf.compat.as_bytes("...")'}
 
 
-def find_script_faults(found: FoundSetting, asked: Context) -> list[Fault]:
+def find_script_faults(found: ScriptSetting, asked: Context) -> list[Fault]:
     """Return what is wrong with one setting."""
     if found.surface == "session":
         return _find_script_parameter_faults(found, asked)
@@ -47,7 +47,7 @@ def find_script_faults(found: FoundSetting, asked: Context) -> list[Fault]:
     return _find_misplaced_faults(found) or find_script_flag_faults(found)
 
 
-def _find_script_parameter_faults(found: FoundSetting, asked: Context) -> list[Fault]:
+def _find_script_parameter_faults(found: ScriptSetting, asked: Context) -> list[Fault]:
     if not found.name:
         return []
     option = catalog.find_option(found.name)
@@ -64,10 +64,11 @@ def _find_script_parameter_faults(found: FoundSetting, asked: Context) -> list[F
         if found.reason and any("isinstance(" in test or "type(" in test for _, _, test in found.branches):
             return []  # the arm for one type of a value that the run decides: it may be of another one
         return [_build_wrong_field_fault(found, option)] if not _was_field_right(found, option, asked) else []
-    if found.kind and found.kind not in _TYPES.get(found.field, (found.kind,)):
+    kind = found.given.kind
+    if kind and kind not in _TYPES.get(found.field, (kind,)):
         hint = f"write {_suggest_field_value(found, option)}"
         why = "The script stops there with TypeError: a protobuf field takes its own type only."
-        return [Fault("NP803", f"{found.name}: .{found.field} takes no {'None' if found.kind == 'NoneType' else found.kind}", why, hint)]
+        return [Fault("NP803", f"{found.name}: .{found.field} takes no {'None' if kind == 'NoneType' else kind}", why, hint)]
     return _find_script_value_faults(found)
 
 
@@ -86,13 +87,13 @@ def _list_read_options() -> tuple[str, ...]:
     return tuple(name for name in catalog.record_names() if (option := catalog.find_option(name)) and option.field is not None)
 
 
-def _build_wrong_field_fault(found: FoundSetting, option: Option) -> Fault:
+def _build_wrong_field_fault(found: ScriptSetting, option: Option) -> Fault:
     wrong = settings.WRONG_FIELD.get(option.on_wrong_field, "Stored in another protobuf field it is not found.")
     what = f"{found.name} is stored in .{found.field}, the adapter reads .{option.field}"
     return Fault("NP802", what, wrong, f'write parameter_map["{found.name}"].{option.field} = {_suggest_field_value(found, option)}')
 
 
-def _suggest_field_value(found: FoundSetting, option: Option) -> str:
+def _suggest_field_value(found: ScriptSetting, option: Option) -> str:
     """Return what to store in the right field: the same value, where it can be told, and one that the checks accept."""
     field = option.field or "s"
     if field == "s" and (found.reason or found.value is None):
@@ -104,17 +105,17 @@ def _suggest_field_value(found: FoundSetting, option: Option) -> str:
     return f"{_ANY[field]}, one of {', '.join(map(format_short_value, option.choices[:8]))}" if option.choices else _ANY[field]
 
 
-def _was_field_right(found: FoundSetting, option: Option, asked: Context) -> bool:
+def _was_field_right(found: ScriptSetting, option: Option, asked: Context) -> bool:
     """Return whether the field was the right one in the release that was asked for."""
     until = option.field_until.get(found.field or "")
     return bool(until and asked.cann) and releases.release_index(asked.cann or "") < releases.release_index(until or "")
 
 
-def _find_script_value_faults(found: FoundSetting) -> list[Fault]:
+def _find_script_value_faults(found: ScriptSetting) -> list[Fault]:
     return [] if found.reason else _find_misplaced_faults(found) or find_plain_value_faults(found)
 
 
-def _find_misplaced_faults(found: FoundSetting) -> list[Fault]:
+def _find_misplaced_faults(found: ScriptSetting) -> list[Fault]:
     """Return the fault of a value that belongs to another option, as seen in scripts more than once."""
     key, value = found.key, found.value
     if found.reason or not isinstance(value, str):
@@ -131,7 +132,7 @@ def _find_misplaced_faults(found: FoundSetting) -> list[Fault]:
     return []
 
 
-def _find_script_variable_faults(found: FoundSetting) -> list[Fault]:
+def _find_script_variable_faults(found: ScriptSetting) -> list[Fault]:
     name = found.name
     if not found.key.startswith("env."):  # an option that an export carries
         return _find_script_value_faults(found)

@@ -14,7 +14,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.checks.view import Fault, View, build_asked_scope, find_chip, narrow_scope
 from npuprof.model import Context, Finding, Origin, Place, Record
-from npuprof.scripts.reading.found import UNSET, Branch, FoundSetting, Site
+from npuprof.scripts.reading.found import UNSET, Branch, ScriptSetting, Site
 
 #: The value of a setting that is there, while the run decides what it holds: equal to nothing.
 UNDECIDED = object()
@@ -58,7 +58,7 @@ class ScriptView(View):
     speaks_of_doubts = False
 
     def __init__(
-        self, name: str, found: dict[str, FoundSetting], maybe: dict[str, FoundSetting], asked: Context, surface: str, closed: bool
+        self, name: str, found: dict[str, ScriptSetting], maybe: dict[str, ScriptSetting], asked: Context, surface: str, closed: bool
     ) -> None:
         self.found = found
         self.maybe = maybe
@@ -123,19 +123,19 @@ class ScriptView(View):
 NOTHING = _Nothing()
 
 
-def place_fault(fault: Fault, at: FoundSetting | Record) -> Finding:
+def place_fault(fault: Fault, at: ScriptSetting | Record) -> Finding:
     """Return a fault as a finding at the place of a setting, or of something else that a script was found to hold."""
     place = Place(at.file, at.line, at.column)  # type: ignore[union-attr]
-    key = at.key if isinstance(at, FoundSetting) else ""
+    key = at.key if isinstance(at, ScriptSetting) else ""
     return Finding(fault.code, fault.message, fault.why, fault.hint, key=key, where=place, severity=fault.severity)
 
 
-def _read_value(setting: FoundSetting) -> Any:
+def _read_value(setting: ScriptSetting) -> Any:
     """Return what the rules see of a setting: what its file holds, where that has been read."""
-    return UNDECIDED if setting.reason else setting.value if setting.content is None else setting.content
+    return UNDECIDED if setting.reason else setting.value if setting.given.content is None else setting.given.content
 
 
-def build_script_views(name: str, usable: list[FoundSetting], site: Site | None, asked: Context) -> list[ScriptView]:
+def build_script_views(name: str, usable: list[ScriptSetting], site: Site | None, asked: Context) -> list[ScriptView]:
     """Return one view for each way the branches around one configuration can go, ``MOST_WAYS`` at most."""
     base = site.branches if site else ()
     numbers = {place: number for number, place in enumerate(dict.fromkeys(setting.branches for setting in usable))}
@@ -149,8 +149,8 @@ def build_script_views(name: str, usable: list[FoundSetting], site: Site | None,
     for way in list_ways(usable, site)[:MOST_WAYS]:
         sure = always.union(numbers[way[:end]] for end in range(len(way) + 1) if way[:end] in numbers)
         known = sure.union(*(places for branch in way for arm, places in arms.get(branch[0], {}).items() if arm != branch[1]))
-        certain: dict[str, FoundSetting] = {}
-        maybe: dict[str, FoundSetting] = {}
+        certain: dict[str, ScriptSetting] = {}
+        maybe: dict[str, ScriptSetting] = {}
         for number, setting in steps:
             is_certain = number in sure and setting.reason != UNSET
             if is_certain or number not in known or setting.reason == UNSET:
@@ -161,7 +161,7 @@ def build_script_views(name: str, usable: list[FoundSetting], site: Site | None,
     return result
 
 
-def place_under_functions(found: Iterable[FoundSetting]) -> list[FoundSetting]:
+def place_under_functions(found: Iterable[ScriptSetting]) -> list[ScriptSetting]:
     """Return settings of a whole process as ones that count where their functions are called: which ones one run calls nobody can tell."""
     result = list(found)
     names = dict.fromkeys(setting.function for setting in result if setting.function)
@@ -169,7 +169,7 @@ def place_under_functions(found: Iterable[FoundSetting]) -> list[FoundSetting]:
     return [setting._replace(branches=(calls[setting.function], *setting.branches)) if setting.function else setting for setting in result]
 
 
-def list_ways(usable: list[FoundSetting], site: Site | None) -> list[tuple[Branch, ...]]:
+def list_ways(usable: list[ScriptSetting], site: Site | None) -> list[tuple[Branch, ...]]:
     """Return the ways the branches around some settings of one configuration can go, the shortest first."""
     arms = {setting.branches for setting in usable} | {site.branches if site else ()}
     return sorted(arms, key=lambda branches: (len(branches), str(branches)))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from npuprof.scripts.reading.files import import_script, may_call_settings, may_hold_settings, place_settings, read_script
-from npuprof.scripts.reading.found import FoundSetting, ImportedFile, Site
+from npuprof.scripts.reading.found import ImportedFile, ScriptSetting, Site
 
 __all__ = [
-    "FoundSetting",
     "ImportedFile",
+    "ScriptSetting",
     "Site",
     "import_script",
     "may_call_settings",

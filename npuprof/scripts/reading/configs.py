@@ -9,7 +9,7 @@ from functools import cache
 from npuprof import catalog
 from npuprof.document.keys import format_full_key, format_short_value
 from npuprof.model import Finding
-from npuprof.scripts.reading.found import FoundSetting, ImportedFile
+from npuprof.scripts.reading.found import ImportedFile, ScriptPlace, ScriptSetting, ScriptValue
 from npuprof.scripts.reading.kubernetes import find_container_settings
 from npuprof.scripts.reading.surfaces import env
 from npuprof.scripts.reading.trees import Node, iterate_tables, parse_json, parse_yaml
@@ -62,7 +62,7 @@ def _import_documents(path: str, data: bytes, parse: Callable[[str, list[Finding
     return ImportedFile(path, tuple(found), (), tuple(problems), text)
 
 
-def _read_export(path: str, document: Node) -> list[FoundSetting]:
+def _read_export(path: str, document: Node) -> list[ScriptSetting]:
     """Return the variables of an export as JSON; other files of npuprof set nothing."""
     variables = document.find("env") if document.text("schema").startswith("npuprof.env/") else None
     texts = [(key, value) for key, value in (variables.pairs or ()) if value.is_text] if variables is not None else []
@@ -70,7 +70,7 @@ def _read_export(path: str, document: Node) -> list[FoundSetting]:
     return [setting for setting in built if setting is not None]
 
 
-def _find_named_options(path: str, table: Node) -> list[FoundSetting]:
+def _find_named_options(path: str, table: Node) -> list[ScriptSetting]:
     """Return the options a table names, if it is certain that options are meant."""
     named: list[tuple[str, Node, Node]] = []
     certain = 0
@@ -87,9 +87,9 @@ def _find_named_options(path: str, table: Node) -> list[FoundSetting]:
     return [_build_named(path, table, *one) for one in named] if certain > 1 else []
 
 
-def _find_listed_variables(path: str, table: Node) -> list[FoundSetting]:
+def _find_listed_variables(path: str, table: Node) -> list[ScriptSetting]:
     """Return the variables of a list of assignments, as Compose and Kustomize have them: ``- HCCL_ALGO=ring``."""
-    found: list[FoundSetting] = []
+    found: list[ScriptSetting] = []
     for key, value in table.pairs or ():
         for item in (value.items or ()) if key.value in _LISTS else ():
             match = _ASSIGNMENT.match(item.value) if item.is_text else None
@@ -99,9 +99,8 @@ def _find_listed_variables(path: str, table: Node) -> list[FoundSetting]:
     return found
 
 
-def _build_named(path: str, table: Node, name: str, key: Node, value: Node) -> FoundSetting:
+def _build_named(path: str, table: Node, name: str, key: Node, value: Node) -> ScriptSetting:
     said = f"the file says {format_short_value(value.value)}; " if value.is_plain and value.value is not None else ""
     reason = f"{said}the script that reads it decides"
-    return FoundSetting(
-        path, key.line, key.column, "config", name, str(key.value), reason=reason, scope=f"config:{table.line}:{table.column}"
-    )
+    place, scope = ScriptPlace(path, key.line, key.column), f"config:{table.line}:{table.column}"
+    return ScriptSetting(place, "config", name, str(key.value), ScriptValue(None, reason), scope=scope)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from npuprof.model import Finding
-from npuprof.scripts.reading.found import FoundSetting, ImportedFile, Site
+from npuprof.scripts.reading.found import ImportedFile, ScriptSetting, Site
 from npuprof.scripts.reading.shell import find_shell_settings
 from npuprof.scripts.reading.shells.constants import fill_word, list_assignments
 from npuprof.scripts.reading.shells.lexer import Part, Word, parse_shell_commands
@@ -27,7 +27,7 @@ class _Stage:
         self.texts: dict[str, str] = dict(base.texts) if base else {}
         self.lines: set[tuple[int, int]] = set(base.lines) if base else set()
 
-    def has(self, setting: FoundSetting) -> bool:
+    def has(self, setting: ScriptSetting) -> bool:
         """Return whether a setting holds for this stage, or for no image at all."""
         return setting.surface != "env" or bool(setting.reason) or (setting.line, setting.column) in self.lines
 
@@ -38,7 +38,7 @@ def import_dockerfile(path: str, data: bytes) -> ImportedFile:
     text = decode_text(path, data, problems, "No builder of images reads it as it stands.")
     if text is None:
         return ImportedFile(path, problems=tuple(problems))
-    found: list[FoundSetting] = []
+    found: list[ScriptSetting] = []
     sites: list[Site] = []
     stage = _Stage()
     named: dict[str, _Stage] = {}
@@ -66,13 +66,13 @@ def _find_place(text: str, at: int) -> tuple[int, int]:
     return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
 
 
-def _read_env(path: str, text: str, place: tuple[int, int], known: dict[str, str]) -> list[FoundSetting]:
+def _read_env(path: str, text: str, place: tuple[int, int], known: dict[str, str]) -> list[ScriptSetting]:
     """Return the variables of an ``ENV``, and note the texts that they get; a line does not see what it sets itself."""
     words = [word for command in parse_shell_commands(text, *place) for word in command]
     given = [(name, word, fill_word(word.cut_prefix(len(name) + 1), known)) for word in words for name, _ in list_assignments([word])]
     if words and "=" not in words[0].text:  # NAME and a value to the end of the line
         given = [(words[0].text, words[0], fill_word(_read_rest(text, words), known))]
-    found: list[FoundSetting] = []
+    found: list[ScriptSetting] = []
     for name, word, value in given:
         known.pop(name, None)
         is_whole = text[word.span[1] : word.span[1] + 1].strip(" \t\\\n") == ""

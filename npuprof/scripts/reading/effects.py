@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from npuprof.model import Record
-from npuprof.scripts.reading.found import GOES_NOWHERE, TAKEN_BACK, TOO_LATE, FoundSetting, IdleConfig
+from npuprof.scripts.reading.found import GOES_NOWHERE, TAKEN_BACK, TOO_LATE, IdleConfig, ScriptSetting
 from npuprof.scripts.reading.source import Script
 from npuprof.scripts.reading.surfaces.entries import AddedEntry
 from npuprof.scripts.reading.uses import TRAINING, Calls, find_start
@@ -30,8 +30,8 @@ _STARTS = ("Session", "Estimator", "RunConfig", "app.run", "npu.open")
 
 
 def mark_without_effect(
-    script: Script, settings: Iterable[FoundSetting], remarks: Iterable[Record], is_named_elsewhere: Callable[[str], bool]
-) -> tuple[list[FoundSetting], list[IdleConfig]]:
+    script: Script, settings: Iterable[ScriptSetting], remarks: Iterable[Record], is_named_elsewhere: Callable[[str], bool]
+) -> tuple[list[ScriptSetting], list[IdleConfig]]:
     """Return the settings of a script, those without effect with the reason, and the configurations that nothing is given.
 
     Args:
@@ -53,24 +53,24 @@ def mark_without_effect(
     idle = [one for one in _list_idle(calls, is_named_elsewhere) if not is_open and one.line not in uncalled]
     nowhere = {scope: f"{GOES_NOWHERE} of line {config.line}" for config in idle for scope in config.scopes}
     marked = [_mark(setting, nowhere.get(setting.scope) or _find_lateness(setting, calls)) for setting in marked]
-    unknown: dict[tuple[str, str], list[FoundSetting]] = {}
+    unknown: dict[tuple[str, str], list[ScriptSetting]] = {}
     for setting in marked:
-        if setting.reason not in ("", TAKEN_BACK) and setting.surface != "env" and not setting.call and _is_judged(setting):
+        if setting.reason not in ("", TAKEN_BACK) and setting.surface != "env" and not setting.place.call and _is_judged(setting):
             unknown.setdefault((setting.scope, setting.name), []).append(setting)
     return [_mark(setting, _find_change(setting, unknown.get((setting.scope, setting.name), ()), calls)) for setting in marked], idle
 
 
-def _is_judged(setting: FoundSetting) -> bool:
+def _is_judged(setting: ScriptSetting) -> bool:
     return bool(setting.key) and not (setting.commented or setting.dead or setting.unused)
 
 
-def _mark(setting: FoundSetting, reason: str) -> FoundSetting:
+def _mark(setting: ScriptSetting, reason: str) -> ScriptSetting:
     return setting._replace(unused=reason) if reason and _is_judged(setting) else setting
 
 
-def _get_place(setting: FoundSetting) -> tuple[int, int]:
+def _get_place(setting: ScriptSetting) -> tuple[int, int]:
     """Return line and column in the script itself."""
-    return setting.call or (setting.line, setting.column)
+    return setting.place.call or (setting.line, setting.column)
 
 
 def _find_uncalled(tree: ast.Module, nodes: list[ast.AST], is_named_elsewhere: Callable[[str], bool]) -> dict[int, str]:
@@ -143,7 +143,7 @@ def _has_config(call: ast.Call) -> bool:
     return len(call.args) > 2 or any(keyword.arg in (None, "config", "session_config") for keyword in call.keywords)
 
 
-def _find_lateness(setting: FoundSetting, calls: Calls) -> str:
+def _find_lateness(setting: ScriptSetting, calls: Calls) -> str:
     """Return what has taken the configuration of a setting before, if that is certain and nothing takes it later."""
     uses = calls.uses.get(setting.scope)
     takers = uses.takers if uses is not None and not uses.is_open else []
@@ -161,9 +161,9 @@ def _find_lateness(setting: FoundSetting, calls: Calls) -> str:
     return f"{TOO_LATE}{what} (line {last.lineno})"
 
 
-def _find_change(setting: FoundSetting, unknown: Iterable[FoundSetting], calls: Calls) -> str:
+def _find_change(setting: ScriptSetting, unknown: Iterable[ScriptSetting], calls: Calls) -> str:
     """Return which later line of the function always sets something again, to what is not known."""
-    for later in unknown if not setting.reason and not setting.call else ():
+    for later in unknown if not setting.reason and not setting.place.call else ():
         is_always = later.line > setting.line and setting.branches[: len(later.branches)] == later.branches
         if is_always and calls.list_around(_get_place(setting))[-1] is calls.list_around(_get_place(later))[-1]:
             return f"line {later.line} sets it again" + (f", to what {later.reason}" if later.reason.startswith("depends") else "")

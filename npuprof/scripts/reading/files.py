@@ -195,7 +195,7 @@ def place_settings(imported: ImportedFile) -> ImportedFile:
     found = []
     for one in imported.found:
         line, column, part = places.find_place(one.line, one.column)
-        found.append(one._replace(line=line, column=column, part=part))
+        found.append(one.with_place(line=line, column=column, part=part))
     sites = []
     for site in imported.sites:
         line, column, _ = places.find_place(site.line, site.column)

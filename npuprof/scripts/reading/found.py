@@ -36,55 +36,104 @@ HERE = "\ufdd0"
 Branch = tuple[int, int, str]
 
 
-class FoundSetting(Record):
-    """One setting in a script.
+class ScriptPlace(Record):
+    """Where a setting stands in a file, from 1.
 
-    ``key`` is npuprof's full key (``precision_mode``, ``env.JOB_ID``), empty where the script computes it;
-    ``name`` is what the script writes. ``value`` holds when ``reason`` is empty. ``kind`` is the Python type of
-    the value as written (``str``, ``bytes``, ``bool``, ``int``, ``float``); ``written`` is that value itself on surfaces that write
-    options in a way of their own. ``made`` is the class whose argument it is, if any. ``scope`` names the configuration
-    the setting belongs to, ``default`` what the command line would give if nobody said otherwise. ``function`` is the function
-    that sets it, where the configuration is that of the whole process. ``content`` is what the file holds that it names, where that
-    has been read. ``unused`` says why it is not in force although it is set: the object that holds it goes nowhere.
-    ``relative`` is a path that begins in the folder of the script. ``part`` says where in the file it stands, as people count:
-    ``cell 3, line 5``.
-    ``call`` are line and column of the call in the script that another file, ``file``, sets it for, or of what takes that file in.
+    ``part`` says where that is as people count: ``cell 3, line 5``. ``call`` are line and column of the call in the script that another
+    file, ``file``, sets it for, or of what takes that file in.
     """
 
     file: str
     line: int
     column: int
-    surface: str
-    key: str
-    name: str
-    field: str | None = None
+    part: str = ""
+    call: tuple[int, int] | tuple[()] = ()
+
+
+class ScriptValue(Record):
+    """What a script gives a setting: ``value`` holds when ``reason`` is empty.
+
+    ``kind`` is the Python type of the value as written (``str``, ``bytes``, ``bool``, ``int``, ``float``); ``written`` is that value
+    itself on surfaces that write options in a way of their own. ``default`` is what the command line would give if nobody said otherwise.
+    ``relative`` is a path that begins in the folder of the script. ``content`` is what the file holds that the value names, where that has
+    been read.
+    """
+
     value: Any = None
     reason: str = ""
     kind: str = ""
+    written: Any = None
+    default: Any = None
+    relative: bool = False
+    content: Any = None
+
+
+class ScriptSetting(Record):
+    """One setting in a script.
+
+    ``key`` is npuprof's full key (``precision_mode``, ``env.JOB_ID``), empty where the script computes it; ``name`` is what the script
+    writes, ``field`` the field of a protobuf message. ``scope`` names the configuration the setting belongs to, ``made`` the class whose
+    argument it is, if any, ``function`` the function that sets it, where the configuration is that of the whole process. ``dead`` is one
+    that never runs; ``unused`` says why it is not in force although it is set. ``order`` counts the settings as the script runs.
+    """
+
+    place: ScriptPlace
+    surface: str
+    key: str
+    name: str
+    given: ScriptValue = ScriptValue()
+    field: str | None = None
     branches: tuple[Branch, ...] = ()
     scope: str = ""
-    commented: bool = False
-    dead: bool = False
-    default: Any = None
-    order: int = 0
-    written: Any = None
     made: str = ""
     function: str = ""
-    content: Any = None
+    commented: bool = False
+    dead: bool = False
     unused: str = ""
-    relative: bool = False
-    part: str = ""
-    call: tuple[int, int] | tuple[()] = ()
+    order: int = 0
+
+    @property
+    def file(self) -> str:
+        """The file it stands in."""
+        return self.place.file
+
+    @property
+    def line(self) -> int:
+        """Its line, from 1."""
+        return self.place.line
+
+    @property
+    def column(self) -> int:
+        """Its column, from 1."""
+        return self.place.column
+
+    @property
+    def file_line(self) -> str:
+        """``file:line``."""
+        return f"{self.place.file}:{self.place.line}"
+
+    @property
+    def value(self) -> Any:
+        """Its value, where there is no reason for having none."""
+        return self.given.value
+
+    @property
+    def reason(self) -> str:
+        """Why its value is not known; empty where it is."""
+        return self.given.reason
 
     @property
     def condition(self) -> str:
         """The tests the setting stands under, as one text; empty where it always counts."""
         return " and ".join(text if len(self.branches) == 1 else f"({text})" for _, _, text in self.branches)
 
-    @property
-    def file_line(self) -> str:
-        """``file:line``."""
-        return f"{self.file}:{self.line}"
+    def with_value(self, **given: Any) -> ScriptSetting:
+        """Return the setting with other fields of what it is given."""
+        return self._replace(given=self.given._replace(**given))
+
+    def with_place(self, **place: Any) -> ScriptSetting:
+        """Return the setting with other fields of its place."""
+        return self._replace(place=self.place._replace(**place))
 
 
 def take_here_out(value: Any) -> tuple[Any, bool]:
@@ -160,7 +209,7 @@ class ImportedFile(Record):
     """
 
     file: str
-    found: tuple[FoundSetting, ...] = ()
+    found: tuple[ScriptSetting, ...] = ()
     sites: tuple[Site, ...] = ()
     problems: tuple[Finding, ...] = ()
     text: str = ""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from npuprof.document.keys import format_short_value
-from npuprof.scripts.reading.found import FoundSetting
+from npuprof.scripts.reading.found import ScriptSetting
 from npuprof.scripts.reading.trees import Node, iterate_tables
 from npuprof.scripts.reading.variables import Parts, build_variable_setting, leave_out
 
@@ -15,10 +15,10 @@ _REFERENCE = re.compile(r"\$\$|(\$\([A-Za-z_][\w.-]*\))")
 _NO_TEXT = "is no text: Kubernetes refuses it, it has to stand in quotes"
 
 #: Settings with the name of who gives them: a container, or a ConfigMap.
-Group = tuple[str, list[FoundSetting]]
+Group = tuple[str, list[ScriptSetting]]
 
 
-def find_container_settings(path: str, documents: list[Node]) -> tuple[list[FoundSetting], set[int]]:
+def find_container_settings(path: str, documents: list[Node]) -> tuple[list[ScriptSetting], set[int]]:
     """Return the variables of containers and ConfigMaps, and the tables that hold them."""
     tables = list(iterate_tables(documents))
     early = {id(container) for table in _find_owners(tables, "initContainers") for container in _list_items(table, "initContainers")}
@@ -46,7 +46,7 @@ def _list_items(table: Node, name: str) -> list[Node]:
 def _read_container(path: str, table: Node, is_early: bool) -> Group:
     """Return the variables of the ``env`` of a container; what an early one has holds for that only, unless it is always restarted."""
     name = table.text("name") or "a container"
-    settings: dict[str, FoundSetting] = {}
+    settings: dict[str, ScriptSetting] = {}
     for entry in _list_items(table, "env"):
         parts, reason = _read_value(entry)
         if setting := build_variable_setting(path, (entry.line, entry.column), entry.text("name"), parts, (), reason):
@@ -75,7 +75,7 @@ def _read_value(entry: Node) -> tuple[Parts, str]:
 def _read_map(path: str, table: Node, taken: set[str] | None) -> Group:
     """Return the variables of a ConfigMap; ``taken`` are those that a container takes as a whole, None in a file without containers."""
     name, data = table.text("metadata", "name"), table.find("data")
-    settings: list[FoundSetting] = []
+    settings: list[ScriptSetting] = []
     for key, value in (data.pairs or ()) if data is not None else ():
         if isinstance(key.value, str) and value.is_plain and _NAME.fullmatch(key.value):
             reason = "" if value.is_text else _NO_TEXT
@@ -86,14 +86,15 @@ def _read_map(path: str, table: Node, taken: set[str] | None) -> Group:
     return "", [leave_out(setting, f"no container of this file takes the ConfigMap {name}") for setting in settings]
 
 
-def _compare_groups(groups: Iterable[Group]) -> list[FoundSetting]:
+def _compare_groups(groups: Iterable[Group]) -> list[ScriptSetting]:
     """Return settings of several containers, each once. Where they differ, none of them is in force for the file."""
-    by_key: dict[str, dict[tuple[str, str], tuple[str, FoundSetting]]] = {}
+    by_key: dict[str, dict[tuple[str, str], tuple[str, ScriptSetting]]] = {}
     result = [setting for name, settings in groups for setting in settings if not name]
     for name, settings in groups:
         for setting in settings if name else ():
             by_key.setdefault(setting.key or setting.name, {}).setdefault((repr(setting.value), setting.reason), (name, setting))
     for given in by_key.values():
-        said = ", ".join(f"{name} says {format_short_value(one.written)}" for name, one in given.values() if one.written is not None)
+        texts = ((name, setting.given.written) for name, setting in given.values())
+        said = ", ".join(f"{name} says {format_short_value(text)}" for name, text in texts if text is not None)
         result += [leave_out(setting, f"containers differ: {said}") if len(given) > 1 else setting for _, setting in given.values()]
     return sorted(result, key=lambda setting: (setting.line, setting.column))

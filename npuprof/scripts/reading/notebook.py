@@ -7,7 +7,7 @@ from io import StringIO
 
 from npuprof.catalog import build_finding
 from npuprof.model import Finding, Place
-from npuprof.scripts.reading.found import FoundSetting, ImportedFile, Site
+from npuprof.scripts.reading.found import ImportedFile, ScriptSetting, Site
 from npuprof.scripts.reading.places import PartLine, PartPlaces
 from npuprof.scripts.reading.python import import_python, mentions_python_setting
 from npuprof.scripts.reading.shell import find_shell_settings, mentions_setting
@@ -66,7 +66,7 @@ class _NotebookReading:
         self.code = [""] * _BEFORE
         self.shown = [""] * _BEFORE
         self.lines = [PartLine(1, 1, "", 0, 0)] * _BEFORE
-        self.found: list[FoundSetting] = []
+        self.found: list[ScriptSetting] = []
         self.sites: list[Site] = []
         self.problems: list[Finding] = []
 

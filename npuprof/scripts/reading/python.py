@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from npuprof.scripts.reading.effects import mark_without_effect
-from npuprof.scripts.reading.found import FoundSetting, IdleConfig, ImportedFile
+from npuprof.scripts.reading.found import IdleConfig, ImportedFile, ScriptSetting
 from npuprof.scripts.reading.modules import Modules
 from npuprof.scripts.reading.source import Script
 from npuprof.scripts.reading.surfaces import entries, env, follow, global_options, nested, run_config
@@ -59,7 +59,7 @@ def import_python(path: str, data: bytes, modules: Modules | None = None) -> Imp
     )
 
 
-def _tell_what_is_too_much(script: Script, found: list[FoundSetting]) -> None:
+def _tell_what_is_too_much(script: Script, found: list[ScriptSetting]) -> None:
     """Remember, as faults of the file, the settings that could be told and are not, for what they are made of is too much."""
     told = {(one.line, one.column, one.reason.rpartition(": ")[2]): one for one in found if one.reason.endswith(TOO_MUCH) and not one.dead}
     for (line, column, reason), one in told.items():

@@ -8,7 +8,17 @@ from collections.abc import Sequence
 
 from npuprof.catalog import build_finding
 from npuprof.model import Finding, Place
-from npuprof.scripts.reading.found import TAKEN_BACK, BlankExport, Branch, Followed, FoundSetting, ImportedFile, Site
+from npuprof.scripts.reading.found import (
+    TAKEN_BACK,
+    BlankExport,
+    Branch,
+    Followed,
+    ImportedFile,
+    ScriptPlace,
+    ScriptSetting,
+    ScriptValue,
+    Site,
+)
 from npuprof.scripts.reading.modules import Modules
 from npuprof.scripts.reading.shells import atc, slurm
 from npuprof.scripts.reading.shells.constants import VARIABLE, fill_word, find_constants, list_assignments
@@ -70,11 +80,11 @@ def import_shell_script(path: str, data: bytes, modules: Modules | None = None, 
         what = f"more than {_MOST_BLOCKS} branches stand in each other"
         where = Place(path, reading.too_deep.line, reading.too_deep.column)
         problems.append(build_finding("NP801", what, "Nothing behind this place was read.", "flatten it", where=where))
-    followed = {(one.file, one.line): Followed(one.file, one.line, one.line, "") for one in found if one.call}
+    followed = {(one.file, one.line): Followed(one.file, one.line, one.line, "") for one in found if one.place.call}
     return ImportedFile(path, found, tuple(reading.sites), tuple(problems), text, tuple(reading.blanks), followed=tuple(followed.values()))
 
 
-def find_shell_settings(path: str, text: str, at: tuple[int, int], reason: str) -> tuple[list[FoundSetting], list[Site]]:
+def find_shell_settings(path: str, text: str, at: tuple[int, int], reason: str) -> tuple[list[ScriptSetting], list[Site]]:
     """Return the settings of a part of a file that a shell runs by itself, and its conversions.
 
     The part begins ``at`` a line and a column of the file. Its variables end with it: ``reason`` says why they are not kept.
@@ -110,7 +120,7 @@ class _Reading:
         self.plain = plain
         self.command = Command()
         self.number = 0  #: of the command
-        self.found: list[FoundSetting] = []
+        self.found: list[ScriptSetting] = []
         self.sites: list[Site] = []
         self.blanks: list[BlankExport] = []
         self.too_deep: Word | None = None
@@ -121,13 +131,13 @@ class _Reading:
         self.defined = ""
         self.test = ""
         self.ended: dict[str, str] = {}  #: where a file has ended, the script itself without a name
-        self.pending: dict[str, list[FoundSetting]] = {}
+        self.pending: dict[str, list[ScriptSetting]] = {}
         self.exported: set[str] = set()
         self.last: dict[str, str] = {}  #: the texts that exported variables have
         self.exports_all = plain
         self.flags: dict[str, tuple[tuple[Branch, ...], Sequence[Word], bool]] = {}  #: flags in variables, in arrays or not
 
-    def collect_settings(self) -> tuple[FoundSetting, ...]:
+    def collect_settings(self) -> tuple[ScriptSetting, ...]:
         for variable, word, value in slurm.find_directive_exports(self.text, self.commands):
             self._add_variable(variable, word, value, exported=True)
         before = Command()
@@ -308,9 +318,9 @@ class _Reading:
         setting = self._place(setting._replace(function=self.function))
         if self.command.parentheses == 1 and not setting.unused:  # two begin an expression
             setting = setting._replace(unused="it is gone with a process of its own, at the end of its parentheses")
-        is_text = setting.written and len(setting.written) <= _LONGEST and not setting.reason
+        is_text = setting.given.written and len(setting.given.written) <= _LONGEST and not setting.reason
         if is_text and not (setting.unused or setting.branches or self.command.parentheses):
-            self.last[name] = setting.written
+            self.last[name] = setting.given.written
         (self.found if exported else self.pending.setdefault(name, [])).append(setting)
 
     def _list_known(self) -> dict[str, str]:
@@ -350,7 +360,8 @@ class _Reading:
             name, equals, _ = word.text.partition("=")
             if not (isinstance(word.parts[0], str) and word.parts[0].startswith("--")):
                 reason = f"depends on {word.open_part}"
-                setting = FoundSetting(self._name_file(), word.line, word.column, "atc", "", "", reason=reason, scope=scope)
+                place_of_word, given = ScriptPlace(self._name_file(), word.line, word.column), ScriptValue(None, reason)
+                setting = ScriptSetting(place_of_word, "atc", "", "", given, scope=scope)
                 self.found += [self._place(setting)] if word.open_part else []
                 continue
             value = word.cut_prefix(len(name) + 1) if equals else None
@@ -358,8 +369,8 @@ class _Reading:
                 value = flags.pop(0)
             self.found.append(self._place(atc.build_flag_setting(self._name_file(), word, name, value, scope, self.branches)))
 
-    def _place(self, setting: FoundSetting) -> FoundSetting:
-        return setting._replace(unused=self.idle, order=self.number, call=self.command.call)
+    def _place(self, setting: ScriptSetting) -> ScriptSetting:
+        return setting.with_place(call=self.command.call)._replace(unused=self.idle, order=self.number)
 
 
 def _strip_prefix(words: list[Word]) -> list[Word]:

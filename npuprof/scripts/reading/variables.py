@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from npuprof import catalog
 from npuprof.catalog import build_finding
 from npuprof.model import Finding, Place, is_utf8
-from npuprof.scripts.reading.found import HALF_CHARACTER, Branch, FoundSetting, ImportedFile, take_here_out
+from npuprof.scripts.reading.found import HALF_CHARACTER, Branch, ImportedFile, ScriptPlace, ScriptSetting, ScriptValue, take_here_out
 from npuprof.scripts.reading.source import LARGEST_SCRIPT
 from npuprof.scripts.reading.surfaces.env import find_variable_key, read_variable_text
 
@@ -35,7 +35,7 @@ def decode_text(path: str, data: bytes, problems: list[Finding], reader: str = "
 
 def build_variable_setting(
     path: str, at: tuple[int, int], name: str, parts: Parts, branches: tuple[Branch, ...] = (), reason: str = ""
-) -> FoundSetting | None:
+) -> ScriptSetting | None:
     """Return a variable as a setting, None for one that is not Ascend's."""
     key = find_variable_key(name)
     if key is None:
@@ -46,15 +46,15 @@ def build_variable_setting(
     if not is_utf8(text):
         text, reason = "", reason or HALF_CHARACTER
     value, reason = (None, reason) if reason else read_variable_text(key, text)
-    return FoundSetting(
-        path, *at, "env", key, name, None, None if reason else value, reason,
-        "" if reason else "str", branches, "<process>:export", written=None if left else text, relative=relative and not reason,
-    )  # fmt: skip
+    given = ScriptValue(
+        None if reason else value, reason, "" if reason else "str", None if left else text, relative=relative and not reason
+    )
+    return ScriptSetting(ScriptPlace(path, *at), "env", key, name, given, branches=branches, scope="<process>:export")
 
 
-def leave_out(setting: FoundSetting, why: str) -> FoundSetting:
+def leave_out(setting: ScriptSetting, why: str) -> ScriptSetting:
     """Return a setting that is not known to hold: with its own reason, else with this one."""
-    return setting._replace(value=None, kind="", reason=setting.reason or why)
+    return setting.with_value(value=None, kind="", reason=setting.reason or why)
 
 
 def settle_exports(imported: ImportedFile) -> ImportedFile:
@@ -70,24 +70,24 @@ def settle_exports(imported: ImportedFile) -> ImportedFile:
     return imported._replace(found=found, problems=(*imported.problems, *_describe_exports(said)))
 
 
-def _find_twins(found: Iterable[FoundSetting]) -> set[int]:
+def _find_twins(found: Iterable[ScriptSetting]) -> set[int]:
     from npuprof.renderers.environment import format_twin_text
 
     options = [one for one in found if one.surface == "env" and one.key and not one.key.startswith("env.") and not one.reason]
     carried = {(one.key, one.scope): one for one in options}
     by_twin = {f"env.{twin}": option for option, twins in catalog.load_env_twins().items() for twin in twins}
     pairs = ((one, carried.get((by_twin.get(one.key, ""), one.scope))) for one in found if not one.reason)
-    return {id(one) for one, option in pairs if option and one.value == format_twin_text(one.name, option.value, option.written)}
+    return {id(one) for one, option in pairs if option and one.value == format_twin_text(one.name, option.value, option.given.written)}
 
 
-def _describe_exports(said: list[FoundSetting]) -> list[Finding]:
+def _describe_exports(said: list[ScriptSetting]) -> list[Finding]:
     """Return a remark for each export of a preset in a file."""
     told: list[Finding] = []
-    digests = [one.written for one in said if one.name == "NPUPROF_DIGEST" and one.written]
-    for number, one in enumerate(one for one in said if one.name == "NPUPROF_PROFILE" and one.written):
+    digests = [one.given.written for one in said if one.name == "NPUPROF_DIGEST" and one.given.written]
+    for number, one in enumerate(one for one in said if one.name == "NPUPROF_PROFILE" and one.given.written):
         digest = f", digest {digests[number][:12]}" if number < len(digests) else ""
-        what = f"this is an export of the preset {one.written}{digest}"
+        what = f"this is an export of the preset {one.given.written}{digest}"
         why = "npuprof env wrote it; the preset itself says where each value comes from."
-        hint = f"npuprof show {one.written}, if it is in your store"
+        hint = f"npuprof show {one.given.written}, if it is in your store"
         told.append(build_finding("NP828", what, why, hint, where=Place(one.file, one.line, one.column)))
     return told

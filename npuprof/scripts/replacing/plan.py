@@ -16,7 +16,7 @@ from npuprof.scripts.draft import Draft
 from npuprof.scripts.preset import build_site_drafts
 from npuprof.scripts.reading import import_script
 from npuprof.scripts.reading.files import KINDS, detect_script_kind
-from npuprof.scripts.reading.found import FoundSetting, ImportedFile
+from npuprof.scripts.reading.found import ImportedFile, ScriptSetting
 from npuprof.scripts.reading.modules import Modules
 from npuprof.scripts.replacing.cuts import NEW, Cut, build_refusal, open_blocks
 from npuprof.scripts.replacing.proof import find_differences
@@ -115,7 +115,7 @@ def _list_candidates(imported: ImportedFile, shell: str, marked: list[Block], re
     """Yield the configurations that are not in a block; ``resolve`` gives the preset for a target."""
     for scope, draft in build_site_drafts(imported, None).items():
         surface = next(iter(draft.surfaces), "")
-        unmarked = any(setting.call or not any(block.has_line(setting.line) for block in marked) for setting in draft.carried)
+        unmarked = any(setting.place.call or not any(block.has_line(setting.line) for block in marked) for setting in draft.carried)
         if unmarked and surface in _SURFACES and (surface != "env" or shell):
             target, sections = _SURFACES[surface]
             yield _Candidate(scope, surface, draft, tuple(_compare_settings(resolve(target), sections, draft)))
@@ -123,14 +123,14 @@ def _list_candidates(imported: ImportedFile, shell: str, marked: list[Block], re
 
 def _refuse_foreign_lines(path: str, spec: str, candidates: list[_Candidate]) -> None:
     """Raise NpuprofError where lines that a preset stands for are in files that the script imports from."""
-    foreign = [setting for candidate in candidates for setting in candidate.draft.carried if setting.call]
+    foreign = [setting for candidate in candidates for setting in candidate.draft.carried if setting.place.call]
     if foreign:
         first = foreign[0]
         what = f"its lines stand in {', '.join(dict.fromkeys(setting.file for setting in foreign))}"
         calls = "sources" if candidates[0].surface in ("env", "atc") else "calls"
         why = f"{path} {calls} what sets {first.name} ({first.file_line}); a block in {path} would come on top of that."
         hint = f"if every script that {calls} it shall have these settings: npuprof inject {first.file} {spec} --replace"
-        raise build_refusal(path, what, why, first.call[0] if first.call else 0, hint)
+        raise build_refusal(path, what, why, first.place.call[0] if first.place.call else 0, hint)
 
 
 def _compare_settings(config: Config, sections: tuple[str, ...], draft: Draft) -> Iterator[str]:
@@ -148,14 +148,14 @@ def _compare_settings(config: Config, sections: tuple[str, ...], draft: Draft) -
             yield f"{key} is {ours} in the preset, {theirs} in {_cite_line(draft.origins[key])}"
 
 
-def _cite_line(one: FoundSetting) -> str:
+def _cite_line(one: ScriptSetting) -> str:
     """Return where a setting stands, with the file where that is another than the script."""
-    return f"line {one.line} of {one.file}" if one.call else f"line {one.line}"
+    return f"line {one.line} of {one.file}" if one.place.call else f"line {one.line}"
 
 
 def _describe_other(one: _Candidate) -> str:
     """Return a remark on a configuration that stays, for it is another than the preset."""
-    first = min(one.draft.carried, key=lambda setting: (bool(setting.call), setting.line))
+    first = min(one.draft.carried, key=lambda setting: (bool(setting.place.call), setting.line))
     return f"{_cite_line(first)}: another configuration stays as it is: {one.differences[0]}"
 
 
@@ -165,7 +165,7 @@ def _build_mismatch(path: str, imported: ImportedFile, candidates: list[_Candida
         why = "Nothing that it sets always holds." if imported.found else "It sets no option."
         return build_refusal(path, what, why, 0, "npuprof import --format text tells what it sets")
     closest = min(candidates, key=lambda one: len(one.differences))
-    line = min(one.call[0] if one.call else one.line for one in closest.draft.carried)
+    line = min(one.place.call[0] if one.place.call else one.line for one in closest.draft.carried)
     more = len(closest.differences) - _MOST_DIFFERENCES
     why = "; ".join(closest.differences[:_MOST_DIFFERENCES]) + (f"; and {more} more" if more > 0 else "") + "."
     hint = f"npuprof import {path} makes a preset that does, or change the one or the other first"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from npuprof import catalog
-from npuprof.scripts.reading.found import UNSET, FoundSetting, ImportedFile
+from npuprof.scripts.reading.found import UNSET, ImportedFile, ScriptSetting
 
 #: What a configuration comes to: its surface, its name, and for each key what happens to it, in order.
 Row = tuple[str, str, dict[str, list[tuple[Any, ...]]]]
@@ -51,7 +51,7 @@ def _describe_settings(imported: ImportedFile) -> list[Row]:
     return list(rows.values())
 
 
-def _is_default(setting: FoundSetting) -> bool:
+def _is_default(setting: ScriptSetting) -> bool:
     """Return whether None is given where the class has None anyway."""
     option = catalog.find_option(setting.key) if setting.reason == UNSET else None
     return option is not None and option.estimator_default is None

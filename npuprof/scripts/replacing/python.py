@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from npuprof.model import NpuprofError
 from npuprof.scripts.draft import Draft
-from npuprof.scripts.reading.found import FoundSetting, Site
+from npuprof.scripts.reading.found import ScriptSetting, Site
 from npuprof.scripts.reading.source import Script
 from npuprof.scripts.replacing.cuts import Cut, Edit, Lines, build_refusal, choose_free_name
 
@@ -47,7 +47,7 @@ class PythonFile:
                     for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
                         self.by_line.setdefault(line, []).append((node, body))
 
-    def refuse(self, setting: FoundSetting, why: str) -> NpuprofError:
+    def refuse(self, setting: ScriptSetting, why: str) -> NpuprofError:
         """Return the error for a setting whose line cannot be taken out."""
         return build_refusal(self.path, f"the line that sets {setting.name or 'a computed key'} cannot be taken out", why, setting.line)
 
@@ -98,7 +98,7 @@ def plan_assignments(file: PythonFile, draft: Draft, surface: str) -> Cut:
     return Cut(file.lines.starts[first.lineno - 1], file.lines.find_indent(first.lineno), facts, edits)
 
 
-def _find_assignments(file: PythonFile, settings: list[FoundSetting]) -> tuple[list[ast.Assign], Body]:
+def _find_assignments(file: PythonFile, settings: list[ScriptSetting]) -> tuple[list[ast.Assign], Body]:
     """Return the assignments that make settings, and their body. Raises NpuprofError."""
     found: list[ast.Assign] = []
     first: Body = []

@@ -6,7 +6,7 @@ import re
 
 from npuprof.renderers.atc import is_plain_flag
 from npuprof.scripts.draft import Draft
-from npuprof.scripts.reading.found import FoundSetting, Site
+from npuprof.scripts.reading.found import ScriptSetting, Site
 from npuprof.scripts.replacing.cuts import Cut, Edit, Lines, build_refusal, choose_free_name
 
 #: A character of a word, or a quoted part of it; substitutions are not read.
@@ -119,9 +119,9 @@ def _check_command(path: str, text: str, lines: Lines, site: Site) -> None:
         raise build_refusal(path, what, why, site.line, hint)
 
 
-def _cut_flag(path: str, text: str, setting: FoundSetting, begin: int, with_array: bool) -> Edit:
+def _cut_flag(path: str, text: str, setting: ScriptSetting, begin: int, with_array: bool) -> Edit:
     """Return the edit that takes a flag out, with its value and what parts it from the word before; ``begin`` is the end of the program."""
-    if not with_array and not is_plain_flag(f"{setting.name}={setting.written}"):
+    if not with_array and not is_plain_flag(f"{setting.name}={setting.given.written}"):
         why = "No shell with arrays is named, so the block would hand it on in a variable, and it holds a blank or a pattern."
         raise build_refusal(path, f"{setting.name} cannot be taken out", why, setting.line, "begin the script with #!/bin/bash")
     start = _find_offset(text, setting.line, setting.column)

@@ -8,7 +8,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import Flag, Option
 from npuprof.document.keys import format_full_key
-from npuprof.scripts.reading.found import Branch, FoundSetting, take_here_out
+from npuprof.scripts.reading.found import Branch, ScriptPlace, ScriptSetting, ScriptValue, take_here_out
 from npuprof.scripts.reading.shells.lexer import Word
 
 #: Stands for the value of an option that a text of a flag has no meaning for.
@@ -16,7 +16,7 @@ _MISFIT = object()
 _TRUTHS = {"true": True, "false": False}
 
 
-def build_flag_setting(path: str, word: Word, name: str, value: Word | None, scope: str, branches: tuple[Branch, ...]) -> FoundSetting:
+def build_flag_setting(path: str, word: Word, name: str, value: Word | None, scope: str, branches: tuple[Branch, ...]) -> ScriptSetting:
     """Return one flag of a command line as a setting; ``written`` is its text."""
     plain = name.removeprefix("--")
     twin = catalog.options_by_spelling("atc").get(name)
@@ -29,9 +29,8 @@ def build_flag_setting(path: str, word: Word, name: str, value: Word | None, sco
         key, got = format_full_key("atc", plain), None if text is None else _read_as_flag(flag, text)
     else:
         key = option.name
-    kind = "" if reason else "str"
-    place = path, word.line, word.column
-    return FoundSetting(*place, "atc", key, name, None, got, reason, kind, branches, scope, written=text, relative=relative)
+    given = ScriptValue(got, reason, "" if reason else "str", text, relative=relative)
+    return ScriptSetting(ScriptPlace(path, word.line, word.column), "atc", key, name, given, branches=branches, scope=scope)
 
 
 def _read_as_option(option: Option, flag: Flag | None, text: str) -> Any:

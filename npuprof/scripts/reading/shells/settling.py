@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from npuprof.scripts.reading.found import FoundSetting
+from npuprof.scripts.reading.found import ScriptSetting
 from npuprof.scripts.reading.variables import leave_out
 
 
-def settle(found: Sequence[FoundSetting]) -> list[FoundSetting]:
+def settle(found: Sequence[ScriptSetting]) -> list[ScriptSetting]:
     """Return settings with a reason where their value is not certain; one that is made again keeps its value, and is not in force."""
     overridden, disordered = _find_overridden(found), _find_disordered(found)
     settled = []
@@ -21,11 +21,11 @@ def settle(found: Sequence[FoundSetting]) -> list[FoundSetting]:
     return settled
 
 
-def _name_line(setting: FoundSetting) -> str:
-    return f"line {setting.line} of {setting.file}" if setting.call else f"line {setting.line}"
+def _name_line(setting: ScriptSetting) -> str:
+    return f"line {setting.line} of {setting.file}" if setting.place.call else f"line {setting.line}"
 
 
-def _find_overridden(found: Sequence[FoundSetting]) -> dict[int, str]:
+def _find_overridden(found: Sequence[ScriptSetting]) -> dict[int, str]:
     """Return the exports that another one follows whose value is not known."""
     reasons: dict[int, str] = {}
     before: dict[str, list[int]] = {}
@@ -40,7 +40,7 @@ def _find_overridden(found: Sequence[FoundSetting]) -> dict[int, str]:
     return reasons
 
 
-def _find_disordered(found: Sequence[FoundSetting]) -> dict[int, str]:
+def _find_disordered(found: Sequence[ScriptSetting]) -> dict[int, str]:
     """Return the exports of several values of which a function has one: the order of calls decides."""
     reasons: dict[int, str] = {}
     by_name: dict[str, list[int]] = {}

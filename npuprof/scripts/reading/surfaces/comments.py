@@ -8,7 +8,7 @@ import re
 import tokenize
 
 from npuprof.document.keys import format_key_segment
-from npuprof.scripts.reading.found import FoundSetting
+from npuprof.scripts.reading.found import ScriptPlace, ScriptSetting, ScriptValue
 from npuprof.scripts.reading.source import Script, parse_python
 from npuprof.scripts.reading.surfaces.session import convert_field_value
 from npuprof.scripts.reading.values.literals import Unknown, fold_expression
@@ -17,9 +17,9 @@ from npuprof.scripts.reading.values.scopes import Scope
 _COMMENTED = re.compile(r"#[^\n]*\bparameter_map\s*\[")
 
 
-def find_commented_settings(script: Script) -> list[FoundSetting]:
+def find_commented_settings(script: Script) -> list[ScriptSetting]:
     """Return the parameter-map lines that stand in comments of their own."""
-    found: list[FoundSetting] = []
+    found: list[ScriptSetting] = []
     if not _COMMENTED.search(script.text):
         return found
     try:
@@ -31,7 +31,7 @@ def find_commented_settings(script: Script) -> list[FoundSetting]:
     return found
 
 
-def _read_comment(path: str, token: tokenize.TokenInfo) -> list[FoundSetting]:
+def _read_comment(path: str, token: tokenize.TokenInfo) -> list[ScriptSetting]:
     try:
         body = parse_python(token.string.lstrip("# \t").strip()).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -48,4 +48,8 @@ def _read_comment(path: str, token: tokenize.TokenInfo) -> list[FoundSetting]:
     except Unknown as unknown:
         value, reason = None, unknown.reason
     line, column = token.start
-    return [FoundSetting(path, line, column + 1, "session", format_key_segment(key), key, field, value, reason, commented=True)]
+    return [
+        ScriptSetting(
+            ScriptPlace(path, line, column + 1), "session", format_key_segment(key), key, ScriptValue(value, reason), field, commented=True
+        )
+    ]

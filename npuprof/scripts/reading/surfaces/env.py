@@ -142,16 +142,14 @@ def _report_variable(walk: Walk, node: ast.AST, name: ast.expr, value: ast.expr,
     if key is None:
         walk.skips |= not isinstance(name, ast.Constant)  # another call may name one of ours
         return
-    got, reason, default = walk.evaluate_expression(value, scope)
-    kind = "" if reason else type(got).__name__
-    if not reason and not isinstance(got, str):
-        got, reason = None, f"os.environ takes text, not {format_expression(value)}"
-    if not reason:
-        got, reason = read_variable_text(key, got)
-    walk.add_setting(
-        node, "env", key, written, value=got if not reason else None, reason=reason, kind=kind,
-        branches=branches, scope="<process>:os.environ", default=read_variable_text(key, default)[0] if isinstance(default, str) else None,
-    )  # fmt: skip
+
+    def convert(got: Any) -> tuple[Any, str]:
+        if not isinstance(got, str):
+            return None, f"os.environ takes text, not {format_expression(value)}"
+        return read_variable_text(key, got)
+
+    given = walk.read_value(value, scope, convert)
+    walk.add_setting(node, "env", key, written, given, branches=branches, scope="<process>:os.environ")
 
 
 #: What reads the environment that a script gives itself.

@@ -67,17 +67,10 @@ def _report_assignment(walk: Walk, target: ast.expr, path: str, value: ast.expr,
         return
     _note_options(walk, target)
     option = catalog.options_by_spelling("global_options").get(path)
-    got, reason, default = walk.evaluate_expression(value, scope)
-    kind, written = ("", None) if reason else (type(got).__name__, got)
-    if not reason and got is None:
-        reason = UNSET
-    if not reason:
-        got, reason = convert_option_value(None, read_attribute_value(path, got))
-    walk.add_setting(
-        target, "global_options", option or path, path, value=got if not reason else None, reason=reason, kind=kind, written=written,
-        branches=branches, scope=OWNER, default=convert_option_value(option, default)[0] if default is not None else None,
-        function=scope.name,
-    )  # fmt: skip
+    given = walk.read_value(
+        value, scope, lambda got: (None, UNSET) if got is None else convert_option_value(None, read_attribute_value(path, got))
+    )
+    walk.add_setting(target, "global_options", option or path, path, given, branches=branches, scope=OWNER, function=scope.name)
 
 
 def _note_options(walk: Walk, node: ast.expr) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from npuprof.model import Record
-from npuprof.scripts.reading.found import FoundSetting
+from npuprof.scripts.reading.found import ScriptSetting
 from npuprof.scripts.reading.surfaces.walk import NestedConfig, TakenConfig, Walk
 from npuprof.scripts.reading.values.classes import list_object_arguments
 from npuprof.scripts.reading.values.literals import format_expression
@@ -112,7 +112,7 @@ def _iterate_arguments(call: ast.Call, given: _Value) -> Iterator[tuple[str, _Va
 
 def link_nested_configs(walk: Walk) -> None:
     """Let the settings of configuration objects belong to each NPURunConfig that takes them; what none takes is not in force."""
-    linked: list[FoundSetting] = []
+    linked: list[ScriptSetting] = []
     for setting in walk.found:
         config = walk.nested.get(setting.scope)
         if config is None:
@@ -126,7 +126,7 @@ def link_nested_configs(walk: Walk) -> None:
     walk.found = linked
 
 
-def _link_setting(walk: Walk, setting: FoundSetting, config: NestedConfig, home: TakenConfig) -> FoundSetting:
+def _link_setting(walk: Walk, setting: ScriptSetting, config: NestedConfig, home: TakenConfig) -> ScriptSetting:
     test = home.condition
     if not test and not home.alone:
         site = walk.sites[home.scope]

@@ -130,18 +130,8 @@ def _report_argument(
     option = catalog.options_by_spelling("run_config").get(dotted)
     own = name in CLASSES[cls].formerly or (name in list_object_arguments() and not catalog.find_argument(name))
     key = option or (dotted if prefix or own else format_full_key("estimator", name))
-    got, reason, default = walk.evaluate_expression(value, scope)
-    kind, written = ("", None) if reason else (type(got).__name__, got)
-    if not reason and got is None:
-        reason = UNSET
-    if not reason:
-        got, reason = _read_argument_value(CLASSES[cls], name, option, got)
-    if default is not None:
-        default = convert_option_value(option, default)[0]
-    walk.add_setting(
-        place, "run_config", key, name, value=got if not reason else None, reason=reason, kind=kind, written=written,
-        branches=branches, scope=owner, default=default, field=None, made=cls,
-    )  # fmt: skip
+    held = walk.read_value(value, scope, lambda got: _read_argument_value(CLASSES[cls], name, option, got))
+    walk.add_setting(place, "run_config", key, name, held, branches=branches, scope=owner, made=cls)
 
 
 def _note_call(walk: Walk, call: ast.Call, cls: str) -> None:
@@ -170,6 +160,8 @@ def _describe_given_object(walk: Walk, value: ast.expr, scope: Scope) -> str:
 
 def _read_argument_value(made: catalog.ConfigClass, name: str, option: str | None, value: Any) -> tuple[Any, str]:
     """Return what an argument holds in the end, where the class or RunConfig is not strict about numbers and texts."""
+    if value is None:
+        return None, UNSET
     if name in made.as_text and isinstance(value, int):
         return str(value), ""
     argument = catalog.find_argument(name) if option is None and not made.argument else None

@@ -8,7 +8,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.document.keys import format_key_segment
 from npuprof.model import Record
-from npuprof.scripts.reading.found import TAKEN_BACK, Branch
+from npuprof.scripts.reading.found import TAKEN_BACK, Branch, ScriptValue
 from npuprof.scripts.reading.surfaces.entries import NamedEntry, is_entry_handed_on, is_optimizer_added, note_added_entry
 from npuprof.scripts.reading.surfaces.map_uses import iterate_maps_out_of_sight
 from npuprof.scripts.reading.surfaces.walk import Surface, Walk
@@ -204,17 +204,11 @@ def _report_map_entry(
         why = why or f"{format_expression(place.slice)} is no text"
         walk.add_setting(node, "session", "", "", field=field, reason=f"the key is computed: {why}", branches=branches, scope=scope_name)
         return
-    more: dict[str, Any] = {"field": field, "branches": branches, "scope": scope_name}
-    if field is None and not reason:
-        reason = "assigned without a field: a protobuf map of messages raises ValueError"
-    elif not reason:
-        assert value is not None
-        got, reason, default = walk.evaluate_expression(value, scope)
-        more["default"] = convert_field_value(default, field)[0] if default is not None else None
-        if not reason:
-            more["kind"] = type(got).__name__
-            more["value"], reason = convert_field_value(got, field)
-    walk.add_setting(node, "session", format_key_segment(name), name, reason=reason, **more)
+    if value is None or field is None:
+        given = ScriptValue(None, reason or "assigned without a field: a protobuf map of messages raises ValueError")
+    else:
+        given = ScriptValue(None, reason) if reason else walk.read_value(value, scope, lambda got: convert_field_value(got, field))
+    walk.add_setting(node, "session", format_key_segment(name), name, given, field=field, branches=branches, scope=scope_name)
 
 
 def convert_field_value(value: Any, field: str | None) -> tuple[Any, str]:

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from npuprof.model import Record
-from npuprof.scripts.reading.found import HALF_CHARACTER, Branch, Followed, FoundSetting, Site, take_here_out
+from npuprof.scripts.reading.found import HALF_CHARACTER, Branch, Followed, ScriptPlace, ScriptSetting, ScriptValue, Site, take_here_out
 from npuprof.scripts.reading.module import Module
 from npuprof.scripts.reading.surfaces.methods import Entered, find_function, find_method
 from npuprof.scripts.reading.values.arguments import bind_call_arguments
@@ -101,7 +101,7 @@ class Walk:
 
     def __init__(self, module: Module, choose: Choose, lead: Lead = lambda path: None) -> None:
         self.main = self.module = module  #: the script, and the file whose lines are being read
-        self.found: list[FoundSetting] = []
+        self.found: list[ScriptSetting] = []
         self.sites: dict[str, Site] = {}
         self._made: dict[str, list[tuple[Branch, ...]]] = {}  #: the tests around each time that a site is made
         self.current: dict[tuple[str, str], str] = {}
@@ -124,7 +124,7 @@ class Walk:
         self._entered = self._follows = self._order = self._apart = self._turns = 0
         self._visited: set[ast.AST] = set()
         self._waiting: list[Waiting] = []
-        self._runs: dict[ast.AST, tuple[str, list[list[FoundSetting]]]] = {}  #: what each call of a function of the script sets
+        self._runs: dict[ast.AST, tuple[str, list[list[ScriptSetting]]]] = {}  #: what each call of a function of the script sets
 
     @property
     def remarks(self) -> tuple[Record, ...]:
@@ -136,14 +136,14 @@ class Walk:
         scope = self.module.scope
         self._walk_frame(self.module.tree.body, scope, ())
         scope.bound.clear()  # the only circle among these objects: without it a tree goes as soon as nobody needs it
-        unique: dict[tuple[Any, ...], FoundSetting] = {}
+        unique: dict[tuple[Any, ...], ScriptSetting] = {}
         united = (one for name, runs in self._runs.values() for one in _unite_calls(name, runs))
         for one in [*self.found, *united]:
             mark = (*_mark_place(one), one.key, repr(one.value), one.reason)
             unique.setdefault(mark, one)
         for site, several in self._made.items():
             self.sites[site] = self.sites[site]._replace(branches=unite_tests(several))
-        self.found = sorted(unique.values(), key=lambda one: (one.call or (one.line, one.column), one.order))
+        self.found = sorted(unique.values(), key=lambda one: (one.place.call or (one.line, one.column), one.order))
 
     # -- statements ----------------------------------------------------------------------------------------------------
 
@@ -325,11 +325,11 @@ class Walk:
         else:
             self._take_over(function, module, found, before, place)
 
-    def _take_over(self, function: Function, module: Module, found: list[FoundSetting], before: int, place: tuple[int, int]) -> None:
+    def _take_over(self, function: Function, module: Module, found: list[ScriptSetting], before: int, place: tuple[int, int]) -> None:
         """Add what a function of another file sets, at the place of its call."""
         for name, site in list(islice(self.sites.items(), before, None)):
             self.sites[name] = site._replace(line=place[0], column=place[1], made_by=(*site.made_by, function.name))
-        self.found += [one._replace(call=place) for one in found]
+        self.found += [one.with_place(call=place) for one in found]
         if any(not one.commented for one in found):
             followed = Followed(module.path, function.lineno, function.end_lineno or function.lineno, function.name)
             self.functions.setdefault((module.path, function.lineno), followed)
@@ -381,18 +381,21 @@ class Walk:
         """Keep a remark for who judges the settings, once."""
         self._remarks.setdefault(remark)
 
-    def add_setting(self, node: ast.AST, surface: str, key: str, name: str, **more: Any) -> None:
-        """Add a setting at the place of a node."""
-        line, column = self.place(node)
+    def add_setting(
+        self, node: ast.AST, surface: str, key: str, name: str, given: ScriptValue | None = None, reason: str = "", **more: Any
+    ) -> None:
+        """Add a setting at the place of a node, with what it is given or with the reason why that is not known."""
         self._order += 1
-        more.setdefault("dead", self.dead > 0)
-        more["value"], more["relative"] = take_here_out(more.get("value"))
-        more["written"] = take_here_out(more.get("written"))[0]
+        given = given or ScriptValue(reason=reason)
+        value, relative = take_here_out(given.value)
+        given = given._replace(value=value, relative=relative, written=take_here_out(given.written)[0])
         folders = {posixpath.dirname(path) for path in (self.main.path, self.module.path)}
-        if more["relative"] and len(folders) > 1:
-            more |= {"value": None, "written": None, "relative": False, "kind": "", "reason": "depends on the folder of the script"}
+        if relative and len(folders) > 1:
+            given = ScriptValue(reason="depends on the folder of the script", default=given.default)
         self.names.add(name)
-        self.found.append(FoundSetting(self.module.path, line, column, surface, key, name, order=self._order, **more))
+        more.setdefault("dead", self.dead > 0)
+        place = ScriptPlace(self.module.path, *self.place(node))
+        self.found.append(ScriptSetting(place, surface, key, name, given, order=self._order, **more))
 
     def evaluate_expression(self, node: ast.expr, scope: Scope) -> tuple[Any, str, Any]:
         """Return ``(value, reason, default)`` of an expression; the reason is empty where the value is known."""
@@ -405,6 +408,15 @@ class Walk:
             return None, HALF_CHARACTER, None
         except Unknown as unknown:
             return None, unknown.reason, self._find_default(node, scope)
+
+    def read_value(self, node: ast.expr, scope: Scope, convert: Callable[[Any], tuple[Any, str]]) -> ScriptValue:
+        """Return what an expression gives a setting; ``convert`` returns what that holds of a value, or the reason why nothing."""
+        written, reason, default = self.evaluate_expression(node, scope)
+        default = convert(default)[0] if default is not None else None
+        if reason:
+            return ScriptValue(None, reason, default=default)
+        value, reason = convert(written)
+        return ScriptValue(None if reason else value, reason, type(written).__name__, written, default)
 
     def _find_default(self, node: ast.expr, scope: Scope) -> Any:
         """Return what an expression is where nobody says otherwise, on the command line or in a call; None where that is not known."""
@@ -498,15 +510,15 @@ def _get_called_name(function: Function, scope: Scope) -> str:
 # -- calls of one function ---------------------------------------------------------------------------------------------
 
 
-def _mark_place(one: FoundSetting) -> tuple[Any, ...]:
-    return one.file, one.call, one.line, one.column, one.surface, one.scope, one.name
+def _mark_place(one: ScriptSetting) -> tuple[Any, ...]:
+    return one.file, one.place.call, one.line, one.column, one.surface, one.scope, one.name
 
 
-def _unite_calls(name: str, runs: list[list[FoundSetting]]) -> Iterator[FoundSetting]:
+def _unite_calls(name: str, runs: list[list[ScriptSetting]]) -> Iterator[ScriptSetting]:
     """Yield what a function sets: once where several calls set the same, and without a value where each makes another object."""
-    found: dict[tuple[Any, ...], list[list[FoundSetting]]] = {}
+    found: dict[tuple[Any, ...], list[list[ScriptSetting]]] = {}
     for run in runs:
-        own: dict[tuple[Any, ...], list[FoundSetting]] = {}
+        own: dict[tuple[Any, ...], list[ScriptSetting]] = {}
         for one in run:
             own.setdefault(_mark_place(one), []).append(one)
         for mark, same in own.items():
@@ -525,13 +537,13 @@ def _unite_calls(name: str, runs: list[list[FoundSetting]]) -> Iterator[FoundSet
         yield from first if len(live) == 1 else (one._replace(branches=around) for one in first)
 
 
-def _explain(one: FoundSetting, several: list[FoundSetting]) -> FoundSetting:
+def _explain(one: ScriptSetting, several: list[ScriptSetting]) -> ScriptSetting:
     """Return a setting to which calls give different values, and which."""
     values = list(dict.fromkeys(repr(other.value) for other in several if not other.reason))
     reason = next((other.reason for other in several if other.reason), "depends on the arguments of its function")
     if len(values) == len(several) <= _MOST_VALUES:
         reason = f"{reason}; the calls here give {', '.join(values)}"
-    return one._replace(value=None, written=None, kind="", relative=False, reason=reason)
+    return one.with_value(value=None, written=None, kind="", relative=False, reason=reason)
 
 
 def unite_tests(several: list[tuple[Branch, ...]]) -> tuple[Branch, ...]:
