@@ -19,9 +19,9 @@ from test_scripts_notebooks import CELLS, notebook
 
 from npuprof.scripts.lint import check_script
 from npuprof.scripts.preset import build_drafts
+from npuprof.scripts.python.syntax import LARGEST_SCRIPT
 from npuprof.scripts.reading import read_script
 from npuprof.scripts.reading.files import KINDS
-from npuprof.scripts.reading.source import LARGEST_SCRIPT
 
 #: One file of each kind that sets something.
 GOOD = {

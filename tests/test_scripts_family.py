@@ -19,7 +19,7 @@ from npuprof.checks.judgement import judge_value_alone
 from npuprof.document import keys, parse_document
 from npuprof.scripts.draft import Draft, Note, Source
 from npuprof.scripts.family import Family, build_family
-from npuprof.scripts.reading.found import ScriptPlace, ScriptSetting, ScriptValue
+from npuprof.scripts.records import ScriptPlace, ScriptSetting, ScriptValue
 from npuprof.scripts.release_ranges import find_needed_releases
 from npuprof.scripts.topics import find_topic, join_topics
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from importing import write
 from test_commands_adopt import CALLS, HELPER, OTHER, PLAIN
 
-import npuprof.scripts.reading.python as reader
+import npuprof.scripts.python.reader as reader
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.isolating import isolate_faults
 
@@ -28,15 +28,15 @@ WHY = "This is a bug in npuprof, not in your file. The other files were read."
 #: What may fail in a script, by the verb that runs into it.
 STEPS = {
     "scan": [
-        "scripts.reading.python.mark_without_effect",
+        "scripts.python.reader.mark_without_effect",
         "scripts.lint.shared.read_script",
         "scripts.lint.check_script",
         "scripts.sidecars.find_sidecars",
         "scripts.ignoring.sift_script_findings",
     ],
-    "scan --statistics": ["scripts.reading.python.mark_without_effect", "scripts.summary.survey.build_drafts"],
+    "scan --statistics": ["scripts.python.reader.mark_without_effect", "scripts.summary.survey.build_drafts"],
     "import -o made": [
-        "scripts.reading.python.mark_without_effect",
+        "scripts.python.reader.mark_without_effect",
         "scripts.lint.entries.find_idle_configs",
         "scripts.preset.build_drafts",
         "scripts.preset_text.explain_nothing",
@@ -44,7 +44,7 @@ STEPS = {
         "scripts.preset.format_draft",
     ],
     "adopt": [
-        "scripts.reading.python.mark_without_effect",
+        "scripts.python.reader.mark_without_effect",
         "scripts.blocks.find_blocks",
         "scripts.adopting.build_drafts",
         "scripts.adopting.plan_replacement",
@@ -169,7 +169,7 @@ def test_a_file_that_is_named_and_one_of_a_folder_count_alike(scripts: Path, bre
 
 
 def test_json_and_sarif_contain_the_finding(scripts: Path, break_step: Break, run: Run) -> None:
-    break_step("scripts.reading.python.mark_without_effect")
+    break_step("scripts.python.reader.mark_without_effect")
     scanned = [one for one in json.loads(run("scan", "src", "--format", "json").out)["findings"] if one["code"] == "NP831"]
     assert [(one["path"], one["severity"], one["message"], one["why"]) for one in scanned] == [
         ("src/bad.py", "error", "KeyError: 'nested'", WHY)
@@ -209,7 +209,7 @@ def test_no_block_goes_into_a_helper_of_a_script_that_cannot_be_compared(tmp_pat
 @pytest.mark.parametrize("verb", ["scan", "import -o made", "adopt"])
 def test_the_traceback_is_shown_on_request(verb: str, scripts: Path, break_step: Break, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NPUPROF_DEBUG", "1")
-    break_step("scripts.reading.python.mark_without_effect")
+    break_step("scripts.python.reader.mark_without_effect")
     done = run(*place_words(verb))
     assert done.code == 2
     assert "Traceback (most recent call last)" in done.err
@@ -257,7 +257,7 @@ def test_a_helper_that_npuprof_fails_on_costs_the_scripts_that_import_it(tmp_pat
         "src/first.py": PLAIN,
     }
     write(tmp_path, texts)
-    from npuprof.scripts.reading.modules import Modules
+    from npuprof.scripts.python.imports import Modules
 
     plain = Modules.load
 

@@ -9,7 +9,7 @@ import pytest
 from growth import measure_growth
 from importing import HEAD, write
 
-from npuprof.scripts.following import open_modules, set_callers_apart
+from npuprof.scripts.import_resolution import open_modules, set_callers_apart
 from npuprof.scripts.preset import build_drafts
 from npuprof.scripts.reading import import_script, may_call_settings, may_hold_settings
 

@@ -10,7 +10,7 @@ import pytest
 from growth import measure_growth
 from importing import imported, write
 
-from npuprof.scripts.following import open_modules
+from npuprof.scripts.import_resolution import open_modules
 from npuprof.scripts.preset import build_drafts
 from npuprof.scripts.reading import import_script
 

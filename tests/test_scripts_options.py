@@ -10,7 +10,7 @@ import pytest
 from growth import measure_growth
 from importing import write
 
-from npuprof.scripts.following import open_modules
+from npuprof.scripts.import_resolution import open_modules
 from npuprof.scripts.reading import import_script
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from importing import HEAD, imported, one, settings, write
 from npuprof import __main__, document
 from npuprof.document.profile import Profile
 from npuprof.scripts.preset import build_drafts, format_draft
-from npuprof.scripts.reading import source
+from npuprof.scripts.python import syntax as source
+from npuprof.scripts.python.syntax import Script
 from npuprof.scripts.reading.files import find_file_faults
-from npuprof.scripts.reading.source import Script
 
 SCRIPTS = Path(__file__).parent / "scripts"
 CORPUS = sorted(path for path in SCRIPTS.iterdir() if path.suffix in (".py", ".sh"))

@@ -14,7 +14,7 @@ from importing import HEAD, imported
 
 from npuprof.scripts.lint import check_script
 from npuprof.scripts.preset import build_drafts
-from npuprof.scripts.reading.surfaces.walk import Walk
+from npuprof.scripts.python.visitor import Walk
 
 DUMP = 'DumpConfig(enable_dump=True, dump_path="/d")'
 NPU = "from npu_bridge.npu_init import *\n"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from npuprof.scripts.blocks import Block
     from npuprof.scripts.draft import Draft
     from npuprof.scripts.family import Family
-    from npuprof.scripts.reading.modules import Modules
+    from npuprof.scripts.python.imports import Modules
     from npuprof.scripts.sharing import Pair
     from npuprof.store import Folder
     from npuprof.store.spec import Workspace
@@ -62,7 +62,7 @@ class Adopt(Verb):
         from npuprof.report.locks import lock_folders
         from npuprof.scripts.adopting import find_standing, index_presets, list_wanted_blocks, plan_adoption
         from npuprof.scripts.blocks import Injector
-        from npuprof.scripts.following import open_modules
+        from npuprof.scripts.import_resolution import open_modules
         from npuprof.store import spec
 
         workspace = spec.Workspace(self.store)
@@ -128,7 +128,7 @@ class Adopt(Verb):
         """
         from npuprof.scripts import blocks
         from npuprof.scripts.adopting import list_drafts, select_unmarked
-        from npuprof.scripts.following import set_callers_apart
+        from npuprof.scripts.import_resolution import set_callers_apart
         from npuprof.scripts.release_ranges import mark_named_releases
 
         take_out, _ = set_callers_apart(script.imported for script in scripts.values())

@@ -21,8 +21,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.scripts.draft import Draft
     from npuprof.scripts.family import Family
+    from npuprof.scripts.python.imports import Modules
     from npuprof.scripts.reading import ImportedFile, ScriptSetting
-    from npuprof.scripts.reading.modules import Modules
 
 
 #: Names that are a script's in any case, whose beginning nobody has to look at.
@@ -114,7 +114,7 @@ def _read_scripts(
 ) -> tuple[list[ImportedFile], list[Draft], dict[str, str], int]:
     """Return what the files hold, the presets they make, who has the settings of helpers, and how many named ones could not be read."""
     from npuprof.scripts.files import find_script_files, read_script_files
-    from npuprof.scripts.following import open_modules, set_callers_apart
+    from npuprof.scripts.import_resolution import open_modules, set_callers_apart
     from npuprof.scripts.preset import build_drafts
 
     found: list[ImportedFile] = []

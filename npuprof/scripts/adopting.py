@@ -17,9 +17,9 @@ from npuprof.scripts.blocks import Injector
 from npuprof.scripts.draft import Draft
 from npuprof.scripts.family import Family
 from npuprof.scripts.preset import build_drafts
+from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.reading import import_script
-from npuprof.scripts.reading.found import ImportedFile
-from npuprof.scripts.reading.modules import Modules
+from npuprof.scripts.records import ImportedFile
 from npuprof.scripts.replacing.plan import plan_replacement
 from npuprof.scripts.replacing.proof import find_differences
 from npuprof.scripts.sharing import Pair, list_pairs

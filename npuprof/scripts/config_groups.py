@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 
 from npuprof.model import Record
-from npuprof.scripts.reading.found import ImportedFile, ScriptSetting, Site
-from npuprof.scripts.reading.surfaces.entries import AddedEntry
-from npuprof.scripts.reading.surfaces.nested import GivenSession
+from npuprof.scripts.python.nested_configs import GivenSession
+from npuprof.scripts.python.optimizer_entries import AddedEntry
+from npuprof.scripts.records import ImportedFile, ScriptSetting, Site
 
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
 _CALL = re.compile(r"([A-Za-z_]\w*)\s*\(")

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from npuprof.model import Record
-from npuprof.scripts.reading.found import ScriptSetting
+from npuprof.scripts.records import ScriptSetting
 from npuprof.system.tree import find_repository_top
 
 

@@ -17,12 +17,12 @@ from npuprof.document.profile import Profile
 from npuprof.report.text import format_count
 from npuprof.resolve import Resolver
 from npuprof.resolve.digests import compute_digest
+from npuprof.scripts.conditional_mixins import Switch, collect_switches, describe_switch, describe_switched
 from npuprof.scripts.draft import Draft, Source, cite_script
 from npuprof.scripts.naming import name_all_drafts, name_covering_folder, number_names
 from npuprof.scripts.preset_text import describe_assumed, describe_notes, escape_file_name, format_preset
 from npuprof.scripts.release_ranges import find_needed_releases, guess_releases
 from npuprof.scripts.sharing import Pair, find_shared_pairs, list_pairs
-from npuprof.scripts.switches import Switch, collect_switches, describe_switch, describe_switched
 from npuprof.scripts.topics import describe_topics, join_topics
 
 _SCENARIO = "profile.scenario"

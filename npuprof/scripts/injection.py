@@ -18,8 +18,8 @@ from npuprof.report.text import format_count
 from npuprof.scripts import blocks
 from npuprof.scripts.block_files import FileBlocks, Writing, write_blocks
 from npuprof.scripts.blocks import Injector, RefreshedBlock
-from npuprof.scripts.reading.source import Script
-from npuprof.scripts.replacing.cuts import NEW, Cut, Lines, open_blocks
+from npuprof.scripts.python.syntax import Script
+from npuprof.scripts.replacing.edits import NEW, Cut, Lines, open_blocks
 
 
 class Asked(Record):
@@ -76,7 +76,7 @@ def _inject_into_file(asked: Asked, injector: Injector, how: Writing, data: byte
 
 def _replace_lines(asked: Asked, injector: Injector, how: Writing, data: bytes) -> Answer:
     """Put a block of the preset in the place of the hand-written lines that it stands for."""
-    from npuprof.scripts.following import open_modules
+    from npuprof.scripts.import_resolution import open_modules
     from npuprof.scripts.reading import import_script
     from npuprof.scripts.replacing.plan import plan_replacement
 

@@ -11,9 +11,9 @@ from npuprof.model import Finding, Place
 from npuprof.scripts.config_groups import ConfigGroup, find_given_sessions, list_config_groups
 from npuprof.scripts.draft import Draft, Note, Source, describe_sources
 from npuprof.scripts.naming import name_drafts, preset_name
-from npuprof.scripts.obstacles import count_shared_branches, find_obstacle, format_condition, read_preset_value
+from npuprof.scripts.portability import count_shared_branches, find_obstacle, format_condition, read_preset_value
 from npuprof.scripts.preset_text import describe_assumed, describe_notes, escape_file_name, format_preset
-from npuprof.scripts.reading.found import GOES_NOWHERE, TAKEN_BACK, UNSET, ImportedFile, ScriptSetting
+from npuprof.scripts.records import GOES_NOWHERE, TAKEN_BACK, UNSET, ImportedFile, ScriptSetting
 
 _MIXIN = "a mix-in preset, laid over this one with --with"
 

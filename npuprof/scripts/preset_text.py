@@ -11,7 +11,7 @@ from npuprof.document.keys import format_key_segment, format_short_value, format
 from npuprof.model import SECTIONS
 from npuprof.report.text import format_count
 from npuprof.scripts.draft import Draft, Note, cite_script
-from npuprof.scripts.reading.found import ImportedFile
+from npuprof.scripts.records import ImportedFile
 
 
 def format_preset(head: dict[str, Any], settings: dict[str, Any], comments: Iterable[str] = ()) -> str:

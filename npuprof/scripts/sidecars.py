@@ -17,7 +17,7 @@ from npuprof.checks.view import Fault, build_asked_scope
 from npuprof.document import keys
 from npuprof.model import Context, Finding, Path, Place, Record
 from npuprof.report import output
-from npuprof.scripts.reading.found import ImportedFile, ScriptSetting
+from npuprof.scripts.records import ImportedFile, ScriptSetting
 
 
 class Sidecar(Record):

@@ -14,8 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.document.policy import TeamRule
     from npuprof.scripts.lint.shared import Sharing
+    from npuprof.scripts.places import PartPlaces
     from npuprof.scripts.reading import ImportedFile
-    from npuprof.scripts.reading.places import PartPlaces
     from npuprof.scripts.summary.survey import Survey
 
 
@@ -39,7 +39,7 @@ def scan_scripts(paths: list[str], context: Context, store: str | None, survey: 
     """Return what is wrong with the scripts below the paths; a survey is given what each of them holds. Raises NpuprofError."""
     from npuprof.scripts.blocks import build_block_checker
     from npuprof.scripts.files import find_script_files, read_script_files
-    from npuprof.scripts.following import open_modules
+    from npuprof.scripts.import_resolution import open_modules
     from npuprof.scripts.lint.shared import Sharing
 
     result = Scanned()
@@ -204,7 +204,7 @@ class _Surveyed:
 
     def count_scripts(self, survey: Survey, faults: list[Finding]) -> None:
         """Count what the scripts set; a helper's settings are those of the scripts that call it."""
-        from npuprof.scripts.following import set_callers_apart
+        from npuprof.scripts.import_resolution import set_callers_apart
 
         take_out, _ = set_callers_apart(self._read)
         for imported in self._read:

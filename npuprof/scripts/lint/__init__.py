@@ -18,11 +18,11 @@ from npuprof.scripts.lint.arguments import find_call_faults
 from npuprof.scripts.lint.entries import check_rewrites, find_double_entries, find_idle_configs, find_nameless_entries
 from npuprof.scripts.lint.singles import find_script_faults
 from npuprof.scripts.lint.worlds import MOST_WAYS, ScriptView, build_script_views, list_ways, place_fault, place_under_functions
+from npuprof.scripts.python.global_options import ReplacedGroup
+from npuprof.scripts.python.nested_configs import GivenSession
+from npuprof.scripts.python.optimizer_entries import NamedEntry
 from npuprof.scripts.reading import ImportedFile, ScriptSetting, Site
-from npuprof.scripts.reading.found import COMMAND_LINE, TOO_LATE, UNSET, BlankExport
-from npuprof.scripts.reading.surfaces.entries import NamedEntry
-from npuprof.scripts.reading.surfaces.global_options import ReplacedGroup
-from npuprof.scripts.reading.surfaces.nested import GivenSession
+from npuprof.scripts.records import COMMAND_LINE, TOO_LATE, UNSET, BlankExport
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from npuprof.model import Context, Finding, did_you_mean
 from npuprof.renderers.python import format_literal
 from npuprof.scripts.lint.attributes import find_plain_value_faults
 from npuprof.scripts.lint.worlds import place_fault
-from npuprof.scripts.reading.found import UNSET, ImportedFile, ScriptSetting
-from npuprof.scripts.reading.surfaces.run_config import GivenCall, GivenObject
-from npuprof.scripts.reading.values.classes import list_class_arguments, list_object_arguments
+from npuprof.scripts.python.config_classes import list_class_arguments, list_object_arguments
+from npuprof.scripts.python.run_config import GivenCall, GivenObject
+from npuprof.scripts.records import UNSET, ImportedFile, ScriptSetting
 
 _WORDS = {"bool": "True or False", "str": "text"}
 _REFUSED = "The class or RunConfig, or protobuf behind NPUEstimator, takes no other type and raises TypeError or ValueError."

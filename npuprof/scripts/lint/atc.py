@@ -12,7 +12,7 @@ from npuprof.checks.arguments import find_chip_faults, find_flag_faults
 from npuprof.checks.surfaces import OFFLINE, find_surface_faults
 from npuprof.checks.view import Fault, Scope
 from npuprof.model import find_nearest_names
-from npuprof.scripts.reading.found import ScriptSetting
+from npuprof.scripts.records import ScriptSetting
 
 #: What a command line of ATC is judged for.
 _CONVERSION = Scope(OFFLINE, (), ())

@@ -11,7 +11,7 @@ from npuprof.checks.meaning import UNKNOWN, find_near_choices, guess_choice
 from npuprof.checks.view import Fault
 from npuprof.model import Context, find_nearest_names
 from npuprof.renderers.python import format_literal
-from npuprof.scripts.reading.found import UNSET, ScriptSetting
+from npuprof.scripts.records import UNSET, ScriptSetting
 
 
 def find_plain_value_faults(found: ScriptSetting) -> list[Fault]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.reading import ImportedFile, Site, may_call_settings, may_hold_settings, read_script
-from npuprof.scripts.reading.found import IdleConfig
-from npuprof.scripts.reading.modules import Modules
 from npuprof.scripts.reading.shells.sourcing import may_source
+from npuprof.scripts.records import IdleConfig
 
 
 class Sharing:

@@ -17,8 +17,8 @@ from npuprof.renderers.python import format_literal
 from npuprof.scripts.lint.arguments import find_argument_faults
 from npuprof.scripts.lint.atc import find_script_flag_faults
 from npuprof.scripts.lint.attributes import find_attribute_faults, find_plain_value_faults
-from npuprof.scripts.reading.found import ScriptSetting
-from npuprof.scripts.reading.surfaces.env import has_slip, is_ascend_variable
+from npuprof.scripts.python.environ import has_slip, is_ascend_variable
+from npuprof.scripts.records import ScriptSetting
 
 #: Variables that old scripts set and that no current component was found to read, with what took their place.
 UNREAD_VARIABLES = {

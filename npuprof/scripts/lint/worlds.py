@@ -14,7 +14,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.checks.view import Fault, View, build_asked_scope, find_chip, narrow_scope
 from npuprof.model import Context, Finding, Origin, Place, Record
-from npuprof.scripts.reading.found import UNSET, Branch, ScriptSetting, Site
+from npuprof.scripts.records import UNSET, Branch, ScriptSetting, Site
 
 #: The value of a setting that is there, while the run decides what it holds: equal to nothing.
 UNDECIDED = object()

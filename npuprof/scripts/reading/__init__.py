@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from npuprof.scripts.reading.files import import_script, may_call_settings, may_hold_settings, place_settings, read_script
-from npuprof.scripts.reading.found import ImportedFile, ScriptSetting, Site
+from npuprof.scripts.records import ImportedFile, ScriptSetting, Site
 
 __all__ = [
     "ImportedFile",

@@ -9,11 +9,11 @@ from functools import cache
 from npuprof import catalog
 from npuprof.document.keys import format_full_key, format_short_value
 from npuprof.model import Finding
-from npuprof.scripts.reading.found import ImportedFile, ScriptPlace, ScriptSetting, ScriptValue
+from npuprof.scripts.python import environ
 from npuprof.scripts.reading.kubernetes import find_container_settings
-from npuprof.scripts.reading.surfaces import env
 from npuprof.scripts.reading.trees import Node, iterate_tables, parse_json, parse_yaml
 from npuprof.scripts.reading.variables import build_variable_setting, decode_text
+from npuprof.scripts.records import ImportedFile, ScriptPlace, ScriptSetting, ScriptValue
 
 _LISTS = frozenset(("environment", "env", "literals"))
 _ASSIGNMENT = re.compile(r"([A-Z_][A-Z0-9_]*)=")
@@ -32,7 +32,7 @@ def _certain_pattern() -> re.Pattern[bytes]:
 
 def mentions_config(data: bytes) -> bool:
     """Return whether a file can hold a setting."""
-    return env.mentions_variable(data) or _certain_pattern().search(data) is not None
+    return environ.mentions_variable(data) or _certain_pattern().search(data) is not None
 
 
 def import_json(path: str, data: bytes) -> ImportedFile:
@@ -83,7 +83,7 @@ def _find_named_options(path: str, table: Node) -> list[ScriptSetting]:
                 certain += 2 if isinstance(value.value, str) and value.value in option.choices else 1
         elif value.is_plain and name.isupper() and catalog.find_variable(name) is not None:
             named.append((format_full_key("env", name), key, value))
-            certain += 2 * env.is_of_ascend_family(name)
+            certain += 2 * environ.is_of_ascend_family(name)
     return [_build_named(path, table, *one) for one in named] if certain > 1 else []
 
 
@@ -93,7 +93,7 @@ def _find_listed_variables(path: str, table: Node) -> list[ScriptSetting]:
     for key, value in table.pairs or ():
         for item in (value.items or ()) if key.value in _LISTS else ():
             match = _ASSIGNMENT.match(item.value) if item.is_text else None
-            if match and env.is_of_ascend_family(match[1]) and catalog.find_variable(match[1]) is not None:
+            if match and environ.is_of_ascend_family(match[1]) and catalog.find_variable(match[1]) is not None:
                 text = Node(item.line, item.column, item.value[match.end() :], True)
                 found.append(_build_named(path, value, format_full_key("env", match[1]), Node(item.line, item.column, match[1]), text))
     return found

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 
 from npuprof.model import Finding
-from npuprof.scripts.reading.found import ImportedFile
 from npuprof.scripts.reading.shell import import_shell_script
 from npuprof.scripts.reading.variables import build_variable_setting, decode_text
+from npuprof.scripts.records import ImportedFile
 
 #: The name of a variable, what it holds, where its line ends, and why the value is not certain.
 Entry = tuple[re.Match[str], str, int, str]

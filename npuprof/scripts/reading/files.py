@@ -12,10 +12,10 @@ from typing import Any
 
 from npuprof.catalog import build_finding
 from npuprof.model import Finding, Place, Record
-from npuprof.scripts.reading.found import ImportedFile
-from npuprof.scripts.reading.modules import Modules
-from npuprof.scripts.reading.source import LARGEST_SCRIPT, Script
+from npuprof.scripts.python.imports import Modules
+from npuprof.scripts.python.syntax import LARGEST_SCRIPT, Script
 from npuprof.scripts.reading.variables import settle_exports
+from npuprof.scripts.records import ImportedFile
 
 
 class Kind(Record):
@@ -50,26 +50,27 @@ class Kind(Record):
 #: In this order: where a name has a known ending, that says the kind; else the first that the name, or the text, fits.
 KINDS: dict[str, Kind] = {
     "python": Kind(
-        "Python", "python:import_python", "python:mentions_python_setting", (".py", ".pyw", ".pyi"), programs=rb"python", holds_blocks=True,
-        calls="python:calls_python_settings", has_callers=True,
+        "Python", "python.reader:import_python", "python.reader:mentions_python_setting", (".py", ".pyw", ".pyi"), programs=rb"python",
+        holds_blocks=True, calls="python.reader:calls_python_settings", has_callers=True,
     ),
     "shell": Kind(
-        "shell", "shell:import_shell_script", "shell:mentions_setting",
+        "shell", "reading.shell:import_shell_script", "reading.shell:mentions_setting",
         (".sh", ".bash", ".ksh", ".zsh", ".sbatch", ".slurm"), programs=rb"\b(?:ba|z|k|da)?sh\b", holds_blocks=True,
-        calls="shell:sources_settings", has_callers=True,
+        calls="reading.shell:sources_settings", has_callers=True,
     ),
     "fish": Kind("fish scripts", endings=(".fish",), programs=rb"\bfish\b", export="--shell fish"),
     "csh": Kind("csh scripts", endings=(".csh", ".tcsh"), programs=rb"\bt?csh\b", export="--shell tcsh"),
     "pwsh": Kind("PowerShell scripts", endings=(".ps1",), programs=rb"\bpwsh\b", export="--shell pwsh"),
-    "notebook": Kind("notebooks", "notebook:import_notebook", "notebook:mentions_notebook_setting", (".ipynb",), data=True),
+    "notebook": Kind("notebooks", "reading.notebook:import_notebook", "reading.notebook:mentions_notebook_setting", (".ipynb",), data=True),
     "docker": Kind(
-        "Dockerfiles", "docker:import_dockerfile", "shell:mentions_setting", (".dockerfile",), r"(?:Docker|Container)file(?:\.[\w-]+)?",
+        "Dockerfiles", "reading.docker:import_dockerfile", "reading.shell:mentions_setting", (".dockerfile",),
+        r"(?:Docker|Container)file(?:\.[\w-]+)?",
     ),
-    "yaml": Kind("YAML", "configs:import_yaml", "configs:mentions_config", (".yaml", ".yml"), data=True, needs="yaml"),
-    "json": Kind("JSON", "configs:import_json", "configs:mentions_config", (".json",), begins=rb"\s*\{", data=True),
+    "yaml": Kind("YAML", "reading.configs:import_yaml", "reading.configs:mentions_config", (".yaml", ".yml"), data=True, needs="yaml"),
+    "json": Kind("JSON", "reading.configs:import_json", "reading.configs:mentions_config", (".json",), begins=rb"\s*\{", data=True),
     "unit": Kind("systemd units", endings=(".service",), begins=rb"(?:\s|[#;].*\n)*+\[(?:Unit|Service)\]", export="--format systemd"),
     "env": Kind(
-        "env files", "env_files:import_env_file", "surfaces.env:mentions_variable", (".env", ".dotenv"),
+        "env files", "reading.env_files:import_env_file", "python.environ:mentions_variable", (".env", ".dotenv"),
         r".*\.(?:dot)?env(?:\.[\w-]+)?",
         begins=rb"(?:\s|#.*\n)*+[A-Za-z_]\w*=\S.*\n(?:(?:#.*|[A-Za-z_]\w*(?:=|<<).*)?(?:\n|\Z))", holds_blocks=True, has_callers=True,
     ),
@@ -90,7 +91,7 @@ def _load_test(reference: str) -> Callable[[bytes], bool]:
 
 def _load_function(reference: str) -> Any:
     module, _, function = reference.partition(":")
-    return getattr(importlib.import_module(f"npuprof.scripts.reading.{module}"), function)
+    return getattr(importlib.import_module(f"npuprof.scripts.{module}"), function)
 
 
 def detect_named_kind(path: str) -> str:

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable
 
 from npuprof.document.keys import format_short_value
-from npuprof.scripts.reading.found import ScriptSetting
 from npuprof.scripts.reading.trees import Node, iterate_tables
 from npuprof.scripts.reading.variables import Parts, build_variable_setting, leave_out
+from npuprof.scripts.records import ScriptSetting
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _REFERENCE = re.compile(r"\$\$|(\$\([A-Za-z_][\w.-]*\))")

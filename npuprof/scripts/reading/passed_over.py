@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import re
 
-from npuprof.scripts.reading.found import ImportedFile
-from npuprof.scripts.reading.source import parse_python
-from npuprof.scripts.reading.surfaces.entries import NamedEntry
-from npuprof.scripts.reading.values.literals import format_expression
+from npuprof.scripts.python.constants import format_expression
+from npuprof.scripts.python.optimizer_entries import NamedEntry
+from npuprof.scripts.python.syntax import parse_python
+from npuprof.scripts.records import ImportedFile
 
 _CLASS = "NPURunConfig"
 #: A conversion with flags, behind quotes or in an expansion, where no comment stands before it.

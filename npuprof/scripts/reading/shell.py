@@ -8,7 +8,15 @@ from collections.abc import Sequence
 
 from npuprof.catalog import build_finding
 from npuprof.model import Finding, Place
-from npuprof.scripts.reading.found import (
+from npuprof.scripts.python import environ
+from npuprof.scripts.python.imports import Modules
+from npuprof.scripts.reading.shells import atc, slurm
+from npuprof.scripts.reading.shells.constants import VARIABLE, fill_word, find_constants, list_assignments
+from npuprof.scripts.reading.shells.lexer import Command, Word, parse_shell_commands
+from npuprof.scripts.reading.shells.settling import settle
+from npuprof.scripts.reading.shells.sourcing import Sourcing, may_source
+from npuprof.scripts.reading.variables import build_variable_setting, decode_text, leave_out
+from npuprof.scripts.records import (
     TAKEN_BACK,
     BlankExport,
     Branch,
@@ -19,14 +27,6 @@ from npuprof.scripts.reading.found import (
     ScriptValue,
     Site,
 )
-from npuprof.scripts.reading.modules import Modules
-from npuprof.scripts.reading.shells import atc, slurm
-from npuprof.scripts.reading.shells.constants import VARIABLE, fill_word, find_constants, list_assignments
-from npuprof.scripts.reading.shells.lexer import Command, Word, parse_shell_commands
-from npuprof.scripts.reading.shells.settling import settle
-from npuprof.scripts.reading.shells.sourcing import Sourcing, may_source
-from npuprof.scripts.reading.surfaces import env
-from npuprof.scripts.reading.variables import build_variable_setting, decode_text, leave_out
 
 _WHOLE_ARRAY = re.compile(r"\$\{([A-Za-z_]\w*)\[@\]\}")
 _NAME = re.compile(r"[\w.-]+")
@@ -49,7 +49,7 @@ _TESTS = {"[", "[[", "test", "grep", "which", "command", "type", "!", "false", "
 
 def mentions_setting(data: bytes) -> bool:
     """Return whether a script can hold a setting."""
-    return env.mentions_variable(data) or _ATC.search(data) is not None
+    return environ.mentions_variable(data) or _ATC.search(data) is not None
 
 
 def sources_settings(path: str, data: bytes, modules: Modules) -> bool:
@@ -293,7 +293,7 @@ class _Reading:
             self._note_export(name, is_exported)
             if list(list_assignments([word])):
                 self._add_variable(name, word, word.cut_prefix(word.text.index("=") + 1), is_exported)
-            elif env.is_ascend_variable(name) and follower.startswith("="):
+            elif environ.is_ascend_variable(name) and follower.startswith("="):
                 self.blanks += [BlankExport(self.path, word.line, word.column, name)] if not self.command.files else []
             elif is_exported:
                 self.found += self.pending.pop(name, ())

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from npuprof import catalog
 from npuprof.catalog import build_finding
 from npuprof.model import Finding, Place, is_utf8
-from npuprof.scripts.reading.found import HALF_CHARACTER, Branch, ImportedFile, ScriptPlace, ScriptSetting, ScriptValue, take_here_out
-from npuprof.scripts.reading.source import LARGEST_SCRIPT
-from npuprof.scripts.reading.surfaces.env import find_variable_key, read_variable_text
+from npuprof.scripts.python.environ import find_variable_key, read_variable_text
+from npuprof.scripts.python.syntax import LARGEST_SCRIPT
+from npuprof.scripts.records import HALF_CHARACTER, Branch, ImportedFile, ScriptPlace, ScriptSetting, ScriptValue, take_here_out
 
 #: Literal texts and, as one-tuples, what whoever reads the file would fill in.
 Parts = tuple[str | tuple[str], ...]

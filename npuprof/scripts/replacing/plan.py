@@ -14,11 +14,11 @@ from npuprof.scripts.block_files import FileBlocks
 from npuprof.scripts.blocks import Block, Injector, RefreshedBlock
 from npuprof.scripts.draft import Draft
 from npuprof.scripts.preset import build_site_drafts
+from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.reading import import_script
 from npuprof.scripts.reading.files import KINDS, detect_script_kind
-from npuprof.scripts.reading.found import ImportedFile, ScriptSetting
-from npuprof.scripts.reading.modules import Modules
-from npuprof.scripts.replacing.cuts import NEW, Cut, build_refusal, open_blocks
+from npuprof.scripts.records import ImportedFile, ScriptSetting
+from npuprof.scripts.replacing.edits import NEW, Cut, build_refusal, open_blocks
 from npuprof.scripts.replacing.proof import find_differences
 from npuprof.scripts.replacing.python import PythonFile, plan_arguments, plan_assignments
 from npuprof.scripts.replacing.shell import plan_exports, plan_flags

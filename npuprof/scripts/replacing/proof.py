@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from npuprof import catalog
-from npuprof.scripts.reading.found import UNSET, ImportedFile, ScriptSetting
+from npuprof.scripts.records import UNSET, ImportedFile, ScriptSetting
 
 #: What a configuration comes to: its surface, its name, and for each key what happens to it, in order.
 Row = tuple[str, str, dict[str, list[tuple[Any, ...]]]]

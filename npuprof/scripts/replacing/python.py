@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 from npuprof.model import NpuprofError
 from npuprof.scripts.draft import Draft
-from npuprof.scripts.reading.found import ScriptSetting, Site
-from npuprof.scripts.reading.source import Script
-from npuprof.scripts.replacing.cuts import Cut, Edit, Lines, build_refusal, choose_free_name
+from npuprof.scripts.python.syntax import Script
+from npuprof.scripts.records import ScriptSetting, Site
+from npuprof.scripts.replacing.edits import Cut, Edit, Lines, build_refusal, choose_free_name
 
 #: The body that a statement is in.
 Body = list[ast.stmt]

@@ -6,8 +6,8 @@ import re
 
 from npuprof.renderers.atc import is_plain_flag
 from npuprof.scripts.draft import Draft
-from npuprof.scripts.reading.found import ScriptSetting, Site
-from npuprof.scripts.replacing.cuts import Cut, Edit, Lines, build_refusal, choose_free_name
+from npuprof.scripts.records import ScriptSetting, Site
+from npuprof.scripts.replacing.edits import Cut, Edit, Lines, build_refusal, choose_free_name
 
 #: A character of a word, or a quoted part of it; substitutions are not read.
 _CHARACTER = r"(?:[^\s;&|<>()'\"\\`#]|(?<=\S)#|\\.|'[^']*'|\"(?:[^\"\\`]|\\.)*\")"

@@ -16,7 +16,7 @@ from npuprof.model import Context, Finding, Record
 from npuprof.scripts.draft import Draft
 from npuprof.scripts.preset import build_drafts
 from npuprof.scripts.reading import ImportedFile
-from npuprof.scripts.reading.found import UNSET
+from npuprof.scripts.records import UNSET
 
 #: What a finding says happens to a setting in a release.
 _KINDS = {"NP404": "gone", "NP405": "not known", "NP408": "value not known", "NP501": "deprecated", "NP502": "without effect"}

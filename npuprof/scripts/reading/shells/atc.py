@@ -8,8 +8,8 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import Flag, Option
 from npuprof.document.keys import format_full_key
-from npuprof.scripts.reading.found import Branch, ScriptPlace, ScriptSetting, ScriptValue, take_here_out
 from npuprof.scripts.reading.shells.lexer import Word
+from npuprof.scripts.records import Branch, ScriptPlace, ScriptSetting, ScriptValue, take_here_out
 
 #: Stands for the value of an option that a text of a flag has no meaning for.
 _MISFIT = object()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from npuprof.scripts.reading.found import ScriptSetting
 from npuprof.scripts.reading.variables import leave_out
+from npuprof.scripts.records import ScriptSetting
 
 
 def settle(found: Sequence[ScriptSetting]) -> list[ScriptSetting]:

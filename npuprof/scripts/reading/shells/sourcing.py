@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from npuprof.model import Finding, Place
-from npuprof.scripts.reading.found import HERE
-from npuprof.scripts.reading.modules import Modules
+from npuprof.scripts.python.imports import Modules
+from npuprof.scripts.python.syntax import LARGEST_SCRIPT
 from npuprof.scripts.reading.shells.constants import fill_word, find_constants
 from npuprof.scripts.reading.shells.lexer import Command, Word, parse_shell_commands
-from npuprof.scripts.reading.source import LARGEST_SCRIPT
 from npuprof.scripts.reading.variables import decode_text
+from npuprof.scripts.records import HERE
 
 #: Files source others, so many deep.
 _DEEPEST = 6

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from npuprof.scripts.reading.values.literals import Unknown, fold_expression
-from npuprof.scripts.reading.values.scopes import Scope
-from npuprof.scripts.reading.values.terms import name_callee
+from npuprof.scripts.python.constants import Unknown, fold_expression
+from npuprof.scripts.python.scopes import Scope
+from npuprof.scripts.python.terms import name_callee
 
 #: How what a command line was parsed into is called, unless an assignment says so: whole names, and their ends.
 _PARSED = frozenset(("FLAGS", "flags", "opt", "opts", "parsed", "hparams"))

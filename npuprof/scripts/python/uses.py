@@ -10,10 +10,10 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 
-from npuprof.scripts.reading.surfaces.entries import AddedEntry
-from npuprof.scripts.reading.values.order import DEFINITIONS
-from npuprof.scripts.reading.values.scopes import Scope, statement_blocks
-from npuprof.scripts.reading.values.terms import name_callee, write_source
+from npuprof.scripts.python.optimizer_entries import AddedEntry
+from npuprof.scripts.python.scopes import Scope, statement_blocks
+from npuprof.scripts.python.statements import DEFINITIONS
+from npuprof.scripts.python.terms import name_callee, write_source
 
 #: What takes a configuration as it is then.
 _SESSIONS = frozenset(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 
 from npuprof.model import Record
-from npuprof.scripts.reading.values.scopes import Binding, Function, Scope, iterate_statements
-from npuprof.scripts.reading.values.terms import format_expression
+from npuprof.scripts.python.scopes import Binding, Function, Scope, iterate_statements
+from npuprof.scripts.python.terms import format_expression
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""One walk over a script in the order in which it runs; the surfaces read what they know on the way.
+"""One visitor goes over a script in the order in which it runs; the surfaces read what they know on the way.
 
 A function is walked where it is called by name, with its arguments, as if its lines stood there; also one of another file of the tree.
 What nothing calls is walked by itself at the end.
@@ -14,16 +14,16 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from npuprof.model import Record
-from npuprof.scripts.reading.found import HALF_CHARACTER, Branch, Followed, ScriptPlace, ScriptSetting, ScriptValue, Site, take_here_out
-from npuprof.scripts.reading.module import Module
-from npuprof.scripts.reading.surfaces.methods import Entered, find_function, find_method
-from npuprof.scripts.reading.values.arguments import bind_call_arguments
-from npuprof.scripts.reading.values.lineages import get_first_parameter
-from npuprof.scripts.reading.values.literals import Unknown, fold_expression, fold_with_defaults, format_expression
-from npuprof.scripts.reading.values.loops import unroll_loop
-from npuprof.scripts.reading.values.order import find_way_on, is_main_test, leaves_block
-from npuprof.scripts.reading.values.scopes import Function, Scope, statement_blocks
-from npuprof.scripts.reading.values.terms import name_callee
+from npuprof.scripts.python.arguments import bind_call_arguments
+from npuprof.scripts.python.calls import Entered, find_function, find_method
+from npuprof.scripts.python.class_lineage import get_first_parameter
+from npuprof.scripts.python.constants import Unknown, fold_expression, fold_with_defaults, format_expression
+from npuprof.scripts.python.loops import unroll_loop
+from npuprof.scripts.python.module import Module
+from npuprof.scripts.python.scopes import Function, Scope, statement_blocks
+from npuprof.scripts.python.statements import find_way_on, is_main_test, leaves_block
+from npuprof.scripts.python.terms import name_callee
+from npuprof.scripts.records import HALF_CHARACTER, Branch, Followed, ScriptPlace, ScriptSetting, ScriptValue, Site, take_here_out
 
 #: A file, a line and a column (0 from the left).
 Spot = tuple[str, int, int]
@@ -79,18 +79,18 @@ class TakenConfig(Record):
 class Surface(NamedTuple):
     """What reads one API: the words of which a file has to hold one, and what is done with calls, assignments and other statements.
 
-    Each is given the walk, the node, the scope and the tests around it; an assignment the target and the value, a statement its
+    Each is given the visitor, the node, the scope and the tests around it; an assignment the target and the value, a statement its
     expressions.
     """
 
     words: tuple[str, ...]
-    read_call: Callable[[Walk, ast.Call, Scope, tuple[Branch, ...]], None] = lambda *_: None
-    read_assignment: Callable[[Walk, ast.expr, ast.expr, Scope, tuple[Branch, ...]], None] = lambda *_: None
-    read_statement: Callable[[Walk, ast.stmt, list[ast.expr], Scope, tuple[Branch, ...]], None] = lambda *_: None
+    read_call: Callable[[Visitor, ast.Call, Scope, tuple[Branch, ...]], None] = lambda *_: None
+    read_assignment: Callable[[Visitor, ast.expr, ast.expr, Scope, tuple[Branch, ...]], None] = lambda *_: None
+    read_statement: Callable[[Visitor, ast.stmt, list[ast.expr], Scope, tuple[Branch, ...]], None] = lambda *_: None
 
 
-class Walk:
-    """The state of one walk; ``found`` and ``sites`` grow as the surfaces report.
+class Visitor:
+    """A visit of one script; ``found`` and ``sites`` grow as the surfaces report.
 
     Args:
         module: The script.
@@ -131,10 +131,10 @@ class Walk:
         """What else was noticed, for who judges the settings."""
         return tuple(self._remarks)
 
-    def walk_module(self) -> None:
-        """Walk the script."""
+    def visit_module(self) -> None:
+        """Visitor the script."""
         scope = self.module.scope
-        self._walk_frame(self.module.tree.body, scope, ())
+        self._visit_frame(self.module.tree.body, scope, ())
         scope.bound.clear()  # the only circle among these objects: without it a tree goes as soon as nobody needs it
         unique: dict[tuple[Any, ...], ScriptSetting] = {}
         united = (one for name, runs in self._runs.values() for one in _unite_calls(name, runs))
@@ -147,27 +147,27 @@ class Walk:
 
     # -- statements ----------------------------------------------------------------------------------------------------
 
-    def _walk_frame(self, body: list[ast.stmt], scope: Scope, branches: tuple[Branch, ...]) -> None:
-        """Walk a module or a function, and then what is defined in it and has not been called."""
+    def _visit_frame(self, body: list[ast.stmt], scope: Scope, branches: tuple[Branch, ...]) -> None:
+        """Visitor a module or a function, and then what is defined in it and has not been called."""
         outer, self._waiting = self._waiting, []
         loops, self.loops = self.loops, []
-        self._walk_block(body, scope, branches)
+        self._visit_block(body, scope, branches)
         self._waiting.sort(key=lambda one: one[0].name != "__init__")  # what makes an object comes before what fills it
         for function, where, tests in _sort_by_calls(self._waiting):
             if function not in self._visited or function.name in self.module.passed_on:
                 self._visited.add(function)
                 kept, self.found = self.found, []
                 inside = Scope(function, where)
-                self._walk_frame(function.body, inside, tests)
+                self._visit_frame(function.body, inside, tests)
                 self._runs.setdefault(function, (inside.name, []))[1].append(self.found)
                 self.found = kept
         self._waiting, self.loops = outer, loops
 
-    def _walk_block(self, body: list[ast.stmt], scope: Scope, branches: tuple[Branch, ...]) -> None:
-        """Walk the statements of one body; behind what leaves it nothing runs, behind what leaves it under a test not always."""
+    def _visit_block(self, body: list[ast.stmt], scope: Scope, branches: tuple[Branch, ...]) -> None:
+        """Visitor the statements of one body; behind what leaves it nothing runs, behind what leaves it under a test not always."""
         dead = self.dead
         for statement in body:
-            self._walk_statement(statement, scope, branches)
+            self._visit_statement(statement, scope, branches)
             leaves = leaves_block([statement])
             if leaves or (isinstance(statement, ast.If) and self._always_leaves(statement, scope)):
                 if not leaves and self._is_one_of_several(scope):
@@ -194,20 +194,20 @@ class Walk:
         truth = fold_test(statement.test, scope)
         return truth is not None and ways[0 if truth else 1]
 
-    def _walk_statement(self, statement: ast.stmt, scope: Scope, branches: tuple[Branch, ...]) -> None:
+    def _visit_statement(self, statement: ast.stmt, scope: Scope, branches: tuple[Branch, ...]) -> None:
         if isinstance(statement, ast.If):
-            self._walk_if(statement, scope, branches)
+            self._visit_if(statement, scope, branches)
         elif isinstance(statement, (ast.For, ast.AsyncFor)):
-            self._walk_loop(statement, scope, branches)
+            self._visit_loop(statement, scope, branches)
         elif isinstance(statement, Function):
             self._waiting.append((statement, scope, branches))
         elif isinstance(statement, ast.ClassDef):
-            self._walk_block(statement.body, Scope(statement, scope), branches)
+            self._visit_block(statement.body, Scope(statement, scope), branches)
         elif isinstance(statement, (ast.With, ast.AsyncWith)):
             self._read(statement, [item.context_expr for item in statement.items], scope, branches)
-            self._walk_block(statement.body, scope, branches)
+            self._visit_block(statement.body, scope, branches)
         elif isinstance(statement, (ast.While, ast.Try)) or statement_blocks(statement):
-            self._walk_compound(statement, scope, branches)
+            self._visit_compound(statement, scope, branches)
         else:
             self._read(statement, [node for node in ast.iter_child_nodes(statement) if isinstance(node, ast.expr)], scope, branches)
 
@@ -224,7 +224,7 @@ class Walk:
             for surface in self._surfaces:
                 surface.read_assignment(self, target, value, scope, branches)
 
-    def _walk_if(self, statement: ast.If, scope: Scope, branches: tuple[Branch, ...]) -> None:
+    def _visit_if(self, statement: ast.If, scope: Scope, branches: tuple[Branch, ...]) -> None:
         arm, refused, done = 0, list[str](), False
         rest: list[ast.stmt] = [statement]
         while len(rest) == 1 and isinstance(link := rest[0], ast.If):
@@ -232,48 +232,48 @@ class Walk:
             truth = True if is_main_test(link.test) else fold_test(link.test, scope)
             test = format_expression(link.test)
             inside = branches if truth is True and not arm else (*branches, (self._number(statement), arm, test))
-            self._walk_arm(link.body, scope, inside, done or truth is False)
+            self._visit_arm(link.body, scope, inside, done or truth is False)
             done = done or truth is True
             if truth is not False:
                 arm += 1
                 refused.append(f"not ({test})")
             rest = link.orelse
         inside = (*branches, (self._number(statement), -arm, " and ".join(refused))) if arm else branches
-        self._walk_arm(rest, scope, inside, done)
+        self._visit_arm(rest, scope, inside, done)
 
-    def _walk_arm(self, body: list[ast.stmt], scope: Scope, branches: tuple[Branch, ...], dead: bool) -> None:
+    def _visit_arm(self, body: list[ast.stmt], scope: Scope, branches: tuple[Branch, ...], dead: bool) -> None:
         if body and dead and self._is_one_of_several(scope):
             self.skips = True
             return
         self.dead += dead
-        self._walk_block(body, scope, branches)
+        self._visit_block(body, scope, branches)
         self.dead -= dead
 
-    def _walk_loop(self, statement: ast.For | ast.AsyncFor, scope: Scope, branches: tuple[Branch, ...]) -> None:
+    def _visit_loop(self, statement: ast.For | ast.AsyncFor, scope: Scope, branches: tuple[Branch, ...]) -> None:
         self._read(statement, [statement.iter], scope, branches)
         turns = unroll_loop(statement.target, statement.iter, scope)
         self.loops.append((statement, len(branches)))
         self._turns += bool(turns)
         for bound in turns or [{}]:
-            self._walk_block(statement.body, scope.with_bound(bound) if bound else scope, branches)
+            self._visit_block(statement.body, scope.with_bound(bound) if bound else scope, branches)
         self._turns -= bool(turns)
         self.loops.pop()
-        self._walk_block(statement.orelse, scope, branches)
+        self._visit_block(statement.orelse, scope, branches)
 
-    def _walk_compound(self, statement: ast.stmt, scope: Scope, branches: tuple[Branch, ...]) -> None:
+    def _visit_compound(self, statement: ast.stmt, scope: Scope, branches: tuple[Branch, ...]) -> None:
         for name in ("body", "orelse", "finalbody"):
-            self._walk_block(getattr(statement, name, None) or [], scope, branches)
+            self._visit_block(getattr(statement, name, None) or [], scope, branches)
         for arm, handler in enumerate(getattr(statement, "handlers", ())):
             kind = f"except {format_expression(handler.type)}" if handler.type else "except"
-            self._walk_block(handler.body, scope, (*branches, (self._number(statement), arm + 1, kind)))
+            self._visit_block(handler.body, scope, (*branches, (self._number(statement), arm + 1, kind)))
         for arm, case in enumerate(getattr(statement, "cases", ())):
             text = f"{format_expression(statement.subject)} is {format_expression(case.pattern)}"  # type: ignore[attr-defined]
-            self._walk_block(case.body, scope, (*branches, (self._number(statement), arm, text)))
+            self._visit_block(case.body, scope, (*branches, (self._number(statement), arm, text)))
 
     # -- calls ---------------------------------------------------------------------------------------------------------
 
     def _follow(self, call: ast.Call, statement: ast.stmt, scope: Scope, branches: tuple[Branch, ...]) -> None:
-        """Walk the function that a call enters, if it can set something."""
+        """Visitor the function that a call enters, if it can set something."""
         entered = find_function(call, scope) or find_method(call, statement, scope) if self._may_enter(call) else None
         if entered is None:
             return
@@ -295,7 +295,7 @@ class Walk:
         return name in self.module.defined or (self.module.home is not None and self.module.home.leads() and name != "")
 
     def _enter(self, call: ast.Call, entered: Entered, module: Module, scope: Scope, branches: tuple[Branch, ...]) -> None:
-        """Walk a function as one call runs it."""
+        """Visitor a function as one call runs it."""
         function = entered.function
         outer = entered.scope
         if module is not self.main:
@@ -312,7 +312,7 @@ class Walk:
         self.module, self._surfaces = module, self._surfaces if module is self.module else self._choose(module)
         self._stack, self._apart = (*self._stack, function), self._apart if module is self.main else self._entered * _APART
         self.found, self.skips = [], False
-        self._walk_frame(function.body, inside.with_bound(bound), branches)
+        self._visit_frame(function.body, inside.with_bound(bound), branches)
         found, skips = self.found, self.skips
         self.module, self._surfaces, self._stack, self._apart, self.found, self.skips = kept
         self.skips |= skips
@@ -491,7 +491,7 @@ def _iterate_outwards(scope: Scope) -> Iterator[Scope]:
 
 
 def _sort_by_calls(waiting: list[Waiting]) -> Iterator[Waiting]:
-    """Yield functions, those first that none of the others calls: what these call needs no walk by itself then."""
+    """Yield functions, those first that none of the others calls: what these call needs no visit by itself then."""
     calls = [{name_callee(node) for node in ast.walk(one[0]) if isinstance(node, ast.Call)} for one in waiting]
     counts = Counter(name for names in calls for name in names)
     left = {at: _get_called_name(*one[:2]) for at, one in enumerate(waiting)}

@@ -5,20 +5,20 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from npuprof.scripts.reading.module import Module
-from npuprof.scripts.reading.modules import Home, Modules
-from npuprof.scripts.reading.source import Script
-from npuprof.scripts.reading.surfaces import env, global_options, run_config, session
-from npuprof.scripts.reading.surfaces.walk import Surface, Walk
-from npuprof.scripts.reading.values.scopes import Scope
+from npuprof.scripts.python import environ, global_options, parameter_map, run_config
+from npuprof.scripts.python.imports import Home, Modules
+from npuprof.scripts.python.module import Module
+from npuprof.scripts.python.scopes import Scope
+from npuprof.scripts.python.syntax import Script
+from npuprof.scripts.python.visitor import Surface, Visitor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     Mentions = Callable[[bytes], bool]
 
 #: What is read of Python, and the words one of which a file has to hold to be worth parsing.
-SURFACES = (session.SURFACE, run_config.SURFACE, global_options.SURFACE, env.SURFACE)
-WORDS = tuple(dict.fromkeys((*(word for surface in SURFACES for word in surface.words), *session.HELPERS)))
+SURFACES = (parameter_map.SURFACE, run_config.SURFACE, global_options.SURFACE, environ.SURFACE)
+WORDS = tuple(dict.fromkeys((*(word for surface in SURFACES for word in surface.words), *parameter_map.HELPERS)))
 
 
 def may_follow(path: str, data: bytes, modules: Modules, mentions: Mentions) -> bool:
@@ -27,17 +27,17 @@ def may_follow(path: str, data: bytes, modules: Modules, mentions: Mentions) -> 
     return any(name in data for one in supplying for name in modules.list_defined(one))
 
 
-def open_walk(script: Script, data: bytes, modules: Modules | None, mentions: Mentions) -> Walk:
-    """Return the walk over a script; with ``modules`` its calls of functions of other files are followed."""
+def open_visitor(script: Script, data: bytes, modules: Modules | None, mentions: Mentions) -> Visitor:
+    """Return the visitor of a script; with ``modules`` its calls of functions of other files are followed."""
     if modules is None:
-        return Walk(Module(script, None), _choose_surfaces)
+        return Visitor(Module(script, None), _choose_surfaces)
     home = modules.open_home(script.path)
     module = Module(script, home)
     supplying = [path for path in modules.list_imported(script.path, data) if modules.supplies(path, mentions)]
-    walk = Walk(module, _choose_surfaces, lambda path: modules.load(path) if modules.supplies(path, mentions) else None)
-    walk.shares_options = any(_has_options(modules, path) for path in supplying)  # other files have them too
+    visitor = Visitor(module, _choose_surfaces, lambda path: modules.load(path) if modules.supplies(path, mentions) else None)
+    visitor.shares_options = any(_has_options(modules, path) for path in supplying)  # other files have them too
     modules.rebound = _find_rebound_constants(home, module.scope)
-    return walk
+    return visitor
 
 
 def _find_rebound_constants(home: Home, scope: Scope) -> set[tuple[str, str]]:

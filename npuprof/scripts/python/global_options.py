@@ -8,12 +8,12 @@ from typing import cast
 from npuprof import catalog
 from npuprof.catalog.surfaces import list_attribute_groups, read_attribute_value
 from npuprof.model import Record
-from npuprof.scripts.reading.found import UNSET, Branch, Site
-from npuprof.scripts.reading.surfaces.run_config import convert_option_value
-from npuprof.scripts.reading.surfaces.walk import Surface, Walk
-from npuprof.scripts.reading.values.returned import find_returned_value, select_last_given
-from npuprof.scripts.reading.values.scopes import Binding, Scope
-from npuprof.scripts.reading.values.terms import name_callee, write_source
+from npuprof.scripts.python.returned_values import find_returned_value, select_last_given
+from npuprof.scripts.python.run_config import convert_option_value
+from npuprof.scripts.python.scopes import Binding, Scope
+from npuprof.scripts.python.terms import name_callee, write_source
+from npuprof.scripts.python.visitor import Surface, Visitor
+from npuprof.scripts.records import UNSET, Branch, Site
 
 HOT = ("global_options",)
 #: The options of the process, as one configuration.
@@ -33,52 +33,52 @@ class ReplacedGroup(Record):
     path: str
 
 
-def _read_statement(walk: Walk, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, branches: tuple[Branch, ...]) -> None:
-    if not walk.shares_options and _are_options_handed_on(walk, statement, expressions, scope):
-        walk.shares_options = True
-        if site := walk.sites.get(OWNER):
-            walk.sites[OWNER] = site._replace(closed=False)
+def _read_statement(visitor: Visitor, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, branches: tuple[Branch, ...]) -> None:
+    if not visitor.shares_options and _are_options_handed_on(visitor, statement, expressions, scope):
+        visitor.shares_options = True
+        if site := visitor.sites.get(OWNER):
+            visitor.sites[OWNER] = site._replace(closed=False)
 
 
-def _read_assignment(walk: Walk, target: ast.expr, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
-    if isinstance(target, ast.Attribute) and (path := _find_path(walk, target, scope)) and _find_path(walk, value, scope) is None:
-        _report_assignment(walk, target, path, value, scope, branches)
+def _read_assignment(visitor: Visitor, target: ast.expr, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
+    if isinstance(target, ast.Attribute) and (path := _find_path(visitor, target, scope)) and _find_path(visitor, value, scope) is None:
+        _report_assignment(visitor, target, path, value, scope, branches)
 
 
-def _read_call(walk: Walk, call: ast.Call, scope: Scope, branches: tuple[Branch, ...]) -> None:
+def _read_call(visitor: Visitor, call: ast.Call, scope: Scope, branches: tuple[Branch, ...]) -> None:
     """``setattr(npu.global_options(), name, value)``."""
     if not isinstance(call.func, ast.Name) or call.func.id != "setattr" or len(call.args) != 3 or call.keywords:
         return
-    group = _find_path(walk, call.args[0], scope)
-    name, reason, _ = walk.evaluate_expression(call.args[1], scope) if group is not None else (None, "", None)
+    group = _find_path(visitor, call.args[0], scope)
+    name, reason, _ = visitor.evaluate_expression(call.args[1], scope) if group is not None else (None, "", None)
     if group is None:
         return
     if reason:
-        _note_options(walk, call)
+        _note_options(visitor, call)
         why = f"the name is computed: {reason}"
-        walk.add_setting(call, "global_options", "", "", reason=why, branches=branches, scope=OWNER, function=scope.name)
+        visitor.add_setting(call, "global_options", "", "", reason=why, branches=branches, scope=OWNER, function=scope.name)
     elif isinstance(name, str):
-        _report_assignment(walk, call, ".".join(filter(None, (group, name))), call.args[2], scope, branches)
+        _report_assignment(visitor, call, ".".join(filter(None, (group, name))), call.args[2], scope, branches)
 
 
-def _report_assignment(walk: Walk, target: ast.expr, path: str, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
+def _report_assignment(visitor: Visitor, target: ast.expr, path: str, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
     if path in list_attribute_groups():
-        walk.add_remark(ReplacedGroup(walk.module.path, *walk.place(target), path))
+        visitor.add_remark(ReplacedGroup(visitor.module.path, *visitor.place(target), path))
         return
-    _note_options(walk, target)
+    _note_options(visitor, target)
     option = catalog.options_by_spelling("global_options").get(path)
-    given = walk.read_value(
+    given = visitor.read_value(
         value, scope, lambda got: (None, UNSET) if got is None else convert_option_value(None, read_attribute_value(path, got))
     )
-    walk.add_setting(target, "global_options", option or path, path, given, branches=branches, scope=OWNER, function=scope.name)
+    visitor.add_setting(target, "global_options", option or path, path, given, branches=branches, scope=OWNER, function=scope.name)
 
 
-def _note_options(walk: Walk, node: ast.expr) -> None:
+def _note_options(visitor: Visitor, node: ast.expr) -> None:
     """Take note of the options of the process: all of them are in sight, unless the file hands them to other code."""
-    walk.sites.setdefault(OWNER, Site(OWNER, "global_options", *walk.place(node), "global_options()", not walk.shares_options))
+    visitor.sites.setdefault(OWNER, Site(OWNER, "global_options", *visitor.place(node), "global_options()", not visitor.shares_options))
 
 
-def _are_options_handed_on(walk: Walk, statement: ast.stmt, expressions: list[ast.expr], scope: Scope) -> bool:
+def _are_options_handed_on(visitor: Visitor, statement: ast.stmt, expressions: list[ast.expr], scope: Scope) -> bool:
     """Return whether a statement gives the options, or a group of them, to code that may set more in them."""
     given: list[ast.expr] = [statement.value] if isinstance(statement, ast.Return) and statement.value is not None else []
     if isinstance(statement, ast.Assign) and not all(isinstance(target, ast.Name) for target in statement.targets):
@@ -90,46 +90,46 @@ def _are_options_handed_on(walk: Walk, statement: ast.stmt, expressions: list[as
             given += node.elts
         elif isinstance(node, ast.Dict):
             given += node.values
-    return any(_find_path(walk, node, scope) in ("", *list_attribute_groups()) for node in given)
+    return any(_find_path(visitor, node, scope) in ("", *list_attribute_groups()) for node in given)
 
 
-def _find_path(walk: Walk, node: ast.expr, scope: Scope, depth: int = 0) -> str | None:
+def _find_path(visitor: Visitor, node: ast.expr, scope: Scope, depth: int = 0) -> str | None:
     """Return the dotted path below the options that an expression is, empty for the options themselves, None for others."""
     while isinstance(node, ast.NamedExpr):
         node = node.value
     if depth > _DEEPEST:
         return None
     if isinstance(node, ast.Attribute):
-        if (before := _find_path(walk, node.value, scope, depth + 1)) is not None:
+        if (before := _find_path(visitor, node.value, scope, depth + 1)) is not None:
             return f"{before}.{node.attr}" if before else node.attr
         found = scope.home.find_attribute(node, scope) if scope.home is not None else None
         if found is not None:
-            return _find_path_of_name(walk, node, found, scope, depth)
-        return _find_path_anywhere(walk, write_source(node), depth)
+            return _find_path_of_name(visitor, node, found, scope, depth)
+        return _find_path_anywhere(visitor, write_source(node), depth)
     if isinstance(node, ast.Name):
         name = scope.resolve_name(node.id)
-        return _find_path_of_name(walk, node, name, scope, depth) if name is not None else _find_path_anywhere(walk, node.id, depth)
+        return _find_path_of_name(visitor, node, name, scope, depth) if name is not None else _find_path_anywhere(visitor, node.id, depth)
     if not isinstance(node, ast.Call):
         return None
     if is_options_function(node, scope):
         return "" if not node.args and not node.keywords else None
     returned = find_returned_value(node, scope)
-    return _find_path(walk, *returned, depth + 1) if returned is not None else None
+    return _find_path(visitor, *returned, depth + 1) if returned is not None else None
 
 
-def _find_path_anywhere(walk: Walk, text: str, depth: int) -> str | None:
+def _find_path_anywhere(visitor: Visitor, text: str, depth: int) -> str | None:
     """Return the path that an attribute of an object is, or a name within an expression, by the one value that the file gives it."""
-    paths = {_find_path(walk, value, walk.module.scope, depth + 1) for value in walk.module.attributes.get(text, ())}
+    paths = {_find_path(visitor, value, visitor.module.scope, depth + 1) for value in visitor.module.attributes.get(text, ())}
     return paths.pop() if len(paths) == 1 else None
 
 
-def _find_path_of_name(walk: Walk, node: ast.expr, found: tuple[Scope, list[Binding]], scope: Scope, depth: int) -> str | None:
+def _find_path_of_name(visitor: Visitor, node: ast.expr, found: tuple[Scope, list[Binding]], scope: Scope, depth: int) -> str | None:
     """Return the path that a name is: by what a call gives it, or by the last value it gets before, a parameter if nobody gives it one."""
     home, bindings = found
     if not bindings:
-        return _find_path(walk, *home.bound[cast("ast.Name", node).id], depth + 1)
+        return _find_path(visitor, *home.bound[cast("ast.Name", node).id], depth + 1)
     given = [one for one in select_last_given(node, scope, home, bindings) if one.kind != "parameter"]
-    paths = {_find_path(walk, cast("ast.expr", one.node), home, depth + 1) if one.kind == "assign" else None for one in given}
+    paths = {_find_path(visitor, cast("ast.expr", one.node), home, depth + 1) if one.kind == "assign" else None for one in given}
     return paths.pop() if len(paths) == 1 else None
 
 

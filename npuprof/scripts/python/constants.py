@@ -12,13 +12,12 @@ import posixpath
 from collections.abc import Callable
 from typing import Any
 
-from npuprof.scripts.reading.found import COMMAND_LINE, take_here_out
-from npuprof.scripts.reading.values.arguments import collect_parameter_defaults
-from npuprof.scripts.reading.values.functions import METHODS, fold_known_call
-from npuprof.scripts.reading.values.loops import MOST_ITERATIONS, count_iterations
-from npuprof.scripts.reading.values.returned import find_returned_value, select_last_given
-from npuprof.scripts.reading.values.scopes import MOST_BINDINGS, Binding, Function, Scope
-from npuprof.scripts.reading.values.terms import (
+from npuprof.scripts.python.arguments import collect_parameter_defaults
+from npuprof.scripts.python.builtin_calls import METHODS, fold_known_call
+from npuprof.scripts.python.loops import MOST_ITERATIONS, count_iterations
+from npuprof.scripts.python.returned_values import find_returned_value, select_last_given
+from npuprof.scripts.python.scopes import MOST_BINDINGS, Binding, Function, Scope
+from npuprof.scripts.python.terms import (
     LONGEST_VALUE,
     Unknown,
     compute_value,
@@ -26,6 +25,7 @@ from npuprof.scripts.reading.values.terms import (
     refuse_large_value,
     refuse_wide_format,
 )
+from npuprof.scripts.records import COMMAND_LINE, take_here_out
 
 _DEEPEST = 60
 _CHAIN = 5_000

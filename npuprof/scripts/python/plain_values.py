@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from npuprof.model import is_utf8
-from npuprof.scripts.reading.found import HALF_CHARACTER
-from npuprof.scripts.reading.values.terms import Unknown
+from npuprof.scripts.python.terms import Unknown
+from npuprof.scripts.records import HALF_CHARACTER
 
 
 def make_plain(value: Any) -> tuple[Any, str]:

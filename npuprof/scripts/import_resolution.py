@@ -10,8 +10,8 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 
 from npuprof.report import output
-from npuprof.scripts.reading.found import ImportedFile
-from npuprof.scripts.reading.modules import Modules
+from npuprof.scripts.python.imports import Modules
+from npuprof.scripts.records import ImportedFile
 from npuprof.system.tree import find_repository_top
 
 _MOST_TOLD = 3

@@ -8,11 +8,11 @@ import re
 import tokenize
 
 from npuprof.document.keys import format_key_segment
-from npuprof.scripts.reading.found import ScriptPlace, ScriptSetting, ScriptValue
-from npuprof.scripts.reading.source import Script, parse_python
-from npuprof.scripts.reading.surfaces.session import convert_field_value
-from npuprof.scripts.reading.values.literals import Unknown, fold_expression
-from npuprof.scripts.reading.values.scopes import Scope
+from npuprof.scripts.python.constants import Unknown, fold_expression
+from npuprof.scripts.python.parameter_map import convert_field_value
+from npuprof.scripts.python.scopes import Scope
+from npuprof.scripts.python.syntax import Script, parse_python
+from npuprof.scripts.records import ScriptPlace, ScriptSetting, ScriptValue
 
 _COMMENTED = re.compile(r"#[^\n]*\bparameter_map\s*\[")
 

@@ -12,10 +12,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
-from npuprof.scripts.reading.module import Module
-from npuprof.scripts.reading.source import Script
-from npuprof.scripts.reading.values.scopes import Binding, Scope
-from npuprof.scripts.reading.values.terms import write_source
+from npuprof.scripts.python.module import Module
+from npuprof.scripts.python.scopes import Binding, Scope
+from npuprof.scripts.python.syntax import Script
+from npuprof.scripts.python.terms import write_source
 
 #: So many files are kept at hand, those that were asked for last: scripts that share a helper are read one after the other.
 _MOST_KEPT = 256

@@ -10,8 +10,8 @@ from npuprof.catalog.values import find_structure
 from npuprof.document import keys
 from npuprof.document.keys import format_toml_value
 from npuprof.model import SECTIONS
-from npuprof.scripts.reading.found import Branch, ScriptSetting
-from npuprof.scripts.reading.values.classes import CLASSES, list_class_arguments
+from npuprof.scripts.python.config_classes import CLASSES, list_class_arguments
+from npuprof.scripts.records import Branch, ScriptSetting
 from npuprof.scripts.sidecars import open_sidecar
 
 

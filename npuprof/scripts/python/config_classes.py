@@ -6,8 +6,8 @@ import ast
 from functools import cache
 
 from npuprof import catalog
-from npuprof.scripts.reading.values.scopes import MOST_BINDINGS, Scope
-from npuprof.scripts.reading.values.terms import name_callee, write_source
+from npuprof.scripts.python.scopes import MOST_BINDINGS, Scope
+from npuprof.scripts.python.terms import name_callee, write_source
 
 CLASSES = catalog.load_config_classes()
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from bisect import bisect_right
 
-from npuprof.scripts.reading.values.scopes import Scope, statement_blocks
-from npuprof.scripts.reading.values.terms import format_expression
+from npuprof.scripts.python.scopes import Scope, statement_blocks
+from npuprof.scripts.python.terms import format_expression
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

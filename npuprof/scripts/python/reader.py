@@ -1,19 +1,19 @@
-"""Python scripts: one walk for all surfaces, and the quick test that spares most files the parsing."""
+"""Python scripts: one visitor for all surfaces, and the quick test that spares most files the parsing."""
 
 from __future__ import annotations
 
 from functools import partial
 
-from npuprof.scripts.reading.effects import mark_without_effect
-from npuprof.scripts.reading.found import IdleConfig, ImportedFile, ScriptSetting
-from npuprof.scripts.reading.modules import Modules
-from npuprof.scripts.reading.source import Script
-from npuprof.scripts.reading.surfaces import entries, env, follow, global_options, nested, run_config
-from npuprof.scripts.reading.surfaces.comments import find_commented_settings
-from npuprof.scripts.reading.values.terms import TOO_MUCH
+from npuprof.scripts.python import environ, global_options, nested_configs, optimizer_entries, run_config, surfaces
+from npuprof.scripts.python.comments import find_commented_settings
+from npuprof.scripts.python.effects import mark_without_effect
+from npuprof.scripts.python.imports import Modules
+from npuprof.scripts.python.syntax import Script
+from npuprof.scripts.python.terms import TOO_MUCH
+from npuprof.scripts.records import IdleConfig, ImportedFile, ScriptSetting
 
 #: What a Python file has to hold to be worth parsing. ``environ`` alone is not: one of our variables must be there too.
-_FIRST = tuple(word.encode() for word in follow.WORDS if word not in ("environ", "putenv", "remapping", "memory_optimization"))
+_FIRST = tuple(word.encode() for word in surfaces.WORDS if word not in ("environ", "putenv", "remapping", "memory_optimization"))
 _COMMON = tuple(word.encode() for word in (*run_config.HOT, *global_options.HOT) if word != "NPURunConfig")
 _CERTAIN = tuple(word for word in _FIRST if word not in _COMMON)
 
@@ -22,12 +22,12 @@ def mentions_python_setting(data: bytes) -> bool:
     """Return whether a script can hold a setting, without parsing it."""
     if any(word in data for word in _CERTAIN) or (b"npu" in data and any(word in data for word in _COMMON)):
         return True
-    return (b"environ" in data or b"putenv" in data) and env.mentions_variable(data)
+    return (b"environ" in data or b"putenv" in data) and environ.mentions_variable(data)
 
 
 def calls_python_settings(path: str, data: bytes, modules: Modules) -> bool:
     """Return whether a script can call a function of its tree that sets something, without parsing the script."""
-    return follow.may_follow(path, data, modules, mentions_python_setting)
+    return surfaces.may_follow(path, data, modules, mentions_python_setting)
 
 
 def import_python(path: str, data: bytes, modules: Modules | None = None) -> ImportedFile:
@@ -35,28 +35,29 @@ def import_python(path: str, data: bytes, modules: Modules | None = None) -> Imp
     script = modules.open_script(path, data) if modules is not None else Script(path, data)
     if script.tree is None:
         return ImportedFile(path, (), (), tuple(script.problems))
-    walk = follow.open_walk(script, data, modules, mentions_python_setting)
+    visitor = surfaces.open_visitor(script, data, modules, mentions_python_setting)
     idle: list[IdleConfig] = []
     try:
-        walk.walk_module()
-        nested.link_nested_configs(walk)
+        visitor.visit_module()
+        nested_configs.link_nested_configs(visitor)
         is_named_elsewhere = partial(modules.is_named_elsewhere, path) if modules is not None else lambda name: False
-        found, idle = mark_without_effect(script, walk.found, walk.remarks, is_named_elsewhere)
+        found, idle = mark_without_effect(script, visitor.found, visitor.remarks, is_named_elsewhere)
         found += find_commented_settings(script)
     except RecursionError:
         script.add_script_problem("the file is nested too deeply to be read", "", "flatten it")
-        found = walk.found
-    others = {scope for scope, site in walk.sites.items() if site.entry is not None and entries.is_foreign_optimizer(site.entry)}
+        found = visitor.found
+    others = {
+        scope for scope, site in visitor.sites.items() if site.entry is not None and optimizer_entries.is_foreign_optimizer(site.entry)
+    }
     found = [one for one in found if one.scope not in others or one.commented]
     _tell_what_is_too_much(script, found)
-    if walk.unfollowed:
-        line, name = walk.unfollowed
+    if visitor.unfollowed:
+        line, name = visitor.unfollowed
         what = f"{name}() is not looked into: the script calls more functions that set something than are followed"
         script.add_script_problem(what, "What it sets from here on is not in a preset.", "split the script", line)
-    sites = tuple(site for scope, site in walk.sites.items() if scope not in others)
-    return ImportedFile(
-        path, tuple(found), sites, tuple(script.problems), script.text, (*walk.remarks, *idle), followed=tuple(walk.functions.values())
-    )
+    sites = tuple(site for scope, site in visitor.sites.items() if scope not in others)
+    remarks, followed = (*visitor.remarks, *idle), tuple(visitor.functions.values())
+    return ImportedFile(path, tuple(found), sites, tuple(script.problems), script.text, remarks, followed=followed)
 
 
 def _tell_what_is_too_much(script: Script, found: list[ScriptSetting]) -> None:

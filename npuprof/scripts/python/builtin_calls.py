@@ -8,9 +8,9 @@ import posixpath
 from collections.abc import Callable
 from typing import Any
 
-from npuprof.scripts.reading.found import HERE
-from npuprof.scripts.reading.values.scopes import Scope
-from npuprof.scripts.reading.values.terms import Unknown, compute_value, format_expression, name_callee, refuse_wide_format
+from npuprof.scripts.python.scopes import Scope
+from npuprof.scripts.python.terms import Unknown, compute_value, format_expression, name_callee, refuse_wide_format
+from npuprof.scripts.records import HERE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from npuprof.model import Record
-from npuprof.scripts.reading.found import GOES_NOWHERE, TAKEN_BACK, TOO_LATE, IdleConfig, ScriptSetting
-from npuprof.scripts.reading.source import Script
-from npuprof.scripts.reading.surfaces.entries import AddedEntry
-from npuprof.scripts.reading.uses import TRAINING, Calls, find_start
-from npuprof.scripts.reading.values.order import DEFINITIONS, is_main_test
-from npuprof.scripts.reading.values.terms import name_callee, write_source
+from npuprof.scripts.python.optimizer_entries import AddedEntry
+from npuprof.scripts.python.statements import DEFINITIONS, is_main_test
+from npuprof.scripts.python.syntax import Script
+from npuprof.scripts.python.terms import name_callee, write_source
+from npuprof.scripts.python.uses import TRAINING, Calls, find_start
+from npuprof.scripts.records import GOES_NOWHERE, TAKEN_BACK, TOO_LATE, IdleConfig, ScriptSetting
 
 #: What finds functions by names that are computed; a method such as ``tensor.eval()`` is something else.
 _COMPUTED_NAMES = re.compile(

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
-from npuprof.scripts.reading.found import HERE
-from npuprof.scripts.reading.source import Script
-from npuprof.scripts.reading.values.flag_defaults import collect_flag_defaults
-from npuprof.scripts.reading.values.scopes import Function, ModuleHome, Scope, iterate_statements
-from npuprof.scripts.reading.values.terms import name_callee, write_source
+from npuprof.scripts.python.flag_defaults import collect_flag_defaults
+from npuprof.scripts.python.scopes import Function, ModuleHome, Scope, iterate_statements
+from npuprof.scripts.python.syntax import Script
+from npuprof.scripts.python.terms import name_callee, write_source
+from npuprof.scripts.records import HERE
 
 #: What returns the names of a scope as a table, through which they can be changed.
 _TABLES = frozenset(("globals", "locals", "vars"))

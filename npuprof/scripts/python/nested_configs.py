@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from npuprof.model import Record
-from npuprof.scripts.reading.found import ScriptSetting
-from npuprof.scripts.reading.surfaces.walk import NestedConfig, TakenConfig, Walk
-from npuprof.scripts.reading.values.classes import list_object_arguments
-from npuprof.scripts.reading.values.literals import format_expression
-from npuprof.scripts.reading.values.loops import list_table_nodes
-from npuprof.scripts.reading.values.returned import find_only_return, select_last_given
-from npuprof.scripts.reading.values.scopes import MOST_BINDINGS, Scope
-from npuprof.scripts.reading.values.terms import write_source
+from npuprof.scripts.python.config_classes import list_object_arguments
+from npuprof.scripts.python.constants import format_expression
+from npuprof.scripts.python.loops import list_table_nodes
+from npuprof.scripts.python.returned_values import find_only_return, select_last_given
+from npuprof.scripts.python.scopes import MOST_BINDINGS, Scope
+from npuprof.scripts.python.terms import write_source
+from npuprof.scripts.python.visitor import NestedConfig, TakenConfig, Visitor
+from npuprof.scripts.records import ScriptSetting
 
 #: So many objects are followed into one NPURunConfig.
 _MOST_TAKEN = 50
@@ -39,9 +39,9 @@ class _Value(NamedTuple):
     alone: bool = True
 
 
-def note_taken_configs(walk: Walk, call: ast.Call, owner: str, scope: Scope) -> None:
+def note_taken_configs(visitor: Visitor, call: ast.Call, owner: str, scope: Scope) -> None:
     """Note the calls whose objects one NPURunConfig is given, through names and tables too, and on what that depends."""
-    taken = walk.taken
+    taken = visitor.taken
     count = len(taken) + _MOST_TAKEN
     waiting = list(_iterate_arguments(call, _Value(call, scope)))
     seen: set[tuple[str, ast.expr, str]] = set()
@@ -52,10 +52,10 @@ def note_taken_configs(walk: Walk, call: ast.Call, owner: str, scope: Scope) -> 
             continue  # a loop leads back to it
         seen.add((name, value, where.label))
         if name == "session_config":
-            walk.add_remark(GivenSession(walk.module.path, *_find_given(value, where), call.lineno, scope.name))
+            visitor.add_remark(GivenSession(visitor.module.path, *_find_given(value, where), call.lineno, scope.name))
         if name not in list_object_arguments():
             continue
-        values = list(_iterate_values(walk, value, where))
+        values = list(_iterate_values(visitor, value, where))
         if isinstance(value, ast.Call) and not values:
             home = TakenConfig(owner, " and ".join(given.tests), where.label, given.alone)
             same = taken.setdefault((where.file, value.lineno, value.col_offset), [])
@@ -65,7 +65,7 @@ def note_taken_configs(walk: Walk, call: ast.Call, owner: str, scope: Scope) -> 
         waiting += [(name, inner._replace(tests=(*given.tests, *inner.tests), alone=given.alone and inner.alone)) for inner in values]
 
 
-def _iterate_values(walk: Walk, value: ast.expr, scope: Scope) -> Iterator[_Value]:
+def _iterate_values(visitor: Visitor, value: ast.expr, scope: Scope) -> Iterator[_Value]:
     """Yield what an expression may be that does not make an object itself."""
     if isinstance(value, ast.IfExp):
         test = format_expression(value.test)
@@ -81,7 +81,7 @@ def _iterate_values(walk: Walk, value: ast.expr, scope: Scope) -> Iterator[_Valu
             nodes = [one.node for one in last if one.kind == "assign" and isinstance(one.node, ast.expr)]
             yield from (_Value(node, home, alone=len(last) == 1) for node in nodes)
     elif isinstance(value, ast.Attribute):
-        nodes = walk.module.attributes.get(write_source(value), [])
+        nodes = visitor.module.attributes.get(write_source(value), [])
         yield from (_Value(node, scope, alone=len(nodes) == 1) for node in nodes)
     elif isinstance(value, ast.Call):
         found = scope.resolve(value.func)
@@ -110,26 +110,26 @@ def _iterate_arguments(call: ast.Call, given: _Value) -> Iterator[tuple[str, _Va
                 yield str(pair.elts[0].value), given._replace(node=pair.elts[1], scope=where)
 
 
-def link_nested_configs(walk: Walk) -> None:
+def link_nested_configs(visitor: Visitor) -> None:
     """Let the settings of configuration objects belong to each NPURunConfig that takes them; what none takes is not in force."""
     linked: list[ScriptSetting] = []
-    for setting in walk.found:
-        config = walk.nested.get(setting.scope)
+    for setting in visitor.found:
+        config = visitor.nested.get(setting.scope)
         if config is None:
             linked.append(setting)
             continue
-        same = walk.taken.get(config.place, [])
+        same = visitor.taken.get(config.place, [])
         homes = [home for home in same if home.label == config.label] or same  # those of the same call come first
         if not homes:
             linked.append(setting._replace(unused=f"the {config.made} is given to no NPURunConfig here"))
-        linked += [_link_setting(walk, setting, config, home) for home in homes]
-    walk.found = linked
+        linked += [_link_setting(visitor, setting, config, home) for home in homes]
+    visitor.found = linked
 
 
-def _link_setting(walk: Walk, setting: ScriptSetting, config: NestedConfig, home: TakenConfig) -> ScriptSetting:
+def _link_setting(visitor: Visitor, setting: ScriptSetting, config: NestedConfig, home: TakenConfig) -> ScriptSetting:
     test = home.condition
     if not test and not home.alone:
-        site = walk.sites[home.scope]
+        site = visitor.sites[home.scope]
         own = {text for _, _, text in setting.branches} - {text for _, _, text in site.branches}
         if not own or config.line > site.line:  # its own tests do not decide it
             test = f"what is given is the {config.made} of line {config.line}"

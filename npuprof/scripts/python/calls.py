@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
-from npuprof.scripts.reading.values.lineages import find_class, find_class_of_method, find_made, get_first_parameter, list_class_line
-from npuprof.scripts.reading.values.scopes import Function, Scope
-from npuprof.scripts.reading.values.terms import name_callee
+from npuprof.scripts.python.class_lineage import find_class, find_class_of_method, find_made, get_first_parameter, list_class_line
+from npuprof.scripts.python.scopes import Function, Scope
+from npuprof.scripts.python.terms import name_callee
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.scripts.reading.values.arguments import Given
+    from npuprof.scripts.python.arguments import Given
 
 
 class Entered(NamedTuple):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from npuprof.scripts.reading.values.loops import list_written_pairs
-from npuprof.scripts.reading.values.scopes import Function, Scope
+from npuprof.scripts.python.loops import list_written_pairs
+from npuprof.scripts.python.scopes import Function, Scope
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

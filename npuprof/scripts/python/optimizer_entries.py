@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from npuprof.model import Record, find_nearest_names
-from npuprof.scripts.reading.found import Branch
-from npuprof.scripts.reading.surfaces.walk import Walk
-from npuprof.scripts.reading.values.literals import format_expression
-from npuprof.scripts.reading.values.scopes import Scope
-from npuprof.scripts.reading.values.terms import name_callee
+from npuprof.scripts.python.constants import format_expression
+from npuprof.scripts.python.scopes import Scope
+from npuprof.scripts.python.terms import name_callee
+from npuprof.scripts.python.visitor import Visitor
+from npuprof.scripts.records import Branch
 
 
 class AddedEntry(Record):
@@ -51,17 +51,19 @@ def is_foreign_optimizer(name: str) -> bool:
     return name != "NpuOptimizer" and not find_nearest_names(name, ("NpuOptimizer",), 1)
 
 
-def note_added_entry(walk: Walk, call: ast.expr, node: ast.expr, scope: Scope, branches: tuple[Branch, ...], site: str, name: str) -> None:
+def note_added_entry(
+    visitor: Visitor, call: ast.expr, node: ast.expr, scope: Scope, branches: tuple[Branch, ...], site: str, name: str
+) -> None:
     """Take note of an entry that is added, with the name it is made with, if any."""
     assert isinstance(call, ast.Call)
     for keyword in call.keywords:
         if keyword.arg == "name":
-            text, reason, _ = walk.evaluate_expression(keyword.value, scope)
+            text, reason, _ = visitor.evaluate_expression(keyword.value, scope)
             name = str(text) if not reason else name
-    if not walk.dead and isinstance(call.func, ast.Attribute):
+    if not visitor.dead and isinstance(call.func, ast.Attribute):
         owner, where = _find_owner(format_expression(call.func.value), scope)
-        loop = _find_loop(walk, owner, scope, branches)
-        walk.add_remark(AddedEntry(walk.module.path, *walk.place(node), where.name, owner, branches, site, name, loop))
+        loop = _find_loop(visitor, owner, scope, branches)
+        visitor.add_remark(AddedEntry(visitor.module.path, *visitor.place(node), where.name, owner, branches, site, name, loop))
 
 
 def _find_owner(owner: str, scope: Scope) -> tuple[str, Scope]:
@@ -74,12 +76,12 @@ def _find_owner(owner: str, scope: Scope) -> tuple[str, Scope]:
     return f"{root}{'.' if rest else ''}{rest}", scope
 
 
-def _find_loop(walk: Walk, owner: str, scope: Scope, branches: tuple[Branch, ...]) -> tuple[int, int] | tuple[()]:
+def _find_loop(visitor: Visitor, owner: str, scope: Scope, branches: tuple[Branch, ...]) -> tuple[int, int] | tuple[()]:
     """Return the lines of the loop that adds an entry to the same object in each of its turns, nothing where there may be one only."""
-    if not walk.loops or walk.loops[-1][1] != len(branches):
+    if not visitor.loops or visitor.loops[-1][1] != len(branches):
         return ()
-    loop = walk.loops[-1][0]
-    turns, unknown, _ = walk.evaluate_expression(loop.iter, scope)
+    loop = visitor.loops[-1][0]
+    turns, unknown, _ = visitor.evaluate_expression(loop.iter, scope)
     changing = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
     if owner.partition(".")[0].partition("[")[0] in changing or (not unknown and isinstance(turns, (list, tuple)) and len(turns) < 2):
         return ()
@@ -94,11 +96,11 @@ def is_optimizer_added(node: ast.expr) -> bool:
     return isinstance(owner, ast.Attribute) and owner.attr == "custom_optimizers"
 
 
-def is_entry_handed_on(walk: Walk, scope: Scope, root: str) -> bool:
+def is_entry_handed_on(visitor: Visitor, scope: Scope, root: str) -> bool:
     """Return whether an optimizer entry is handed to code that is not of this file, which may set more in it."""
-    known = walk.handed_on
+    known = visitor.handed_on
     if scope.node not in known:
-        known[scope.node] = frozenset(_iterate_handed_on(scope.node, walk.module.defined))
+        known[scope.node] = frozenset(_iterate_handed_on(scope.node, visitor.module.defined))
     return not root.isidentifier() or root in known[scope.node]
 
 

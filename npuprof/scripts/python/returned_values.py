@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from weakref import WeakKeyDictionary
 
-from npuprof.scripts.reading.values.arguments import bind_call_arguments
-from npuprof.scripts.reading.values.order import find_surroundings
-from npuprof.scripts.reading.values.scopes import MOST_BINDINGS, Binding, Scope, statement_blocks
+from npuprof.scripts.python.arguments import bind_call_arguments
+from npuprof.scripts.python.scopes import MOST_BINDINGS, Binding, Scope, statement_blocks
+from npuprof.scripts.python.statements import find_surroundings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.document.keys import format_full_key
-from npuprof.scripts.reading.found import Branch
-from npuprof.scripts.reading.surfaces.walk import Surface, Walk
-from npuprof.scripts.reading.values.literals import format_expression
-from npuprof.scripts.reading.values.loops import list_table_nodes
-from npuprof.scripts.reading.values.scopes import Scope
+from npuprof.scripts.python.constants import format_expression
+from npuprof.scripts.python.loops import list_table_nodes
+from npuprof.scripts.python.scopes import Scope
+from npuprof.scripts.python.visitor import Surface, Visitor
+from npuprof.scripts.records import Branch
 
 HOT = ("environ", "putenv")
 
@@ -110,37 +110,37 @@ def is_of_ascend_family(name: str) -> bool:
     return bool(_ASCEND_NAMES.match(name)) and not name.startswith("RANK_")
 
 
-def _read_assignment(walk: Walk, target: ast.expr, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
+def _read_assignment(visitor: Visitor, target: ast.expr, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
     if isinstance(target, ast.Subscript) and _is_environ(target.value):
-        _report_variable(walk, target, target.slice, value, scope, branches)
+        _report_variable(visitor, target, target.slice, value, scope, branches)
 
 
-def _read_call(walk: Walk, call: ast.Call, scope: Scope, branches: tuple[Branch, ...]) -> None:
+def _read_call(visitor: Visitor, call: ast.Call, scope: Scope, branches: tuple[Branch, ...]) -> None:
     function = call.func
     if not isinstance(function, ast.Attribute):
         return
     single = function.attr in ("setdefault", "__setitem__") and _is_environ(function.value)
     if (single or function.attr == "putenv") and len(call.args) == 2:
-        _report_variable(walk, call, call.args[0], call.args[1], scope, branches)
+        _report_variable(visitor, call, call.args[0], call.args[1], scope, branches)
     elif function.attr == "update" and _is_environ(function.value):
         for keyword in call.keywords:
             if keyword.arg:
-                _report_variable(walk, keyword.value, ast.Constant(keyword.arg), keyword.value, scope, branches)
+                _report_variable(visitor, keyword.value, ast.Constant(keyword.arg), keyword.value, scope, branches)
         pairs, where = list_table_nodes(call.args[0], "items", scope) if call.args else ([], scope)
         for pair in pairs:
             if isinstance(pair, ast.Tuple):
-                _report_variable(walk, pair, pair.elts[0], pair.elts[1], where, branches)
+                _report_variable(visitor, pair, pair.elts[0], pair.elts[1], where, branches)
 
 
 def _is_environ(node: ast.expr) -> bool:
     return format_expression(node) in ("os.environ", "environ")
 
 
-def _report_variable(walk: Walk, node: ast.AST, name: ast.expr, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
-    written, reason, _ = walk.evaluate_expression(name, scope)
+def _report_variable(visitor: Visitor, node: ast.AST, name: ast.expr, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
+    written, reason, _ = visitor.evaluate_expression(name, scope)
     key = find_variable_key(written) if not reason and isinstance(written, str) else None
     if key is None:
-        walk.skips |= not isinstance(name, ast.Constant)  # another call may name one of ours
+        visitor.skips |= not isinstance(name, ast.Constant)  # another call may name one of ours
         return
 
     def convert(got: Any) -> tuple[Any, str]:
@@ -148,8 +148,8 @@ def _report_variable(walk: Walk, node: ast.AST, name: ast.expr, value: ast.expr,
             return None, f"os.environ takes text, not {format_expression(value)}"
         return read_variable_text(key, got)
 
-    given = walk.read_value(value, scope, convert)
-    walk.add_setting(node, "env", key, written, given, branches=branches, scope="<process>:os.environ")
+    given = visitor.read_value(value, scope, convert)
+    visitor.add_setting(node, "env", key, written, given, branches=branches, scope="<process>:os.environ")
 
 
 #: What reads the environment that a script gives itself.

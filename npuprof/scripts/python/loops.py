@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from npuprof.scripts.reading.values.scopes import Scope
+from npuprof.scripts.python.scopes import Scope
 
 #: Loops of more iterations are not followed.
 MOST_ITERATIONS = 300

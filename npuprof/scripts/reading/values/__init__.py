@@ -1,1 +1,0 @@
-"""What an expression of a script always is: names, attributes, calls and loops, folded without running anything."""
