@@ -329,7 +329,7 @@ def test_whichever_step_fails_in_whichever_file_the_others_are_scanned(
     names = sorted(SCRIPTS)
     wrong = {name: text.replace("['use_off_line'].b", "['use_off_line'].i") for name, text in SCRIPTS.items()}
     write(folder, wrong)
-    owner: Any = next(one for one in (reader.nested, reader) if hasattr(one, step))
+    owner: Any = next(one for one in (reader.nested_configs, reader) if hasattr(one, step))
     plain = getattr(owner, step)
 
     def broken(first: Any, *more: Any) -> Any:

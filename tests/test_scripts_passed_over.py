@@ -48,10 +48,10 @@ def test_a_class_of_the_adapter_is_known_by_the_names_that_stand_for_it(text: st
     ("name", "text", "said"),
     [
         ("x.py", f"{HEAD}class Mine(NPURunConfig):\n    def __init__(self):\n        NPURunConfig.__init__(self)\n",
-         "Mine is a class made of NPURunConfig (line 4)"),
+         "NPURunConfig in line 4 is not followed: class Mine(NPURunConfig):"),
         ("x.py", f"{HEAD}{ENTRY}if x:\n    op.name = 'NpuOptimizer'\nelse:\n    op.name = 'Other'\n{SET}",
          "the optimizer entry is named NpuOptimizer (line 7) or Other (line 9)"),
-        ("x.py", f"{HEAD}fill(op.parameter_map[k], v)\n", "in line 4 belongs to an entry that is not followed"),
+        ("x.py", f"{HEAD}fill(op.parameter_map[k], v)\n", "parameter_map in line 4 is not followed"),
         ("x.sh", f'CMD="{ATC}"\n$CMD\n', "atc is run in line 1"),
         ("x.sh", f'eval "{ATC}"\n', "atc is run in line 1"),
         ("x.sh", f"OUT=$({ATC})\n", "atc is run in line 1"),

@@ -11,9 +11,6 @@ from importing import HEAD, imported, one, settings, write
 from npuprof import __main__, document
 from npuprof.document.profile import Profile
 from npuprof.scripts.preset import build_drafts, format_draft
-from npuprof.scripts.python import syntax as source
-from npuprof.scripts.python.syntax import Script
-from npuprof.scripts.reading.files import find_file_faults
 
 SCRIPTS = Path(__file__).parent / "scripts"
 CORPUS = sorted(path for path in SCRIPTS.iterdir() if path.suffix in (".py", ".sh"))
@@ -334,24 +331,6 @@ def test_names_that_are_given_side_by_side_have_their_own_values() -> None:
 def test_an_open_end_of_another_name_depends_on_the_run(parameters: str) -> None:
     text = f'"""Made with npuprof."""\n\n\ndef run_config({parameters}):\n    return NPURunConfig(**more)\n'
     assert settings(text) == {"?": "<depends on **more>"}
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "x = 1", "", "def f(a, a): pass", "def f():\n  x = 1\n  global x", "return", "class A:\n  nonlocal x", "import *", "x = '\\d'",
-        "x = (", " x", "print 'x'", "if x:\n\ty\n        z", "x = 08", "a = 'x\n", "except A, e:", "x = 1 if", "f(a for a in b, c)",
-        "-" * 20_000 + "1", "x = " + "+".join("a" * 20_000), "(" * 300 + ")" * 300, "# coding: nope\nx", "\ufeffx", "a\0b", "é = 'é'",
-    ],
-)  # fmt: skip
-def test_a_script_that_is_only_asked_for_faults_has_those_of_its_tree(text: str) -> None:
-    for data in (text.encode(), text.encode("latin-1", "replace")):
-        assert list(find_file_faults("x.py", data)) == Script("x.py", data).problems
-
-
-def test_no_tree_is_made_of_a_script_that_is_only_asked_for_faults(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source, "parse_python", None)
-    assert not find_file_faults("x.py", b"def f(x):\n    return [x for x in range(3)]\n")
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from importing import HEAD, imported
 
 from npuprof.scripts.lint import check_script
 from npuprof.scripts.preset import build_drafts
-from npuprof.scripts.python.visitor import Walk
+from npuprof.scripts.python.visitor import Visitor
 
 DUMP = 'DumpConfig(enable_dump=True, dump_path="/d")'
 NPU = "from npu_bridge.npu_init import *\n"
@@ -79,9 +79,9 @@ def test_a_nested_configuration_counts_where_it_is_always_given(text: str, dump:
 
 
 def test_nothing_is_kept_of_a_script_once_it_has_been_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    walks: list[weakref.ref[Walk]] = []
-    begin = Walk.__init__
-    monkeypatch.setattr(Walk, "__init__", lambda self, *given: (begin(self, *given), walks.append(weakref.ref(self)))[0])
+    walks: list[weakref.ref[Visitor]] = []
+    begin = Visitor.__init__
+    monkeypatch.setattr(Visitor, "__init__", lambda self, *given: (begin(self, *given), walks.append(weakref.ref(self)))[0])
     gc.disable()
     try:
         imported(f"{NPU}dump = None\nif FLAGS.dump:\n    dump = {DUMP}\nrun = NPURunConfig(dump_config=dump)\nrun = None\n")

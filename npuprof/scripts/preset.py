@@ -90,8 +90,8 @@ def build_draft(name: str, file: str, group: ConfigGroup, folders: Sequence[str]
             draft.assumed.append(Note(setting, setting.reason, value=setting.given.default))
             setting = setting.with_value(reason="", value=setting.given.default)
         base = count_shared_branches(around, setting)
-        if setting.reason == TAKEN_BACK and not setting.dead and not setting.unused:
-            _take_back(draft, setting)
+        if setting.reason and not setting.dead and not setting.unused:
+            _take_back(draft, setting, base)
         value = read_preset_value(setting, folders)
         why, hint = _find_reason(setting, value)
         if not why and setting.branches[base:]:
@@ -126,13 +126,16 @@ def _carry_over(draft: Draft, setting: ScriptSetting, value: Any) -> None:
     draft.carried.append(setting)
 
 
-def _take_back(draft: Draft, setting: ScriptSetting) -> None:
-    """Leave out what a script sets and takes back, under any condition: it does not always count."""
-    before = draft.origins.pop(setting.key, None)
+def _take_back(draft: Draft, setting: ScriptSetting, base: int) -> None:
+    """Leave out what a script takes back under any condition, or always sets again to what is not known."""
+    is_unset = setting.reason == TAKEN_BACK
+    before = draft.origins.pop(setting.key, None) if is_unset or not setting.branches[base:] else None
     if before is not None:
         del draft.settings[setting.key]
         draft.carried = [carried for carried in draft.carried if carried.key != setting.key]
-        draft.notes.append(Note(before, f"line {setting.line} takes it back"))
+        again = f"sets it again, to what {setting.reason}" if setting.reason.startswith("depends") else "sets it again"
+        line = f"line {setting.line} of {setting.file}" if setting.place.call else f"line {setting.line}"
+        draft.notes.append(Note(before, f"{line} {'takes it back' if is_unset else again}"))
 
 
 def _absorb_draft(home: Draft, draft: Draft) -> None:

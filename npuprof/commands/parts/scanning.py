@@ -76,11 +76,11 @@ def scan_scripts(paths: list[str], context: Context, store: str | None, survey: 
 
 def _scan_script(file: str, data: bytes, named: bool, judge: _Judge, pages: _Pages, surveyed: _Surveyed | None) -> tuple[bool, bool]:
     """Add what a file sets and what is wrong with it; return whether some of it could not be read, and whether it sets anything."""
-    from npuprof.scripts.reading.files import find_file_faults
+    from npuprof.scripts.reading import read_script
 
     imported = judge.sharing.read_script(file, data, named)
     if imported is None:
-        faults = find_file_faults(file, data) if named else []
+        faults = read_script(file, data).problems if named else ()
         pages.add_page(file, b"", None, faults)
         return any(one.severity == "warning" for one in faults), False
     found = judge.judge_script(imported, data)

@@ -1,7 +1,7 @@
 """Which settings of a script have no effect, although the script makes them.
 
-A setting has none in a function that nothing calls, in a configuration that a session has taken before, in one that nothing is given, and
-where a later line of the same function always sets it again to something unknown. Of what is not plain nothing is said.
+A setting has none in a function that nothing calls, in a configuration that a session has taken before, and in one that nothing is
+given. Of what is not plain nothing is said.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from npuprof.scripts.python.statements import DEFINITIONS, is_main_test
 from npuprof.scripts.python.syntax import Script
 from npuprof.scripts.python.terms import name_callee, write_source
 from npuprof.scripts.python.uses import TRAINING, Calls, find_start
-from npuprof.scripts.records import GOES_NOWHERE, TAKEN_BACK, TOO_LATE, IdleConfig, ScriptSetting
+from npuprof.scripts.records import GOES_NOWHERE, TOO_LATE, IdleConfig, ScriptSetting
 
 #: What finds functions by names that are computed; a method such as ``tensor.eval()`` is something else.
 _COMPUTED_NAMES = re.compile(
@@ -53,11 +53,7 @@ def mark_without_effect(
     idle = [one for one in _list_idle(calls, is_named_elsewhere) if not is_open and one.line not in uncalled]
     nowhere = {scope: f"{GOES_NOWHERE} of line {config.line}" for config in idle for scope in config.scopes}
     marked = [_mark(setting, nowhere.get(setting.scope) or _find_lateness(setting, calls)) for setting in marked]
-    unknown: dict[tuple[str, str], list[ScriptSetting]] = {}
-    for setting in marked:
-        if setting.reason not in ("", TAKEN_BACK) and setting.surface != "env" and not setting.place.call and _is_judged(setting):
-            unknown.setdefault((setting.scope, setting.name), []).append(setting)
-    return [_mark(setting, _find_change(setting, unknown.get((setting.scope, setting.name), ()), calls)) for setting in marked], idle
+    return marked, idle
 
 
 def _is_judged(setting: ScriptSetting) -> bool:
@@ -159,12 +155,3 @@ def _find_lateness(setting: ScriptSetting, calls: Calls) -> str:
     name = name_callee(last)
     what = f"{name}() ran" if name in TRAINING else "npu.open()" if name == "open" else "the session was made"
     return f"{TOO_LATE}{what} (line {last.lineno})"
-
-
-def _find_change(setting: ScriptSetting, unknown: Iterable[ScriptSetting], calls: Calls) -> str:
-    """Return which later line of the function always sets something again, to what is not known."""
-    for later in unknown if not setting.reason and not setting.place.call else ():
-        is_always = later.line > setting.line and setting.branches[: len(later.branches)] == later.branches
-        if is_always and calls.list_around(_get_place(setting))[-1] is calls.list_around(_get_place(later))[-1]:
-            return f"line {later.line} sets it again" + (f", to what {later.reason}" if later.reason.startswith("depends") else "")
-    return ""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from difflib import SequenceMatcher
 from functools import cache
 from typing import Any
 
 from npuprof import catalog
 from npuprof.document.keys import format_full_key
+from npuprof.model import find_nearest_names
 from npuprof.scripts.python.constants import format_expression
 from npuprof.scripts.python.loops import list_table_nodes
 from npuprof.scripts.python.scopes import Scope
@@ -53,26 +54,11 @@ def has_slip(name: str) -> bool:
     """Return whether one letter makes a name out of that of a long variable; not its end, nor a number."""
     if len(name) < _SHORTEST_WITH_SLIP or not name.isupper():
         return False
-    slips = _list_slips()
-    near = {known for less in (name, *_iterate_shortened(name)) for known in slips.get(less, ())}
-    return any(not known.startswith(name) and (not name.startswith(known) or name[-1] == known[-1]) for known in near if known != name)
-
-
-@cache
-def _list_slips() -> dict[str, list[str]]:
-    """Return the names of long variables by what is left of them without one letter, and by themselves."""
-    known = (name for name in catalog_variables() if len(name) > _SHORTEST_WITH_SLIP)
-    found: dict[str, list[str]] = {}
-    for name in known:
-        if not name.startswith("TF_"):  # these have neighbours of their own
-            for less in (name, *_iterate_shortened(name)):
-                found.setdefault(less, []).append(name)
-    return found
-
-
-def _iterate_shortened(name: str) -> Iterator[str]:
-    """Yield a name without each of its letters."""
-    return (name[:at] + name[at + 1 :] for at, letter in enumerate(name) if letter.isalpha() or letter == "_")
+    known = [one for one in catalog_variables() if len(one) > _SHORTEST_WITH_SLIP and not one.startswith("TF_")]  # these are much alike
+    near = next(iter(find_nearest_names(name, known, 1)), name)
+    if near.startswith(name) or (name.startswith(near) and name[-1] != near[-1]):
+        return False
+    return SequenceMatcher(None, name, near).ratio() >= 1 - 1 / len(name)
 
 
 def find_variable_key(name: str) -> str | None:

@@ -27,11 +27,11 @@ _PYTHON2 = re.compile(
 
 
 class Script:
-    """One Python text and its tree; ``tree`` is None where there is none, or where only the faults are wanted and there are none."""
+    """One Python text and its tree; ``tree`` is None where there is none."""
 
     __slots__ = ("_bytes", "_line", "_passed", "lines", "path", "problems", "text", "tree")
 
-    def __init__(self, path: str, data: bytes, only_faults: bool = False) -> None:
+    def __init__(self, path: str, data: bytes) -> None:
         self.path = path
         self.problems: list[Finding] = []
         self.tree: ast.Module | None = None
@@ -42,8 +42,6 @@ class Script:
         if text is None:
             return
         self.text = text
-        if only_faults and _is_surely_python(text):
-            return
         self._parse_text()
         self.lines = text.split("\n") if "\r" not in text else text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
@@ -139,22 +137,6 @@ def _silence_print(match: re.Match[str]) -> str:
     line = match[0]
     opened = sum(line.count(c) for c in "([{") - sum(line.count(c) for c in ")]}")
     return f"{match[1]}pass" if not opened and not line.rstrip().endswith("\\") else line
-
-
-def _is_surely_python(text: str) -> bool:
-    """Return whether a text can be parsed, in two thirds of the time: no tree is handed over to Python.
-
-    The table of symbols refuses more than the parser does, so a refusal says nothing.
-    """
-    import symtable
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            symtable.symtable(text, "<unknown>", "exec")
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return False
-    return True
 
 
 def parse_python(text: str) -> ast.Module:

@@ -11,9 +11,9 @@ from functools import cache
 from typing import Any
 
 from npuprof.catalog import build_finding
-from npuprof.model import Finding, Place, Record
+from npuprof.model import Place, Record
 from npuprof.scripts.python.imports import Modules
-from npuprof.scripts.python.syntax import LARGEST_SCRIPT, Script
+from npuprof.scripts.python.syntax import LARGEST_SCRIPT
 from npuprof.scripts.reading.variables import settle_exports
 from npuprof.scripts.records import ImportedFile
 
@@ -203,10 +203,3 @@ def place_settings(imported: ImportedFile) -> ImportedFile:
         sites.append(site._replace(line=line, column=column))
     problems = tuple(places.place_findings(imported.problems))
     return imported._replace(found=tuple(found), sites=tuple(sites), problems=problems, places=None)
-
-
-def find_file_faults(path: str, data: bytes) -> tuple[Finding, ...]:
-    """Return what is wrong with a file itself, for one that can hold no setting: nothing else of it is looked at."""
-    if detect_script_kind(path, data) in ("", "python"):
-        return tuple(Script(path, data, only_faults=True).problems)
-    return read_script(path, data).problems
