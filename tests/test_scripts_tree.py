@@ -57,9 +57,6 @@ def scan(run: Callable[..., Any], *words: str) -> list[str]:
         ('from utils import make\ns = tf.Session(config=make("mixed"))\n', ["utils.py:11 NP203"]),
         ('from utils import make\ns = tf.Session(config=make("force_fp16", "/dump"))\n', []),
         ("from utils import make\ns = tf.Session(config=make(FLAGS.mode, FLAGS.dump))\n", []),
-        ('import utils\ns = tf.Session(config=utils.make(hcom_paralel=True))\n', ["utils.py:17 NP201"]),
-        ('import utils\ns = tf.Session(config=utils.make(jit_compile=True))\n', ["utils.py:17 NP802"]),
-        ('import utils\ns = tf.Session(config=utils.make(jit_compile=FLAGS.jit))\n', []),
         (f"{OPEN}from utils import RUN\nc = NPURunConfig(**RUN)\n", ["train.py:4 NP203", "train.py:4 NP333"]),
         (f"from utils import switch_dump, give_path\n{HEAD}switch_dump(custom_op)\n{TAIL}", []),  # what it is handed to may give it a path
         (f'from utils import switch_dump, give_path\n{HEAD}switch_dump(custom_op)\ngive_path(custom_op, "/d")\n{TAIL}', []),

@@ -22,10 +22,7 @@ def collect_parameter_defaults(function: Function) -> dict[str, ast.expr]:
 
 
 def bind_call_arguments(function: Function, inside: Scope, call: ast.Call, where: Scope) -> dict[str, Given] | None:
-    """Return what each parameter of a function is given by a call, with the scope to read it in; None where stars hide it.
-
-    What ``**more`` takes is a table, as if it were written out.
-    """
+    """Return what each parameter of a function is given by a call, with the scope to read it in; None where stars hide it."""
     names = [arg.arg for arg in (*function.args.posonlyargs, *function.args.args)]
     if names and names[0] in ("self", "cls") and isinstance(call.func, ast.Attribute):
         names = names[1:]
@@ -36,11 +33,6 @@ def bind_call_arguments(function: Function, inside: Scope, call: ast.Call, where
     bound: dict[str, Given] = {name: (value, outer) for name, value in collect_parameter_defaults(function).items()}
     bound |= {name: (value, where) for name, value in zip(names, call.args, strict=False)}
     bound |= named
-    if function.args.kwarg is not None:
-        table = _build_table(call, {name: given for name, given in named.items() if not _is_parameter(function, name)}, where)
-        if table is None:
-            return None
-        bound[function.args.kwarg.arg] = table
     return {name: given for name, given in bound.items() if inside.list_binding_kinds(name) == {"parameter"}}
 
 
@@ -59,17 +51,3 @@ def _list_named(call: ast.Call, where: Scope) -> dict[str, Given] | None:
         if pairs is None:
             return None
     return found
-
-
-def _is_parameter(function: Function, name: str) -> bool:
-    return any(arg.arg == name for arg in (*function.args.args, *function.args.kwonlyargs))
-
-
-def _build_table(call: ast.Call, given: dict[str, Given], where: Scope) -> Given | None:
-    """Return a table of what is given by name, None where its values are to be read in several scopes."""
-    homes = {id(home): home for _, home in given.values()}
-    if len(homes) > 1:
-        return None
-    keys: list[ast.expr | None] = [ast.copy_location(ast.Constant(name), value) for name, (value, _) in given.items()]
-    table = ast.copy_location(ast.Dict(keys, [value for value, _ in given.values()]), call)
-    return table, next(iter(homes.values()), where)

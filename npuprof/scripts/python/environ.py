@@ -22,6 +22,7 @@ HOT = ("environ", "putenv")
 #: Families of names that belong to Ascend, known to the catalogue or not.
 _ASCEND_NAMES = re.compile(r"^(?:ASCEND_|HCCL_|HCOMM_|ACLNN_|NPU_|GE_|TE_|CANN_|AOE_|SLOG_|RANK_)[A-Z0-9_]+$")
 _OURS = "NPUPROF_"
+_DIGITS = re.compile(r"[0-9]")
 #: Shorter names that are much alike may both be meant.
 _SHORTEST_WITH_SLIP = 11
 
@@ -56,7 +57,7 @@ def has_slip(name: str) -> bool:
         return False
     known = [one for one in catalog_variables() if len(one) > _SHORTEST_WITH_SLIP and not one.startswith("TF_")]  # these are much alike
     near = next(iter(find_nearest_names(name, known, 1)), name)
-    if near.startswith(name) or (name.startswith(near) and name[-1] != near[-1]):
+    if _DIGITS.findall(name) != _DIGITS.findall(near) or near.startswith(name) or (name.startswith(near) and name[-1] != near[-1]):
         return False
     return SequenceMatcher(None, name, near).ratio() >= 1 - 1 / len(name)
 

@@ -6,7 +6,6 @@ Where a module lies, and its bytes, are told by functions that are handed in: no
 from __future__ import annotations
 
 import ast
-import copy
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -24,8 +23,6 @@ _DEEPEST = 8
 #: Packages of the adapter and of what it extends: a copy in the tree is no helper of anybody.
 _FOREIGN = frozenset(("npu_bridge", "npu_device", "npu_compat", "tensorflow", "tensorflow_core", "hccl", "npuprof"))
 _IMPORT = re.compile(rb"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n]*)|import[ \t]+([\w., \t]+))", re.MULTILINE)
-#: Names that a file defines: functions, classes, and what it assigns at the top.
-_DEFINED = re.compile(rb"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)|^(\w+)[ \t]*=(?!=)", re.MULTILINE)
 _NAME = re.compile(r"\w+")
 _WORD = re.compile(rb"\w+")
 
@@ -59,7 +56,6 @@ class Modules:
         self._homes: dict[str, Home] = {}
         self._imports: dict[str, tuple[str, ...]] = {}
         self._supplies: dict[str, bool] = {}
-        self._defined: dict[str, set[bytes]] = {}
         self.asked: set[tuple[str, str]] = set()
         self.rebound: set[tuple[str, str]] = set()
 
@@ -92,15 +88,6 @@ class Modules:
             return Module(script, self.open_home(path)) if script.tree is not None else None
 
         return _keep(self._modules, path, parse)
-
-    def open_script(self, path: str, data: bytes) -> Script:
-        """Return a file that is to be read for itself, parsed once where others have asked for it already."""
-        known = self._modules.get(path)
-        if known is None or self._bytes.get(path) != data:
-            return Script(path, data)
-        script = copy.copy(known.script)
-        script.problems = list(script.problems)  # more of them are told of a file that is read for itself
-        return script
 
     def list_imported(self, path: str, data: bytes) -> tuple[str, ...]:
         """Return the files of the tree that a text imports, without parsing it."""
@@ -154,16 +141,6 @@ class Modules:
                 found = any(self.supplies(one, mentions, depth + 1) for one in self.list_imported(path, data))
             self._supplies[path] = found
         return self._supplies[path]
-
-    def list_defined(self, path: str, depth: int = 0) -> set[bytes]:
-        """Return the names that a module defines or passes on, by its text."""
-        if path not in self._defined:
-            self._defined[path] = set()  # a circle adds nothing
-            data = self.read(path)
-            passed = self.list_imported(path, data) if depth < _DEEPEST else ()
-            own = {name for pair in _DEFINED.findall(data) for name in pair if name}
-            self._defined[path] = own.union(*(self.list_defined(other, depth + 1) for other in passed))
-        return self._defined[path]
 
 
 def _keep(known: dict[str, Kept], path: str, make: Callable[[], Kept]) -> Kept:

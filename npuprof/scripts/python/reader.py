@@ -32,7 +32,7 @@ def calls_python_settings(path: str, data: bytes, modules: Modules) -> bool:
 
 def import_python(path: str, data: bytes, modules: Modules | None = None) -> ImportedFile:
     """Return what a Python script holds; any bytes will do. With ``modules`` what it imports from files of its tree counts too."""
-    script = modules.open_script(path, data) if modules is not None else Script(path, data)
+    script = Script(path, data)
     if script.tree is None:
         return ImportedFile(path, (), (), tuple(script.problems))
     visitor = surfaces.open_visitor(script, data, modules, mentions_python_setting)

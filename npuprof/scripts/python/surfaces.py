@@ -22,9 +22,8 @@ WORDS = tuple(dict.fromkeys((*(word for surface in SURFACES for word in surface.
 
 
 def may_follow(path: str, data: bytes, modules: Modules, mentions: Mentions) -> bool:
-    """Return whether a script names a function of its tree that can set something, without parsing the script."""
-    supplying = (one for one in modules.list_imported(path, data) if modules.supplies(one, mentions))
-    return any(name in data for one in supplying for name in modules.list_defined(one))
+    """Return whether a script imports a module of its tree that can set something, without parsing the script."""
+    return any(modules.supplies(imported, mentions) for imported in modules.list_imported(path, data))
 
 
 def open_visitor(script: Script, data: bytes, modules: Modules | None, mentions: Mentions) -> Visitor:
