@@ -786,31 +786,6 @@ def test_the_classes_are_known_by_every_name(lines: str, code: str) -> None:
     assert [(one.code, one.line) for one in findings(text) if one.severity == "error"] == [(code, text.count("\n"))] * bool(code)
 
 
-ADDED = "entry = config.graph_options.rewrite_options.custom_optimizers.add()\nentry.name = 'NpuOptimizer'\n"
-
-
-@pytest.mark.parametrize(
-    ("loop", "body", "told"),
-    [
-        ("for i in range(2):", ADDED, True),
-        ("for i in range(FLAGS.count):", ADDED, True),
-        ("for name in ('a', 'b'):", ADDED, True),
-        ("for i in items:", "config.graph_options.rewrite_options.custom_optimizers.add(name='NpuOptimizer')\n", False),
-        ("for i in range(1):", ADDED, False),
-        ("for i in items:", f"config = tf.ConfigProto()\n{ADDED}", False),
-        ("for i in items:", f"{ADDED}break\n", False),
-        ("for i in items:", "if i == 0:\n    " + ADDED.replace("\n", "\n    ").rstrip(" "), False),
-        ("for config in configs:", ADDED, False),
-        ("for i in items:", f"{ADDED}del config.graph_options.rewrite_options.custom_optimizers[:]\n", False),
-        ("for i in items:", "def f(config):\n    " + ADDED.replace("\n", "\n    ").rstrip(" "), False),
-    ],
-)
-def test_an_entry_that_a_loop_adds_to_one_config_is_told(loop: str, body: str, told: bool) -> None:
-    inside = "".join(f"    {line}\n" for line in body.splitlines())
-    text = f"from npu_bridge.npu_init import *\nconfig = tf.ConfigProto()\n{loop}\n{inside}"
-    assert [one.code for one in findings(text) if one.code == "NP820"] == ["NP820"] * told
-
-
 @pytest.mark.parametrize(
     ("script", "reason"),
     [

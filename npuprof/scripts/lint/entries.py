@@ -83,18 +83,12 @@ def find_double_entries(imported: ImportedFile) -> list[Finding]:
             within = before.branches == entry.branches[: len(before.branches)]
             what = f"a second entry named NpuOptimizer is added to {entry.config}; the first is added in line {before.line}"
             hint = f"set the options in the entry of line {before.line}"
-            is_same = _is_same_config(lines[before.line : entry.line - 1], entry.owner, may_leave=within)
-        else:
-            first, last = entry.loop or (0, 0)
-            what = f"an entry named NpuOptimizer is added to {entry.config} in each turn of the loop of line {first}"
-            hint = "add it once, before the loop"
-            is_same = first > 0 and _is_same_config(lines[first - 1 : last], entry.owner)
-        if is_same:
-            result.append(place_fault(Fault("NP820", what, _TURNS, hint), entry))
+            if _is_same_config(lines[before.line : entry.line - 1], entry.owner, may_leave=within):
+                result.append(place_fault(Fault("NP820", what, _TURNS, hint), entry))
     return result
 
 
-def _is_same_config(between: list[str], owner: str, may_leave: bool = False) -> bool:
+def _is_same_config(between: list[str], owner: str, may_leave: bool) -> bool:
     """Return whether lines that run one after the other keep the object that entries are added to, with its entries."""
     parts = owner.split(".")
     holders = {".".join(parts[: count + 1]) for count in range(len(parts))}

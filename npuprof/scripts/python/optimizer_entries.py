@@ -17,7 +17,7 @@ class AddedEntry(Record):
     """An optimizer entry that is added to a configuration: where, and to what.
 
     ``owner`` is the expression that the entry is added to, ``config`` what that begins with. ``site`` is where the entry gets its
-    name later, ``name`` the one it is made with. ``loop`` are the first and the last line of a loop that adds it in each turn.
+    name later, ``name`` the one it is made with.
     """
 
     file: str
@@ -28,7 +28,6 @@ class AddedEntry(Record):
     branches: tuple[Branch, ...]
     site: str = ""
     name: str = ""
-    loop: tuple[int, int] | tuple[()] = ()
 
     @property
     def config(self) -> str:
@@ -62,8 +61,7 @@ def note_added_entry(
             name = str(text) if not reason else name
     if not visitor.dead and isinstance(call.func, ast.Attribute):
         owner, where = _find_owner(format_expression(call.func.value), scope)
-        loop = _find_loop(visitor, owner, scope, branches)
-        visitor.add_remark(AddedEntry(visitor.module.path, *visitor.place(node), where.name, owner, branches, site, name, loop))
+        visitor.add_remark(AddedEntry(visitor.module.path, *visitor.place(node), where.name, owner, branches, site, name))
 
 
 def _find_owner(owner: str, scope: Scope) -> tuple[str, Scope]:
@@ -74,18 +72,6 @@ def _find_owner(owner: str, scope: Scope) -> tuple[str, Scope]:
         root, more, behind = format_expression(given).partition(".")
         rest = f"{behind}{dot}{rest}" if more else rest
     return f"{root}{'.' if rest else ''}{rest}", scope
-
-
-def _find_loop(visitor: Visitor, owner: str, scope: Scope, branches: tuple[Branch, ...]) -> tuple[int, int] | tuple[()]:
-    """Return the lines of the loop that adds an entry to the same object in each of its turns, nothing where there may be one only."""
-    if not visitor.loops or visitor.loops[-1][1] != len(branches):
-        return ()
-    loop = visitor.loops[-1][0]
-    turns, unknown, _ = visitor.evaluate_expression(loop.iter, scope)
-    changing = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
-    if owner.partition(".")[0].partition("[")[0] in changing or (not unknown and isinstance(turns, (list, tuple)) and len(turns) < 2):
-        return ()
-    return loop.lineno, loop.end_lineno or loop.lineno
 
 
 def is_optimizer_added(node: ast.expr) -> bool:

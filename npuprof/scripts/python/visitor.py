@@ -115,7 +115,6 @@ class Visitor:
         self.handed_on: dict[ast.AST, frozenset[str]] = {}  #: names that a function hands to other code, see ``entries``
         self.names: set[str] = set()  #: what has been set so far, by what scripts write
         self.dead = 0
-        self.loops: list[tuple[ast.For | ast.AsyncFor, int]] = []  #: the loops around, with the number of branches around each
         self._remarks: dict[Record, None] = {}
         self._choose = choose
         self._lead = lead
@@ -150,7 +149,6 @@ class Visitor:
     def _visit_frame(self, body: list[ast.stmt], scope: Scope, branches: tuple[Branch, ...]) -> None:
         """Visitor a module or a function, and then what is defined in it and has not been called."""
         outer, self._waiting = self._waiting, []
-        loops, self.loops = self.loops, []
         self._visit_block(body, scope, branches)
         self._waiting.sort(key=lambda one: one[0].name != "__init__")  # what makes an object comes before what fills it
         for function, where, tests in _sort_by_calls(self._waiting):
@@ -161,7 +159,7 @@ class Visitor:
                 self._visit_frame(function.body, inside, tests)
                 self._runs.setdefault(function, (inside.name, []))[1].append(self.found)
                 self.found = kept
-        self._waiting, self.loops = outer, loops
+        self._waiting = outer
 
     def _visit_block(self, body: list[ast.stmt], scope: Scope, branches: tuple[Branch, ...]) -> None:
         """Visitor the statements of one body; behind what leaves it nothing runs, behind what leaves it under a test not always."""
@@ -252,12 +250,10 @@ class Visitor:
     def _visit_loop(self, statement: ast.For | ast.AsyncFor, scope: Scope, branches: tuple[Branch, ...]) -> None:
         self._read(statement, [statement.iter], scope, branches)
         turns = unroll_loop(statement.target, statement.iter, scope)
-        self.loops.append((statement, len(branches)))
         self._turns += bool(turns)
         for bound in turns or [{}]:
             self._visit_block(statement.body, scope.with_bound(bound) if bound else scope, branches)
         self._turns -= bool(turns)
-        self.loops.pop()
         self._visit_block(statement.orelse, scope, branches)
 
     def _visit_compound(self, statement: ast.stmt, scope: Scope, branches: tuple[Branch, ...]) -> None:
