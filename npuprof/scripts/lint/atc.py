@@ -20,6 +20,12 @@ _STOPS = "atc stops at such a value."
 _WHOLE_NUMBER = re.compile(r"[-+]?[0-9]{1,19}", re.ASCII)
 
 
+def _tell_doubt(found: ScriptSetting, fault: Fault) -> Fault:
+    said, is_of_value, rest = fault.message.partition(" is doubtful")
+    message = f"{found.name}={found.given.written}{is_of_value}{rest}" if is_of_value else said
+    return fault._replace(message=message, hint=fault.hint.replace('"', ""))
+
+
 def find_script_flag_faults(found: ScriptSetting) -> list[Fault]:
     """Return what is wrong with one flag: by its own record, by the option that it is where the record says nothing of its form."""
     if not found.name:
@@ -33,7 +39,8 @@ def find_script_flag_faults(found: ScriptSetting) -> list[Fault]:
         return find_chip_faults(found.name, found.given.written)
     told = list(settings.find_value_faults(_CONVERSION, found.key, found.value))
     if flag.choices or flag.pattern or flag.kind in ("int", "bool"):
-        return _find_text_faults(flag, found.given.written) or [fault for fault in told if fault.code == "NP205"]
+        doubts = (fault for fault in told if fault.code == "NP205")
+        return _find_text_faults(flag, found.given.written) or [_tell_doubt(found, fault) for fault in doubts]
     told = [fault for fault in told if fault.severity == "error" or fault.code == "NP205"]
     option = catalog.find_option(found.key)
     if not told and option is not None:

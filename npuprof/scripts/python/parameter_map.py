@@ -217,6 +217,8 @@ def _report_map_entry(
         given = ScriptValue(None, reason or "assigned without a field: a protobuf map of messages raises ValueError")
     else:
         given = ScriptValue(None, reason) if reason else visitor.read_value(value, scope, lambda got: convert_field_value(got, field))
+    if given.kind == "str" and visitor.module.script.is_python2:
+        given = given._replace(kind="bytes")
     visitor.add_setting(node, "session", format_key_segment(name), name, given, field=field, branches=branches, scope=scope_name)
 
 

@@ -29,13 +29,14 @@ _PYTHON2 = re.compile(
 class Script:
     """One Python text and its tree; ``tree`` is None where there is none."""
 
-    __slots__ = ("_bytes", "_line", "_passed", "lines", "path", "problems", "text", "tree")
+    __slots__ = ("_bytes", "_line", "_passed", "is_python2", "lines", "path", "problems", "text", "tree")
 
     def __init__(self, path: str, data: bytes) -> None:
         self.path = path
         self.problems: list[Finding] = []
         self.tree: ast.Module | None = None
         self.text = ""
+        self.is_python2 = False
         self.lines: list[str] = []
         self._line, self._bytes, self._passed = 0, b"", (0, 0)
         text = self._decode_bytes(data)
@@ -124,6 +125,7 @@ class Script:
             self.tree = parse_python("\n".join(lines) + "\n")
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return False
+        self.is_python2 = is_python2
         self.add_script_problem(
             "the file is Python 2" if is_python2 else "the file mixes tabs and blanks",
             "Python 3 refuses it; it was read as far as its shape allows.",
