@@ -87,10 +87,14 @@ def _list_git_files(folder: str, problems: list[Finding], is_candidate: Callable
             if is_candidate(path) and os.path.isfile(path):
                 found.append(path)
     for here in sorted(folders):
-        with suppress(OSError), os.scandir(here) as entries:
-            for name in sorted(entry.name for entry in entries if not entry.is_file() and not entry.is_dir()):
-                _tell_special_file(os.path.join(here, name) if here != "." else name, problems, is_candidate)
+        _tell_special_files(here, problems, is_candidate)
     return found
+
+
+def _tell_special_files(folder: str, problems: list[Finding], is_candidate: Callable[[str], bool]) -> None:
+    with suppress(OSError), os.scandir(folder) as entries:
+        for name in sorted(entry.name for entry in entries if not entry.is_file() and not entry.is_dir()):
+            _tell_special_file(os.path.join(folder, name) if folder != "." else name, problems, is_candidate)
 
 
 def _tell_special_file(path: str, problems: list[Finding], is_candidate: Callable[[str], bool]) -> None:

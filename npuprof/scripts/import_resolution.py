@@ -7,7 +7,7 @@ in the folder of a script, then in the folders above it, as Python would with th
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from npuprof.report import output
 from npuprof.scripts.python.imports import Modules
@@ -146,13 +146,14 @@ def set_callers_apart(files: Iterable[ImportedFile]) -> tuple[Callable[[Imported
         left = tuple(one for one in imported.found if one.place.call or not any(first <= one.line <= last for first, last in ranges))
         return imported._replace(found=left)
 
-    reasons = {}
-    for path, callers in users.items():
-        verbs = ("calls", "sources") if len(callers) == 1 else ("call", "source")
-        presets = "the preset of that" if len(callers) == 1 else "the presets of those"
-        does = f"{verbs[0]} {_list_some(names[path])}" if names[path] else f"{verbs[1]} it"
-        reasons[path] = f"{_list_some(callers)} {does}: what is set there is in {presets}"
-    return take_out, reasons
+    return take_out, {path: _describe_callers(callers, names[path]) for path, callers in users.items()}
+
+
+def _describe_callers(callers: Collection[str], names: Collection[str]) -> str:
+    verbs = ("calls", "sources") if len(callers) == 1 else ("call", "source")
+    presets = "the preset of that" if len(callers) == 1 else "the presets of those"
+    does = f"{verbs[0]} {_list_some(names)}" if names else f"{verbs[1]} it"
+    return f"{_list_some(callers)} {does}: what is set there is in {presets}"
 
 
 def _list_some(texts: Iterable[str]) -> str:

@@ -23,10 +23,9 @@ def build_drafts(
 ) -> list[Draft]:
     """Return the presets that one file makes: one for each configuration that differs from the others.
 
-    What the file exports counts for each of them. Files that the script names are read from its folder, or from below the
-    folders; without folders (None) they stay where they are, and their path is the value. What is left out of a configuration that
-    has nothing else is listed with the first one that has. ``take_defaults`` takes the defaults of flags of the command line for
-    their values.
+    What the file exports counts for each of them. Files that the script names are read from its folder, or from below the folders;
+    without folders (None) their path is the value. What is left out of a configuration that has nothing else is listed with the first
+    one that has. ``take_defaults`` takes the defaults of flags of the command line for their values.
     """
     stem = name or preset_name(imported.file)
     groups = list_config_groups(_keep_only_config(imported))

@@ -33,12 +33,7 @@ def fold_known_call(node: ast.Call, scope: Scope, fold: Fold) -> Any:
     if isinstance(function, ast.Name) and scope.resolve_name(name) is None:
         return _fold_builtin_call(name, node, fold)
     if len(node.args) == 1 and not node.keywords and _is_text_conversion(function, name, scope):
-        value = fold(node.args[0])
-        if not isinstance(value, (str, bytes)):
-            raise Unknown(f"{format_expression(node)} raises TypeError")
-        if "byte" in name or name in ("b", "ensure_binary"):
-            return compute_value(node, value.encode) if isinstance(value, str) else value
-        return compute_value(node, value.decode) if isinstance(value, bytes) else value
+        return _convert_text(name, node, fold(node.args[0]))
     if (whole := _resolve_function_name(function, scope)) in _LIBRARY and not node.keywords:
         return compute_value(node, _LIBRARY[whole], *map(fold, node.args))
     if isinstance(function, ast.Attribute) and node.args and _is_own_type(function.value, scope):  # str.encode("a")
@@ -47,6 +42,15 @@ def fold_known_call(node: ast.Call, scope: Scope, fold: Fold) -> Any:
     if isinstance(function, ast.Attribute):
         return _fold_method_call(function, node, scope, fold)
     raise Unknown(f"depends on the result of {format_expression(node)}")
+
+
+def _convert_text(name: str, node: ast.Call, value: Any) -> Any:
+    """Return what a conversion between texts and bytes gives, by its name. Raises Unknown."""
+    if not isinstance(value, (str, bytes)):
+        raise Unknown(f"{format_expression(node)} raises TypeError")
+    if "byte" in name or name in ("b", "ensure_binary"):
+        return compute_value(node, value.encode) if isinstance(value, str) else value
+    return compute_value(node, value.decode) if isinstance(value, bytes) else value
 
 
 def _is_own_type(node: ast.expr, scope: Scope) -> bool:

@@ -107,18 +107,8 @@ def _refuse_foreign_place(value: Any, home: Scope, scope: Scope) -> Any:
 def _fold_bindings(name: str, home: Scope, bindings: list[Binding], depth: int) -> Any:
     if name in home.rebound and not isinstance(home.node, ast.ClassDef):
         raise Unknown(f"depends on the variable {name}, which other functions change")
-    kinds = home.list_binding_kinds(name)
-    if kinds != {"assign"}:
-        if "parameter" in kinds:
-            default = collect_parameter_defaults(home.node).get(name) if _defaults and isinstance(home.node, Function) else None
-            if default is not None:
-                return fold_expression(default, home.outer or home, depth)
-            raise Unknown(f"depends on the parameter {name} of {home.name}()", flag="")
-        words = {"loop": "the loop variable", "import": "the import", "change": "the changing variable", "other": "the variable"}
-        word = next(words[kind] for kind in ("loop", "import", "change", "other") if kind in kinds)
-        if kinds == {"loop"} and (count := max(count_iterations(one.node, home) for one in bindings)) > MOST_ITERATIONS:
-            raise Unknown(f"the loop over {name} has {count} turns, more than are followed")
-        raise Unknown(f"depends on {word} {name}")
+    if home.list_binding_kinds(name) != {"assign"}:
+        return _fold_other_binding(name, home, bindings, depth)
     if len(bindings) > MOST_BINDINGS:
         raise Unknown(f"depends on the variable {name}, which is set {len(bindings)} times, more than are followed")
     values = []
@@ -130,6 +120,20 @@ def _fold_bindings(name: str, home: Scope, bindings: list[Binding], depth: int) 
     if isinstance(values[0], (list, dict)) and home.is_aliased(name):
         raise Unknown(f"depends on the variable {name}, which has a second name")
     return values[0]
+
+
+def _fold_other_binding(name: str, home: Scope, bindings: list[Binding], depth: int) -> Any:
+    """Return the default of a parameter, while defaults are asked for. Raises Unknown for whatever else gives a name its value."""
+    kinds = home.list_binding_kinds(name)
+    if "parameter" in kinds:
+        default = collect_parameter_defaults(home.node).get(name) if _defaults and isinstance(home.node, Function) else None
+        if default is not None:
+            return fold_expression(default, home.outer or home, depth)
+        raise Unknown(f"depends on the parameter {name} of {home.name}()", flag="")
+    if kinds == {"loop"} and (count := max(count_iterations(binding.node, home) for binding in bindings)) > MOST_ITERATIONS:
+        raise Unknown(f"the loop over {name} has {count} turns, more than are followed")
+    words = {"loop": "the loop variable", "import": "the import", "change": "the changing variable", "other": "the variable"}
+    raise Unknown(f"depends on {next(word for kind, word in words.items() if kind in kinds)} {name}")
 
 
 def _fold_attribute(node: ast.Attribute, scope: Scope, depth: int) -> Any:

@@ -163,16 +163,20 @@ def _find_map_owner(visitor: Visitor, node: ast.expr, scope: Scope, depth: int =
     return ""
 
 
+def _list_set_attribute(call: ast.Call) -> list[ast.expr]:
+    """Return the object, the attribute and the value of a ``setattr``, nothing for other calls."""
+    function = call.func
+    if isinstance(function, ast.Attribute) and function.attr == "__setattr__":
+        return [function.value, *call.args]
+    return call.args if isinstance(function, ast.Name) and function.id == "setattr" else []
+
+
 def _read_call(visitor: Visitor, call: ast.Call, scope: Scope, branches: tuple[Branch, ...]) -> None:
     """``setattr(map[key], field, value)``, ``map.pop(key)`` and ``map[key].CopyFrom(AttrValue(s=value))``."""
     function = call.func
     if isinstance(function, ast.Attribute) and function.attr == "add":  # the last one is another one from here on
         visitor.current.pop((scope.name, f"{format_expression(function.value)}[-1]"), None)
-    given: list[ast.expr] = []
-    if isinstance(function, ast.Name) and function.id == "setattr":
-        given = call.args
-    elif isinstance(function, ast.Attribute) and function.attr == "__setattr__":
-        given = [function.value, *call.args]
+    given = _list_set_attribute(call)
     if len(given) == 3:
         place, name, value = given
         if isinstance(place, ast.Subscript) and (root := _find_map_owner(visitor, place.value, scope)):

@@ -50,19 +50,19 @@ def import_python(path: str, data: bytes, modules: Modules | None = None) -> Imp
         scope for scope, site in visitor.sites.items() if site.entry is not None and optimizer_entries.is_foreign_optimizer(site.entry)
     }
     found = [one for one in found if one.scope not in others or one.commented]
-    _tell_what_is_too_much(script, found)
-    if visitor.unfollowed:
-        line, name = visitor.unfollowed
-        what = f"{name}() is not looked into: the script calls more functions that set something than are followed"
-        script.add_script_problem(what, "What it sets from here on is not in a preset.", "split the script", line)
+    _tell_what_is_too_much(script, found, visitor.unfollowed)
     sites = tuple(site for scope, site in visitor.sites.items() if scope not in others)
     remarks, followed = (*visitor.remarks, *idle), tuple(visitor.functions.values())
     return ImportedFile(path, tuple(found), sites, tuple(script.problems), script.text, remarks, followed=followed)
 
 
-def _tell_what_is_too_much(script: Script, found: list[ScriptSetting]) -> None:
+def _tell_what_is_too_much(script: Script, found: list[ScriptSetting], unfollowed: tuple[int, str] | tuple[()]) -> None:
     """Remember, as faults of the file, the settings that could be told and are not, for what they are made of is too much."""
     told = {(one.line, one.column, one.reason.rpartition(": ")[2]): one for one in found if one.reason.endswith(TOO_MUCH) and not one.dead}
     for (line, column, reason), one in told.items():
         why = f"{one.name} was not looked at." if one.name else "What is set there was not looked at."
         script.add_script_problem(reason, why, "write it shorter", line, column)
+    if unfollowed:
+        line, name = unfollowed
+        what = f"{name}() is not looked into: the script calls more functions that set something than are followed"
+        script.add_script_problem(what, "What it sets from here on is not in a preset.", "split the script", line)

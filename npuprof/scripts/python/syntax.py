@@ -63,20 +63,10 @@ class Script:
         return count + 1
 
     def _decode_bytes(self, data: bytes) -> str | None:
-        if len(data) > LARGEST_SCRIPT:
-            size = f"{len(data) / 1e6:.1f} MB"
-            self.add_script_problem(f"the file is not read: {size} are too much for a script", "", "name the script that sets the options")
+        if misfit := _find_misfit(data):
+            self.add_script_problem(*misfit)
             return None
-        if data.startswith((b"\xff\xfe", b"\xfe\xff")) or (b"\0" in data[:4] and len(data) > 3):
-            self.add_script_problem("the file is UTF-16 or UTF-32", "Python cannot read it, so nothing in it can run.", "save it as UTF-8")
-            return None
-        if b"\0" in data:
-            self.add_script_problem(
-                "the file holds NUL bytes", "Python refuses such a file.", "remove them", data.count(b"\n", 0, data.index(b"\0")) + 1
-            )
-            return None
-        if data.startswith(b"\xef\xbb\xbf"):
-            data = data[3:]
+        data = data.removeprefix(b"\xef\xbb\xbf")
         name = "utf-8"
         for line in data.split(b"\n", 2)[:2]:
             if match := _COOKIE.match(line):
@@ -133,6 +123,18 @@ class Script:
             severity="info",
         )
         return True
+
+
+def _find_misfit(data: bytes) -> tuple[str, str, str, int] | None:
+    """Return why Python can read no text in some bytes: what, why, what to do, and the line."""
+    if len(data) > LARGEST_SCRIPT:
+        size = f"{len(data) / 1e6:.1f} MB"
+        return f"the file is not read: {size} are too much for a script", "", "name the script that sets the options", 0
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")) or (b"\0" in data[:4] and len(data) > 3):
+        return "the file is UTF-16 or UTF-32", "Python cannot read it, so nothing in it can run.", "save it as UTF-8", 0
+    if b"\0" in data:
+        return "the file holds NUL bytes", "Python refuses such a file.", "remove them", data.count(b"\n", 0, data.index(b"\0")) + 1
+    return None
 
 
 def _silence_print(match: re.Match[str]) -> str:

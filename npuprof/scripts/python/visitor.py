@@ -131,7 +131,7 @@ class Visitor:
         return tuple(self._remarks)
 
     def visit_module(self) -> None:
-        """Visitor the script."""
+        """Visit the script."""
         scope = self.module.scope
         self._visit_frame(self.module.tree.body, scope, ())
         scope.bound.clear()  # the only circle among these objects: without it a tree goes as soon as nobody needs it
@@ -147,7 +147,7 @@ class Visitor:
     # -- statements ----------------------------------------------------------------------------------------------------
 
     def _visit_frame(self, body: list[ast.stmt], scope: Scope, branches: tuple[Branch, ...]) -> None:
-        """Visitor a module or a function, and then what is defined in it and has not been called."""
+        """Visit a module or a function, and then what is defined in it and has not been called."""
         outer, self._waiting = self._waiting, []
         self._visit_block(body, scope, branches)
         self._waiting.sort(key=lambda one: one[0].name != "__init__")  # what makes an object comes before what fills it
@@ -162,7 +162,7 @@ class Visitor:
         self._waiting = outer
 
     def _visit_block(self, body: list[ast.stmt], scope: Scope, branches: tuple[Branch, ...]) -> None:
-        """Visitor the statements of one body; behind what leaves it nothing runs, behind what leaves it under a test not always."""
+        """Visit the statements of one body; behind what leaves it nothing runs, behind what leaves it under a test not always."""
         dead = self.dead
         for statement in body:
             self._visit_statement(statement, scope, branches)
@@ -269,7 +269,7 @@ class Visitor:
     # -- calls ---------------------------------------------------------------------------------------------------------
 
     def _follow(self, call: ast.Call, statement: ast.stmt, scope: Scope, branches: tuple[Branch, ...]) -> None:
-        """Visitor the function that a call enters, if it can set something."""
+        """Visit the function that a call enters, if it can set something."""
         entered = find_function(call, scope) or find_method(call, statement, scope) if self._may_enter(call) else None
         if entered is None:
             return
@@ -291,24 +291,16 @@ class Visitor:
         return name in self.module.defined or (self.module.home is not None and self.module.home.leads() and name != "")
 
     def _enter(self, call: ast.Call, entered: Entered, module: Module, scope: Scope, branches: tuple[Branch, ...]) -> None:
-        """Visitor a function as one call runs it."""
+        """Visit a function as one call runs it."""
         function = entered.function
-        outer = entered.scope
-        if module is not self.main:
-            rebound = module.home.list_rebound() if module.home is not None else ()
-            top = module.scope.with_label(f"{scope.name}@{call.lineno}.{call.col_offset}", rebound)
-            outer = Scope(outer.node, top) if isinstance(outer.node, ast.ClassDef) else top
-        inside = Scope(function, outer)
-        bound = bind_call_arguments(function, inside, entered.call, scope) or {}
-        if entered.owner is not None and module is not self.main:
-            bound[get_first_parameter(function)] = entered.owner
+        inside = self._open_inside(call, entered, module, scope)
         before, place = len(self.sites), (call.lineno, self.module.script.column(call.lineno, call.col_offset))
         self._entered += 1
         kept = self.module, self._surfaces, self._stack, self._apart, self.found, self.skips
         self.module, self._surfaces = module, self._surfaces if module is self.module else self._choose(module)
         self._stack, self._apart = (*self._stack, function), self._apart if module is self.main else self._entered * _APART
         self.found, self.skips = [], False
-        self._visit_frame(function.body, inside.with_bound(bound), branches)
+        self._visit_frame(function.body, inside, branches)
         found, skips = self.found, self.skips
         self.module, self._surfaces, self._stack, self._apart, self.found, self.skips = kept
         self.skips |= skips
@@ -320,6 +312,19 @@ class Visitor:
             self._runs.setdefault(function, (inside.name, []))[1].append(found)
         else:
             self._take_over(function, module, found, before, place)
+
+    def _open_inside(self, call: ast.Call, entered: Entered, module: Module, scope: Scope) -> Scope:
+        """Return the scope of a function with what one call of it gives."""
+        function, outer = entered.function, entered.scope
+        if module is not self.main:
+            rebound = module.home.list_rebound() if module.home is not None else ()
+            top = module.scope.with_label(f"{scope.name}@{call.lineno}.{call.col_offset}", rebound)
+            outer = Scope(outer.node, top) if isinstance(outer.node, ast.ClassDef) else top
+        inside = Scope(function, outer)
+        bound = bind_call_arguments(function, inside, entered.call, scope) or {}
+        if entered.owner is not None and module is not self.main:
+            bound[get_first_parameter(function)] = entered.owner
+        return inside.with_bound(bound)
 
     def _take_over(self, function: Function, module: Module, found: list[ScriptSetting], before: int, place: tuple[int, int]) -> None:
         """Add what a function of another file sets, at the place of its call."""

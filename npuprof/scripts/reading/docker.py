@@ -52,14 +52,17 @@ def import_dockerfile(path: str, data: bytes) -> ImportedFile:
             stage.lines |= {(setting.line, setting.column) for setting in settings}
             found += settings
         elif word in ("RUN", "CMD", "ENTRYPOINT"):
-            flags = _FLAGS.match(text, begin)
-            begin = flags.end() if flags else begin
-            reason = f"holds for this {word} line only, not for what else runs in the image"
-            settings, conversions = find_shell_settings(path, text[begin : match.end()], _find_place(text, begin), reason)
+            settings, conversions = _read_run(path, text, match)
             found += settings
             sites += conversions
     found = [setting if stage.has(setting) else leave_out(setting, _EARLIER) for setting in found]
     return ImportedFile(path, tuple(found), tuple(sites), tuple(problems), text)
+
+
+def _read_run(path: str, text: str, match: re.Match[str]) -> tuple[list[ScriptSetting], list[Site]]:
+    begin = flags.end() if (flags := _FLAGS.match(text, match.start(2))) else match.start(2)
+    reason = f"holds for this {match[1].upper()} line only, not for what else runs in the image"
+    return find_shell_settings(path, text[begin : match.end()], _find_place(text, begin), reason)
 
 
 def _find_place(text: str, at: int) -> tuple[int, int]:

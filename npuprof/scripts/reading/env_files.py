@@ -84,14 +84,19 @@ def _read_quoted_entry(text: str, at: int, quotes: dict[str, Quotes], is_export:
         written, value = quoted[0], escape.sub(lambda found: _CONTROLS.get(found[1], found[1]), quoted[1])
     if pattern and quoted is None:
         return head, value, end, "its quotes are not closed"
+    return head, value, end, _find_doubt(written, quotes, is_export)
+
+
+def _find_doubt(written: str, quotes: dict[str, Quotes], is_export: bool) -> str:
+    """Return why programs may read another text than is written, empty where all read the same."""
+    if not is_export and ("\\" in written or written.startswith("#")):
+        mark = "# behind it" if written.startswith("#") else "backslashes"
+        return f"programs that read such files take its {mark} differently"
     if is_export:  # python-dotenv fills in between quotes of both kinds
         left = _FILLED.search(written) if quotes is _DOTENV else None
-        return head, value, end, f"depends on {left[0]}" if left else ""
-    if "\\" in written or written.startswith("#"):
-        mark = "# behind it" if written.startswith("#") else "backslashes"
-        return head, value, end, f"programs that read such files take its {mark} differently"
-    left = _OPEN.search(written) if not written.startswith("'") else None
-    return head, value, end, f"depends on {left[0]}" if left else ""
+    else:
+        left = _OPEN.search(written) if not written.startswith("'") else None
+    return f"depends on {left[0]}" if left else ""
 
 
 def _read_plain_entry(text: str, at: int) -> Entry | None:
