@@ -129,7 +129,6 @@ class Adopt(Verb):
         from npuprof.scripts import blocks
         from npuprof.scripts.adopting import list_drafts, select_unmarked
         from npuprof.scripts.import_resolution import set_callers_apart
-        from npuprof.scripts.release_ranges import mark_named_releases
 
         take_out, _ = set_callers_apart(script.imported for script in scripts.values())
         marked: dict[str, list[Block]] = {}
@@ -137,7 +136,6 @@ class Adopt(Verb):
             with isolate_faults(path, problems):
                 marked[path] = blocks.find_blocks(path, script.data)
         drafts = list_drafts({path: script for path, script in scripts.items() if path in marked}, take_out, problems)
-        mark_named_releases(drafts)
         return select_unmarked(drafts, lambda path: marked.get(path, []), workspace)
 
 

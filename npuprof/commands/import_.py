@@ -311,9 +311,7 @@ def _write_family(good: list[Draft], path: str | None, force: bool) -> tuple[str
 
 def _build_proven_family(made: list[Draft], path: str | None) -> Family:
     from npuprof.scripts.family import build_family
-    from npuprof.scripts.release_ranges import mark_named_releases
 
-    mark_named_releases(made)
     family = build_family(made, _find_folder_in_store(path))
     if not family.is_proven:
         raise RuntimeError("a leaf of the family does not resolve as before")

@@ -26,14 +26,6 @@ class Note(Record):
     overruled: bool = False
 
 
-class NamedRelease(Record):
-    """A release of CANN that a file names, and the line."""
-
-    release: str
-    file: str
-    line: int
-
-
 class Source(Record):
     """A configuration of a script: the file and line where it begins, the function, the condition under which it is made at all."""
 
@@ -49,7 +41,7 @@ class Draft:
     ``carried`` are all settings that are in the preset, those that a later one takes the place of too; ``assumed`` are notes on
     those that have the default of a flag, which a run may change.
     ``sources`` are the configurations that have these settings, ``labels`` names that distinguish the first from others of its file, if it
-    is one of several. ``release`` is the one that a file in its folder names.
+    is one of several.
     """
 
     def __init__(self, name: str, file: str, surface: str = "") -> None:
@@ -64,7 +56,6 @@ class Draft:
         self.sources: list[Source] = []
         self.labels: tuple[str, ...] = ()
         self.is_one_of_several = False
-        self.release: NamedRelease | None = None
 
     @property
     def scenario(self) -> str | None:

@@ -2,7 +2,7 @@
 
 There is a base for each kind of leaves: sessions, environments, conversions. The result does not depend on the order of the scripts.
 Every leaf is resolved again and compared with the settings of its scripts. A leaf says ``scenario`` where its settings do, and ``cann``
-where they need some releases, or files in the folders of all its scripts name one.
+where they need some releases.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from npuprof.scripts.conditional_mixins import Switch, collect_switches, describ
 from npuprof.scripts.draft import Draft, Source, cite_script
 from npuprof.scripts.naming import name_all_drafts, name_covering_folder, number_names
 from npuprof.scripts.preset_text import describe_assumed, describe_notes, escape_file_name, format_preset
-from npuprof.scripts.release_ranges import find_needed_releases, guess_releases
+from npuprof.scripts.release_ranges import find_needed_releases
 from npuprof.scripts.sharing import Pair, find_shared_pairs, list_pairs
 from npuprof.scripts.topics import describe_topics, join_topics
 
@@ -159,14 +159,12 @@ def _format_leaf(leaf: Leaf, folder: str, cite: Citation, switched: dict[int, st
     shared = len(scripts) > 1
     description = f"{describe_topics(leaf.facts.items())}, as {len(scripts)} scripts have it" if shared else f"imported from {scripts[0]}"
     head = {"description": escape_file_name(description), **({"extends": [f"{folder}{leaf.base}"]} if leaf.base else {})}
-    needed = find_needed_releases(leaf.settings, sorted(set().union(*(draft.surfaces for draft in leaf.drafts))))
-    cann, why = guess_releases(needed, [draft.release for draft in leaf.drafts], cite)
+    cann = find_needed_releases(leaf.settings, sorted(set().union(*(draft.surfaces for draft in leaf.drafts))))
     tests = dict.fromkeys(f"{cite(one.file)}:{one.line}: if {one.condition}" for one in leaf.sources if one.condition)
     notes = [note for draft in leaf.drafts for note in draft.notes]
     comments = [
         *(["", f"Imported from {len(scripts)} scripts:", *scripts] if shared else []),
         *(["", "Made only under a test:", *tests] if tests else []),
-        *why,
         *describe_switched(notes, switched, cite),
         *describe_assumed([note for draft in leaf.drafts for note in draft.assumed], cite),
         *describe_notes([note for note in notes if not note.condition], _MOST_NOTES if shared else None, cite),
