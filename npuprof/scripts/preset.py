@@ -70,12 +70,6 @@ def _keep_only_config(imported: ImportedFile) -> ImportedFile:
     return imported._replace(found=tuple(found))
 
 
-def build_site_drafts(imported: ImportedFile, folders: Sequence[str] | None = ()) -> dict[str, Draft]:
-    """Return what each configuration of a file comes to by itself, by its scope."""
-    stem = preset_name(imported.file)
-    return {group.scope: build_draft(stem, imported.file, group, folders) for group in list_config_groups(imported)}
-
-
 def build_draft(name: str, file: str, group: ConfigGroup, folders: Sequence[str] | None, take_defaults: bool = False) -> Draft:
     """Return what the settings of one group come to."""
     draft = Draft(name, file, group.surface)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.reading import ImportedFile, Site, may_call_settings, may_hold_settings, read_script
-from npuprof.scripts.reading.shells.sourcing import may_source
-from npuprof.scripts.records import IdleConfig
 
 
 class Sharing:
@@ -20,17 +18,8 @@ class Sharing:
 
     def read_script(self, file: str, data: bytes, named: bool) -> ImportedFile | None:
         """Return what a script sets, by functions of other files too, None where it can set nothing."""
-        follows = may_source(data) or self._modules.list_imported(file, data)
-        if not may_hold_settings(file, data) and not (follows and may_call_settings(file, data, self._modules)):
-            return None
-        imported = read_script(file, data, named, self._modules if follows else None)
-        if imported is None:
-            return None
-        kept = (one for one in imported.remarks if not isinstance(one, IdleConfig) or not self._is_named(file, one.names))
-        return imported._replace(remarks=tuple(kept))
-
-    def _is_named(self, file: str, names: tuple[str, ...]) -> bool:
-        return any(self._modules.is_named_elsewhere(file, name) for name in names)
+        can_set = may_hold_settings(file, data) or may_call_settings(file, data, self._modules)
+        return read_script(file, data, named, self._modules) if can_set else None
 
     def open_shared(self, imported: ImportedFile) -> ImportedFile:
         """Return what a file holds, the same where no other one names an entry of it: such a one may get there what is not set here.

@@ -5,7 +5,13 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
-from npuprof.scripts.python.class_lineage import find_class, find_class_of_method, find_made, get_first_parameter, list_class_line
+from npuprof.scripts.python.class_lineage import (
+    find_class,
+    find_class_of_method,
+    find_class_of_object,
+    get_first_parameter,
+    list_class_line,
+)
 from npuprof.scripts.python.scopes import Function, Scope
 from npuprof.scripts.python.terms import name_callee
 
@@ -47,8 +53,8 @@ def find_method(call: ast.Call, statement: ast.stmt, scope: Scope) -> Entered | 
         return _enter(list_class_line(around)[1:], method, call, scope, owner) if around is not None else None
     if cls := find_class(of, scope):
         return _enter(list_class_line(cls), method, call, scope, None)
-    made = find_made(of, scope)
-    return _enter(list_class_line(made.cls), method, call, scope, of) if made is not None else None
+    made_of = find_class_of_object(of, scope)
+    return _enter(list_class_line(made_of), method, call, scope, of) if made_of is not None else None
 
 
 def _enter(line: list[Scope], method: ast.Attribute, call: ast.Call, where: Scope, owner: ast.expr | None) -> Entered | None:

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from npuprof.model import Record
 from npuprof.scripts.python.scopes import Binding, Function, Scope, iterate_statements
 from npuprof.scripts.python.terms import format_expression
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    #: A function, and the scope of what it does.
-    Inside = tuple[Function, Scope]
 
 #: What brings no attribute that a script sets: the root of all classes, and the mark of an abstract one.
 _PLAIN_BASES = frozenset(("object", "ABC", "abc.ABC"))
@@ -48,52 +42,38 @@ def find_class(node: ast.expr, scope: Scope) -> Scope | None:
     return Scope(inner, found[0]) if found and isinstance(inner, ast.ClassDef) else None
 
 
-class MadeObject(Record):
-    """An object of a class of the script: its class, the call that makes it, and where that stands; no call is known of ``self``."""
-
-    cls: Scope
-    call: ast.Call | None = None
-    where: Scope | None = None
-
-
-def find_made(node: ast.expr, scope: Scope) -> MadeObject | None:
-    """Return the one object that an expression is: what a call makes, a name or an attribute that is given it, or ``self``."""
+def find_class_of_object(node: ast.expr, scope: Scope) -> Scope | None:
+    """Return the class of the one object that an expression is: what a call makes, a name or an attribute that is given it, or ``self``."""
     if isinstance(node, ast.Call):
-        cls = find_class(node.func, scope)
-        return MadeObject(cls, node, scope) if cls is not None else None
+        return find_class(node.func, scope)
     if isinstance(node, ast.Attribute):
-        return _find_made_attribute(node, scope)
+        return _find_class_of_attribute(node, scope)
     if not isinstance(node, ast.Name):
         return None
     if node.id in scope.bound:
-        return find_made(*scope.bound[node.id])
+        return find_class_of_object(*scope.bound[node.id])
     if (around := find_class_of_method(scope)) is not None and get_first_parameter(scope.node) == node.id:  # type: ignore[arg-type]
-        return MadeObject(around)
-    given = find_given_call(node, scope)
-    return find_made(given[0], given[1]) if given is not None else None
-
-
-def find_given_call(name: ast.Name, scope: Scope) -> tuple[ast.Call, Scope, list[Binding]] | None:
-    """Return the call that alone gives a name its value, and where the name is bound; None where it has another name, too."""
-    found = scope.resolve_name(name.id)
+        return around
+    found = scope.resolve_name(node.id)
     call = found[1][0].node if found and len(found[1]) == 1 and found[1][0].kind == "assign" else None
-    if found is None or not isinstance(call, ast.Call) or found[0].is_aliased(name.id):
+    if found is None or not isinstance(call, ast.Call) or found[0].is_aliased(node.id):
         return None
-    return call, *found
+    return find_class(call.func, found[0])
 
 
-def _find_made_attribute(node: ast.Attribute, scope: Scope) -> MadeObject | None:
-    """Return the object that the methods of a class give an attribute of ``self``, in one place."""
+def _find_class_of_attribute(node: ast.Attribute, scope: Scope) -> Scope | None:
+    """Return the class of the object that the methods of a class give an attribute of ``self``, in one place."""
     cls = find_class_of_method(scope)
     if cls is None or not isinstance(node.value, ast.Name) or node.value.id != get_first_parameter(scope.node):  # type: ignore[arg-type]
         return None
     given: list[tuple[ast.expr, Scope]] = []
     for function in cls.node.body:
-        for one in iterate_statements(function.body) if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) else ():
-            targets = one.targets if isinstance(one, ast.Assign) else [getattr(one, "target", None)]
+        for statement in iterate_statements(function.body) if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) else ():
+            targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
             if any(isinstance(target, ast.Attribute) and target.attr == node.attr for target in targets):
-                given.append((getattr(one, "value", None) or node, Scope(function, cls)))  # type: ignore[arg-type]
-    return find_made(*given[0]) if len(given) == 1 and isinstance(given[0][0], ast.Call) else None
+                given.append((getattr(statement, "value", None) or node, Scope(function, cls)))  # type: ignore[arg-type]
+    value, where = given[0] if len(given) == 1 else (None, cls)
+    return find_class(value.func, where) if isinstance(value, ast.Call) else None
 
 
 def find_class_of_method(scope: Scope) -> Scope | None:

@@ -30,14 +30,8 @@ _SHORTEST_WITH_SLIP = 11
 @cache
 def _variable_pattern() -> re.Pattern[bytes]:
     return re.compile(
-        rb"\b(?:" + "|".join(map(re.escape, catalog_variables())).encode() + rb"|(?:ASCEND|HCCL|NPU|NPUPROF|GE|SLOG)_[A-Z0-9_]+)\b"
+        rb"\b(?:" + "|".join(map(re.escape, catalog.record_names("env"))).encode() + rb"|(?:ASCEND|HCCL|NPU|NPUPROF|GE|SLOG)_[A-Z0-9_]+)\b"
     )
-
-
-@cache
-def catalog_variables() -> tuple[str, ...]:
-    """Return the variables the catalogue knows."""
-    return catalog.record_names("env")
 
 
 def mentions_variable(data: bytes) -> bool:
@@ -55,7 +49,8 @@ def has_slip(name: str) -> bool:
     """Return whether one letter makes a name out of that of a long variable; not its end, nor a number."""
     if len(name) < _SHORTEST_WITH_SLIP or not name.isupper():
         return False
-    known = [one for one in catalog_variables() if len(one) > _SHORTEST_WITH_SLIP and not one.startswith("TF_")]  # these are much alike
+    # those of TF_ are much alike
+    known = [known for known in catalog.record_names("env") if len(known) > _SHORTEST_WITH_SLIP and not known.startswith("TF_")]
     near = next(iter(find_nearest_names(name, known, 1)), name)
     if _DIGITS.findall(name) != _DIGITS.findall(near) or near.startswith(name) or (name.startswith(near) and name[-1] != near[-1]):
         return False

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from npuprof.scripts.python import environ, global_options, nested_configs, optimizer_entries, run_config, surfaces
+from npuprof.scripts.python import environ, global_options, nested_configs, run_config, surfaces
 from npuprof.scripts.python.comments import find_commented_settings
 from npuprof.scripts.python.effects import mark_without_effect
 from npuprof.scripts.python.imports import Modules
+from npuprof.scripts.python.optimizer_entries import is_foreign_optimizer
 from npuprof.scripts.python.syntax import Script
 from npuprof.scripts.python.terms import TOO_MUCH
 from npuprof.scripts.records import IdleConfig, ImportedFile, ScriptSetting
@@ -46,9 +47,7 @@ def import_python(path: str, data: bytes, modules: Modules | None = None) -> Imp
     except RecursionError:
         script.add_script_problem("the file is nested too deeply to be read", "", "flatten it")
         found = visitor.found
-    others = {
-        scope for scope, site in visitor.sites.items() if site.entry is not None and optimizer_entries.is_foreign_optimizer(site.entry)
-    }
+    others = {scope for scope, site in visitor.sites.items() if site.entry and is_foreign_optimizer(site.entry)}
     found = [one for one in found if one.scope not in others or one.commented]
     _tell_what_is_too_much(script, found, visitor.unfollowed)
     sites = tuple(site for scope, site in visitor.sites.items() if scope not in others)

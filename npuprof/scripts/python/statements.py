@@ -1,4 +1,4 @@
-"""Whether a name has a value yet where it is read: one that gets it further down only has none, whatever that is."""
+"""Statements of a script: what stands around an expression, and whether anything runs behind a block."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ if TYPE_CHECKING:
     #: A line, and a column in bytes.
     Position = tuple[int, int]
 
-_LAST = (1 << 60, 0)
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 _ENDING = frozenset(("exit", "quit", "sys.exit", "os._exit", "os.abort"))
 

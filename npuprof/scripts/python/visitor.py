@@ -115,7 +115,7 @@ class Visitor:
         self.handed_on: dict[ast.AST, frozenset[str]] = {}  #: names that a function hands to other code, see ``entries``
         self.names: set[str] = set()  #: what has been set so far, by what scripts write
         self.dead = 0
-        self._remarks: dict[Record, None] = {}
+        self.remarks: dict[Record, None] = {}  #: what else was noticed, for who judges the settings
         self._choose = choose
         self._lead = lead
         self._surfaces = choose(module)
@@ -124,11 +124,6 @@ class Visitor:
         self._visited: set[ast.AST] = set()
         self._waiting: list[Waiting] = []
         self._runs: dict[ast.AST, tuple[str, list[list[ScriptSetting]]]] = {}  #: what each call of a function of the script sets
-
-    @property
-    def remarks(self) -> tuple[Record, ...]:
-        """What else was noticed, for who judges the settings."""
-        return tuple(self._remarks)
 
     def visit_module(self) -> None:
         """Visit the script."""
@@ -380,7 +375,7 @@ class Visitor:
 
     def add_remark(self, remark: Record) -> None:
         """Keep a remark for who judges the settings, once."""
-        self._remarks.setdefault(remark)
+        self.remarks.setdefault(remark)
 
     def add_setting(
         self, node: ast.AST, surface: str, key: str, name: str, given: ScriptValue | None = None, reason: str = "", **more: Any

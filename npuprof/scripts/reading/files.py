@@ -6,7 +6,6 @@ import importlib
 import importlib.util
 import os
 import re
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -80,15 +79,6 @@ _BY_NAME = {name: re.compile(kind.named) for name, kind in KINDS.items() if kind
 
 
 @cache
-def _load_reader(reference: str) -> Callable[..., ImportedFile]:
-    return _load_function(reference)  # type: ignore[no-any-return]
-
-
-@cache
-def _load_test(reference: str) -> Callable[[bytes], bool]:
-    return _load_function(reference)  # type: ignore[no-any-return]
-
-
 def _load_function(reference: str) -> Any:
     module, _, function = reference.partition(":")
     return getattr(importlib.import_module(f"npuprof.scripts.{module}"), function)
@@ -118,11 +108,6 @@ def detect_script_kind(path: str, data: bytes) -> str:
     return ""
 
 
-def is_shell_kind(path: str, data: bytes) -> bool:
-    """Return whether a file is one of lines for sh and its kin."""
-    return detect_script_kind(path, data) in ("shell", "env")
-
-
 def is_script_candidate(path: str, with_blocks: bool = False) -> bool:
     """Return whether a file below a folder is worth opening, by its name; ``with_blocks`` for the kinds that hold blocks of presets."""
     kind = KINDS.get(detect_named_kind(path))
@@ -145,7 +130,7 @@ def may_hold_settings(path: str, data: bytes) -> bool:
         return kind is not None and not kind.data  # said by name, whatever it holds
     if b">>> npuprof " in data and (kind is None or kind.holds_blocks):
         return True
-    return kind is not None and _load_test(kind.mentions)(data)
+    return kind is not None and _load_function(kind.mentions)(data)
 
 
 def may_call_settings(path: str, data: bytes, modules: Modules) -> bool:
@@ -176,7 +161,7 @@ def read_script(path: str, data: bytes, named: bool = True, modules: Modules | N
         what, hint = f"the file is not read: {kind.shown} needs a package that is not installed", f"pip install 'npuprof[{kind.needs}]'"
         missing = build_finding("NP801", what, "What it sets was not looked at.", hint, where=Place(path))
         return ImportedFile(path, problems=(missing,) if named else ())
-    read = _load_reader(kind.read)
+    read = _load_function(kind.read)
     imported = settle_exports(read(path, data, modules) if kind.calls else read(path, data))
     if named or not kind.data:
         return imported

@@ -12,8 +12,10 @@ from npuprof.resolve.config import Config
 from npuprof.scripts import blocks
 from npuprof.scripts.block_files import FileBlocks
 from npuprof.scripts.blocks import Block, Injector, RefreshedBlock
+from npuprof.scripts.config_groups import list_config_groups
 from npuprof.scripts.draft import Draft
-from npuprof.scripts.preset import build_site_drafts
+from npuprof.scripts.naming import preset_name
+from npuprof.scripts.preset import build_draft
 from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.reading import import_script
 from npuprof.scripts.reading.files import KINDS, detect_script_kind
@@ -113,12 +115,13 @@ def _open_blocks(path: str, data: bytes, cuts: list[Cut], render: Callable[[Bloc
 
 def _list_candidates(imported: ImportedFile, shell: str, marked: list[Block], resolve: Callable[[str], Config]) -> Iterator[_Candidate]:
     """Yield the configurations that are not in a block; ``resolve`` gives the preset for a target."""
-    for scope, draft in build_site_drafts(imported, None).items():
+    for group in list_config_groups(imported):
+        draft = build_draft(preset_name(imported.file), imported.file, group, None)
         surface = next(iter(draft.surfaces), "")
         unmarked = any(setting.place.call or not any(block.has_line(setting.line) for block in marked) for setting in draft.carried)
         if unmarked and surface in _SURFACES and (surface != "env" or shell):
             target, sections = _SURFACES[surface]
-            yield _Candidate(scope, surface, draft, tuple(_compare_settings(resolve(target), sections, draft)))
+            yield _Candidate(group.scope, surface, draft, tuple(_compare_settings(resolve(target), sections, draft)))
 
 
 def _refuse_foreign_lines(path: str, spec: str, candidates: list[_Candidate]) -> None:
