@@ -10,6 +10,7 @@ from typing import NamedTuple
 from npuprof.catalog import build_finding
 from npuprof.catalog.acceptance import find_acceptance_fault
 from npuprof.model import Finding, Place
+from npuprof.scripts.python.comments import iterate_comments
 from npuprof.scripts.python.syntax import Script
 
 _MARK = re.compile(r"#+[ \t]*npuprof:[ \t]*ignore\b(?:\[([^\]]*)\])?(.*)")
@@ -76,12 +77,14 @@ def _find_beginnings(path: str, text: str) -> dict[int, int]:
 
 def _find_remarks(path: str, lines: Sequence[str]) -> list[_Remark]:
     """Return the remarks of a script; one alone in its line is for what follows, past other such remarks."""
+    comments = {number: match.start(1) for number, line in enumerate(lines, 1) if (match := _COMMENT.match(line))}
+    if path.endswith(".py"):
+        comments = {token.start[0]: token.start[1] for token in iterate_comments("\n".join(lines))}
     remarks: list[_Remark] = []
     below = 0
     for number in range(len(lines), 0, -1):  # from below: what stands under a remark is known then
         line = lines[number - 1]
-        comment = _COMMENT.match(line)
-        match = _MARK.search(line, comment.start(1)) if comment else None
+        match = _MARK.search(line, comments[number]) if number in comments else None
         if match is None or line[: match.start()].strip():
             below = number
         if match is not None:

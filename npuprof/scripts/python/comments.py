@@ -6,6 +6,8 @@ import ast
 import io
 import re
 import tokenize
+from collections.abc import Iterator
+from contextlib import suppress
 
 from npuprof.document.keys import format_key_segment
 from npuprof.scripts.python.constants import Unknown, fold_expression
@@ -19,16 +21,16 @@ _COMMENTED = re.compile(r"#[^\n]*\bparameter_map\s*\[")
 
 def find_commented_settings(script: Script) -> list[ScriptSetting]:
     """Return the parameter-map lines that stand in comments of their own."""
-    found: list[ScriptSetting] = []
     if not _COMMENTED.search(script.text):
-        return found
-    try:
-        for token in tokenize.generate_tokens(io.StringIO(script.text).readline):
-            if token.type == tokenize.COMMENT and not token.line[: token.start[1]].strip():
-                found += _read_comment(script.path, token)
-    except (tokenize.TokenError, SyntaxError):
-        pass  # Python 2, or tabs beside blanks: what stood before has been read
-    return found
+        return []
+    own = (token for token in iterate_comments(script.text) if not token.line[: token.start[1]].strip())
+    return [setting for token in own for setting in _read_comment(script.path, token)]
+
+
+def iterate_comments(text: str) -> Iterator[tokenize.TokenInfo]:
+    """Yield the comments of a Python text, up to where that is none: Python 2, or tabs beside blanks."""
+    with suppress(tokenize.TokenError, SyntaxError):
+        yield from (token for token in tokenize.generate_tokens(io.StringIO(text).readline) if token.type == tokenize.COMMENT)
 
 
 def _read_comment(path: str, token: tokenize.TokenInfo) -> list[ScriptSetting]:
