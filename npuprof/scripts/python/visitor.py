@@ -1,7 +1,7 @@
 """One visitor goes over a script in the order in which it runs; the surfaces read what they know on the way.
 
-A function is walked where it is called by name, with its arguments, as if its lines stood there; also one of another file of the tree.
-What nothing calls is walked by itself at the end.
+A function is visited where it is called by name, with its arguments, as if its lines stood there; also one of another file of the tree.
+What nothing calls is visited by itself at the end.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     Choose = Callable[[Module], tuple["Surface", ...]]
     Lead = Callable[[str], Module | None]
-    #: A function that may have to be walked by itself: the scope it stands in, and the tests around it.
+    #: A function that may have to be visited by itself: the scope it stands in, and the tests around it.
     Waiting = tuple[ast.FunctionDef | ast.AsyncFunctionDef, Scope, tuple[Branch, ...]]
 
 #: So many functions are entered one from within the other; so many calls are followed that set something, of so many entered.
@@ -112,7 +112,7 @@ class Visitor:
         self.unfollowed: tuple[int, str] | tuple[()] = ()  #: line and name of the first call that was too much
         self.shares_options = False  #: whether other code has the options of TensorFlow 2, too
         self.skips = False  #: whether something was left out that other calls run
-        self.handed_on: dict[ast.AST, frozenset[str]] = {}  #: names that a function hands to other code, see ``entries``
+        self.handed_on: dict[ast.AST, frozenset[str]] = {}  #: names that a function hands to other code, see ``optimizer_entries``
         self.names: set[str] = set()  #: what has been set so far, by what scripts write
         self.dead = 0
         self.remarks: dict[Record, None] = {}  #: what else was noticed, for who judges the settings
@@ -441,27 +441,30 @@ def fold_test(test: ast.expr, scope: Scope) -> bool | None:
         return None
 
 
-def _iterate_calls(node: ast.AST, tests: tuple[str, ...] = ()) -> Iterator[tuple[ast.Call, tuple[str, ...]]]:
+def _iterate_calls(expression: ast.expr) -> Iterator[tuple[ast.Call, tuple[str, ...]]]:
     """Yield the calls of an expression in the order in which they run, with the tests around each."""
-    if isinstance(node, (ast.Constant, ast.Name)):
-        return
+    waiting: list[tuple[ast.AST, tuple[str, ...], bool]] = [(expression, (), False)]
+    while waiting:
+        node, tests, is_done = waiting.pop()
+        if isinstance(node, ast.Call) and is_done:
+            yield node, tests
+        elif not isinstance(node, (ast.Constant, ast.Name)):
+            waiting += [(node, tests, True)] if isinstance(node, ast.Call) else []
+            waiting += [(child, around, False) for child, around in _list_parts(node, tests)][::-1]
+
+
+def _list_parts(node: ast.AST, tests: tuple[str, ...]) -> list[tuple[ast.AST, tuple[str, ...]]]:
+    """Return the parts of an expression, each with the tests around it."""
     if isinstance(node, ast.IfExp):
         test = format_expression(node.test)
-        yield from _iterate_calls(node.test, tests)
-        yield from _iterate_calls(node.body, (*tests, test))
-        yield from _iterate_calls(node.orelse, (*tests, f"not ({test})"))
-        return
-    inner = list(ast.iter_child_nodes(node))
+        return [(node.test, tests), (node.body, (*tests, test)), (node.orelse, (*tests, f"not ({test})"))]
     if isinstance(node, ast.BoolOp):
-        yield from _iterate_calls(node.values[0], tests)
         test = format_expression(node.values[0])
-        inner, tests = list(node.values[1:]), (*tests, test if isinstance(node.op, ast.And) else f"not ({test})")
-    elif isinstance(node, ast.Lambda):
+        around = (*tests, test if isinstance(node.op, ast.And) else f"not ({test})")
+        return [(node.values[0], tests), *((value, around) for value in node.values[1:])]
+    if isinstance(node, ast.Lambda):
         tests = (*tests, f"{format_expression(node)} is called")
-    for child in inner:
-        yield from _iterate_calls(child, tests)
-    if isinstance(node, ast.Call):
-        yield node, tests
+    return [(child, tests) for child in ast.iter_child_nodes(node)]
 
 
 def _iterate_assignments(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
