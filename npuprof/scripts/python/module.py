@@ -42,15 +42,16 @@ class Module:
         self.called: set[str] = set()
         self.passed_on: set[str] = set()
         self.attributes: dict[str, list[ast.expr]] = {}
-        self._index_nodes()
+        nodes = list(ast.walk(self.tree))
+        self._index_nodes(nodes)
         self.scope = Scope(self.tree)
         self.scope.home = home
-        self.scope.rebound = frozenset(_iterate_rebound(self.tree))
+        self.scope.rebound = frozenset(_iterate_rebound(self.tree, nodes))
         self.scope.bound["__file__"] = ast.Constant(f"{HERE}./{posixpath.basename(self.path.replace(chr(92), '/'))}"), self.scope
 
-    def _index_nodes(self) -> None:
+    def _index_nodes(self, nodes: list[ast.AST]) -> None:
         called: set[ast.AST] = set()
-        for node in ast.walk(self.tree):
+        for node in nodes:
             if isinstance(node, Function | ast.ClassDef):
                 self.defined.add(node.name)
             elif isinstance(node, ast.Call):
@@ -74,9 +75,9 @@ class Module:
         return collect_flag_defaults(self.tree) if declares else {}
 
 
-def _iterate_rebound(tree: ast.Module) -> Iterator[str]:
+def _iterate_rebound(tree: ast.Module, nodes: list[ast.AST]) -> Iterator[str]:
     """Yield the names that get a value where their scope does not show it; attributes of a name as ``name.attribute``."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, (ast.Global, ast.Nonlocal)):
             yield from node.names
         elif isinstance(node, ast.NamedExpr):
