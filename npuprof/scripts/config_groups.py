@@ -17,7 +17,7 @@ _CALL = re.compile(r"([A-Za-z_]\w*)\s*\(")
 
 
 class ConfigGroup(Record):
-    """The settings of one scope: ``scope`` is the object as the walk names it (``main:custom_op@12``).
+    """The settings of one scope: ``scope`` is the object as the visitor names it (``main:custom_op@12``).
 
     ``entry`` is what adds it to a session config, if anything does.
     """

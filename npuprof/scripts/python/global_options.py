@@ -119,7 +119,7 @@ def _find_path(visitor: Visitor, node: ast.expr, scope: Scope, depth: int = 0) -
 
 def _find_path_anywhere(visitor: Visitor, text: str, depth: int) -> str | None:
     """Return the path that an attribute of an object is, or a name within an expression, by the one value that the file gives it."""
-    paths = {_find_path(visitor, value, visitor.module.scope, depth + 1) for value in visitor.module.attributes.get(text, ())}
+    paths = {_find_path(visitor, value, visitor.module.scope, depth + 1) for value in visitor.module.index.attributes.get(text, ())}
     return paths.pop() if len(paths) == 1 else None
 
 

@@ -19,11 +19,10 @@ _TABLES = frozenset(("globals", "locals", "vars"))
 _CHANGING = frozenset(("update", "setdefault", "__setitem__"))
 
 
-class Module:
-    """One Python file and the scope of its names; without a ``home`` its imports lead nowhere.
+class NodeIndex:
+    """What a look at all nodes of a file tells.
 
     Attributes:
-        idle: Functions that were called and set nothing.
         defined: The names of its functions and classes.
         called: The names that it calls.
         passed_on: The names that it reads without calling them, such as those of functions that others are given.
@@ -31,27 +30,13 @@ class Module:
 
     """
 
-    def __init__(self, script: Script, home: ModuleHome | None) -> None:
-        assert script.tree is not None
-        self.path = script.path
-        self.script = script
-        self.tree = script.tree
-        self.home = home
-        self.idle: set[Function] = set()
+    def __init__(self, tree: ast.Module) -> None:
         self.defined: set[str] = set()
         self.called: set[str] = set()
         self.passed_on: set[str] = set()
         self.attributes: dict[str, list[ast.expr]] = {}
-        nodes = list(ast.walk(self.tree))
-        self._index_nodes(nodes)
-        self.scope = Scope(self.tree)
-        self.scope.home = home
-        self.scope.rebound = frozenset(_iterate_rebound(self.tree, nodes))
-        self.scope.bound["__file__"] = ast.Constant(f"{HERE}./{posixpath.basename(self.path.replace(chr(92), '/'))}"), self.scope
-
-    def _index_nodes(self, nodes: list[ast.AST]) -> None:
         called: set[ast.AST] = set()
-        for node in nodes:
+        for node in ast.walk(tree):
             if isinstance(node, Function | ast.ClassDef):
                 self.defined.add(node.name)
             elif isinstance(node, ast.Call):
@@ -68,6 +53,30 @@ class Module:
             elif isinstance(node, ast.Attribute) and node not in called and getattr(node.value, "id", "") == "self":
                 self.passed_on.add(node.attr)
 
+
+class Module:
+    """One Python file and the scope of its names; without a ``home`` its imports lead nowhere.
+
+    ``idle`` are functions that were called and set nothing.
+    """
+
+    def __init__(self, script: Script, home: ModuleHome | None) -> None:
+        assert script.tree is not None
+        self.path = script.path
+        self.script = script
+        self.tree = script.tree
+        self.home = home
+        self.idle: set[Function] = set()
+        self.scope = Scope(self.tree)
+        self.scope.home = home
+        self.scope.rebound = frozenset(_iterate_rebound(self.tree))
+        self.scope.bound["__file__"] = ast.Constant(f"{HERE}./{posixpath.basename(self.path.replace(chr(92), '/'))}"), self.scope
+
+    @cached_property
+    def index(self) -> NodeIndex:
+        """What its nodes tell, looked at when somebody asks: most files that scripts import are read for a constant only."""
+        return NodeIndex(self.tree)
+
     @cached_property
     def flags(self) -> dict[str, Any]:
         """The defaults of the command-line flags that it declares."""
@@ -75,9 +84,9 @@ class Module:
         return collect_flag_defaults(self.tree) if declares else {}
 
 
-def _iterate_rebound(tree: ast.Module, nodes: list[ast.AST]) -> Iterator[str]:
+def _iterate_rebound(tree: ast.Module) -> Iterator[str]:
     """Yield the names that get a value where their scope does not show it; attributes of a name as ``name.attribute``."""
-    for node in nodes:
+    for node in ast.walk(tree):
         if isinstance(node, (ast.Global, ast.Nonlocal)):
             yield from node.names
         elif isinstance(node, ast.NamedExpr):

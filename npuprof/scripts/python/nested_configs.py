@@ -81,7 +81,7 @@ def _iterate_values(visitor: Visitor, value: ast.expr, scope: Scope) -> Iterator
             nodes = [one.node for one in last if one.kind == "assign" and isinstance(one.node, ast.expr)]
             yield from (_Value(node, home, alone=len(last) == 1) for node in nodes)
     elif isinstance(value, ast.Attribute):
-        nodes = visitor.module.attributes.get(write_source(value), [])
+        nodes = visitor.module.index.attributes.get(write_source(value), [])
         yield from (_Value(node, scope, alone=len(nodes) == 1) for node in nodes)
     elif isinstance(value, ast.Call):
         found = scope.resolve(value.func)

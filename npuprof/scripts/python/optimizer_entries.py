@@ -86,7 +86,7 @@ def is_entry_handed_on(visitor: Visitor, scope: Scope, root: str) -> bool:
     """Return whether an optimizer entry is handed to code that is not of this file, which may set more in it."""
     known = visitor.handed_on
     if scope.node not in known:
-        known[scope.node] = frozenset(_iterate_handed_on(scope.node, visitor.module.defined))
+        known[scope.node] = frozenset(_iterate_handed_on(scope.node, visitor.module.index.defined))
     return not root.isidentifier() or root in known[scope.node]
 
 

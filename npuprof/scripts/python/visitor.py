@@ -147,7 +147,7 @@ class Visitor:
         self._visit_block(body, scope, branches)
         self._waiting.sort(key=lambda one: one[0].name != "__init__")  # what makes an object comes before what fills it
         for function, where, tests in _sort_by_calls(self._waiting):
-            if function not in self._visited or function.name in self.module.passed_on:
+            if function not in self._visited or function.name in self.module.index.passed_on:
                 self._visited.add(function)
                 kept, self.found = self.found, []
                 inside = Scope(function, where)
@@ -283,7 +283,7 @@ class Visitor:
 
     def _may_enter(self, call: ast.Call) -> bool:
         name = name_callee(call)
-        return name in self.module.defined or (self.module.home is not None and self.module.home.leads() and name != "")
+        return name in self.module.index.defined or (self.module.home is not None and self.module.home.leads() and name != "")
 
     def _enter(self, call: ast.Call, entered: Entered, module: Module, scope: Scope, branches: tuple[Branch, ...]) -> None:
         """Visit a function as one call runs it."""
