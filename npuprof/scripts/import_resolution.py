@@ -43,6 +43,7 @@ class _Finder:
         self._tops = sorted((os.path.realpath(folder) for folder in folders), key=len, reverse=True)
         self._listed: dict[str, frozenset[str]] = {}
         self._chains: dict[str, tuple[str, list[str]]] = {}
+        self._inside: dict[tuple[str, str], bool] = {}
         self._known: dict[tuple[str, str, int], str] = {}
         self._files: dict[str, tuple[str, ...] | None] = {}
 
@@ -85,13 +86,21 @@ class _Finder:
         parts = [part for part in name.split(".") if part]
         if level > len(chain):
             return ""
+        names = (parts[0], f"{parts[0]}.py") if parts else ()
         for place in chain[level - 1 : level] if level else chain:
+            if names and self._list(place).isdisjoint(names):
+                continue
             found = self._find_below(place, parts)
-            if found and os.path.realpath(found).startswith(os.path.join(top, "")):
+            if found and self._is_inside(found, top):
                 return found
             if parts and self._find_below(place, parts[:1]):
                 return ""  # it hides all others of that name
         return ""
+
+    def _is_inside(self, file: str, top: str) -> bool:
+        if (file, top) not in self._inside:
+            self._inside[file, top] = os.path.realpath(file).startswith(os.path.join(top, ""))
+        return self._inside[file, top]
 
     def _find_below(self, place: str, parts: list[str]) -> str:
         """Return the file of a module that is at a path below a folder: a package, or else a file."""

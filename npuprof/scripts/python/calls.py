@@ -12,7 +12,7 @@ from npuprof.scripts.python.class_lineage import (
     get_first_parameter,
     list_class_line,
 )
-from npuprof.scripts.python.scopes import Function, Scope
+from npuprof.scripts.python.scopes import Function, Reached, Scope
 from npuprof.scripts.python.terms import name_callee
 
 TYPE_CHECKING = False
@@ -38,7 +38,7 @@ def find_function(call: ast.Call, scope: Scope) -> Entered | None:
     return Entered(function, found[0], call)
 
 
-def find_method(call: ast.Call, statement: ast.stmt, scope: Scope) -> Entered | None:
+def find_method(call: ast.Call, statement: ast.stmt, scope: Scope, reached: Reached) -> Entered | None:
     """Return the function of a class that a call enters: ``__init__`` where it makes an object, else the method it names."""
     if cls := find_class(call.func, scope):
         making = ast.copy_location(ast.Attribute(call.func, "__init__", ast.Load()), call)
@@ -53,7 +53,7 @@ def find_method(call: ast.Call, statement: ast.stmt, scope: Scope) -> Entered | 
         return _enter(list_class_line(around)[1:], method, call, scope, owner) if around is not None else None
     if cls := find_class(of, scope):
         return _enter(list_class_line(cls), method, call, scope, None)
-    made_of = find_class_of_object(of, scope)
+    made_of = find_class_of_object(of, scope, reached)
     return _enter(list_class_line(made_of), method, call, scope, of) if made_of is not None else None
 
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import ast
+from typing import cast
+from weakref import WeakKeyDictionary
 
-from npuprof.scripts.python.scopes import Binding, Function, Scope, iterate_statements
+from npuprof.scripts.python.scopes import Binding, Function, Reached, Scope, iterate_statements
 from npuprof.scripts.python.terms import format_expression
 
 #: What brings no attribute that a script sets: the root of all classes, and the mark of an abstract one.
 _PLAIN_BASES = frozenset(("object", "ABC", "abc.ABC"))
 _PLAIN_KEYWORDS = frozenset(("ABCMeta", "abc.ABCMeta"))
 _DEEPEST = 8
+#: What methods give attributes of their class, as long as somebody has its tree.
+_GIVEN: WeakKeyDictionary[ast.ClassDef, dict[str, list[tuple[ast.expr | None, Function]]]] = WeakKeyDictionary()
 
 
 def list_class_line(cls: Scope) -> list[Scope]:
@@ -34,46 +38,57 @@ def _follow_bases(cls: Scope, found: list[Scope], depth: int) -> bool:
     return True
 
 
-def find_class(node: ast.expr, scope: Scope) -> Scope | None:
-    """Return the one class that an expression names, of this file or of one that it imports."""
-    found = scope.resolve(node)
+def find_class(node: ast.expr, scope: Scope, reached: Reached | None = None) -> Scope | None:
+    """Return the one class that an expression names, of this file or of one that it imports, unless that is not ``reached``."""
+    found = scope.resolve(node) if reached is None or scope.may_reach(node, reached) else None
     only: list[Binding] = found[1] if found else []
     inner = only[0].node if len(only) == 1 else None
     return Scope(inner, found[0]) if found and isinstance(inner, ast.ClassDef) else None
 
 
-def find_class_of_object(node: ast.expr, scope: Scope) -> Scope | None:
-    """Return the class of the one object that an expression is: what a call makes, a name or an attribute that is given it, or ``self``."""
+def find_class_of_object(node: ast.expr, scope: Scope, reached: Reached) -> Scope | None:
+    """Return the class of the one object that an expression is: what a call makes, a name or an attribute that is given it, or ``self``.
+
+    None where it is of a file that is not ``reached``.
+    """
     if isinstance(node, ast.Call):
-        return find_class(node.func, scope)
+        return find_class(node.func, scope, reached)
     if isinstance(node, ast.Attribute):
-        return _find_class_of_attribute(node, scope)
+        return _find_class_of_attribute(node, scope, reached)
     if not isinstance(node, ast.Name):
         return None
     if node.id in scope.bound:
-        return find_class_of_object(*scope.bound[node.id])
+        return find_class_of_object(*scope.bound[node.id], reached)
     if (around := find_class_of_method(scope)) is not None and get_first_parameter(scope.node) == node.id:  # type: ignore[arg-type]
         return around
     found = scope.resolve_name(node.id)
     call = found[1][0].node if found and len(found[1]) == 1 and found[1][0].kind == "assign" else None
     if found is None or not isinstance(call, ast.Call) or found[0].is_aliased(node.id):
         return None
-    return find_class(call.func, found[0])
+    return find_class(call.func, found[0], reached)
 
 
-def _find_class_of_attribute(node: ast.Attribute, scope: Scope) -> Scope | None:
+def _find_class_of_attribute(node: ast.Attribute, scope: Scope, reached: Reached) -> Scope | None:
     """Return the class of the object that the methods of a class give an attribute of ``self``, in one place."""
     cls = find_class_of_method(scope)
     if cls is None or not isinstance(node.value, ast.Name) or node.value.id != get_first_parameter(scope.node):  # type: ignore[arg-type]
         return None
-    given: list[tuple[ast.expr, Scope]] = []
-    for function in cls.node.body:
-        for statement in iterate_statements(function.body) if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) else ():
+    given = _list_given_attributes(cast("ast.ClassDef", cls.node)).get(node.attr, [])
+    value, function = given[0] if len(given) == 1 else (None, None)
+    return find_class(value.func, Scope(function, cls), reached) if isinstance(value, ast.Call) and function is not None else None
+
+
+def _list_given_attributes(cls: ast.ClassDef) -> dict[str, list[tuple[ast.expr | None, Function]]]:
+    """Return what the methods of a class give attributes, by their names, with the method."""
+    if cls in _GIVEN:
+        return _GIVEN[cls]
+    given = _GIVEN[cls] = {}
+    for function in cls.body:
+        for statement in iterate_statements(function.body) if isinstance(function, Function) else ():
             targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
-            if any(isinstance(target, ast.Attribute) and target.attr == node.attr for target in targets):
-                given.append((getattr(statement, "value", None) or node, Scope(function, cls)))  # type: ignore[arg-type]
-    value, where = given[0] if len(given) == 1 else (None, cls)
-    return find_class(value.func, where) if isinstance(value, ast.Call) else None
+            for name in {target.attr for target in targets if isinstance(target, ast.Attribute)}:
+                given.setdefault(name, []).append((getattr(statement, "value", None), function))  # type: ignore[arg-type]
+    return given
 
 
 def find_class_of_method(scope: Scope) -> Scope | None:

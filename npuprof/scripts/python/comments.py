@@ -11,20 +11,23 @@ from contextlib import suppress
 
 from npuprof.document.keys import format_key_segment
 from npuprof.scripts.python.constants import Unknown, fold_expression
+from npuprof.scripts.python.module import Module
 from npuprof.scripts.python.parameter_map import convert_field_value
 from npuprof.scripts.python.scopes import Scope
-from npuprof.scripts.python.syntax import Script, parse_python
+from npuprof.scripts.python.syntax import parse_python
 from npuprof.scripts.records import ScriptPlace, ScriptSetting, ScriptValue
 
-_COMMENTED = re.compile(r"#[^\n]*\bparameter_map\s*\[")
+_COMMENTED = re.compile(r"(\s*)(#.*\bparameter_map\s*\[.*)")
 
 
-def find_commented_settings(script: Script) -> list[ScriptSetting]:
+def find_commented_settings(module: Module) -> list[ScriptSetting]:
     """Return the parameter-map lines that stand in comments of their own."""
-    if not _COMMENTED.search(script.text):
-        return []
-    own = (token for token in iterate_comments(script.text) if not token.line[: token.start[1]].strip())
-    return [setting for token in own for setting in _read_comment(script.path, token)]
+    lines = module.script.lines
+    matches = [(at, match) for at, line in enumerate(lines, 1) if "parameter_map" in line and (match := _COMMENTED.fullmatch(line))]
+    texts = [node for node in module.index.nodes if isinstance(node, (ast.Constant, ast.JoinedStr))] if matches else []
+    inside = {line for text in texts for line in range(text.lineno + 1, (text.end_lineno or 0) + 1)}
+    own = ((line, match) for line, match in matches if line not in inside)
+    return [setting for line, match in own for setting in _read_comment(module.path, line, match)]
 
 
 def iterate_comments(text: str) -> Iterator[tokenize.TokenInfo]:
@@ -33,9 +36,9 @@ def iterate_comments(text: str) -> Iterator[tokenize.TokenInfo]:
         yield from (token for token in tokenize.generate_tokens(io.StringIO(text).readline) if token.type == tokenize.COMMENT)
 
 
-def _read_comment(path: str, token: tokenize.TokenInfo) -> list[ScriptSetting]:
+def _read_comment(path: str, line: int, match: re.Match[str]) -> list[ScriptSetting]:
     try:
-        body = parse_python(token.string.lstrip("# \t").strip()).body
+        body = parse_python(match[2].lstrip("# \t").strip()).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
     target = body[0].targets[0] if len(body) == 1 and isinstance(body[0], ast.Assign) else None
@@ -49,9 +52,14 @@ def _read_comment(path: str, token: tokenize.TokenInfo) -> list[ScriptSetting]:
         value, reason = convert_field_value(fold_expression(body[0].value, Scope(ast.Module([], []))), field)  # type: ignore[attr-defined]
     except Unknown as unknown:
         value, reason = None, unknown.reason
-    line, column = token.start
     return [
         ScriptSetting(
-            ScriptPlace(path, line, column + 1), "session", format_key_segment(key), key, ScriptValue(value, reason), field, commented=True
+            ScriptPlace(path, line, match.end(1) + 1),
+            "session",
+            format_key_segment(key),
+            key,
+            ScriptValue(value, reason),
+            field,
+            commented=True,
         )
     ]

@@ -11,14 +11,15 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from npuprof.model import Record
+from npuprof.scripts.python.module import Module
 from npuprof.scripts.python.optimizer_entries import AddedEntry
 from npuprof.scripts.python.statements import DEFINITIONS, is_main_test
-from npuprof.scripts.python.syntax import Script
-from npuprof.scripts.python.terms import name_callee, write_source
+from npuprof.scripts.python.terms import list_nodes, name_callee, write_source
 from npuprof.scripts.python.uses import TRAINING, Calls, find_start
 from npuprof.scripts.records import GOES_NOWHERE, TOO_LATE, IdleConfig, ScriptSetting
 
-#: What finds functions by names that are computed; a method such as ``tensor.eval()`` is something else.
+#: What finds functions by names that are computed; a method such as ``tensor.eval()`` is something else. One word of each comes first.
+_COMPUTING = ("globals(", "locals(", "vars(", "eval(", "exec(", "__import__(", "__dict__", "modules", "import_module", "Fire", "getattr(")
 _COMPUTED_NAMES = re.compile(
     r"(?<![\w.])(?:globals|locals|vars|eval|exec|__import__)\(|__dict__|\bsys\.modules\b|\bimport_module\b|\bFire\b"
     r"|\bgetattr\([^,()]+,\s*(?![\"'\s])"
@@ -30,26 +31,26 @@ _STARTS = ("Session", "Estimator", "RunConfig", "app.run", "npu.open")
 
 
 def mark_without_effect(
-    script: Script, settings: Iterable[ScriptSetting], remarks: Iterable[Record], is_named_elsewhere: Callable[[str], bool]
+    module: Module, settings: Iterable[ScriptSetting], remarks: Iterable[Record], is_named_elsewhere: Callable[[str], bool]
 ) -> tuple[list[ScriptSetting], list[IdleConfig]]:
     """Return the settings of a script, those without effect with the reason, and the configurations that nothing is given.
 
     Args:
-        script: The script.
+        module: The script.
         settings: What it sets, in the order of the text.
         remarks: What else is known of it, such as the optimizer entries.
         is_named_elsewhere: Whether another file that may import the script mentions a name.
 
     """
     marked = list(settings)
-    added = [one for one in remarks if isinstance(one, AddedEntry) and one.file == script.path]
-    if script.tree is None or not (added or any(map(_is_judged, marked))):
+    added = [one for one in remarks if isinstance(one, AddedEntry) and one.file == module.path]
+    if not (added or any(map(_is_judged, marked))):
         return marked, []
-    is_open = _COMPUTED_NAMES.search(script.text) is not None
-    nodes = list(ast.walk(script.tree))
-    uncalled = _find_uncalled(script.tree, nodes, is_named_elsewhere) if not is_open else {}
+    text = module.script.text
+    is_open = any(word in text for word in _COMPUTING) and _COMPUTED_NAMES.search(text) is not None
+    uncalled = _find_uncalled(module.tree, module.index.nodes, is_named_elsewhere) if not is_open else {}
     marked = [_mark(setting, uncalled.get(_get_place(setting)[0], "")) for setting in marked]
-    calls = Calls(nodes, added)
+    calls = Calls(module.index, added)
     idle = [one for one in _list_idle(calls, is_named_elsewhere) if not is_open and one.line not in uncalled]
     nowhere = {scope: f"{GOES_NOWHERE} of line {config.line}" for config in idle for scope in config.scopes}
     marked = [_mark(setting, nowhere.get(setting.scope) or _find_lateness(setting, calls)) for setting in marked]
@@ -115,7 +116,7 @@ def _is_script(tree: ast.Module, nodes: list[ast.AST]) -> bool:
     """Return whether a module does something by itself: asks if it is the program, calls its functions, or starts a session."""
     names = {node.name for node in nodes if isinstance(node, DEFINITIONS)}
     statements = [one for one in tree.body if not isinstance(one, DEFINITIONS)]
-    calls = [node for one in statements for node in ast.walk(one) if isinstance(node, ast.Call)]
+    calls = [node for one in statements for node in list_nodes(one) if isinstance(node, ast.Call)]
     is_main = any(isinstance(one, ast.If) and is_main_test(one.test) for one in statements)
     return is_main or any(name_callee(call) in names or write_source(call.func).endswith(_STARTS) for call in calls)
 

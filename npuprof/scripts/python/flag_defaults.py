@@ -14,12 +14,12 @@ _PARSED = frozenset(("FLAGS", "flags", "opt", "opts", "parsed", "hparams"))
 _PARSED_ENDS = ("args", "arg", "flags", "params")
 
 
-def collect_flag_defaults(tree: ast.Module) -> dict[str, Any]:
-    """Return the defaults of the command-line flags that argparse and absl calls of this file declare, as the flags hold them."""
+def collect_flag_defaults(tree: ast.Module, nodes: list[ast.AST]) -> dict[str, Any]:
+    """Return the defaults of the command-line flags that argparse and absl calls of a file declare, as the flags hold them."""
     scope = Scope(tree)
     found: dict[str, list[Any]] = {}
     later: dict[str, Any] = {}
-    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+    for call in (node for node in nodes if isinstance(node, ast.Call)):
         name = name_callee(call)
         if name == "set_defaults":  # takes the place of what add_argument says, wherever it stands
             later |= {keyword.arg: _fold_or_none(keyword.value, scope) for keyword in call.keywords if keyword.arg}
@@ -27,16 +27,16 @@ def collect_flag_defaults(tree: ast.Module) -> dict[str, Any]:
             flag, default = _parse_add_argument(call) if name == "add_argument" else _parse_definition(call)
             value = _fold_or_none(default, scope) if flag and default is not None else None
             found.setdefault(flag, []).extend([_convert_default(call, name, value)] if value is not None else [])
-    changed = _find_changed_flags(tree)
+    changed = _find_changed_flags(nodes)
     certain = {flag: values[0] for flag, values in found.items() if len(set(map(repr, values))) == 1}
     return {flag: value for flag, value in {**certain, **later}.items() if flag not in changed}
 
 
-def _find_changed_flags(tree: ast.Module) -> set[str]:
+def _find_changed_flags(nodes: list[ast.AST]) -> set[str]:
     """Return the flags that the file gives other values after they were parsed: what they are then is not their default."""
     parsed = {
         target.id
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and "parse" in name_callee(node.value)
         for target in (*node.targets, *(one for target in node.targets if isinstance(target, ast.Tuple) for one in target.elts))
         if isinstance(target, ast.Name)
@@ -47,7 +47,7 @@ def _find_changed_flags(tree: ast.Module) -> set[str]:
         return name in parsed or name in _PARSED or name.lower().endswith(_PARSED_ENDS)
 
     found = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load) and is_parsed(node.value):
             found.add(node.attr)
         elif isinstance(node, ast.Call) and name_callee(node) in ("setattr", "set_default", "__setattr__"):

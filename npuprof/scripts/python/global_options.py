@@ -11,7 +11,7 @@ from npuprof.model import Record
 from npuprof.scripts.python.returned_values import find_returned_value, select_last_given
 from npuprof.scripts.python.run_config import convert_option_value
 from npuprof.scripts.python.scopes import Binding, Scope
-from npuprof.scripts.python.terms import name_callee, write_source
+from npuprof.scripts.python.terms import list_nodes, name_callee, write_source
 from npuprof.scripts.python.visitor import Surface, Visitor
 from npuprof.scripts.records import UNSET, Branch, Site
 
@@ -83,7 +83,7 @@ def _are_options_handed_on(visitor: Visitor, statement: ast.stmt, expressions: l
     given: list[ast.expr] = [statement.value] if isinstance(statement, ast.Return) and statement.value is not None else []
     if isinstance(statement, ast.Assign) and not all(isinstance(target, ast.Name) for target in statement.targets):
         given.append(statement.value)  # another function may find them where they are kept
-    for node in (inner for expression in expressions for inner in ast.walk(expression)):
+    for node in (inner for expression in expressions for inner in list_nodes(expression)):
         if isinstance(node, ast.Call) and name_callee(node) not in _HARMLESS:
             given += [*node.args, *(keyword.value for keyword in node.keywords)]
         elif isinstance(node, (ast.List, ast.Tuple, ast.Set)):

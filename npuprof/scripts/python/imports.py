@@ -17,19 +17,26 @@ from npuprof.scripts.python.syntax import Script
 from npuprof.scripts.python.terms import write_source
 
 #: So many files are kept at hand, those that were asked for last: scripts that share a helper are read one after the other.
-_MOST_KEPT = 256
+_MOST_KEPT = 24
 #: A name is followed through so many modules that import it from each other.
 _DEEPEST = 8
 #: Packages of the adapter and of what it extends: a copy in the tree is no helper of anybody.
 _FOREIGN = frozenset(("npu_bridge", "npu_device", "npu_compat", "tensorflow", "tensorflow_core", "hccl", "npuprof"))
-_IMPORT = re.compile(rb"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n]*)|import[ \t]+([\w., \t]+))", re.MULTILINE)
+_IMPORT = re.compile(rb"[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n]*)|import[ \t]+([\w., \t]+))")
+_IMPORT_WORD = re.compile(rb"import\b")
 _NAME = re.compile(r"\w+")
 _WORD = re.compile(rb"\w+")
+_HEAD = re.compile(
+    rb"^(?P<blank>[ \t]*)(?:async[ \t]+)?(?:def|class)[ \t]+(?P<name>\w+)|^(?:if|elif|else|try|except|finally|with|for|while)\b",
+    re.MULTILINE,
+)
 
 #: The path of the file that a module is: by the file that imports it, its dotted name, and the dots before that. Empty for others.
 Locate = Callable[[str, str, int], str]
 #: The bytes of a file, None where it cannot be read.
 Read = Callable[[str], "bytes | None"]
+#: Whether a part of a text can set something: the whole text, and the part.
+CanSet = Callable[[bytes, bytes], bool]
 #: The Python files of the tree that a file is in; None where there are too many to look at.
 ListFiles = Callable[[str], "tuple[str, ...] | None"]
 #: The files of the tree that a path may mean to a script: from where that lies, or else from where it is started, which nobody knows.
@@ -40,7 +47,7 @@ Kept = TypeVar("Kept")
 
 
 class Modules:
-    """The files of a tree that have been asked for. ``rebound`` are names of modules that the script in question gives other values.
+    """The files of a tree that have been asked for.
 
     Without ``locate_file`` what a shell script takes in is not followed.
     """
@@ -55,13 +62,26 @@ class Modules:
         self._modules: dict[str, Module | None] = {}
         self._homes: dict[str, Home] = {}
         self._imports: dict[str, tuple[str, ...]] = {}
-        self._supplies: dict[str, bool] = {}
+        self._options: dict[str, bool] = {}
+        self._supplied: dict[str, frozenset[bytes]] = {}
         self.asked: set[tuple[str, str]] = set()
-        self.rebound: set[tuple[str, str]] = set()
+        self._rebound: set[tuple[str, str]] | None = None
+        self._find_rebound: Callable[[], set[tuple[str, str]]] = set
 
     def lay_over(self, texts: Mapping[str, bytes]) -> Modules:
         """Return the same files where some of them hold other bytes."""
         return Modules(self._locate, lambda path: texts.get(path) or self._read(path), self._list_files, self.locate_file)
+
+    def begin(self, find_rebound: Callable[[], set[tuple[str, str]]]) -> None:
+        """Begin with another script; ``find_rebound`` looks for the names of modules that it gives other values, a path and a name each."""
+        self._find_rebound, self._rebound = find_rebound, None
+
+    def list_rebound(self) -> set[tuple[str, str]]:
+        """Return the names of modules that the script gives other values, none while they are looked for."""
+        if self._rebound is None:
+            self._rebound = set()
+            self._rebound = self._find_rebound()
+        return self._rebound
 
     def open_home(self, path: str) -> Home:
         """Return where the imports of a file begin."""
@@ -89,14 +109,22 @@ class Modules:
 
         return _keep(self._modules, path, parse)
 
-    def list_imported(self, path: str, data: bytes) -> tuple[str, ...]:
-        """Return the files of the tree that a text imports, without parsing it."""
+    def list_imported(self, path: str, data: bytes | None = None) -> tuple[str, ...]:
+        """Return the files of the tree that a text imports, that of the file unless it is given, without parsing it."""
         if path not in self._imports:
+            data = self.read(path) if data is None else data
             self._imports[path] = tuple(dict.fromkeys(filter(None, self._iterate_imported(path, data))))
         return self._imports[path]
 
+    def has_options(self, path: str) -> bool:
+        """Return whether a module, or one that it imports, names the options of TensorFlow 2."""
+        for one in (path, *self.list_imported(path)):
+            if one not in self._options:
+                self._options[one] = b"global_options" in self.read(one)
+        return any(self._options[one] for one in (path, *self.list_imported(path)))
+
     def _iterate_imported(self, path: str, data: bytes) -> Iterator[str]:
-        for source, names, plain in _IMPORT.findall(data):
+        for source, names, plain in _iterate_imports(data):
             if plain:
                 for part in plain.decode(errors="replace").split(","):
                     yield self.locate(path, part.strip().partition(" ")[0], 0)
@@ -126,21 +154,63 @@ class Modules:
         """Return the files that name modules in their imports, by the last part of the name."""
         found: dict[str, list[str]] = {}
         for path in files:
-            words = {word for match in _IMPORT.findall(self._read(path) or b"") for part in match for word in _WORD.findall(part)}
+            words = {word for match in _iterate_imports(self._read(path) or b"") for part in match for word in _WORD.findall(part)}
             for word in words:
                 found.setdefault(word.decode(errors="replace"), []).append(path)
         return found
 
-    def supplies(self, path: str, mentions: Callable[[bytes], bool], depth: int = 0) -> bool:
-        """Return whether a module can hold a function that sets something, or the options of TensorFlow 2, by its text or its imports."""
-        if path not in self._supplies:
-            self._supplies[path] = False  # a circle says nothing
+    def may_call(self, path: str, data: bytes, can_set: CanSet) -> bool:
+        """Return whether a text names what sets something in modules that it imports, without parsing it."""
+        supplied = self._list_imported_names(path, data, can_set, 0)
+        return not supplied.isdisjoint(_WORD.findall(data) if supplied else ())
+
+    def _list_imported_names(self, path: str, data: bytes, can_set: CanSet, depth: int) -> frozenset[bytes]:
+        imported = self.list_imported(path, data) if depth < _DEEPEST else ()
+        return frozenset().union(*(self.list_supplied(one, can_set, depth + 1) for one in imported))
+
+    def list_supplied(self, path: str, can_set: CanSet, depth: int = 0) -> frozenset[bytes]:
+        """Return the names of functions and classes of a module that can set something, by its text, and those that it has from others.
+
+        All its words where it shares the options of TensorFlow 2, for any of them may be these.
+        """
+        if path not in self._supplied:
+            self._supplied[path] = frozenset()  # a circle says nothing
             data = self.read(path)
-            found = (b"def " in data or b"global_options" in data) and mentions(data)
-            if not found and depth < _DEEPEST:
-                found = any(self.supplies(one, mentions, depth + 1) for one in self.list_imported(path, data))
-            self._supplies[path] = found
-        return self._supplies[path]
+            names = self._list_imported_names(path, data, can_set, depth)
+            own = _list_setting_names(data, can_set, names) if names or can_set(data, data) else ()
+            self._supplied[path] = names.union(_WORD.findall(data) if b"global_options" in data else own)
+        return self._supplied[path]
+
+
+def _list_setting_names(data: bytes, can_set: CanSet, called: frozenset[bytes]) -> set[bytes]:
+    """Return the names of functions and classes of a text that can set something, or call others that can."""
+    heads = list(_iterate_outer_heads(data))
+    ends = [*(head.start() for head in heads[1:]), len(data)]
+    blocks = [(head["name"] or b"", data[head.start() : end]) for head, end in zip(heads, ends, strict=False)]
+    known = {*called, *(name for name, block in blocks if can_set(data, block))}
+    words = [(name, _WORD.findall(block)) for name, block in blocks if name not in known]
+    for _ in range(_DEEPEST if known else 0):
+        known |= {name for name, inner in words if not known.isdisjoint(inner)}
+    return known - {b""}
+
+
+def _iterate_imports(data: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
+    """Yield the lines of a text that import: the module and its names, or else the modules."""
+    end = 0
+    for word in _IMPORT_WORD.finditer(data):
+        found = _IMPORT.match(data, data.rfind(b"\n", 0, word.start()) + 1) if word.start() >= end else None
+        if found is not None:
+            end = found.end()
+            yield found[1] or b"", found[2] or b"", found[3] or b""
+
+
+def _iterate_outer_heads(data: bytes) -> Iterator[re.Match[bytes]]:
+    """Yield where functions and classes of a text begin that are inside no other, and what other statements are around some."""
+    outer = b""
+    for head in _HEAD.finditer(data):
+        if head["name"] is None or len(head["blank"]) <= len(outer):
+            yield head
+            outer = head["blank"] if head["name"] else b" " * 1000
 
 
 def _keep(known: dict[str, Kept], path: str, make: Callable[[], Kept]) -> Kept:
@@ -158,14 +228,27 @@ class Home:
     def __init__(self, path: str, modules: Modules) -> None:
         self.path = path
         self.modules = modules
+        self._sources: dict[tuple[int, int], set[str]] = {}
 
     def leads(self) -> bool:
         """Return whether the file imports others of the tree."""
-        return bool(self.modules.list_imported(self.path, self.modules.read(self.path)))
+        return bool(self.modules.list_imported(self.path))
 
     def list_rebound(self) -> frozenset[str]:
         """Return the names of the file to which the script that is being read gives other values."""
-        return frozenset(name for path, name in self.modules.rebound if path == self.path)
+        return frozenset(name for path, name in self.modules.list_rebound() if path == self.path)
+
+    def list_sources(self, node: ast.Import | ast.ImportFrom) -> set[str]:
+        """Return the files of the tree that an import names."""
+        place = node.lineno, node.col_offset
+        if place not in self._sources:
+            self._sources[place] = self._list_sources(node)
+        return self._sources[place]
+
+    def _list_sources(self, node: ast.Import | ast.ImportFrom) -> set[str]:
+        module, level = (node.module or "", node.level) if isinstance(node, ast.ImportFrom) else ("", 0)
+        names = [module, *(f"{module}.{one.name}".lstrip(".") for one in node.names)]
+        return {path for name in names if (name or level) and (path := self.modules.locate(self.path, name, level))}
 
     def find_name(self, name: str, bindings: Iterable[Binding]) -> tuple[Scope, list[Binding]] | None:
         """Return what a name stands for that is imported from modules of the tree; None where one of them is no such module."""
@@ -198,7 +281,7 @@ class Home:
     def _find_in_module(self, path: str, name: str, starred: bool = False) -> tuple[Scope, list[Binding]] | None:
         modules = self.modules
         mark = path, name
-        if mark in modules.asked or len(modules.asked) > _DEEPEST or mark in modules.rebound:
+        if mark in modules.asked or len(modules.asked) > _DEEPEST or mark in modules.list_rebound():
             return None
         data = modules.read(path)
         if name.encode() not in data and b"import *" not in data:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import posixpath
+import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
@@ -11,47 +13,66 @@ from typing import Any
 from npuprof.scripts.python.flag_defaults import collect_flag_defaults
 from npuprof.scripts.python.scopes import Function, ModuleHome, Scope, iterate_statements
 from npuprof.scripts.python.syntax import Script
-from npuprof.scripts.python.terms import name_callee, write_source
+from npuprof.scripts.python.terms import list_nodes, name_callee, write_source
 from npuprof.scripts.records import HERE
 
 #: What returns the names of a scope as a table, through which they can be changed.
 _TABLES = frozenset(("globals", "locals", "vars"))
+_DEFINED = re.compile(r"\b(?:def|class)[ \t]+(\w+)")
 _CHANGING = frozenset(("update", "setdefault", "__setitem__"))
 
 
 class NodeIndex:
-    """What a look at all nodes of a file tells.
-
-    Attributes:
-        defined: The names of its functions and classes.
-        called: The names that it calls.
-        passed_on: The names that it reads without calling them, such as those of functions that others are given.
-        attributes: What attributes of objects are given, by their texts (``self.dump_config``), and names within expressions.
-
-    """
+    """What a look at all nodes of a file tells, taken when somebody asks: most files that scripts import are read for a constant only."""
 
     def __init__(self, tree: ast.Module) -> None:
-        self.defined: set[str] = set()
-        self.called: set[str] = set()
-        self.passed_on: set[str] = set()
-        self.attributes: dict[str, list[ast.expr]] = {}
-        called: set[ast.AST] = set()
-        for node in ast.walk(tree):
-            if isinstance(node, Function | ast.ClassDef):
-                self.defined.add(node.name)
-            elif isinstance(node, ast.Call):
-                self.called.add(name_callee(node))
-                called.add(node.func)
-            elif isinstance(node, ast.NamedExpr):
-                self.attributes.setdefault(node.target.id, []).append(node.value)
+        self._tree = tree
+
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """All nodes of the file, the outer ones first."""
+        return list_nodes(self._tree)
+
+    @cached_property
+    def calls(self) -> list[ast.Call]:
+        """The calls, in the order of their lines."""
+        return sorted((node for node in self.nodes if isinstance(node, ast.Call)), key=_get_line)
+
+    @cached_property
+    def passed_on(self) -> set[str]:
+        """The names that it reads without calling them, such as those of functions that others are given."""
+        called: set[ast.AST] = {call.func for call in self.calls}
+        found = set()
+        for node in self.nodes:
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node not in called:
+                found.add(node.id)
+            elif isinstance(node, ast.Attribute) and node not in called and getattr(node.value, "id", "") == "self":
+                found.add(node.attr)
+        return found
+
+    @cached_property
+    def attributes(self) -> dict[str, list[ast.expr]]:
+        """What attributes of objects are given, by their texts (``self.dump_config``), and names within expressions."""
+        found: dict[str, list[ast.expr]] = {}
+        for node in self.nodes:
+            if isinstance(node, ast.NamedExpr):
+                found.setdefault(node.target.id, []).append(node.value)
             elif isinstance(node, ast.Assign):
                 for target in node.targets:
                     if isinstance(target, ast.Attribute):
-                        self.attributes.setdefault(write_source(target), []).append(node.value)
-            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node not in called:
-                self.passed_on.add(node.id)
-            elif isinstance(node, ast.Attribute) and node not in called and getattr(node.value, "id", "") == "self":
-                self.passed_on.add(node.attr)
+                        found.setdefault(write_source(target), []).append(node.value)
+        return found
+
+    @cached_property
+    def rebound(self) -> frozenset[str]:
+        """The names that get a value where their scope does not show it; attributes of a name as ``name.attribute``."""
+        return frozenset(_iterate_rebound(self.nodes, self._tree))
+
+    def list_called(self, function: Function) -> set[str]:
+        """Return the names that the lines of a function call."""
+        first = bisect_left(self.calls, function.lineno, key=_get_line)
+        behind = bisect_right(self.calls, function.end_lineno or function.lineno, key=_get_line)
+        return set(map(name_callee, self.calls[first:behind]))
 
 
 class Module:
@@ -67,26 +88,31 @@ class Module:
         self.tree = script.tree
         self.home = home
         self.idle: set[Function] = set()
+        self.index = index = NodeIndex(self.tree)
         self.scope = Scope(self.tree)
         self.scope.home = home
-        self.scope.rebound = frozenset(_iterate_rebound(self.tree))
+        self.scope.find_rebound = lambda: index.rebound
         self.scope.bound["__file__"] = ast.Constant(f"{HERE}./{posixpath.basename(self.path.replace(chr(92), '/'))}"), self.scope
 
     @cached_property
-    def index(self) -> NodeIndex:
-        """What its nodes tell, looked at when somebody asks: most files that scripts import are read for a constant only."""
-        return NodeIndex(self.tree)
+    def defined(self) -> frozenset[str]:
+        """The names of its functions and classes, and perhaps some of its texts."""
+        return frozenset(_DEFINED.findall(self.script.text))
 
     @cached_property
     def flags(self) -> dict[str, Any]:
         """The defaults of the command-line flags that it declares."""
+        self.__dict__["flags"] = {}  # for a default that is another flag
         declares = any(word in self.script.text for word in ("add_argument", "DEFINE_"))
-        return collect_flag_defaults(self.tree) if declares else {}
+        return collect_flag_defaults(self.tree, self.index.nodes) if declares else {}
 
 
-def _iterate_rebound(tree: ast.Module) -> Iterator[str]:
-    """Yield the names that get a value where their scope does not show it; attributes of a name as ``name.attribute``."""
-    for node in ast.walk(tree):
+def _get_line(call: ast.Call) -> int:
+    return call.lineno
+
+
+def _iterate_rebound(nodes: list[ast.AST], tree: ast.Module) -> Iterator[str]:
+    for node in nodes:
         if isinstance(node, (ast.Global, ast.Nonlocal)):
             yield from node.names
         elif isinstance(node, ast.NamedExpr):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from npuprof.model import Record, find_nearest_names
 from npuprof.scripts.python.constants import format_expression
 from npuprof.scripts.python.scopes import Scope
-from npuprof.scripts.python.terms import name_callee
+from npuprof.scripts.python.terms import list_nodes, name_callee
 from npuprof.scripts.python.visitor import Visitor
 from npuprof.scripts.records import Branch
 
@@ -86,13 +86,13 @@ def is_entry_handed_on(visitor: Visitor, scope: Scope, root: str) -> bool:
     """Return whether an optimizer entry is handed to code that is not of this file, which may set more in it."""
     known = visitor.handed_on
     if scope.node not in known:
-        known[scope.node] = frozenset(_iterate_handed_on(scope.node, visitor.module.index.defined))
+        known[scope.node] = frozenset(_iterate_handed_on(scope.node, visitor.module.defined))
     return not root.isidentifier() or root in known[scope.node]
 
 
-def _iterate_handed_on(scope: ast.AST, own: set[str]) -> Iterator[str]:
+def _iterate_handed_on(scope: ast.AST, own: frozenset[str]) -> Iterator[str]:
     """Yield the names that a function returns, gives to functions that are not its ``own``, or shares with others."""
-    for node in ast.walk(scope):
+    for node in list_nodes(scope):
         given: list[ast.expr] = []
         if isinstance(node, (ast.Global, ast.Nonlocal)):
             yield from node.names

@@ -12,7 +12,7 @@ from npuprof.model import Record
 from npuprof.scripts.python.constants import format_expression
 from npuprof.scripts.python.optimizer_entries import NamedEntry, is_entry_handed_on, is_optimizer_added, note_added_entry
 from npuprof.scripts.python.scopes import Scope
-from npuprof.scripts.python.terms import name_callee
+from npuprof.scripts.python.terms import list_parts, name_callee
 from npuprof.scripts.python.visitor import Surface, Visitor
 from npuprof.scripts.records import TAKEN_BACK, Branch, ScriptValue
 
@@ -251,7 +251,7 @@ def _iterate_maps_out_of_sight(statement: ast.stmt, expressions: list[ast.expr])
     waiting: list[tuple[ast.AST, ast.AST]] = [(statement, one) for one in expressions]
     while waiting:
         parent, node = waiting.pop()
-        waiting += [(node, child) for child in ast.iter_child_nodes(node)]
+        waiting += [(node, child) for child in list_parts(node)]
         if isinstance(node, ast.Attribute) and node.attr == "parameter_map" and not _is_followed(parent):
             yield node
 

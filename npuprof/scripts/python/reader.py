@@ -14,6 +14,7 @@ from npuprof.scripts.python.terms import TOO_MUCH
 from npuprof.scripts.records import IdleConfig, ImportedFile, ScriptSetting
 
 #: What a Python file has to hold to be worth parsing. ``environ`` alone is not: one of our variables must be there too.
+_WORDS = tuple(word.encode() for word in surfaces.WORDS)
 _FIRST = tuple(word.encode() for word in surfaces.WORDS if word not in ("environ", "putenv", "remapping", "memory_optimization"))
 _COMMON = tuple(word.encode() for word in (*run_config.HOT, *global_options.HOT) if word != "NPURunConfig")
 _CERTAIN = tuple(word for word in _FIRST if word not in _COMMON)
@@ -26,9 +27,14 @@ def mentions_python_setting(data: bytes) -> bool:
     return (b"environ" in data or b"putenv" in data) and environ.mentions_variable(data)
 
 
+def _can_set(text: bytes, part: bytes) -> bool:
+    """Return whether a part of a text can set something; by words that are rare where it is the whole."""
+    return (part is text or any(word in part for word in _WORDS)) and mentions_python_setting(text)
+
+
 def calls_python_settings(path: str, data: bytes, modules: Modules) -> bool:
     """Return whether a script can call a function of its tree that sets something, without parsing the script."""
-    return surfaces.may_follow(path, data, modules, mentions_python_setting)
+    return surfaces.may_follow(path, data, modules, _can_set)
 
 
 def import_python(path: str, data: bytes, modules: Modules | None = None) -> ImportedFile:
@@ -36,14 +42,14 @@ def import_python(path: str, data: bytes, modules: Modules | None = None) -> Imp
     script = Script(path, data)
     if script.tree is None:
         return ImportedFile(path, (), (), tuple(script.problems))
-    visitor = surfaces.open_visitor(script, data, modules, mentions_python_setting)
+    visitor = surfaces.open_visitor(script, data, modules, _can_set)
     idle: list[IdleConfig] = []
     try:
         visitor.visit_module()
         nested_configs.link_nested_configs(visitor)
         is_named_elsewhere = partial(modules.is_named_elsewhere, path) if modules is not None else lambda name: False
-        found, idle = mark_without_effect(script, visitor.found, visitor.remarks, is_named_elsewhere)
-        found += find_commented_settings(script)
+        found, idle = mark_without_effect(visitor.main, visitor.found, visitor.remarks, is_named_elsewhere)
+        found += find_commented_settings(visitor.main)
     except RecursionError:
         script.add_script_problem("the file is nested too deeply to be read", "", "flatten it")
         found = visitor.found

@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 from npuprof.scripts.python.arguments import bind_call_arguments
 from npuprof.scripts.python.scopes import MOST_BINDINGS, Binding, Scope, statement_blocks
 from npuprof.scripts.python.statements import find_surroundings
+from npuprof.scripts.python.terms import list_nodes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def _look_for_return(function: ast.FunctionDef) -> ast.expr | None:
     if not isinstance(last, ast.Return) or last.value is None:
         return None
     leaving = (ast.Return, ast.Yield, ast.YieldFrom, ast.Await)
-    others = any(isinstance(one, leaving) and one is not last for one in ast.walk(function))
+    others = any(isinstance(one, leaving) and one is not last for one in list_nodes(function))
     return None if others else last.value
 
 

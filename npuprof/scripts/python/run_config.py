@@ -107,7 +107,7 @@ def _is_rendered_more(visitor: Visitor, node: ast.expr, scope: Scope) -> bool:
     """Return whether a node is the ``**more`` of a function that npuprof rendered, which sets nothing by itself."""
     function = scope.node
     named = isinstance(node, ast.Name) and node.id == "more" and isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
-    if not named or "npuprof" not in visitor.module.script.text or function.name in visitor.module.index.called:  # type: ignore[union-attr]
+    if not named or "npuprof" not in visitor.module.script.text or function.name in map(name_callee, visitor.module.index.calls):  # type: ignore[union-attr]
         return False
     kwarg = function.args.kwarg  # type: ignore[union-attr]
     return kwarg is not None and kwarg.arg == "more"

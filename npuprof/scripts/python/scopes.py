@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     NewBinding = tuple[str, str, ast.AST]
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+#: Whether a file is of interest to who asks, by its path.
+Reached = Callable[[str], bool]
 
 _CHANGING = {"append", "extend", "insert", "remove", "pop", "popitem", "clear", "update", "setdefault", "sort", "reverse", "add"}
 
@@ -48,6 +50,9 @@ class ModuleHome(Protocol):
     def find_name(self, name: str, bindings: Iterable[Binding]) -> tuple[Scope, list[Binding]] | None:
         """Return what an imported name stands for where it comes from; None where that is not in sight."""
 
+    def list_sources(self, node: ast.Import | ast.ImportFrom) -> set[str]:
+        """Return the files of the tree that an import names."""
+
     def find_starred(self, name: str, bindings: Iterable[Binding]) -> tuple[Scope, list[Binding]] | None:
         """Return what a name stands for that an import of all names brings; None where that is not in sight."""
 
@@ -64,7 +69,7 @@ class Scope:
     ``home`` leads from the file to those that it imports. ``label`` tells a call from another file that is being followed from others.
     """
 
-    __slots__ = ("_bindings", "_kinds", "bound", "home", "label", "node", "outer", "rebound")
+    __slots__ = ("_bindings", "_kinds", "bound", "find_rebound", "home", "label", "node", "outer")
 
     def __init__(self, node: ast.Module | ast.ClassDef | Function, outer: Scope | None = None) -> None:
         self.node = node
@@ -72,9 +77,14 @@ class Scope:
         self.bound: dict[str, tuple[ast.expr, Scope]] = {}
         self.home: ModuleHome | None = outer.home if outer else None
         self.label: str = outer.label if outer else ""
-        self.rebound: frozenset[str] = outer.rebound if outer else frozenset()
         self._bindings: dict[str, list[Binding]] | None = None
         self._kinds: dict[str, set[str]] = {}
+        self.find_rebound: Callable[[], frozenset[str]] = outer.find_rebound if outer else frozenset
+
+    @property
+    def rebound(self) -> frozenset[str]:
+        """The names of the file that get a value where their scope does not show it, see ``NodeIndex``."""
+        return self.find_rebound()
 
     @property
     def name(self) -> str:
@@ -93,16 +103,17 @@ class Scope:
         """Return the same scope with names filled in."""
         other = Scope(self.node, self.outer)
         other._bindings, other._kinds = self._bindings, self._kinds
-        other.rebound, other.home, other.label = self.rebound, self.home, self.label
+        other.find_rebound, other.home, other.label = self.find_rebound, self.home, self.label
         other.bound = {**self.bound, **names}
         return other
 
-    def with_label(self, label: str, rebound: Iterable[str] = ()) -> Scope:
+    def with_label(self, label: str, rebound: frozenset[str] = frozenset()) -> Scope:
         """Return the same scope as a call from another file sees it; ``rebound`` are names that file gives other values."""
         self.list_bindings("")  # looked for once for all of them
         other = self.with_bound({})
         other.label = label
-        other.rebound = self.rebound | frozenset(rebound)
+        if rebound:
+            other.find_rebound = lambda: self.rebound | rebound
         return other
 
     def list_bindings(self, name: str) -> list[Binding]:
@@ -126,21 +137,37 @@ class Scope:
 
         What is imported from a file of the same tree is bound there.
         """
-        scope: Scope | None = self
-        module = self
-        while scope is not None:
-            if name in scope.bound:
+        scope, found = self.find_binding(name)
+        if name in scope.bound:
+            return scope, []
+        if scope.home is None or (found and scope.list_binding_kinds(name) != {"import"}):
+            return (scope, found) if found else None
+        if found:
+            return scope.home.find_name(name, found) or (scope, found)
+        return scope.home.find_starred(name, scope.list_bindings("*"))
+
+    def may_reach(self, node: ast.expr, reached: Reached) -> bool:
+        """Return whether an expression may stand for something of this file, or of an imported one that is ``reached``."""
+        while isinstance(node, ast.Attribute):
+            node = node.value
+        scope, bindings = self.find_binding(node.id) if isinstance(node, ast.Name) else (self, [])
+        if scope.home is None or not isinstance(node, ast.Name) or node.id in scope.bound:
+            return True
+        nodes = [one.node for one in bindings or scope.list_bindings("*")]
+        list_sources = scope.home.list_sources
+        return any(not isinstance(one, ast.Import | ast.ImportFrom) or any(map(reached, list_sources(one))) for one in nodes)
+
+    def find_binding(self, name: str) -> tuple[Scope, list[Binding]]:
+        """Return the scope that binds a name, seen from here, and how; the module and nothing for a name that this file does not bind."""
+        scope = self
+        while name not in scope.bound and not scope.list_bindings(name):
+            outer = scope.outer
+            while outer is not None and isinstance(outer.node, ast.ClassDef):
+                outer = outer.outer
+            if outer is None:
                 return scope, []
-            if found := scope.list_bindings(name):
-                if scope.home is not None and scope.list_binding_kinds(name) == {"import"}:
-                    return scope.home.find_name(name, found) or (scope, found)
-                return scope, found
-            module, scope = scope, scope.outer
-            while scope is not None and isinstance(scope.node, ast.ClassDef):
-                scope = scope.outer
-        if module.home is not None and (starred := module.list_bindings("*")):
-            return module.home.find_starred(name, starred)
-        return None
+            scope = outer
+        return scope, scope.list_bindings(name)
 
     def resolve(self, node: ast.expr) -> tuple[Scope, list[Binding]] | None:
         """Return what a name, or a name of an imported module, stands for, as ``resolve_name`` does; None for other expressions."""

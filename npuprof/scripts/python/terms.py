@@ -11,6 +11,13 @@ from typing import Any
 LONGEST_VALUE = 1_000_000
 #: How the reasons end that do not depend on the run: what is written there is longer than what is followed.
 TOO_MUCH = ("is too large", "too deep to follow", "too long to follow", "more than are followed")
+#: Fields of nodes in which there are no other nodes, or only operators and what is done with a name.
+_LEAVES = frozenset(("ctx", "op", "ops", "id", "attr", "kind", "level", "lineno", "type_comment"))
+_FIELDS: dict[type, list[str]] = {
+    kind: [name for name in kind._fields if name not in _LEAVES and kind is not ast.Constant]
+    for kind in vars(ast).values()
+    if isinstance(kind, type) and issubclass(kind, ast.AST)
+}
 _WIDTH = re.compile(r"[0-9]{5}|%[^a-zA-Z%]*\*|\{[^}]*\{")
 
 
@@ -41,6 +48,26 @@ def name_callee(call: ast.Call) -> str:
     """Return the last name of what is called, empty where it has none."""
     function = call.func
     return function.id if isinstance(function, ast.Name) else function.attr if isinstance(function, ast.Attribute) else ""
+
+
+def list_parts(node: ast.AST) -> list[ast.AST]:
+    """Return the nodes right below a node, without operators and contexts of names."""
+    parts: list[ast.AST] = []
+    for name in _FIELDS.get(type(node), ()):
+        value = getattr(node, name, None)
+        if isinstance(value, ast.AST):
+            parts.append(value)
+        elif isinstance(value, list):
+            parts += [one for one in value if isinstance(one, ast.AST)]
+    return parts
+
+
+def list_nodes(root: ast.AST) -> list[ast.AST]:
+    """Return a node and all nodes below it, the outer ones first, without operators and contexts of names."""
+    nodes = [root]
+    for node in nodes:
+        nodes += list_parts(node)
+    return nodes
 
 
 def refuse_large_value(value: Any) -> Any:

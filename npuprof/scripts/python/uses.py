@@ -9,11 +9,13 @@ import ast
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 
+from npuprof.scripts.python.module import NodeIndex
 from npuprof.scripts.python.optimizer_entries import AddedEntry
 from npuprof.scripts.python.scopes import Scope, statement_blocks
 from npuprof.scripts.python.statements import DEFINITIONS
-from npuprof.scripts.python.terms import name_callee, write_source
+from npuprof.scripts.python.terms import list_parts, name_callee, write_source
 
 #: What takes a configuration as it is then.
 _SESSIONS = frozenset(
@@ -88,13 +90,13 @@ class Uses:
 
 def _iterate_names(home: ast.AST, name: str) -> Iterator[ast.Name]:
     """Yield where a name of a function is used, in the functions inside it too."""
-    waiting = list(ast.iter_child_nodes(home))
+    waiting = list_parts(home)
     while waiting:
         node = waiting.pop()
         if isinstance(node, ast.Name) and node.id == name:
             yield node
         is_hidden = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and Scope(node).list_bindings(name)
-        waiting += ast.iter_child_nodes(node.args if is_hidden else node)  # type: ignore[attr-defined]
+        waiting += list_parts(node.args if is_hidden else node)  # type: ignore[attr-defined]
 
 
 class Calls:
@@ -108,14 +110,13 @@ class Calls:
 
     """
 
-    def __init__(self, nodes: list[ast.AST], added: Iterable[AddedEntry]) -> None:
-        self._parents = {child: node for node in nodes for child in ast.iter_child_nodes(node)}
-        self._statements = sorted((node for node in nodes if isinstance(node, ast.stmt)), key=find_start)
-        calls = [node for node in nodes if isinstance(node, ast.Call)]
+    def __init__(self, index: NodeIndex, added: Iterable[AddedEntry]) -> None:
+        self._nodes = index.nodes
+        calls = index.calls
         self.sessions = [one for one in calls if name_callee(one) in _SESSIONS and _OF_PROCESS.fullmatch(write_source(one.func))]
         self.openings = [one for one in calls if name_callee(one) == "open" and re.match(r"\w*npu\w*\.open", write_source(one.func))]
         self.of_process = [*self.sessions, *self.openings, *(one for one in calls if name_callee(one) in TRAINING)]
-        shared = {name for node in nodes if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names}
+        shared = {name for node in self._nodes if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names}
         self.uses: dict[str, Uses] = {}
         known: dict[tuple[ast.AST, str], Uses] = {}
         for entry in added:
@@ -124,6 +125,14 @@ class Calls:
                 uses = known.get((home, entry.config)) or Uses(home, entry.config, self._parents)
                 known[home, entry.config] = self.uses[entry.site] = uses
                 uses.sites.append(entry.site)
+
+    @cached_property
+    def _parents(self) -> dict[ast.AST, ast.AST]:
+        return {child: node for node in self._nodes for child in list_parts(node)}
+
+    @cached_property
+    def _statements(self) -> list[ast.stmt]:
+        return sorted((node for node in self._nodes if isinstance(node, ast.stmt)), key=find_start)
 
     def list_around(self, place: tuple[int, int]) -> list[ast.AST]:
         """Return the statement at a place (line and column, from 1) and what is around it, up to its function or the module."""

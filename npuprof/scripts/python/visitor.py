@@ -19,10 +19,10 @@ from npuprof.scripts.python.calls import Entered, find_function, find_method
 from npuprof.scripts.python.class_lineage import get_first_parameter
 from npuprof.scripts.python.constants import Unknown, fold_expression, fold_with_defaults, format_expression
 from npuprof.scripts.python.loops import unroll_loop
-from npuprof.scripts.python.module import Module
-from npuprof.scripts.python.scopes import Function, Scope, statement_blocks
+from npuprof.scripts.python.module import Module, NodeIndex
+from npuprof.scripts.python.scopes import Function, Reached, Scope, statement_blocks
 from npuprof.scripts.python.statements import find_way_on, is_main_test, leaves_block
-from npuprof.scripts.python.terms import name_callee
+from npuprof.scripts.python.terms import list_parts, name_callee
 from npuprof.scripts.records import HALF_CHARACTER, Branch, Followed, ScriptPlace, ScriptSetting, ScriptValue, Site, take_here_out
 
 #: A file, a line and a column (0 from the left).
@@ -95,11 +95,12 @@ class Visitor:
     Args:
         module: The script.
         choose: Which surfaces a file is read for.
-        lead: Returns another file of the tree where a call of a function of it is to be followed.
+        lead: Returns another file of the tree.
+        reached: Whether calls of the functions of a file are followed.
 
     """
 
-    def __init__(self, module: Module, choose: Choose, lead: Lead = lambda path: None) -> None:
+    def __init__(self, module: Module, choose: Choose, lead: Lead = lambda path: None, reached: Reached = lambda path: False) -> None:
         self.main = self.module = module  #: the script, and the file whose lines are being read
         self.found: list[ScriptSetting] = []
         self.sites: dict[str, Site] = {}
@@ -118,6 +119,7 @@ class Visitor:
         self.remarks: dict[Record, None] = {}  #: what else was noticed, for who judges the settings
         self._choose = choose
         self._lead = lead
+        self._reached = reached
         self._surfaces = choose(module)
         self._stack: tuple[ast.AST, ...] = ()
         self._entered = self._follows = self._order = self._apart = self._turns = 0
@@ -146,7 +148,7 @@ class Visitor:
         outer, self._waiting = self._waiting, []
         self._visit_block(body, scope, branches)
         self._waiting.sort(key=lambda one: one[0].name != "__init__")  # what makes an object comes before what fills it
-        for function, where, tests in _sort_by_calls(self._waiting):
+        for function, where, tests in _sort_by_calls(self._waiting, self.module.index):
             if function not in self._visited or function.name in self.module.index.passed_on:
                 self._visited.add(function)
                 kept, self.found = self.found, []
@@ -265,11 +267,16 @@ class Visitor:
 
     def _follow(self, call: ast.Call, statement: ast.stmt, scope: Scope, branches: tuple[Branch, ...]) -> None:
         """Visit the function that a call enters, if it can set something."""
-        entered = find_function(call, scope) or find_method(call, statement, scope) if self._may_enter(call) else None
+        home, reached = self.module.home, self._reached
+        if name_callee(call) not in self.module.defined and not (name_callee(call) and home is not None and home.leads()):
+            return
+        if not scope.may_reach(call.func, reached):
+            return
+        entered = find_function(call, scope) or find_method(call, statement, scope, reached)
         if entered is None:
             return
         home = entered.scope.home
-        module = self.module if home is self.module.home else self._lead(home.path) if home is not None else None
+        module = self.module if home is self.module.home else self._lead(home.path) if home and reached(home.path) else None
         if module is None or entered.function in module.idle:
             return
         if entered.function in self._stack or len(self._stack) >= _DEEPEST or self._entered >= _MOST_ENTERED:
@@ -280,10 +287,6 @@ class Visitor:
             self.skips = True
         else:
             self._enter(call, entered, module, scope, branches)
-
-    def _may_enter(self, call: ast.Call) -> bool:
-        name = name_callee(call)
-        return name in self.module.index.defined or (self.module.home is not None and self.module.home.leads() and name != "")
 
     def _enter(self, call: ast.Call, entered: Entered, module: Module, scope: Scope, branches: tuple[Branch, ...]) -> None:
         """Visit a function as one call runs it."""
@@ -312,7 +315,7 @@ class Visitor:
         """Return the scope of a function with what one call of it gives."""
         function, outer = entered.function, entered.scope
         if module is not self.main:
-            rebound = module.home.list_rebound() if module.home is not None else ()
+            rebound = module.home.list_rebound() if module.home is not None else frozenset()
             top = module.scope.with_label(f"{scope.name}@{call.lineno}.{call.col_offset}", rebound)
             outer = Scope(outer.node, top) if isinstance(outer.node, ast.ClassDef) else top
         inside = Scope(function, outer)
@@ -464,7 +467,7 @@ def _list_parts(node: ast.AST, tests: tuple[str, ...]) -> list[tuple[ast.AST, tu
         return [(node.values[0], tests), *((value, around) for value in node.values[1:])]
     if isinstance(node, ast.Lambda):
         tests = (*tests, f"{format_expression(node)} is called")
-    return [(child, tests) for child in ast.iter_child_nodes(node)]
+    return [(child, tests) for child in list_parts(node)]
 
 
 def _iterate_assignments(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
@@ -489,9 +492,9 @@ def _iterate_outwards(scope: Scope) -> Iterator[Scope]:
         where = where.outer
 
 
-def _sort_by_calls(waiting: list[Waiting]) -> Iterator[Waiting]:
+def _sort_by_calls(waiting: list[Waiting], index: NodeIndex) -> Iterator[Waiting]:
     """Yield functions, those first that none of the others calls: what these call needs no visit by itself then."""
-    calls = [{name_callee(node) for node in ast.walk(one[0]) if isinstance(node, ast.Call)} for one in waiting]
+    calls = [index.list_called(one[0]) for one in waiting]
     counts = Counter(name for names in calls for name in names)
     left = {at: _get_called_name(*one[:2]) for at, one in enumerate(waiting)}
     while left:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections import ChainMap
 from collections.abc import Sequence
+from functools import cached_property
 
 from npuprof.catalog import build_finding
 from npuprof.model import Finding, Place
 from npuprof.scripts.python import environ
 from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.reading.shells import atc, slurm
-from npuprof.scripts.reading.shells.constants import VARIABLE, fill_word, find_constants, list_assignments
+from npuprof.scripts.reading.shells.constants import ASSIGNMENT, VARIABLE, fill_word, find_constants, list_assignments
 from npuprof.scripts.reading.shells.lexer import Command, Word, parse_shell_commands
 from npuprof.scripts.reading.shells.settling import settle
 from npuprof.scripts.reading.shells.sourcing import Sourcing, may_source
@@ -33,6 +34,8 @@ _NAME = re.compile(r"[\w.-]+")
 _ATC = re.compile(rb"\batc\b")
 
 _PREFIX_WORDS = {"nohup", "time", "exec", "sudo", "env", "command", "builtin", "!"}
+#: The commands that are read, with those before which others can stand.
+_READ = frozenset(("export", "declare", "typeset", "unset", "set", "sbatch", "srun", "atc", "atc.bin"))
 _LOOPS = ("for", "while", "until", "select")
 _CLOSING = ("fi", "esac", "done", "}")
 #: Conditions that always hold.
@@ -126,7 +129,6 @@ class _Reading:
         self.too_deep: Word | None = None
         self.constants = find_constants(commands)
         self.known: dict[str, str] = {}  #: the constants that have been given their values
-        self.named = {name for command in commands if not command.function for word in command for name in _NAME.findall(word.text)}
         self.blocks: list[_Block] = []
         self.defined = ""
         self.test = ""
@@ -145,14 +147,20 @@ class _Reading:
             self.number, self.command = self.number + 1, command
             self._note_test(before)
             self._read_command()
-            given = (name for word in command for name, _ in list_assignments([word]))
-            self.known |= {name: self.constants[name] for name in given if name in self.constants}
+            for name in (match[1] for word in command if (match := ASSIGNMENT.match(word.text))):
+                if name in self.constants:
+                    self.known[name] = self.constants[name]
             before = command
             if len(self.blocks) > _MOST_BLOCKS:
                 self.too_deep = command[0]
                 break
         found = sorted(self.found, key=lambda setting: (setting.order, setting.line, setting.column))
         return tuple(setting._replace(order=0) for setting in settle(found))
+
+    @cached_property
+    def named(self) -> set[str]:
+        """The names that the script uses, such as those of functions that it calls."""
+        return {name for command in self.commands if not command.function for word in command for name in _NAME.findall(word.text)}
 
     @property
     def branches(self) -> tuple[Branch, ...]:
@@ -177,10 +185,11 @@ class _Reading:
 
     def _note_test(self, before: Command) -> None:
         """Note the condition of a command behind ``&&`` or ``||``: the test before it."""
-        asked = _format_words([word for word in before if word.keyword != "}"])
         if not self.command.join:
             self.test = ""
-        elif self.command.join == "||":
+            return
+        asked = _format_words([word for word in before if word.keyword != "}"])
+        if self.command.join == "||":
             self.test = f"not ({asked})"
         elif before and before[0].text in _TESTS:
             self.test = _shorten(f"({self.test}) and ({asked})") if self.test else asked
@@ -250,6 +259,9 @@ class _Reading:
         return f"the loop in {self._name_line(words[0])} has a turn" if may_be_idle else ""
 
     def _read_words(self, words: list[Word]) -> None:
+        first = words[0].text.rpartition("/")[2] if words else ""
+        if not (first in _READ or first in _PREFIX_WORDS or (words and ASSIGNMENT.match(words[0].text))):
+            return
         words = _strip_prefix(words)
         given = list(list_assignments(words))
         words = _strip_prefix(words[len(given) :])

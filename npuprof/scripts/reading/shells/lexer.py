@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import groupby
-from typing import Any
-
-from npuprof.model import Record
+from typing import Any, NamedTuple
 
 _TOKEN = re.compile(
     r"""(?P<blank>[ \t\r]+|\\\r?\n|\#[^\n]*)|(?P<newline>\n)
@@ -16,6 +14,8 @@ _TOKEN = re.compile(
     |(?P<redirection>&>|<<<|[<>][&|]?)|(?P<separator>&&|\|\||[;&|()])""",
     re.VERBOSE,
 )
+#: A word, or the rest of one, in which nothing is special.
+_PLAIN = re.compile(r"[^ \t\r\n;&|()<>'\"\\$`]+(?=[ \t\r\n;&|()<>]|\Z)")
 #: Stretches of a word outside of quotes, and of one in double quotes; expansions are looked for before.
 _PIECE = re.compile(r"'([^']*)'?|\\(?:\n|([^\n]?))|(\$'(?:[^'\\]|\\.)*'?)|(\$|[^ \t\r\n;&|()<>'\"\\$`]+)", re.DOTALL)
 _QUOTED_PIECE = re.compile(r"\\(?:\n|([$`\"\\]))|(\\|\$|[^\"\\$`]+)")
@@ -25,7 +25,7 @@ _FUNCTION = re.compile(r"[ \t]*\([ \t]*\)")
 Part = str | tuple[str]
 
 
-class Word(Record):
+class Word(NamedTuple):
     """One word: ``parts`` are literal texts and, as one-tuples, what the shell fills in.
 
     ``span`` is where it begins and ends in the text. ``items`` are the words of an array: ``NAME=(...)``.
@@ -41,6 +41,9 @@ class Word(Record):
     @property
     def text(self) -> str:
         """The word with the open parts as written."""
+        first = self.parts[0]
+        if len(self.parts) == 1:
+            return first if isinstance(first, str) else first[0]
         return "".join(part if isinstance(part, str) else part[0] for part in self.parts)
 
     @property
@@ -165,6 +168,10 @@ class _Lexer:
         pieces: list[Part] = []
         quoted = False
         while self.at < len(self.text):
+            if plain := _PLAIN.match(self.text, self.at):
+                pieces.append(plain[0])
+                self.at = plain.end()
+                break
             if end := self._find_expansion_end():
                 pieces.append((self.text[self.at : end],))
                 self.at = end
@@ -196,6 +203,8 @@ class _Lexer:
 
     def _find_expansion_end(self) -> int:
         """Return where the expansion ends that begins here, 0 where none does."""
+        if self.text[self.at] not in "$`":
+            return 0
         if self.text.startswith(("$(", "${"), self.at):
             return self._find_closing(self.at + 1)
         match = _EXPANSION.match(self.text, self.at)
@@ -212,8 +221,10 @@ class _Lexer:
         return len(self.text)
 
 
-def _join_pieces(pieces: Iterable[Part]) -> tuple[Part, ...]:
+def _join_pieces(pieces: list[Part]) -> tuple[Part, ...]:
     """Return pieces with the literal ones that follow each other made one."""
+    if len(pieces) == 1:
+        return tuple(pieces)
     joined: list[Part] = []
     for is_literal, group in groupby(pieces, lambda piece: isinstance(piece, str)):
         parts = list(group)
