@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from npuprof.scripts.python import environ, global_options, nested_configs, run_config, surfaces
+from npuprof.scripts.python import atc_calls, environ, global_options, nested_configs, run_config, surfaces
 from npuprof.scripts.python.comments import find_commented_settings
 from npuprof.scripts.python.effects import mark_without_effect
 from npuprof.scripts.python.imports import Modules
@@ -13,16 +13,19 @@ from npuprof.scripts.python.syntax import Script
 from npuprof.scripts.python.terms import TOO_MUCH
 from npuprof.scripts.records import IdleConfig, ImportedFile, ScriptSetting
 
-#: What a Python file has to hold to be worth parsing. ``environ`` alone is not: one of our variables must be there too.
 _WORDS = tuple(word.encode() for word in surfaces.WORDS)
-_FIRST = tuple(word.encode() for word in surfaces.WORDS if word not in ("environ", "putenv", "remapping", "memory_optimization"))
-_COMMON = tuple(word.encode() for word in (*run_config.HOT, *global_options.HOT) if word != "NPURunConfig")
-_CERTAIN = tuple(word for word in _FIRST if word not in _COMMON)
+#: One of these is enough, or one of those beside ``npu``, to be worth parsing.
+_CERTAIN = (b"parameter_map", b"custom_optimizers", b"NpuOptimizer", b"NPURunConfig")
+_COMMON = tuple(word.encode() for word in (*run_config.HOT, *global_options.HOT))
+_ATC = tuple(word.encode() for word in atc_calls.HOT)
+_PROGRAMS = (b"subprocess", b"system", b"popen")
 
 
 def mentions_python_setting(data: bytes) -> bool:
     """Return whether a script can hold a setting, without parsing it."""
     if any(word in data for word in _CERTAIN) or (b"npu" in data and any(word in data for word in _COMMON)):
+        return True
+    if any(word in data for word in _ATC) and any(word in data for word in _PROGRAMS):
         return True
     return (b"environ" in data or b"putenv" in data) and environ.mentions_variable(data)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from npuprof.scripts.python import environ, global_options, parameter_map, run_config
+from npuprof.scripts.python import atc_calls, environ, global_options, parameter_map, run_config
 from npuprof.scripts.python.imports import CanSet, Home, Modules
 from npuprof.scripts.python.module import Module
 from npuprof.scripts.python.scopes import Scope
@@ -12,7 +12,7 @@ from npuprof.scripts.python.syntax import Script
 from npuprof.scripts.python.visitor import Surface, Visitor
 
 #: What is read of Python, and the words one of which a file has to hold to be worth parsing.
-SURFACES = (parameter_map.SURFACE, run_config.SURFACE, global_options.SURFACE, environ.SURFACE)
+SURFACES = (parameter_map.SURFACE, run_config.SURFACE, global_options.SURFACE, environ.SURFACE, atc_calls.SURFACE)
 WORDS = tuple(dict.fromkeys(word for surface in SURFACES for word in surface.words))
 
 

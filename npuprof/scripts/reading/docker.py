@@ -7,9 +7,9 @@ import re
 from npuprof.model import Finding
 from npuprof.scripts.reading.shell import find_shell_settings
 from npuprof.scripts.reading.shells.constants import fill_word, list_assignments
-from npuprof.scripts.reading.shells.lexer import Part, Word, parse_shell_commands
 from npuprof.scripts.reading.variables import build_variable_setting, decode_text, leave_out
 from npuprof.scripts.records import ImportedFile, ScriptSetting, Site
+from npuprof.scripts.shell_lexer import Part, Word, parse_shell_commands
 
 #: One instruction with the lines it goes on in; comments may stand between them.
 _INSTRUCTION = re.compile(r"^[ \t]*([A-Za-z]+)(?=[ \t\\])((?:[^\\\n]|\\(?![ \t]*\n)|\\[ \t]*\n(?:[ \t]*(?:#[^\n]*)?\n)*+)*+)", re.MULTILINE)

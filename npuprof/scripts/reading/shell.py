@@ -9,11 +9,11 @@ from functools import cached_property
 
 from npuprof.catalog import build_finding
 from npuprof.model import Finding, Place
+from npuprof.scripts import atc_flags
 from npuprof.scripts.python import environ
 from npuprof.scripts.python.imports import Modules
-from npuprof.scripts.reading.shells import atc, slurm
+from npuprof.scripts.reading.shells import slurm
 from npuprof.scripts.reading.shells.constants import ASSIGNMENT, VARIABLE, fill_word, find_constants, list_assignments
-from npuprof.scripts.reading.shells.lexer import Command, Word, parse_shell_commands
 from npuprof.scripts.reading.shells.settling import settle
 from npuprof.scripts.reading.shells.sourcing import Sourcing, may_source
 from npuprof.scripts.reading.variables import build_variable_setting, decode_text, leave_out
@@ -23,11 +23,10 @@ from npuprof.scripts.records import (
     Branch,
     Followed,
     ImportedFile,
-    ScriptPlace,
     ScriptSetting,
-    ScriptValue,
     Site,
 )
+from npuprof.scripts.shell_lexer import Command, Word, parse_shell_commands
 
 _WHOLE_ARRAY = re.compile(r"\$\{([A-Za-z_]\w*)\[@\]\}")
 _NAME = re.compile(r"[\w.-]+")
@@ -367,19 +366,7 @@ class _Reading:
         place = command.call or (line, words[0].column)
         self.sites.append(Site(scope, "atc", *place, "atc", True, None, self.branches))
         flags = [fill_word(word, self._list_known()) for word in self._fill_flags(words[1:])]
-        while flags:
-            word = flags.pop(0)
-            name, equals, _ = word.text.partition("=")
-            if not (isinstance(word.parts[0], str) and word.parts[0].startswith("--")):
-                reason = f"depends on {word.open_part}"
-                place_of_word, given = ScriptPlace(self._name_file(), word.line, word.column), ScriptValue(None, reason)
-                setting = ScriptSetting(place_of_word, "atc", "", "", given, scope=scope)
-                self.found += [self._place(setting)] if word.open_part else []
-                continue
-            value = word.cut_prefix(len(name) + 1) if equals else None
-            if value is None and flags and not flags[0].text.startswith("--"):
-                value = flags.pop(0)
-            self.found.append(self._place(atc.build_flag_setting(self._name_file(), word, name, value, scope, self.branches)))
+        self.found += map(self._place, atc_flags.read_flags(self._name_file(), flags, scope, self.branches))
 
     def _place(self, setting: ScriptSetting) -> ScriptSetting:
         return setting.with_place(call=self.command.call)._replace(unused=self.idle, order=self.number)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from npuprof.scripts.reading.shells.lexer import Command, Part, Word
 from npuprof.scripts.records import HERE
+from npuprof.scripts.shell_lexer import Command, Part, Word
 
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=")
 VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from npuprof.scripts.reading.shells.lexer import Command, Word
+from npuprof.scripts.shell_lexer import Command, Word
 
 _DIRECTIVE = re.compile(r"^#SBATCH[ \t][^\n]*?--export(?:=|[ \t]+)([^\s\"']+)", re.MULTILINE)
 _VARIABLE = re.compile(r"(?:(?<=^)|(?<=,))([A-Za-z_]\w*)=([^,]*)")

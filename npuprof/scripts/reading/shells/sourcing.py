@@ -10,9 +10,9 @@ from npuprof.model import Finding, Place
 from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.python.syntax import LARGEST_SCRIPT
 from npuprof.scripts.reading.shells.constants import fill_word, find_constants
-from npuprof.scripts.reading.shells.lexer import Command, Word, parse_shell_commands
 from npuprof.scripts.reading.variables import decode_text
 from npuprof.scripts.records import HERE
+from npuprof.scripts.shell_lexer import Command, Word, parse_shell_commands
 
 #: Files source others, so many deep.
 _DEEPEST = 6

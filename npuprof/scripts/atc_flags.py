@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import Flag, Option
 from npuprof.document.keys import format_full_key
-from npuprof.scripts.reading.shells.lexer import Word
 from npuprof.scripts.records import Branch, ScriptPlace, ScriptSetting, ScriptValue, take_here_out
+from npuprof.scripts.shell_lexer import Word
 
 #: Stands for the value of an option that a text of a flag has no meaning for.
 _MISFIT = object()
 _TRUTHS = {"true": True, "false": False}
+
+
+def read_flags(path: str, words: Iterable[Word], scope: str, branches: tuple[Branch, ...]) -> Iterator[ScriptSetting]:
+    """Yield the settings of the words behind ``atc``; a word that is wholly filled in later may be any flag."""
+    waiting = list(words)[::-1]
+    while waiting:
+        word = waiting.pop()
+        name, equals, _ = word.text.partition("=")
+        if isinstance(word.parts[0], str) and word.parts[0].startswith("--"):
+            value = word.cut_prefix(len(name) + 1) if equals else None
+            if value is None and waiting and not waiting[-1].text.startswith("--"):
+                value = waiting.pop()
+            yield build_flag_setting(path, word, name, value, scope, branches)
+        elif word.open_part:
+            given = ScriptValue(None, f"depends on {word.open_part}")
+            yield ScriptSetting(ScriptPlace(path, word.line, word.column), "atc", "", "", given, scope=scope)
 
 
 def build_flag_setting(path: str, word: Word, name: str, value: Word | None, scope: str, branches: tuple[Branch, ...]) -> ScriptSetting:
