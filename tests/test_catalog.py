@@ -67,7 +67,9 @@ NAMED = {
         *(name for names in FACTS.values() for name in names), "POD_NAME", "job", "op_debug_config", "fp_point", "bp_point", "input_format",
         "device_id",
     },
-    "checks": {"dynamic_dims", "input_shape", "iterations_per_loop", "estimator.save_checkpoints_steps", "enable_data_pre_proc"},
+    "checks": {
+        "dynamic_dims", "dynamic_node_type", "input_shape", "iterations_per_loop", "estimator.save_checkpoints_steps", "enable_data_pre_proc",
+    },
     "commands": {"modify_mixlist"},
     "edit": {"optypelist_for_implmode", "iterations_per_loop"},
     "runs": {

@@ -573,12 +573,14 @@ def test_rules_of_a_session_say_nothing_of_what_atc_has_no_flag_for(line: str) -
 @pytest.mark.parametrize(
     ("lines", "code"),
     [
-        ('precision_mode = "force_fp16"\nprecision_mode_v2 = "fp16"', "NP301"),
+        ('precision_mode = "force_fp16"\nprecision_mode_v2 = "fp16"', "NP912"),
         ('modify_mixlist = "/x.json"', "NP303"), ('optypelist_for_implmode = "Pooling"', "NP311"),
     ],
 )  # fmt: skip
 def test_rules_that_atc_has_too_hold_offline(lines: str, code: str) -> None:
-    assert code in {finding.code for finding in findings(f"{OFFLINE}{lines}\n")}
+    found = findings(f"{OFFLINE}{lines}\n")
+    assert [finding.code for finding in found if finding.severity == "error"] == [code]
+    assert not any("adapter" in finding.why for finding in found)
 
 
 def test_a_set_of_options_is_whole_where_one_of_them_has_no_flag() -> None:

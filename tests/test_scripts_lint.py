@@ -578,7 +578,7 @@ def test_global_options_are_checked(line: str, codes: list[str]) -> None:
         ("atc --model=x.pb --framework=3 --output=o --soc_version=$S --precision_mode=fp16", ["NP203"]),
         (
             "atc --model=x.pb --framework=3 --output=o --soc_version=$S --precision_mode=force_fp16 --precision_mode_v2=fp16",
-            ["NP912", "NP301"],
+            ["NP912"],
         ),
         ("atc --modle=x.pb", ["NP209"]),
         ("atc --model=x.pb --framework=3 --output=o --soc_version=Ascend310 --input_shape='x:1' --log=error", []),

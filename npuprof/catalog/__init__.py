@@ -274,7 +274,8 @@ class Rule(Record):
     ``reads`` names every setting the conditions look at, ``triggers`` those in ``when``: a rule says nothing
     of a preset that sets none of them. Without every one of ``required`` the rule cannot be broken.
     ``by_product`` tells whether the answer may differ from one product family to the next. Of what it ``reads``, it
-    ``compares`` the value of some; of the others it only asks whether they are set.
+    ``compares`` the value of some; of the others it only asks whether they are set. ``atc`` is what ATC does
+    where the rule is broken, empty for a rule of the TensorFlow adapter that ATC knows nothing of.
     """
 
     code: str
@@ -290,6 +291,7 @@ class Rule(Record):
     required: tuple[str, ...]
     by_product: bool
     compares: tuple[str, ...]
+    atc: str
 
 
 @cache

@@ -245,10 +245,11 @@ def _build_rules(source: dict[str, Any], options: dict[str, Any], variables: dic
         trees = [when, needs] if needs else [when]
         triggers = _collect_condition_settings(when)
         reads = _collect_condition_settings(needs) if needs else ()
+        atc = record.get("atc", "" if record["enforced"] == "adapter" else record["why"])
         rules.append((
             record["code"], record["name"], tuple(record["options"]), when, needs,
             record["what"], record["why"], record["hint"], tuple(sorted({*triggers, *reads})), triggers, _find_required(when, options),
-            _is_product_dependent(trees, options), _collect_compared_settings(trees),
+            _is_product_dependent(trees, options), _collect_compared_settings(trees), atc,
         ))  # fmt: skip
         texts[record["code"]] = record
     advice = tuple(

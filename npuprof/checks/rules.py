@@ -28,7 +28,10 @@ def check_rules(view: View, about: About | None = None) -> Iterator[Told]:
     """
     if view.config.abstract:
         return
+    is_offline = view.scenario == "offline-inference"
     for plan in _plan_rules(tuple(view.settings)):
+        if is_offline and not plan.rule.atc:
+            continue
         if about is None or about(plan.rule.reads):
             guilty = _find_breaking_families(plan, view)
             if guilty:
@@ -89,7 +92,8 @@ def _build_rule_finding(rule: Rule, view: View, guilty: tuple[str | None, ...]) 
         key = next((name for name in present if _is_overridden(view, name)), key)
     partial = len(guilty) < len(_find_rule_families(rule, view))
     words = describe_place(view, tuple(str(family) for family in guilty) if partial else ())
-    return view.build_finding(Fault(rule.code, rule.what, rule.why, rule.hint), key), words
+    why = rule.atc if view.scenario == "offline-inference" else rule.why
+    return view.build_finding(Fault(rule.code, rule.what, why, rule.hint), key), words
 
 
 def _is_overridden(view: View, key: str) -> bool:
@@ -149,14 +153,17 @@ def check_size_profiles(view: View) -> Iterator[Finding]:
     shapes = values.parse_structured_value("input_shape", view.settings.get("input_shape"))
     if not isinstance(shapes, dict) or not all(isinstance(shape, list) for shape in shapes.values()):
         return
+    is_offline = view.scenario == "offline-inference"
     opened = sum(shape.count(-1) for shape in shapes.values())
     for index, sizes in enumerate(dims):
         if len(sizes) != opened:
             what = f"size profile {index + 1} has {len(sizes)} numbers, input_shape has {opened} open dimensions"
-            why = "The numbers fill the -1 of input_shape from left to right; a mismatch makes the job exit."
+            stops = "atc stop" if is_offline else "the job exit"
+            why = f"The numbers fill the -1 of input_shape from left to right; a mismatch makes {stops}."
             yield view.build_finding(Fault("NP382", what, why, f"write {opened} numbers", (index,)), "dynamic_dims")
     names = list(shapes)
-    if names != sorted(names):
+    # GE sorts only where dynamic_node_type says what varies: multi_batch_clone_pass.cc
+    if names != sorted(names) and "dynamic_node_type" in view.settings and not is_offline:
         why = "The engine takes the inputs in alphabetical order, so the sizes would fill other dimensions."
         hint = f"write them in the order {', '.join(sorted(names))}"
         yield view.build_finding(Fault("NP383", "input_shape does not list the inputs in alphabetical order", why, hint), "input_shape")
@@ -174,6 +181,6 @@ def check_checkpoint_steps(view: View) -> Iterator[Finding]:
 
 #: Checks that have to count, with the settings they look at.
 _COUNTING_CHECKS = {
-    check_size_profiles: ("dynamic_dims", "input_shape"),
+    check_size_profiles: ("dynamic_dims", "input_shape", "dynamic_node_type"),
     check_checkpoint_steps: ("iterations_per_loop", "estimator.save_checkpoints_steps"),
 }

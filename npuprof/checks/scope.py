@@ -305,7 +305,8 @@ def _find_env_and_atc_faults(scope: Scope, key: str, value: Any) -> Iterator[Fau
         yield from find_family_faults(scope, key, record, str(value))
     if record.deprecated and not (isinstance(record, catalog.Variable) and _is_newer_name_unknown(scope, record)):
         newer = record.replaced_by if isinstance(record, catalog.Variable) else record.replacement
-        yield Fault("NP501", f"{key} is deprecated", "", f"use {newer}" if newer else "unset it")
+        of_adapter = "the TensorFlow adapter's option " if section == "env" and catalog.find_option(newer) is not None else ""
+        yield Fault("NP501", f"{key} is deprecated", "", f"use {of_adapter}{newer}" if newer else "unset it")
     if section == "atc" and scope.scenario and scope.scenario != "offline-inference":
         hint = 'write scenario = "offline-inference", or unset it'
         yield Fault("NP411", f"{key} has no meaning for {scope.scenario}", "Only the ATC compiler reads it.", hint)

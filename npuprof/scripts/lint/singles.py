@@ -8,6 +8,7 @@ from functools import cache
 
 from npuprof import catalog
 from npuprof.catalog import Option, releases
+from npuprof.catalog.execution import is_known_variable
 from npuprof.checks import settings
 from npuprof.checks.meaning import UNKNOWN
 from npuprof.checks.view import Fault
@@ -154,7 +155,7 @@ def _find_script_variable_faults(found: ScriptSetting) -> list[Fault]:
 
 def _find_misspelt_variable(name: str) -> list[Fault]:
     """Return the fault of a variable nobody knows that is a slip away from a known one; scripts may have variables of their own."""
-    near = find_nearest_names(name, catalog.record_names("env"), 1) if is_ascend_variable(name) else []
+    near = find_nearest_names(name, catalog.record_names("env"), 1) if is_ascend_variable(name) and not is_known_variable(name) else []
     if not near or near[0].startswith(name):
         return []
     if name.startswith(near[0]) and name != near[0] + near[0][-1]:  # with more behind it a name is one of the script's own
