@@ -68,7 +68,8 @@ NAMED = {
         "device_id",
     },
     "checks": {
-        "dynamic_dims", "dynamic_node_type", "input_shape", "iterations_per_loop", "estimator.save_checkpoints_steps", "enable_data_pre_proc",
+        "dynamic_dims", "dynamic_node_type", "input_shape", "iterations_per_loop", "estimator.save_checkpoints_steps",
+        "enable_data_pre_proc",
     },
     "commands": {"modify_mixlist"},
     "edit": {"optypelist_for_implmode", "iterations_per_loop"},

@@ -48,3 +48,25 @@ def test_the_order_of_inputs_counts_where_their_node_type_is_set(scenario: str, 
 def test_a_variable_that_an_option_of_the_adapter_replaces_says_whose_that_is() -> None:
     hints = [finding.hint for finding in findings("export GE_USE_STATIC_MEMORY=1\n", "x.sh")]
     assert hints == ["use the TensorFlow adapter's option static_memory_policy"]
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "meant"),
+    [
+        ("precision_mode_v2", "bf16", '"mixed_bfloat16"'), ("precision_mode_v2", "mixed_fp16", '"mixed_float16" or "fp16"'),
+        ("precision_mode_v2", "hf8", '"mixed_hif8" or "cube_hif8"'), ("precision_mode", "bf16", '"allow_mix_precision_bf16"'),
+    ],
+)  # fmt: skip
+def test_a_number_type_is_suggested_by_its_meaning(option: str, value: str, meant: str) -> None:
+    found = [one for one in npuprof.check(npuprof.loads(f'[options]\n{option} = "{value}"\n')) if one.code == "NP203"]
+    assert found[0].hint.startswith(f"did you mean {meant}")
+
+
+@pytest.mark.parametrize(("product", "hint", "mended"), [
+    ("910B", "did you mean 'atlas-a2', whose chips begin with Ascend910B, or 'Ascend910B', a chip of 'atlas-training'?", False),
+    ("310P3", "did you mean 'Ascend310P3', a chip of 'atlas-inference'?", True),
+])  # fmt: skip
+def test_a_product_that_may_be_two_is_offered_as_both_and_not_changed(product: str, hint: str, mended: bool) -> None:
+    preset = npuprof.loads(f'[options]\n[[override]]\nmatch = {{ product = "{product}" }}\noptions = {{ deterministic = 1 }}\n')
+    found = [one for one in npuprof.check(preset) if one.code == "NP403"]
+    assert [(one.hint, one.fix is not None) for one in found] == [(hint, mended)]

@@ -44,7 +44,7 @@ def test_what_is_filled_in_is_left_open_flag_by_flag() -> None:
 @pytest.mark.parametrize(
     "script",
     [
-        'import os\ndef convert(h):\n    command = """\n        atc --model=a --input_shape="x:{}"\n""".format(h)\n    os.system(command)\n',
+        'import os\ndef convert(h):\n    command = """\n  atc --model=a --input_shape="x:{}"\n""".format(h)\n    os.system(command)\n',
         "import os\nto_om = 'atc --framework=5 '\nfor shape in shapes:\n    command = to_om + str(shape)\n    os.system(command)\n",
         "import subprocess\nwords = ['atc']\nwords.append('--framework=5')\nsubprocess.call(words)\n",
         "import subprocess\ncmd = 'atc %s' % ' '.join(output_list)\nsubprocess.call(cmd, shell=True)\n",

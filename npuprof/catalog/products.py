@@ -65,13 +65,27 @@ def suggest_product(name: str) -> tuple[str, Fix | None]:
 
     chip = "Ascend" + re.sub(r"^ascend[-_ ]*", "", name.strip(), flags=re.IGNORECASE).upper().replace("-", "_")
     if family := find_product(chip):
-        return f"did you mean {chip!r}, a chip of {family!r}?", Fix(chip)
+        meant = f"{chip!r}, a chip of {family!r}"
+        others = [other for other in _list_families_of_chips(chip) if other != family]  # many say 910B of what has Ascend910B1 to B4
+        if others:
+            return f"did you mean {' or '.join(map(repr, others))}, whose chips begin with {chip}, or {meant}?", None
+        return f"did you mean {meant}?", Fix(chip)
     known = f"known are {', '.join(product_names())}; or a chip, as npu-smi calls it: Ascend910B2"
     short = [product for product in product_names() if name and name.lower() in product.split("-")]
     if short:
         return f"did you mean {' or '.join(map(repr, short[:3]))}?", Fix(short[0]) if len(short) == 1 else None
     hint, fix = suggest_name(name, product_names(), known)
     return hint, Fix(fix.name) if fix else None
+
+
+def _list_families_of_chips(beginning: str) -> list[str]:
+    """Return the families that have chips of a name with this beginning and more behind it."""
+    families = load_products().items()
+    return [
+        name
+        for name, one in families
+        if any(re.split(r"[\[.]", chip)[0].startswith(beginning) and chip != beginning for chip in one["chips"])
+    ]
 
 
 @cache

@@ -19,6 +19,9 @@ _YES = frozenset(("true", "yes", "on", "y", "t", "1", "enable", "enabled", "allo
 _NO = frozenset(
     ("false", "no", "off", "n", "f", "0", "disable", "disabled", "none", "never", "close", "closed", "forbid", "forbidden", "not")
 )  # fmt: skip
+#: How programs name their number types, and the short name of each.
+_TYPES = {"bfloat": "bf", "bf": "bf", "float": "fp", "fp": "fp", "hifloat": "hif", "hif": "hif", "hf": "hif", "int": "int"}
+_NUMBER_TYPE = re.compile(r"(?<![a-z])(bfloat|bf|float|fp|hifloat|hif|hf|int)(64|32|16|8|4)(?![0-9])")
 _NEGATION = re.compile(r"(?:no|not|non|dis|un|without)(?:[-_]|(?<=dis)|(?<=un))")
 _NUMBER = re.compile(r"([+-]?(?:\d{1,3}(?:,\d{3})+|\d[\d_]*)(?:\.\d+)?(?:e\d+)?)\s*([a-zµ%]*)", re.IGNORECASE | re.ASCII)
 #: A longer text is no number or word with something around it.
@@ -123,8 +126,17 @@ def guess_plain_value(value: Any, kind: str, unit: str = "") -> Any:
 
 
 def find_near_choices(value: str, choices: Sequence[str], count: int = 2) -> list[str]:
-    """Return the choices that look like a text, but for those that say the opposite."""
+    """Return the choices that name the number type of a text, else those that look like it, but for those that say the opposite."""
+    words = _list_words(value)
+    types = {word for word in words if _NUMBER_TYPE.fullmatch(word)}
+    if types and (same := [choice for choice in choices if types <= _list_words(choice)]):
+        return sorted(same, key=lambda choice: len(words & _list_words(choice)), reverse=True)[:count]
     return [choice for choice in find_nearest_names(value, choices, count + 2) if not _are_opposite(value, choice)][:count]
+
+
+def _list_words(text: str) -> set[str]:
+    """Return the words of a value, number types by their short names: ``mixed`` and ``bf16`` of ``mixed_bfloat16``."""
+    return set(re.split(r"[^a-z0-9]", _NUMBER_TYPE.sub(lambda match: f" {_TYPES[match[1]]}{match[2]} ", text.lower())))
 
 
 def _are_opposite(left: str, right: str) -> bool:
