@@ -185,7 +185,6 @@ def test_a_device_of_two_digits_is_doubtful(ids: str, code: str | None) -> None:
         ('[estimator]\nsave_checkpoints_secs = "10m"\n', "write save_checkpoints_secs = 600"),
         ('[options]\nhccl_timeout = "1h30m"\n', "write hccl_timeout = 5400"),
         ('[options]\nhccl_timeout = "2000s"\n', "write hccl_timeout = 2000"),
-        ('[options]\nvariable_memory_max_size = "16GiB"\n', 'write variable_memory_max_size = "17179869184"'),
         ('[env]\nFUSION_TENSOR_SIZE = "16GiB"\n', "write FUSION_TENSOR_SIZE = 17179869184"),
     ],
 )

@@ -70,3 +70,11 @@ def test_a_product_that_may_be_two_is_offered_as_both_and_not_changed(product: s
     preset = npuprof.loads(f'[options]\n[[override]]\nmatch = {{ product = "{product}" }}\noptions = {{ deterministic = 1 }}\n')
     found = [one for one in npuprof.check(preset) if one.code == "NP403"]
     assert [(one.hint, one.fix is not None) for one in found] == [(hint, mended)]
+
+
+@pytest.mark.parametrize("lines", ["min_group_size = 5", 'variable_memory_max_size = "16GiB"'])
+def test_a_wrong_value_of_a_setting_without_effect_is_told_once_with_one_advice(lines: str) -> None:
+    found = [one for one in npuprof.check(npuprof.loads(f"[options]\n{lines}\n")) if one.severity != "info"]
+    assert len(found) == 1
+    assert found[0].hint == "unset it"
+    assert "has no effect" in found[0].why

@@ -66,7 +66,10 @@ def suggest_product(name: str) -> tuple[str, Fix | None]:
     chip = "Ascend" + re.sub(r"^ascend[-_ ]*", "", name.strip(), flags=re.IGNORECASE).upper().replace("-", "_")
     if family := find_product(chip):
         meant = f"{chip!r}, a chip of {family!r}"
-        others = [other for other in _list_families_of_chips(chip) if other != family]  # many say 910B of what has Ascend910B1 to B4
+        is_whole = name.strip().lower() == chip.lower()
+        others = (
+            [] if is_whole else [other for other in _list_families_of_chips(chip) if other != family]
+        )  # many say 910B of what has Ascend910B1 to B4
         if others:
             return f"did you mean {' or '.join(map(repr, others))}, whose chips begin with {chip}, or {meant}?", None
         return f"did you mean {meant}?", Fix(chip)

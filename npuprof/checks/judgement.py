@@ -139,7 +139,9 @@ def judge_value_alone(key: str, value: Any) -> tuple[Fault, ...]:
 
 def _judge_value(there: Scope, key: str, value: Any, in_python: bool) -> Judgement | tuple[()]:
     """Return what is wrong with a value of a setting in what it is meant for, nothing where all is well."""
-    alone, scoped = tuple(settings.find_value_faults(there, key, value)), tuple(scope.find_scope_faults(there, key, value))
+    alone, scoped = map(
+        tuple, scope.follow_advice(settings.find_value_faults(there, key, value), scope.find_scope_faults(there, key, value))
+    )
     frozen = sharing.find_frozen_fault(key, value, in_python)
     unwritable = tuple(surfaces.find_unwritable_faults(there, key, value))
     return (alone, scoped, (frozen,) if frozen else (), unwritable) if alone or scoped or frozen or unwritable else ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any
 
@@ -52,6 +52,16 @@ def find_scope_faults(scope: Scope, key: str, value: Any) -> Iterator[Fault]:
         yield from _find_scenario_faults(scope, option)
         yield from _find_deprecation_faults(scope, option)
         yield from find_surface_faults(scope, option, value)
+
+
+def follow_advice(faults: Iterable[Fault], scoped: Iterable[Fault]) -> tuple[list[Fault], list[Fault]]:
+    """Return the faults of a value and those of its setting; of one that has no effect it is told once what to do: unset it."""
+    of_value, of_setting = list(faults), list(scoped)
+    idle = next((fault for fault in of_setting if fault.code == "NP502"), None)
+    if idle is None or not of_value:
+        return of_value, of_setting
+    of_setting.remove(idle)
+    return [fault._replace(why=f"{idle.message}. {idle.why}", hint=idle.hint, fix=None) for fault in of_value], of_setting
 
 
 def check_profile_claims(view: View) -> Iterator[Finding]:

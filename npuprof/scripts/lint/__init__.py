@@ -93,7 +93,8 @@ def _check_group(
 
 def _find_single_faults(setting: ScriptSetting, view: ScriptView) -> list[Fault]:
     """Return what is wrong with a setting by itself: its name and value, its default, its age, its place."""
-    faults = [*find_script_faults(setting, view.asked), *_find_default_faults(setting, view.asked), *_find_age_faults(setting, view)]
+    of_value, of_age = scope.follow_advice(find_script_faults(setting, view.asked), _find_age_faults(setting, view))
+    faults = [*of_value, *_find_default_faults(setting, view.asked), *of_age]
     if setting.key and (late := _LATE.fullmatch(setting.unused)):
         why = "What was set by then was taken, and nothing looks again."
         faults.append(Fault("NP822", f"{setting.name} {setting.unused}", why, f"set it before line {late[1]}"))
