@@ -95,6 +95,7 @@ def run_verb(verb: type[Verb], given: dict[str, Any]) -> int:
             from npuprof.report.writing import write_files_atomically
 
             write_files_atomically({asked.output: b"".join(pieces)})
+            output.tell_remark(f"wrote {asked.output}")
     if answer.aside:
         output.write_to_stderr(answer.aside.rstrip("\n"))
     for remark in answer.remarks:

@@ -230,7 +230,8 @@ def _find_value_product_faults(scope: Scope, option: Option, allowed: dict[str, 
         barred = [family for family in scope.families if family not in works] if works else []
         if works and barred:
             what = f"{keys.format_key_path(option.name, path)} = {format_short_value(item)} is not supported on {', '.join(barred)}"
-            yield Fault("NP409", what, "", f"the value works on {', '.join(works)}", path if isinstance(value, (dict, list)) else ())
+            why = "The documentation does not list it among the products that take the value."
+            yield Fault("NP409", what, why, f"the value works on {', '.join(works)}", path if isinstance(value, (dict, list)) else ())
 
 
 def _list_barred_families(scope: Scope, record: Option | catalog.Variable | catalog.Flag) -> list[str]:
@@ -308,7 +309,8 @@ def _find_env_and_atc_faults(scope: Scope, key: str, value: Any) -> Iterator[Fau
     if barred:
         supported = ", ".join(_list_supported_families(record))
         hint = f"supported are {supported}" if supported else "no product supports it so far: unset it"
-        yield Fault("NP409", f"{key} is not supported on {', '.join(barred)}", "", hint)
+        why = f"The documentation does not list it among the products that {'read the variable' if section == 'env' else 'have the flag'}."
+        yield Fault("NP409", f"{key} is not supported on {', '.join(barred)}", why, hint)
     elif isinstance(value, (str, int, float)):
         from npuprof.checks.families import find_family_faults
 

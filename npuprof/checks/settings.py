@@ -14,7 +14,7 @@ from npuprof.checks.view import Fault, Scope
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
 from npuprof.document.profile import PROFILE_KEYS
-from npuprof.model import LONGEST_WORD, Fix, Path, suggest_name
+from npuprof.model import LONGEST_WORD, SECTIONS, Fix, Path, suggest_name
 
 _INT64 = 2**63
 _BAD_VALUE = {
@@ -112,6 +112,8 @@ def _build_unknown_option_fault(name: str) -> Fault:
     if name in PROFILE_KEYS:
         hint = f"{name} belongs below [profile]; on a command line it is profile.{name}"
         return Fault("NP201", f"{name!r} is no session option", why, hint)
+    if name in SECTIONS:
+        return Fault("NP201", f"{name!r} is no session option", why, f"write [{name}] as a table of its own, behind those of [options]")
     hint, fix = suggest_name(name, catalog.record_names(), "npuprof options lists all; unset the key if nothing reads it")
     return Fault("NP201", f"unknown option {name!r}", why, hint, fix=fix)
 

@@ -250,7 +250,8 @@ def check_dead_steps(view: View) -> Iterator[Finding]:
         if step.op == "unset" and not take_unset_step(current, step, cuts):
             what = f"unset {keys.format_key_path(step.key, step.tail)} clears nothing"
             why = "Nothing that the profile extends sets it."
-            hint = did_you_mean(step.key, before, "remove it from unset")
+            is_known = catalog.find_record(*keys.split_section_and_name(step.key)) is not None
+            hint = did_you_mean(step.key, before if is_known else (*before, *catalog.record_names()), "remove it from unset")
             yield view.build_finding(Fault("NP702", what, why, hint), step.key, profile.origin(*step.path))
     if profile.overrides:
         yield from _check_idle_overrides(view, profile, _collect_overridden_keys(lineage))

@@ -22,6 +22,7 @@ class Render(Verb):
     """
 
     group = "output"
+    usage_hint = "npuprof render bert-training -o npu_options.py writes a file; npuprof inject train.py bert-training writes into a script."
 
     spec: str = SPEC
     to: str = option(
@@ -71,7 +72,7 @@ class Render(Verb):
         from npuprof.renderers.placing import write_rendered_files
 
         write_rendered_files(self.output, target.file, rendered, self.force)
-        return Answer()
+        return Answer(remarks=(f"wrote {self.output}",))
 
 
 def _build_folder_finding(config: Config, rendered: renderers.Rendered) -> Finding:

@@ -59,7 +59,7 @@ class Review(Verb):
     may comment, npuprof keeps one comment on the pull request up to date. Exits with 1 if there are errors.
     """
 
-    usage_hint = "It is for jobs of GitHub and GitLab, whose variables say what to review; elsewhere: npuprof diff --rev main...HEAD"
+    usage_hint = "It is for jobs of GitHub and GitLab, whose variables say what to review; elsewhere: npuprof diff --rev BRANCH...HEAD"
     group = "team"
 
     base: str | None = option("--base", metavar="REV", text="Compare with this revision [default: the one that the CI service names]")

@@ -1,4 +1,4 @@
-"""Verbs and flags that an earlier release had, each with its replacement: named for one release, then forgotten."""
+"""Words that are no verbs or flags, each with what to type: those of an earlier release, and those that people try."""
 
 from __future__ import annotations
 
@@ -17,6 +17,23 @@ FLAGS = {
     ("import", "--from"): "npuprof scan PATH --statistics --from RELEASE --cann RELEASE",
 }
 
+#: Words that people try, and the verbs that are meant.
+_MEANT = {
+    word: verbs
+    for words, verbs in (
+        ("remove delete rm", "git rm profiles/NAME.toml deletes a preset, npuprof unset NAME KEY takes a value out of one"),
+        ("apply use activate", "npuprof run NAME -- COMMAND runs with a preset, npuprof inject FILE NAME writes it into a script"),
+        ("get cat view", "npuprof show NAME prints a preset, npuprof explain NAME KEY one value and its origin"),
+        ("export exports", "npuprof env NAME prints exports for a shell, npuprof render NAME code"),
+        ("edit update add", "npuprof set NAME KEY=VALUE changes a preset, npuprof new NAME makes one"),
+        ("validate lint", "npuprof check validates presets, npuprof scan FILE reads scripts"),
+        ("history versions", "npuprof log NAME lists the commits that changed a preset"),
+        ("tag publish", "npuprof release NAME makes a version of a preset"),
+        ("compare", "npuprof diff A B compares two presets, npuprof diff --rev BRANCH the store with a branch"),
+    )
+    for word in words.split()
+}
+
 
 def describe_replacement(words: Sequence[str], flag: str = "") -> str:
     """Return what replaces a removed verb, or a removed flag of a verb; an empty text if a command line names neither."""
@@ -25,4 +42,4 @@ def describe_replacement(words: Sequence[str], flag: str = "") -> str:
         return f"{verb} was removed in {_SINCE}: use {VERBS[verb]}"
     if (verb, flag) in FLAGS:
         return f"{flag} was removed in {_SINCE}: use {FLAGS[verb, flag]}"
-    return ""
+    return f"{_MEANT[verb]}." if verb in _MEANT and not flag else ""
