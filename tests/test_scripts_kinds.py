@@ -268,6 +268,9 @@ def test_places_are_those_of_the_names() -> None:
     ("name", "kind"),
     [
         ("a/Dockerfile", "docker"), ("Dockerfile.gpu", "docker"), ("x.dockerfile", "docker"), ("Containerfile", "docker"),
+        # as vllm-ascend and others name theirs
+        ("Dockerfile.a3.openEuler", "docker"), ("Dockerfile_dev", "docker"), ("Containerfile-npu", "docker"), ("a3.Dockerfile", "docker"),
+        ("Dockerfile.sh", "shell"), ("my.Dockerfile.txt", ""),
         (".env", "env"), ("x.env", "env"), (".env.local", "env"), ("x.dotenv", "env"), ("env.py", "python"), ("x.env.py", "python"),
         ("X.IPYNB", "notebook"), ("x.yml", "yaml"), ("x.slurm", "shell"), ("x.service", "unit"), ("environment", ""), ("x.txt", ""),
     ],
@@ -277,15 +280,27 @@ def test_a_name_tells_the_kind(name: str, kind: str) -> None:
     assert is_script_candidate(name) == (kind not in ("", "unit") or name == "environment")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "HCCL_ALGO=ring\nHCCL_IF_IP=1\n",
-        '{"schema": "npuprof.env/1", "env": {"HCCL_ALGO": "ring"}}',
-    ],
-)
-def test_a_file_that_is_named_is_known_by_its_text(text: str) -> None:
-    assert settings(text, "npu.list")["env.HCCL_ALGO"] == "ring"
+#: Files whose name tells no kind, and what is said of them.
+NAMELESS = {
+    "an env file": ("npu.list", "HCCL_CONNECT_TIMEOUT=9000\nHCCL_IF_IP=1\n", "NP203"),
+    "an export as JSON": ("npu.list", '{"schema": "npuprof.env/1", "env": {"HCCL_CONNECT_TIMEOUT": "9000"}}', "NP203"),
+    "an image": ("image.in", "# x\nARG B=u\nFROM $B\nRUN \\\n  export A=1\nENV HCCL_CONNECT_TIMEOUT=9000\n", "NP203"),
+    "a shebang": ("train.in", "#!/bin/bash\nHCCL_CONNECT_TIMEOUT=9000 python x.py\n", "NP203"),
+    "exports": ("train.conf", "set -e\n  export HCCL_CONNECT_TIMEOUT=9000\n", "NP203"),
+    "Python": ("train", "# x\nimport os\nos.environ['HCCL_CONNECT_TIMEOUT'] = '9000'\n", "NP203"),
+    "prose": ("notes.txt", "HCCL_CONNECT_TIMEOUT is 9000 here\n", "the kind of the file is not known"),
+    "nothing": ("notes.txt", "", "the kind of the file is not known"),
+}
+
+
+@pytest.mark.parametrize("case", NAMELESS)
+def test_a_file_that_is_named_is_known_by_its_text(case: str, run: Callable[..., Result], tmp_path: Path) -> None:
+    name, text, said = NAMELESS[case]
+    write(tmp_path, {f"d/{name}": text})
+    done = run("scan", tmp_path / "d" / name)
+    assert (done.code, said in done.out, "NP801" in done.out) == (1 if said == "NP203" else 2, True, said != "NP203")
+    if "." in name:
+        assert run("scan", tmp_path / "d").code == 0
 
 
 def test_blocks_are_looked_for_only_where_one_can_stand() -> None:

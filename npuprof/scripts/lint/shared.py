@@ -18,7 +18,7 @@ class Sharing:
 
     def read_script(self, file: str, data: bytes, named: bool) -> ImportedFile | None:
         """Return what a script sets, by functions of other files too, None where it can set nothing."""
-        can_set = may_hold_settings(file, data) or may_call_settings(file, data, self._modules)
+        can_set = may_hold_settings(file, data, named) or may_call_settings(file, data, self._modules)
         return read_script(file, data, named, self._modules) if can_set else None
 
     def open_shared(self, imported: ImportedFile) -> ImportedFile:

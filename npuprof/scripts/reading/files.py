@@ -50,12 +50,13 @@ class Kind(Record):
 KINDS: dict[str, Kind] = {
     "python": Kind(
         "Python", "python.reader:import_python", "python.reader:mentions_python_setting", (".py", ".pyw", ".pyi"), programs=rb"python",
-        holds_blocks=True, calls="python.reader:calls_python_settings", has_callers=True,
+        begins=rb"(?:\s|#.*\n)*+(?:import|from)\s+\w[\w.]*(?:\s+import\b|\s+as\b|,|\s*\n)", holds_blocks=True,
+        calls="python.reader:calls_python_settings", has_callers=True,
     ),
     "shell": Kind(
         "shell", "reading.shell:import_shell_script", "reading.shell:mentions_setting",
-        (".sh", ".bash", ".ksh", ".zsh", ".sbatch", ".slurm"), programs=rb"\b(?:ba|z|k|da)?sh\b", holds_blocks=True,
-        calls="reading.shell:sources_settings", has_callers=True,
+        (".sh", ".bash", ".ksh", ".zsh", ".sbatch", ".slurm"), programs=rb"\b(?:ba|z|k|da)?sh\b",
+        begins=rb"(?:.*\n)*?[ \t]*export[ \t]+[A-Za-z_]\w*=", holds_blocks=True, calls="reading.shell:sources_settings", has_callers=True,
     ),
     "fish": Kind("fish scripts", endings=(".fish",), programs=rb"\bfish\b", export="--shell fish"),
     "csh": Kind("csh scripts", endings=(".csh", ".tcsh"), programs=rb"\bt?csh\b", export="--shell tcsh"),
@@ -63,7 +64,7 @@ KINDS: dict[str, Kind] = {
     "notebook": Kind("notebooks", "reading.notebook:import_notebook", "reading.notebook:mentions_notebook_setting", (".ipynb",), data=True),
     "docker": Kind(
         "Dockerfiles", "reading.docker:import_dockerfile", "reading.shell:mentions_setting", (".dockerfile",),
-        r"(?:Docker|Container)file(?:\.[\w-]+)?",
+        r"(?:Docker|Container)file.*", begins=rb"(?:\s|#.*\n|ARG[ \t].*\n)*+FROM[ \t]+\S",
     ),
     "yaml": Kind("YAML", "reading.configs:import_yaml", "reading.configs:mentions_config", (".yaml", ".yml"), data=True, needs="yaml"),
     "json": Kind("JSON", "reading.configs:import_json", "reading.configs:mentions_config", (".json",), begins=rb"\s*\{", data=True),
@@ -74,6 +75,7 @@ KINDS: dict[str, Kind] = {
         begins=rb"(?:\s|#.*\n)*+[A-Za-z_]\w*=\S.*\n(?:(?:#.*|[A-Za-z_]\w*(?:=|<<).*)?(?:\n|\Z))", holds_blocks=True, has_callers=True,
     ),
 }  # fmt: skip
+_UNKNOWN = Kind("")
 _BY_ENDING = {ending: name for name, kind in KINDS.items() for ending in kind.endings}
 _BY_NAME = {name: re.compile(kind.named) for name, kind in KINDS.items() if kind.named}
 
@@ -98,14 +100,18 @@ def may_be_called(path: str) -> bool:
     return kind is not None and kind.has_callers
 
 
-def detect_script_kind(path: str, data: bytes) -> str:
-    """Return the name of a row of ``KINDS``, empty for what no importer reads."""
+def detect_script_kind(path: str, data: bytes, by_text: bool = False) -> str:
+    """Return the name of a row of ``KINDS``, empty for what no importer reads.
+
+    Where its name tells none, a file is looked at ``by_text``: what many kinds can hold, such as an export, comes last.
+    """
     if found := detect_named_kind(path):
         return found
-    if not os.path.splitext(path)[1] and data.startswith(b"#!"):
+    if data.startswith(b"#!") and (by_text or not os.path.splitext(path)[1]):
         line = data[:200].partition(b"\n")[0]
         return next((name for name, kind in KINDS.items() if kind.programs and re.search(kind.programs, line)), "")
-    return ""
+    fitting = (name for name, kind in reversed(KINDS.items()) if kind.begins and re.match(kind.begins, data[:2000]))
+    return next(fitting, "") if by_text else ""
 
 
 def is_script_candidate(path: str, with_blocks: bool = False) -> bool:
@@ -121,9 +127,9 @@ def is_script_candidate(path: str, with_blocks: bool = False) -> bool:
         return True  # whoever opens it says why it cannot be read
 
 
-def may_hold_settings(path: str, data: bytes) -> bool:
+def may_hold_settings(path: str, data: bytes, named: bool = False) -> bool:
     """Return whether a file can hold a setting at all, without parsing it."""
-    kind = KINDS.get(detect_script_kind(path, data))
+    kind = KINDS.get(detect_script_kind(path, data, named))
     if kind is not None and not kind.read:
         return False
     if data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in data:
@@ -147,25 +153,28 @@ def read_script(path: str, data: bytes, named: bool = True, modules: Modules | N
     Places are those of the text that was read: for a notebook, ``places`` of the result leads from there to the file. Of data that
     nobody has ``named`` it is only noted that it cannot be read. With ``modules`` what a file imports from its tree counts too.
     """
-    what = detect_script_kind(path, data)
-    if not what:
-        what = next((name for name, kind in KINDS.items() if kind.begins and re.match(kind.begins, data[:2000])), "python")
-    kind = KINDS[what]
+    kind = KINDS.get(detect_script_kind(path, data, by_text=True), _UNKNOWN)
     if not kind.read:
+        what = f"{kind.shown} are not read" if kind is not _UNKNOWN else "the kind of the file is not known"
         hint = (
             f"put its variables into a preset: npuprof new NAME --set env.VARIABLE=VALUE, and export that: npuprof env NAME {kind.export}"
+            if kind is not _UNKNOWN
+            else "give it the ending of its kind: .py, .sh, .env"
         )
-        unread = build_finding("NP801", f"{kind.shown} are not read", "The settings in this file are not checked.", hint, where=Place(path))
-        return ImportedFile(path, problems=(unread,))
+        return _refuse(path, what, "The settings in this file are not checked.", hint, named)
     if kind.needs and importlib.util.find_spec(kind.needs) is None:
         what, hint = f"the file is not read: {kind.shown} needs a package that is not installed", f"pip install 'npuprof[{kind.needs}]'"
-        missing = build_finding("NP801", what, "What it sets was not looked at.", hint, where=Place(path))
-        return ImportedFile(path, problems=(missing,) if named else ())
+        return _refuse(path, what, "What it sets was not looked at.", hint, named)
     read = _load_function(kind.read)
     imported = settle_exports(read(path, data, modules) if kind.calls else read(path, data))
     if named or not kind.data:
         return imported
     return imported._replace(problems=tuple(one._replace(severity="info") for one in imported.problems))
+
+
+def _refuse(path: str, what: str, why: str, hint: str, named: bool) -> ImportedFile:
+    """Return a file that is not read; below a folder it is passed over."""
+    return ImportedFile(path, problems=(build_finding("NP801", what, why, hint, where=Place(path)),) if named else ())
 
 
 def import_script(path: str, data: bytes, named: bool = True, modules: Modules | None = None) -> ImportedFile:
