@@ -30,8 +30,9 @@ def imported(text: str | bytes, name: str = "x.py") -> ImportedFile:
 
 
 def settings(text: str | bytes, name: str = "x.py") -> dict[str, Any]:
-    """Return the values found, by key; the reason where there is none."""
-    return {one.key or "?": one.value if not one.reason else f"<{one.reason}>" for one in imported(text, name).found if not one.commented}
+    """Return the values found, by key; where there is none in force, the reason."""
+    found = [(one, one.reason or (one.unused if one.surface == "env" else "")) for one in imported(text, name).found if not one.commented]
+    return {one.key or "?": f"<{why}>" if why else one.value for one, why in found}
 
 
 def one(text: str, name: str = "x.py") -> ScriptSetting:

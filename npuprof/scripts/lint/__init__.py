@@ -76,7 +76,7 @@ def _check_group(
     result: list[Finding] = []
     is_open = any(not setting.key and not setting.dead for setting in group)  # it sets something that nobody can name
     site = site._replace(closed=site.closed and not is_open) if site else None
-    usable = place_under_functions(one for one in group if one.key and not one.dead and not _is_setting_unread(one))
+    usable = place_under_functions(one for one in group if one.key and not _is_apart(one))
     for view in build_script_views(imported.file, usable, site, asked):
         result += [*_check_script_rules(view), *(finding for finding, _ in check_team_rules(view, team))]
     if len(ways := list_ways(usable, site)) > MOST_WAYS:
@@ -102,16 +102,21 @@ def _find_single_faults(setting: ScriptSetting, view: ScriptView) -> list[Fault]
 
 
 def _find_default_faults(setting: ScriptSetting, context: Context) -> list[Fault]:
-    """Return what is wrong with what the command line gives if nobody says otherwise; a test around it may keep that out."""
-    default = setting.given.default
-    if setting.branches or default in (None, "") or not setting.reason.startswith(COMMAND_LINE) or _is_setting_unread(setting):
+    """Return what is wrong with what holds if nobody says otherwise, on the command line or in the environment; a test may keep it out."""
+    default, is_flag = setting.given.default, setting.reason.startswith(COMMAND_LINE)
+    if setting.branches or default in (None, "") or not (is_flag or setting.surface == "env") or _is_setting_unread(setting):
         return []
     told = "; it is the default, which the script takes if nobody says otherwise"
     return [
-        fault._replace(message=f"{fault.message}{told}", severity="warning")
+        fault._replace(message=f"{fault.message}{told}", severity="warning" if is_flag else fault.severity)
         for fault in find_script_faults(setting.with_value(reason="", value=default, written=default), context)
         if fault.code == "NP203" and fault.severity == "error"
     ]
+
+
+def _is_apart(setting: ScriptSetting) -> bool:
+    """Return whether a setting says nothing of what others come to with it: it never runs, or the others may be without it."""
+    return setting.dead or bool(setting.surface == "env" and setting.unused) or _is_setting_unread(setting)
 
 
 def _is_setting_unread(setting: ScriptSetting) -> bool:

@@ -29,7 +29,7 @@ class _Stage:
 
     def has(self, setting: ScriptSetting) -> bool:
         """Return whether a setting holds for this stage, or for no image at all."""
-        return setting.surface != "env" or bool(setting.reason) or (setting.line, setting.column) in self.lines
+        return setting.surface != "env" or (setting.line, setting.column) in self.lines
 
 
 def import_dockerfile(path: str, data: bytes) -> ImportedFile:

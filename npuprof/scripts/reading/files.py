@@ -161,7 +161,8 @@ def read_script(path: str, data: bytes, named: bool = True, modules: Modules | N
             if kind is not _UNKNOWN
             else "give it the ending of its kind: .py, .sh, .env"
         )
-        return _refuse(path, what, "The settings in this file are not checked.", hint, named)
+        is_told = named and not path.endswith(".toml")  # of presets the verbs say more
+        return _refuse(path, what, "The settings in this file are not checked.", hint, is_told)
     if kind.needs and importlib.util.find_spec(kind.needs) is None:
         what, hint = f"the file is not read: {kind.shown} needs a package that is not installed", f"pip install 'npuprof[{kind.needs}]'"
         return _refuse(path, what, "What it sets was not looked at.", hint, named)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from npuprof import catalog
@@ -13,6 +14,7 @@ from npuprof.scripts.records import HALF_CHARACTER, Branch, ImportedFile, Script
 
 #: Literal texts and, as one-tuples, what whoever reads the file would fill in.
 Parts = tuple[str | tuple[str], ...]
+_DEFAULT = re.compile(r"\$\{\w+:?-([^$`\\{}'\"]*)\}")
 
 
 def decode_text(path: str, data: bytes, problems: list[Finding], reader: str = "No shell reads it as it stands.") -> str | None:
@@ -46,15 +48,22 @@ def build_variable_setting(
     if not is_utf8(text):
         text, reason = "", reason or HALF_CHARACTER
     value, reason = (None, reason) if reason else read_variable_text(key, text)
+    default = find_default(parts) if left else None
     given = ScriptValue(
-        None if reason else value, reason, "" if reason else "str", None if left else text, relative=relative and not reason
+        None if reason else value, reason, "" if reason else "str", None if left else text, default, relative=relative and not reason
     )
     return ScriptSetting(ScriptPlace(path, *at), "env", key, name, given, branches=branches, scope="<process>:export")
 
 
+def find_default(parts: Parts) -> str | None:
+    """Return the text that parts come to where nobody gives their variables: ``${NAME:-text}``; None where that cannot be told."""
+    texts = [part if isinstance(part, str) else (match := _DEFAULT.fullmatch(part[0])) and match[1] for part in parts]
+    return None if None in texts else "".join(map(str, texts))
+
+
 def leave_out(setting: ScriptSetting, why: str) -> ScriptSetting:
-    """Return a setting that is not known to hold: with its own reason, else with this one."""
-    return setting.with_value(value=None, kind="", reason=setting.reason or why)
+    """Return a setting that is judged, and that no preset has: it holds for a part of what runs only, or not for certain."""
+    return setting._replace(unused=setting.unused or why)
 
 
 def settle_exports(imported: ImportedFile) -> ImportedFile:
