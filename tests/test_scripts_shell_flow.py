@@ -52,8 +52,40 @@ def test_what_is_carried_over_is_what_a_program_is_given(case: str, tmp_path: Pa
 
 
 def test_what_is_lost_with_its_process_is_told() -> None:
-    (draft,) = build_drafts(imported("#!/bin/bash\nexport HCCL_BUFFSIZE=1\n(\n  export HCCL_ALGO=b\n)\nrecord\n", "run.sh"))
-    assert [note.why for note in draft.notes] == ["it is gone with a process of its own, at the end of its parentheses"]
+    text = "#!/bin/bash\nexport HCCL_BUFFSIZE=1\n(\n  export HCCL_ALGO=b\n)\nbash -lc 'export HCCL_IF_IP=1; record'\nrecord\n"
+    (draft,) = build_drafts(imported(text, "run.sh"))
+    assert {note.why for note in draft.notes} == {"it is gone with the process of its own that sets it"}
+    assert (draft.settings, len(draft.notes)) == ({"env.HCCL_BUFFSIZE": "1"}, 2)
+
+
+#: Lines of launch scripts that give HCCL_CONNECT_TIMEOUT=9000 to what they start, and lines that give nothing.
+GIVING = [
+    "docker run -e HCCL_CONNECT_TIMEOUT=9000 img python t.py",
+    "sudo podman exec --env HCCL_CONNECT_TIMEOUT=9000 c python t.py",
+    "/usr/bin/nerdctl run --rm --env=HCCL_CONNECT_TIMEOUT='9000' img",
+    'docker run -e HCCL_CONNECT_TIMEOUT="${T:-9000}" img',
+    "mpirun -n 8 -x HCCL_CONNECT_TIMEOUT=9000 -x PATH python t.py",
+    "mpiexec -x HCCL_CONNECT_TIMEOUT=9000 python t.py",
+    "srun --export=ALL,HCCL_CONNECT_TIMEOUT=9000 python t.py",
+    'bash -c "export HCCL_CONNECT_TIMEOUT=9000; python t.py"',
+    "docker exec c /bin/sh -xc 'cd /w && HCCL_CONNECT_TIMEOUT=9000 python t.py'",
+    'bash -c "export HCCL_CONNECT_TIMEOUT=\\"9000\\""',
+    "bash -c \"bash -c 'export HCCL_CONNECT_TIMEOUT=9000'\"",
+    "bash -c '(export HCCL_CONNECT_TIMEOUT=9000)'",
+]
+NOT_GIVING = ["docker run -e HCCL_CONNECT_TIMEOUT img", "docker run img -e", "bash -c $X -c ''"]
+
+
+@pytest.mark.parametrize("line", GIVING + NOT_GIVING)
+def test_what_a_launch_line_gives_is_judged(line: str) -> None:
+    found = [(one.code, one.severity, one.line, one.column) for one in findings(f"true\n{line}\n", "launch.sh")]
+    assert found == ([("NP203", "error", 2, line.index("HCCL_CONNECT") + 1)] if line in GIVING else [])
+
+
+def test_a_text_of_several_lines_for_a_shell_of_its_own_keeps_its_places() -> None:
+    text = 'X=1\nbash -c "set -e \\\n  ; if true; then\n  export HCCL_CONNECT_TIMEOUT=9000\n  fi\n  exit 1"\nexport HCCL_EXEC_TIMEOUT=-5\n'
+    assert [(one.line, one.column) for one in findings(text, "launch.sh")] == [(4, 10), (7, 8)]
+    assert [draft.settings for draft in build_drafts(imported(text, "launch.sh"))] == [{"env.HCCL_EXEC_TIMEOUT": "-5"}]
 
 
 def test_the_order_of_calls_is_told() -> None:

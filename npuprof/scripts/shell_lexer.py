@@ -20,6 +20,8 @@ _PLAIN = re.compile(r"[^ \t\r\n;&|()<>'\"\\$`]+(?=[ \t\r\n;&|()<>]|\Z)")
 _PIECE = re.compile(r"'([^']*)'?|\\(?:\n|([^\n]?))|(\$'(?:[^'\\]|\\.)*'?)|(\$|[^ \t\r\n;&|()<>'\"\\$`]+)", re.DOTALL)
 _QUOTED_PIECE = re.compile(r"\\(?:\n|([$`\"\\]))|(\\|\$|[^\"\\$`]+)")
 _EXPANSION = re.compile(r"\$(?:[A-Za-z_]\w*|[0-9@*#?$!-])|`[^`]*`?")
+_INNER_SHELL = re.compile(r"\b(?:ba|z|k|da)?sh\s+-\w*c\s")
+_ESCAPED = re.compile(r'\\([$`"\\])')
 _FUNCTION = re.compile(r"[ \t]*\([ \t]*\)")
 
 Part = str | tuple[str]
@@ -66,16 +68,23 @@ class Word(NamedTuple):
 class Command(list[Word]):
     """The words of one simple command; ``join`` is ``&&`` or ``||`` where that stands before it.
 
-    ``parentheses`` are those around it, ``function`` is the name of the function that it begins. ``text`` is the script. A command of a
-    sourced file has the files around it in ``files``, and in ``call`` the line and the column where the script sources them.
+    ``parentheses`` are those around it, ``function`` is the name of the function that it begins. ``text`` is the script, or that for a
+    shell of its own of which a command ``is_inner``. A command of a sourced file has the files around it in ``files``, and in ``call`` the line and the column where the script sources them.
     """
 
     join = ""
     parentheses = 0
+    is_inner = False
     function = ""
     text = ""
     files: tuple[str, ...] = ()
     call: tuple[int, int] | tuple[()] = ()
+
+    def copy_with(self, words: list[Word]) -> Command:
+        """Return other words in the place of the command."""
+        copy = Command(words)
+        copy.__dict__.update(self.__dict__)
+        return copy
 
 
 def parse_shell_commands(text: str, line: int = 1, column: int = 1) -> Iterator[Command]:
@@ -83,7 +92,23 @@ def parse_shell_commands(text: str, line: int = 1, column: int = 1) -> Iterator[
 
     The text begins at a line and a column of its file.
     """
-    return _Lexer(text, line, column).iterate_commands()
+    commands = _Lexer(text, line, column).iterate_commands()
+    return (one for command in commands for one in _add_inner(command)) if _INNER_SHELL.search(text) else commands
+
+
+def _add_inner(command: Command) -> Iterator[Command]:
+    """Yield a command, and those of a text in it that a shell of its own runs, as in parentheses: ``bash -c TEXT``."""
+    yield command
+    for shell, flag, word in zip(command, command[1:], command[2:], strict=False):
+        if not _INNER_SHELL.fullmatch(f"{shell.text.rpartition('/')[2]} {flag.text} "):
+            continue
+        written = command.text[slice(*word.span)]
+        text = _ESCAPED.sub(r"\1", written[1:-1]) if written[:1] == '"' else written.strip("'")
+        yield command.copy_with([word._replace(parts=("{",), quoted=False)])
+        for one in parse_shell_commands(text, word.line, word.column + 1):
+            one.parentheses, one.is_inner = 1, True
+            yield one
+        yield command.copy_with([word._replace(parts=("}",), quoted=False)])
 
 
 class _Lexer:

@@ -12,8 +12,8 @@ from npuprof.model import Finding, Place
 from npuprof.scripts import atc_flags
 from npuprof.scripts.python import environ
 from npuprof.scripts.python.imports import Modules
-from npuprof.scripts.reading.shells import slurm
 from npuprof.scripts.reading.shells.constants import ASSIGNMENT, VARIABLE, fill_word, find_constants, list_assignments
+from npuprof.scripts.reading.shells.launchers import LAUNCHERS, find_directive_exports, find_given
 from npuprof.scripts.reading.shells.settling import settle
 from npuprof.scripts.reading.shells.sourcing import Sourcing, may_source
 from npuprof.scripts.reading.variables import build_variable_setting, decode_text, leave_out
@@ -34,7 +34,7 @@ _ATC = re.compile(rb"\batc\b")
 
 _PREFIX_WORDS = {"nohup", "time", "exec", "sudo", "env", "command", "builtin", "!"}
 #: The commands that are read, with those before which others can stand.
-_READ = frozenset(("export", "declare", "typeset", "unset", "set", "sbatch", "srun", "atc", "atc.bin"))
+_READ = frozenset(("export", "declare", "typeset", "unset", "set", "atc", "atc.bin", *LAUNCHERS))
 _LOOPS = ("for", "while", "until", "select")
 _CLOSING = ("fi", "esac", "done", "}")
 #: Conditions that always hold.
@@ -139,7 +139,7 @@ class _Reading:
         self.flags: dict[str, tuple[tuple[Branch, ...], Sequence[Word], bool]] = {}  #: flags in variables, in arrays or not
 
     def collect_settings(self) -> tuple[ScriptSetting, ...]:
-        for variable, word, value in slurm.find_directive_exports(self.text, self.commands):
+        for variable, word, value in find_directive_exports(self.text, self.commands):
             self._add_variable(variable, word, value, exported=True)
         before = Command()
         for command in self.commands:
@@ -280,10 +280,10 @@ class _Reading:
             self._take_back(words[1:])
         elif name == "set" and not self.idle and len(words) > 1 and words[-1].text in ("-a", "+a", "allexport"):
             self.exports_all = words[1].text[0] == "-"
-        elif name in ("sbatch", "srun"):
-            for variable, word, value in slurm.find_exports(words[1:]):
+        elif name in LAUNCHERS:
+            for variable, word, value in find_given(name, words[1:]):
                 self._add_variable(variable, word, value, exported=True)
-        elif name in ("atc", "atc.bin"):
+        elif name in ("atc", "atc.bin") and not self.command.is_inner:  # no block can stand in a text
             self._add_conversion(words)
 
     def _assign(self, name: str, word: Word) -> None:
@@ -328,7 +328,7 @@ class _Reading:
             return
         setting = self._place(setting._replace(function=self.function))
         if self.command.parentheses == 1 and not setting.unused:  # two begin an expression
-            setting = setting._replace(unused="it is gone with a process of its own, at the end of its parentheses")
+            setting = setting._replace(unused="it is gone with the process of its own that sets it")
         is_text = setting.given.written and len(setting.given.written) <= _LONGEST and not setting.reason
         if is_text and not (setting.unused or setting.branches or self.command.parentheses):
             self.last[name] = setting.given.written

@@ -62,9 +62,9 @@ class Sourcing:
             if body is None:
                 yield command
             else:
-                yield _copy_command(command, [*command[:start], command[start]._replace(parts=("{",))])
+                yield command.copy_with([*command[:start], command[start]._replace(parts=("{",))])
                 yield from body
-                yield _copy_command(command, [command[start]._replace(parts=("}",))])
+                yield command.copy_with([command[start]._replace(parts=("}",))])
 
     def _read_file(self, command: Command, named: Word, known: Mapping[str, str], has_moved: bool) -> list[Command] | None:
         """Return the commands of the file that a command sources, None where it is not certain which one that is."""
@@ -112,10 +112,3 @@ class Sourcing:
         what = f"not looked into what the script sources: {'; '.join(notes[:3])}{more}"
         why = "What is set there is in no preset of this script."
         return [Finding("NP801", what, why, "", where=Place(self.path, line), severity="info")]
-
-
-def _copy_command(command: Command, words: list[Word]) -> Command:
-    """Return other words in the place of a command."""
-    copy = Command(words)
-    copy.__dict__.update(command.__dict__)
-    return copy
