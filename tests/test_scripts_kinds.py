@@ -155,6 +155,20 @@ KUBERNETES: dict[str, tuple[str, dict[str, object]]] = {
         "- {name: b, env: [{name: HCCL_ALGO, value: z}, {name: HCCL_IF_IP, value: y}]}\n",
         {"env.HCCL_ALGO": '<containers differ: a says "x", b says "z">', "env.HCCL_IF_IP": "y"},
     ),
+    "a list of Compose": (
+        "services:\n  a:\n    environment:\n    - HCCL_ALGO=$$a\n    - HCCL_BUFFSIZE\n    - HCCL_IF_IP=${IP:-1}\n    - PATH=/x\n    - {}\n",
+        {"env.HCCL_ALGO": "$a", "env.HCCL_BUFFSIZE": "<depends on HCCL_BUFFSIZE>", "env.HCCL_IF_IP": "<depends on ${IP:-1}>"},
+    ),
+    "a table of Compose": (
+        "services:\n  a: &a\n    environment:\n      HCCL_BUFFSIZE: 200\n      HCCL_ALGO: ring\n      HCCL_IF_IP:\n"
+        "  b:\n    environment: {HCCL_ALGO: tree}\n  c: {image: x}\n  d: *a\n",
+        {
+            "env.HCCL_BUFFSIZE": "200",
+            "env.HCCL_ALGO": '<containers differ: the service a says "ring", the service b says "tree">',
+            "env.HCCL_IF_IP": "<depends on HCCL_IF_IP>",
+        },
+    ),
+    "services that are none": ("services: [a]\n---\nservices:\n  a: x\n  b: {environment: x}\n--- 1\n", {}),
     "a list that containers share": (
         "a: &e [{name: HCCL_ALGO, value: x}]\ncontainers:\n- {name: a, env: *e}\n- {name: b, env: *e}\n",
         {"env.HCCL_ALGO": "x"},
@@ -171,8 +185,8 @@ CONFIGS: dict[str, tuple[str, str, list[str]]] = {
     "two options with names of their own": ("a.yml", "iterations_per_loop: 10\nenable_dump: on\n", ["iterations_per_loop", "enable_dump"]),
     "variables": ("a.json", '{"env": {"HCCL_ALGO": "x", "PATH": "y"}}', ["env.HCCL_ALGO"]),
     "variables in a list": (
-        "docker-compose.yml",
-        "services:\n  a:\n    environment:\n    - HCCL_ALGO=ring\n    - HCCL_BUFFSIZE\n    - PATH=/x\n",
+        "job.yml",
+        "jobs:\n  a:\n    environment:\n    - HCCL_ALGO=ring\n    - HCCL_BUFFSIZE\n    - PATH=/x\n",
         ["env.HCCL_ALGO"],
     ),
     "variables of a generator": (
@@ -219,6 +233,12 @@ APART: dict[str, tuple[str, str, list[int]]] = {
     "the order of calls": ("x.sh", "f() {\n  export HCCL_CONNECT_TIMEOUT=9000\n}\nexport HCCL_CONNECT_TIMEOUT=600\nf\n", [2]),
     "a default": ("x.sh", "export HCCL_CONNECT_TIMEOUT=${T:-9000}\nexport HCCL_EXEC_TIMEOUT=${HCCL_EXEC_TIMEOUT--5}\n", [1, 2]),
     "what is no default": ("x.sh", "export HCCL_CONNECT_TIMEOUT=${T:+9000}\nexport HCCL_EXEC_TIMEOUT=${T:-$U}\n", []),
+    "the default of a service": ("compose.yaml", "services:\n  a:\n    environment: ['HCCL_CONNECT_TIMEOUT=${T:-9000}']\n", [3]),
+    "services that differ": (
+        "compose.yaml",
+        "services:\n  a:\n    environment:\n      HCCL_CONNECT_TIMEOUT: 9000\n  b:\n    environment:\n    - HCCL_CONNECT_TIMEOUT=600\n",
+        [4],
+    ),
     "the default of an image": ("Dockerfile", "FROM u\nARG T\nENV HCCL_CONNECT_TIMEOUT=${T:-9000}\n", [3]),
 }
 

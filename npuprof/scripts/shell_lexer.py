@@ -69,7 +69,8 @@ class Command(list[Word]):
     """The words of one simple command; ``join`` is ``&&`` or ``||`` where that stands before it.
 
     ``parentheses`` are those around it, ``function`` is the name of the function that it begins. ``text`` is the script, or that for a
-    shell of its own of which a command ``is_inner``. A command of a sourced file has the files around it in ``files``, and in ``call`` the line and the column where the script sources them.
+    shell of its own of which a command ``is_inner``. A command of a sourced file has the files around it in ``files``, and in ``call`` the
+    line and the column where the script sources them.
     """
 
     join = ""

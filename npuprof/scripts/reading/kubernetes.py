@@ -1,4 +1,4 @@
-"""Variables that Kubernetes gives to containers: their ``env``, and the ConfigMaps of the same file."""
+"""Variables of containers: the ``env`` and the ConfigMaps of Kubernetes, the ``environment`` of a service of Compose."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from npuprof.scripts.records import ScriptSetting
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _REFERENCE = re.compile(r"\$\$|(\$\([A-Za-z_][\w.-]*\))")
+_COMPOSE_REFERENCE = re.compile(r"\$\$|(\$(?:[A-Za-z_]\w*|\{[^}]*\}))")
 _NO_TEXT = "is no text: Kubernetes refuses it, it has to stand in quotes"
 
 #: Settings with the name of who gives them: a container, or a ConfigMap.
@@ -19,7 +20,7 @@ Group = tuple[str, list[ScriptSetting]]
 
 
 def find_container_settings(path: str, documents: list[Node]) -> tuple[list[ScriptSetting], set[int]]:
-    """Return the variables of containers and ConfigMaps, and the tables that hold them."""
+    """Return the variables of containers, ConfigMaps and services, and the tables that hold them."""
     tables = list(iterate_tables(documents))
     early = {id(container) for table in _find_owners(tables, "initContainers") for container in _list_items(table, "initContainers")}
     maps = [table for table in tables if table.text("kind") == "ConfigMap" and table.find("data")]
@@ -28,7 +29,11 @@ def find_container_settings(path: str, documents: list[Node]) -> tuple[list[Scri
     taken = {source.text("configMapRef", "name") for source in sources if not source.text("prefix")}
     groups = [_read_container(path, table, id(table) in early) for table in containers]
     groups += [_read_map(path, table, taken if containers or sources else None) for table in maps]
-    entries = {id(entry) for table in containers for entry in _list_items(table, "env") if entry.text("name")}
+    tops = [top for document in documents if (top := document.find("services"))]
+    services = [pair for top in tops for pair in top.pairs or () if pair[1].find("environment")]
+    groups += [_read_service(path, name, service) for name, service in services]
+    entries = {id(table) for _, service in services for table in (service, service.find("environment"))}
+    entries |= {id(entry) for table in containers for entry in _list_items(table, "env") if entry.text("name")}
     return _compare_groups(groups), entries | {id(table.find("data")) for table in maps}
 
 
@@ -64,12 +69,31 @@ def _read_value(entry: Node) -> tuple[Parts, str]:
         return (), f"is filled in when the container starts, from {kind}"
     if value is None or not value.is_text:
         return ("",), _NO_TEXT if value is not None and value.is_plain else ""
+    return _split_references(value.value, _REFERENCE), ""
+
+
+def _split_references(text: str, reference: re.Pattern[str]) -> Parts:
+    """Return a text with what is filled in apart; ``$$`` stands for a dollar."""
     parts: list[str | tuple[str]] = []
     at = 0
-    for match in _REFERENCE.finditer(value.value):
-        parts += [value.value[at : match.start()], (match[1],) if match[1] else "$"]
+    for match in reference.finditer(text):
+        parts += [text[at : match.start()], (match[1],) if match[1] else "$"]
         at = match.end()
-    return (*parts, value.value[at:]), ""
+    return (*parts, text[at:])
+
+
+def _read_service(path: str, name: Node, service: Node) -> Group:
+    """Return the variables of a service of Compose; one without a value has that of whoever starts it."""
+    given = service.find("environment") or Node(0, 0)
+    texts = [(item, *str(item.value).partition("=")) for item in given.items or () if item.is_text]
+    texts += [(key, str(key.value), "" if value.value is None else "=", str(value.value)) for key, value in given.pairs or ()]
+    built = (
+        build_variable_setting(
+            path, (at.line, at.column), variable, _split_references(text, _COMPOSE_REFERENCE) if equals else ((variable,),)
+        )
+        for at, variable, equals, text in texts
+    )
+    return f"the service {name.value}", [setting for setting in built if setting is not None]
 
 
 def _read_map(path: str, table: Node, taken: set[str] | None) -> Group:
