@@ -9,6 +9,7 @@ import pytest
 from importing import findings, imported
 
 from npuprof.scripts.preset import build_drafts
+from npuprof.scripts.reading import may_hold_settings
 
 #: Scripts without their last line, which starts the program, and what is carried over of them.
 SCRIPTS: dict[str, tuple[str, dict[str, str]]] = {
@@ -100,3 +101,14 @@ def test_a_value_that_is_set_again_is_judged_all_the_same() -> None:
     assert draft.settings == {}
     assert "line 4 sets it again, to what depends on $i" in [note.why for note in draft.notes]
     assert [(one.code, one.line) for one in findings(text, "run.sh") if one.severity == "error"] == [("NP202", 1)]
+
+
+def test_variables_of_torch_npu_are_carried_over_and_a_slip_in_one_is_told() -> None:
+    known = {"TASK_QUEUE_ENABLE": "2", "PYTORCH_NPU_ALLOC_CONF": "expandable_segments:True", "CPU_AFFINITY_CONF": "1"}
+    text = "".join(f"export {name}={value}\n" for name, value in known.items())
+    (draft,) = build_drafts(imported(f"{text}export HCCL_OP_BASE_FFTS_MODE=TRUE\n", "launch.sh"))
+    assert draft.settings == {f"env.{name}": value for name, value in known.items()}
+    assert [(note.found.name, note.why) for note in draft.notes] == [("HCCL_OP_BASE_FFTS_MODE", "the catalogue does not know the variable")]
+    assert may_hold_settings("launch.sh", b"export PYTORCH_NPU_ALOC_CONF=1\n")
+    (found,) = findings("export PYTORCH_NPU_ALOC_CONF=1\nexport TORCH_NCCL_DESYNC_DEBUG=1\nexport MASTER_ADDR=x\n", "launch.sh")
+    assert (found.code, found.line, "PYTORCH_NPU_ALLOC_CONF" in found.hint) == ("NP206", 1, True)

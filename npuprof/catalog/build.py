@@ -95,14 +95,18 @@ def _read_toml_file(name: str) -> dict[str, Any]:
         raise ValueError(f"{name}: {error}") from None
 
 
-def _index_variables(rows: list[dict[str, Any]]) -> tuple[dict[str, str], dict[str, str], tuple[str, ...]]:
-    """Return how variables affect what is executed, an empty text where they do not: by name, and by what names begin with; and numbers."""
+def _index_variables(rows: list[dict[str, Any]]) -> tuple[dict[str, str], dict[str, str], tuple[str, ...], tuple[str, ...]]:
+    """Return how variables affect what is executed, an empty text where they do not: by name, and by what names begin with.
+
+    With them the names of numbers, and those that only software for Ascend reads.
+    """
     exact: dict[str, str] = {}
     beginnings: dict[str, str] = {}
     for row in rows:
         for name in row["names"]:
             (beginnings if name.endswith("*") else exact)[name.removesuffix("*")] = row["executes"] or ""
-    return exact, beginnings, tuple(name for row in rows if row.get("number") for name in row["names"])
+    marked = {mark: tuple(name for row in rows if row.get(mark) for name in row["names"]) for mark in ("number", "npu")}
+    return exact, beginnings, marked["number"], marked["npu"]
 
 
 def _collect_targets() -> dict[str, tuple[str, str]]:

@@ -22,7 +22,7 @@ def find_execution(name: str) -> str:
     """Return how a variable affects what is executed or loaded, an empty text if it is not known to."""
     if (record := find_variable(name)) is not None:
         return str(record.executes or "")
-    exact, beginnings, _ = load_built_part("variables")
+    exact, beginnings, *_ = load_built_part("variables")
     if name in exact:
         return str(exact[name])
     return next((does for beginning, does in beginnings.items() if name.startswith(beginning)), "")
@@ -49,5 +49,5 @@ def is_known_variable(name: str) -> bool:
     """Return whether a variable is in the catalogue, in its table of variables of other programs, or one of a launcher."""
     if find_variable(name) is not None or any(name in names for names in FACTS.values()):
         return True
-    exact, beginnings, _ = load_built_part("variables")
+    exact, beginnings, *_ = load_built_part("variables")
     return name in exact or any(name.startswith(beginning) for beginning in beginnings)

@@ -11,6 +11,7 @@ from npuprof.document import keys
 from npuprof.document.keys import format_toml_value
 from npuprof.model import SECTIONS
 from npuprof.scripts.python.config_classes import CLASSES, list_class_arguments
+from npuprof.scripts.python.environ import list_ascend_names
 from npuprof.scripts.records import Branch, ScriptSetting
 from npuprof.scripts.sidecars import open_sidecar
 
@@ -61,7 +62,7 @@ def _find_session_obstacle(one: ScriptSetting) -> tuple[str, str]:
 def _find_variable_obstacle(name: str) -> tuple[str, str]:
     variable = catalog.find_variable(name)
     if variable is None:
-        return "the catalogue does not know the variable", ""
+        return "" if name in list_ascend_names() else "the catalogue does not know the variable", ""
     if variable.freeze in ("never", "launcher"):
         hint = f'write {name} = {{ launcher = "{variable.launcher}" }}' if variable.launcher else variable.advice
         return "a fact of one process or job, not of a preset", hint

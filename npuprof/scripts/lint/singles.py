@@ -18,7 +18,7 @@ from npuprof.renderers.python import format_literal
 from npuprof.scripts.lint.arguments import find_argument_faults
 from npuprof.scripts.lint.atc import find_script_flag_faults
 from npuprof.scripts.lint.attributes import find_attribute_faults, find_plain_value_faults
-from npuprof.scripts.python.environ import has_slip, is_ascend_variable
+from npuprof.scripts.python.environ import has_slip, is_ascend_variable, list_ascend_names
 from npuprof.scripts.records import ScriptSetting
 
 #: Variables that old scripts set and that no current component was found to read, with what took their place.
@@ -155,7 +155,7 @@ def _find_script_variable_faults(found: ScriptSetting) -> list[Fault]:
 
 def _find_misspelt_variable(name: str) -> list[Fault]:
     """Return the fault of a variable nobody knows that is a slip away from a known one; scripts may have variables of their own."""
-    near = find_nearest_names(name, catalog.record_names("env"), 1) if is_ascend_variable(name) and not is_known_variable(name) else []
+    near = find_nearest_names(name, list_ascend_names(), 1) if is_ascend_variable(name) and not is_known_variable(name) else []
     if not near or near[0].startswith(name):
         return []
     if name.startswith(near[0]) and name != near[0] + near[0][-1]:  # with more behind it a name is one of the script's own

@@ -28,10 +28,15 @@ _SHORTEST_WITH_SLIP = 11
 
 
 @cache
+def list_ascend_names() -> tuple[str, ...]:
+    """Return the variables that are known to be read by software for Ascend, those that the catalogue does not describe last."""
+    return (*catalog.record_names("env"), *catalog.load_built_part("variables")[3])
+
+
+@cache
 def _variable_pattern() -> re.Pattern[bytes]:
-    return re.compile(
-        rb"\b(?:" + "|".join(map(re.escape, catalog.record_names("env"))).encode() + rb"|(?:ASCEND|HCCL|NPU|NPUPROF|GE|SLOG)_[A-Z0-9_]+)\b"
-    )
+    names = "|".join(map(re.escape, list_ascend_names())).encode()
+    return re.compile(rb"\b(?:" + names + rb"|(?:ASCEND|HCCL|(?:PY)?(?:TORCH_)?NPU|NPUPROF|GE|SLOG)_[A-Z0-9_]+)\b")
 
 
 def mentions_variable(data: bytes) -> bool:
@@ -39,9 +44,10 @@ def mentions_variable(data: bytes) -> bool:
     return _variable_pattern().search(data) is not None
 
 
+@cache
 def is_ascend_variable(name: str) -> bool:
     """Return whether a variable belongs to Ascend, or would but for a slip in its name."""
-    return catalog.find_variable(name) is not None or bool(_ASCEND_NAMES.match(name)) or has_slip(name)
+    return name in list_ascend_names() or bool(_ASCEND_NAMES.match(name)) or has_slip(name)
 
 
 @cache
@@ -50,7 +56,7 @@ def has_slip(name: str) -> bool:
     if len(name) < _SHORTEST_WITH_SLIP or not name.isupper():
         return False
     # those of TF_ are much alike
-    known = [known for known in catalog.record_names("env") if len(known) > _SHORTEST_WITH_SLIP and not known.startswith("TF_")]
+    known = [known for known in list_ascend_names() if len(known) > _SHORTEST_WITH_SLIP and not known.startswith("TF_")]
     near = next(iter(find_nearest_names(name, known, 1)), name)
     if _DIGITS.findall(name) != _DIGITS.findall(near) or near.startswith(name) or (name.startswith(near) and name[-1] != near[-1]):
         return False
