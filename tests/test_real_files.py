@@ -78,3 +78,9 @@ def test_a_wrong_value_of_a_setting_without_effect_is_told_once_with_one_advice(
     assert len(found) == 1
     assert found[0].hint == "unset it"
     assert "has no effect" in found[0].why
+
+
+def test_none_for_a_mode_that_the_class_stores_is_an_error() -> None:
+    text = "from npu_bridge.npu_init import *\nrun = NPURunConfig(dump_config=DumpConfig(enable_dump_debug=True, dump_path='/d', {}))\n"
+    for mode, codes in (("dump_debug_mode=None", ["NP202"]), ("dump_step=None", []), ("dump_debug_mode='all'", [])):
+        assert [one.code for one in findings(text.format(mode), "x.py") if one.severity == "error"] == codes
