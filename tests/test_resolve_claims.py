@@ -32,7 +32,7 @@ def resolve(folder: Path, heads: dict[str, str], asked: str) -> Any:
         ({"b": 'products = ["atlas-a2"]', "c": 'products = ["atlas-a3", "atlas-a2-training"]', "a": 'extends = ["b", "c"]'},
          (None, None, ("atlas-a2-training",))),
         ({"b": 'products = ["Ascend910B2"]', "c": 'products = ["atlas-a2"]', "a": 'extends = ["b", "c"]'},
-         (None, None, ("Ascend910B2", "atlas-a2"))),
+         (None, None, ("Ascend910B2",))),
         ({"d": 'scenario = "training"', "c": 'extends = ["d"]', "b": 'extends = ["d"]', "a": 'extends = ["c", "b"]'},
          ("training", None, ())),
     ],

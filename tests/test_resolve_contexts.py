@@ -30,7 +30,7 @@ def points(match: dict[str, Any], asked: Context = NOTHING, claimed: tuple[str, 
     ("match", "asked", "claimed", "expected"),
     [
         ({"product": A3}, NOTHING, None, [((None, A3, None), "product atlas-a3")]),
-        ({"product": "Ascend910B2"}, NOTHING, None, [((None, A2, None), "product Ascend910B2")]),
+        ({"product": "Ascend910B2"}, NOTHING, None, [((None, "Ascend910B2", None), "product Ascend910B2")]),
         ({"product": "atlas-z9"}, NOTHING, None, [((None, "atlas-z9", None), "product atlas-z9")]),
         ({"product": [A3, A2]}, NOTHING, None, [((None, A3, None), "product atlas-a3"), ((None, A2, None), "product atlas-a2")]),
         ({"product": []}, NOTHING, None, []),

@@ -28,10 +28,8 @@ def product_names() -> tuple[str, ...]:
 
 @cache
 def find_product(name: str) -> str | None:
-    """Return the family or line a user means, by its name or by a soc_version; None where there is none."""
-    if name in product_names():
-        return name
-    return find_chip_family(name)
+    """Return a family, a line or a chip (soc_version) by its name; None where there is none of that name."""
+    return name if name in product_names() or find_chip_family(name) is not None else None
 
 
 @cache
@@ -64,7 +62,7 @@ def suggest_product(name: str) -> tuple[str, Fix | None]:
     from npuprof.model import Fix, suggest_name
 
     chip = "Ascend" + re.sub(r"^ascend[-_ ]*", "", name.strip(), flags=re.IGNORECASE).upper().replace("-", "_")
-    if family := find_product(chip):
+    if family := find_chip_family(chip):
         meant = f"{chip!r}, a chip of {family!r}"
         is_whole = name.strip().lower() == chip.lower()
         others = (
@@ -93,15 +91,14 @@ def _list_families_of_chips(beginning: str) -> list[str]:
 
 @cache
 def find_product_family(name: str) -> str:
-    """Return the family of a family or line."""
+    """Return the family of a family, a line or a chip."""
     for candidate, record in load_products().items():
         if name in record.get("lines", ()):
             return candidate
-    return name
+    return find_chip_family(name) or name
 
 
 @cache
 def is_product_covered(pattern: str, name: str) -> bool:
-    """Return whether ``pattern``, a family or a line, covers the product ``name``."""
-    wanted = find_product(pattern) or pattern
-    return wanted in (name, find_product_family(name))
+    """Return whether ``pattern``, a family, a line or a chip, covers the product ``name``: a chip only itself."""
+    return pattern in (name, find_product_family(name))

@@ -39,7 +39,7 @@ def list_override_points(override: Override, asked: Context, claimed: tuple[str,
             continue
         found = Context(
             covered[-1] if cann else asked.cann,
-            products.find_product(product) or product or asked.product,
+            product or asked.product,
             target or asked.target,
         )
         yield found, tuple((word, text) for word, text in (("product", product), ("cann", cann), ("target", target)) if text)
@@ -61,10 +61,10 @@ def find_unasked_overrides(config: Config) -> dict[str, list[Origin]]:
 
 def _may_be_asked(config: Config, override: Override, claimed: set[str] | None) -> bool:
     """Return whether an override is for products and releases that the preset is for."""
-    wanted = [products.find_product(name) or name for name in override.match.get("product", ())]
+    wanted = override.match.get("product", ())
     if wanted and config.products:
-        meant = [products.find_product(name) or name for name in config.products]
-        if not any(products.is_product_covered(one, other) or products.is_product_covered(other, one) for one in wanted for other in meant):
+        pairs = [(one, other) for one in wanted for other in config.products]
+        if not any(products.is_product_covered(one, other) or products.is_product_covered(other, one) for one, other in pairs):
             return False
     spans = [set(releases.find_releases_in_range(spec) or ()) for spec in override.match.get("cann", ())]
     return not spans or claimed is None or any(span & claimed for span in spans)

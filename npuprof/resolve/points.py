@@ -231,10 +231,9 @@ class ContextMap:
 
 def _list_products(claimed: Sequence[str], named: Sequence[str]) -> list[str]:
     """Return the products that a preset is for, and those of them that overrides treat apart; without claims all that overrides name."""
-    meant = [products.find_product(name) or name for name in claimed]
-    known = [found for name in named if (found := products.find_product(name))]
-    inside = [name for name in known if not meant or any(products.is_product_covered(pattern, name) for pattern in meant)]
-    return list(dict.fromkeys([*meant, *inside]))
+    known = [name for name in named if products.find_product(name)]
+    inside = [name for name in known if not claimed or any(products.is_product_covered(pattern, name) for pattern in claimed)]
+    return list(dict.fromkeys([*claimed, *inside]))
 
 
 def _list_unasked(axes: Iterable[tuple[Stretch, object]]) -> tuple[str, ...]:
