@@ -261,8 +261,8 @@ def test_what_does_no_harm_is_no_finding(text: str) -> None:
         ('[options]\nenable_dump = true\ndump_path = ""\n', "NP203"),
         ('[options]\nenable_dump_debug = true\ndump_path = ""\n', "NP203"),
         ("[options]\nstatic_memory_policy = 5\n", "NP203"),
-        ('[env]\nREPEAT_TUNE = "false"\n', "NP203"),
-        ('[env]\nENABLE_ACLNN = "TRUE"\n', "NP203"),
+        ('[env]\nREPEAT_TUNE = "no"\n', "NP203"),
+        ('[env]\nENABLE_ACLNN = "1"\n', "NP203"),
         ('[env]\nGE_USE_STATIC_MEMORY = "5"\n', "NP203"),
     ],
 )

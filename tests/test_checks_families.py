@@ -23,7 +23,7 @@ def told(text: str) -> set[str]:
         ("CM_CHIEF_IP", ["10.0.0.1", "fe80::1"], ["10.0.0.256", "chief"]),
         ("JOB_ID", ["job-1_a"], ["job 1"]),
         ("ASCEND_MODULE_LOG_LEVEL", ["GE=0:RUNTIME=1"], ["GE=5", "GE:0"]),
-        ("OP_NO_REUSE_MEM", ["a/b,MatMul"], ["a b", "a,"]),
+        ("OP_NO_REUSE_MEM", ["a/b,MatMul"], ["a b"]),
         ("HCCL_ALGO", ["level0:NA;level1:ring", "allreduce=level0:NA;level1:ring/allgather=level1:NHR"], ["level1:rings", "ring"]),
         ("HCCL_OP_RETRY_PARAMS", ["MaxCnt:3,HoldTime:5000,IntervalTime:60000"], ["MaxCnt:11,HoldTime:1,IntervalTime:1", "MaxCnt:3"]),
         ("HCCL_DFS_CONFIG", ["cluster_heartbeat:on,task_monitor_interval:7200000"], ["cluster_heartbeat:yes", "heartbeat:on"]),

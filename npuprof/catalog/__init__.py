@@ -136,7 +136,8 @@ class Variable(Record):
     release that brought what replaces it. ``product_range`` and ``product_pattern`` are narrower on a family,
     ``pattern_before`` is what releases before one ask for as well. ``structure`` is the form of a text that holds more.
     ``topic`` is what it is for, where its ``scope`` does not say that. ``risk`` is what a change of it may alter, where it has no twin.
-    ``numbered`` as of an option. ``executes`` is how it affects what is executed or loaded, False if it does not.
+    ``numbered`` as of an option. ``executes`` is how it affects what is executed or loaded, False if it does not. ``reader`` is the
+    function that reads it, of ``readers.toml``.
     """
 
     name: str
@@ -171,15 +172,7 @@ class Variable(Record):
     numbered: bool = False
     topic: str = ""
     risk: tuple[str, ...] = ()
-
-    @property
-    def any_case(self) -> bool:
-        """Whether yes and no are taken in any case.
-
-        The pages say nothing of case. ``True`` is in use where digits and words are documented side by side, and taken there; where a
-        page has words alone, nothing but these.
-        """
-        return self.kind == "bool" and {"1", "true"} <= set(self.choices)
+    reader: str = ""
 
 
 class Flag(Record):
@@ -193,7 +186,8 @@ class Flag(Record):
     part of another flag. In shapes it is the sizes of so many dimensions as are ``filled``, one of them the first; by the flag that
     holds them. ``product_pattern`` is narrower on a family. ``structure`` is the form of the file that it names.
     ``risk`` is what a change of it may alter, where it has no twin. ``doubtful_values`` are choices that a conversion takes, and that
-    its manual warns of; what is doubtful of its twin in a session is not said of it. ``numbered`` as of an option.
+    its manual warns of; what is doubtful of its twin in a session is not said of it. ``numbered`` as of an option, ``reader`` as of a
+    variable.
     """
 
     name: str
@@ -227,6 +221,7 @@ class Flag(Record):
     structure: str = ""
     numbered: bool = False
     risk: tuple[str, ...] = ()
+    reader: str = ""
 
 
 class Argument(Record):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import products
 from npuprof.catalog.launchers import FACTS, NUMBERS
+from npuprof.catalog.readers import find_habits
 from npuprof.catalog.shapes import Schema, table_schema
 from npuprof.catalog.values import load_form
 
@@ -100,7 +101,7 @@ def _build_plain_option_schema(option: catalog.Option) -> Schema:
     if option.kind.startswith("path"):
         return {"type": "string", **({} if (option.name, "NP203") in catalog.load_excuses() else {"minLength": 1})}
     if option.pattern and not (option.structure and _is_spelt_freely(option)):
-        return build_text_schema([option.pattern, option.lax_pattern, flag.pattern if flag else ""])
+        return build_text_schema([option.pattern, option.lax_pattern, *(_list_read_patterns(flag) if flag else ())])
     return {"type": "string"}
 
 
@@ -136,18 +137,34 @@ def _build_plain_variable_schemas(variable: catalog.Variable) -> list[Schema]:
         numbers: list[Schema] = (
             [{"enum": whole}] if (whole := [int(text) for text in texts if text.isdigit() and str(int(text)) == text]) else []
         )
-        if variable.any_case or variable.separator:
-            one = "|".join(_build_word_pattern(text, variable.any_case) for text in texts)
-            more = f"(?:{_escape(variable.separator)}(?:{one}))*" if variable.separator else ""
+        if variable.separator or find_habits(variable):
             listed: Schema = {"enum": texts}  # beside the pattern, since editors offer what is listed
-            return [listed, build_text_schema([f"(?:{one}){more}"]), *numbers]
+            return [listed, _build_word_schema(variable, texts), *numbers]
         return [{"enum": [*texts, *(whole if numbers else [])]}]
     if variable.kind in ("int", "float"):
         step: Schema = {"multipleOf": variable.multiple_of} if variable.multiple_of > 1 else {}
         kind = "integer" if variable.kind == "int" else "number"
         odd = "[^A-Za-z]+" if variable.kind == "int" else "[^A-DF-Za-df-z]+|[^A-Za-z]*(?:[Ii][Nn][Ff][A-Za-z]*|[Nn][Aa][Nn])[^A-Za-z]*"
         return [{"type": kind, **build_bounds(variable.minimum, variable.maximum), **step}, build_text_schema([odd])]
-    return [build_text_schema([variable.pattern]), {"type": "number"}]
+    return [build_text_schema(_list_read_patterns(variable)), {"type": "number"}]
+
+
+def _list_read_patterns(record: catalog.Variable | catalog.Flag) -> list[str]:
+    """Return the patterns of a text as its reader takes it; none where it folds case, which no dialect can say."""
+    habits = find_habits(record)
+    plain = record.pattern.removeprefix("^").removesuffix("$") if "trailing" in habits else ""
+    more = [rf"(?:{plain}){habits['trailing']}"] if plain else []
+    more += [r"[^\n]*\s[^\n]*"] if "blanks" in habits else []
+    return [] if "any_case" in habits else [record.pattern, *more]
+
+
+def _build_word_schema(record: catalog.Variable | catalog.Flag, texts: Sequence[Any]) -> Schema:
+    """Return the schema of one of some words, or of several where they are joined, as the reader takes them."""
+    habits = find_habits(record)
+    one = "|".join(_build_word_pattern(str(text), "any_case" in habits) for text in texts)
+    word = f"{'0*' if 'number' in habits else ''}(?:{one})"
+    word = rf"\s*{word}\s*" if "blanks" in habits else word
+    return build_text_schema([word + (f"(?:{_escape(record.separator)}{word})*" if record.separator else "")])
 
 
 def _build_word_pattern(text: str, any_case: bool) -> str:
@@ -168,6 +185,8 @@ def build_value_schema(section: str, record: catalog.Argument | catalog.Flag) ->
         found["deprecated"] = True
     if record.default is not None:
         found["default"] = record.default
+    if isinstance(record, catalog.Flag) and record.choices and find_habits(record):
+        return found | build_choice_schema([{"enum": list(record.choices)}, _build_word_schema(record, record.choices)])
     if record.choices:
         return found | {"enum": list(record.choices)}
     kind = {"int": "integer", "bool": "boolean", "float": "number"}.get(record.kind, "string")
@@ -176,8 +195,8 @@ def build_value_schema(section: str, record: catalog.Argument | catalog.Flag) ->
     if isinstance(record, catalog.Flag) and record.kind == "chip":
         chips = [pattern for one in products.load_products().values() for pattern in one["chips"]]
         return found | {"anyOf": [build_text_schema(chips), {"type": "string", "not": {"type": "string", "pattern": "^Ascend"}}]}
-    pattern = record.pattern if isinstance(record, catalog.Flag) else ""
-    return found | {"type": kind} if kind != "string" else found | build_text_schema([pattern])
+    patterns = _list_read_patterns(record) if isinstance(record, catalog.Flag) else []
+    return found | {"type": kind} if kind != "string" else found | build_text_schema(patterns)
 
 
 def build_bounds(low: float | None, high: float | None) -> Schema:

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from npuprof import catalog
+from npuprof.catalog.readers import find_spelling, may_be_taken
 from npuprof.checks.meaning import UNKNOWN, describe_value_kind, guess_choice, guess_plain_value, suggest_choice, suggest_value
 from npuprof.checks.view import Fault
 from npuprof.document.keys import format_short_value
@@ -51,7 +52,11 @@ def find_flag_faults(name: str, value: Any) -> list[Fault]:
         hint = f"write {name.lstrip('-')} without dashes" if name.startswith("-") else hint
         return [Fault("NP209", f"unknown ATC flag {name!r}", "atc stops at a flag it does not know.", hint, fix=fix)]
     bounds = flag.minimum, flag.maximum
+    if isinstance(value, str):
+        value = find_spelling(flag, value)
     found = _find_plain_value_faults(f"atc.{name}", flag.kind, flag.choices, *bounds, value, flag.pattern, numbered=flag.numbered)
+    if found and isinstance(value, str) and may_be_taken(flag, value):
+        return [fault._replace(severity="info") for fault in found]
     if flag.kind == "chip":
         wrong = [fault._replace(hint='write the name of a chip, as "Ascend910B2"', fix=None) for fault in found]  # no number is one
         return wrong or find_chip_faults(f"atc.{name}", value)

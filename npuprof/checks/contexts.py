@@ -126,6 +126,6 @@ def _check_idle_overrides(view: View, idle: list[int], notes: bool) -> Iterator[
         override = profile.overrides[place]
         for step in override.steps:
             if step.op == "set":
-                for fault in judge_value_alone(step.key, step.value):
+                for fault in judge_value_alone(step.key, step.value, view.scenario):
                     if notes or fault.severity != "info":
                         yield view.build_finding(fault, step.key, profile.origin(*step.path, *fault.tail, layer=override.layer))

@@ -6,12 +6,14 @@ import re
 from collections.abc import Iterator
 
 from npuprof.catalog import Flag, Variable, releases
+from npuprof.catalog.readers import find_spelling
 from npuprof.checks.view import Fault, Scope
 from npuprof.document.keys import format_short_value
 
 
 def find_family_faults(scope: Scope, key: str, record: Variable | Flag, text: str) -> Iterator[Fault]:
     """Yield what the product families in question do not take of a value, and what the releases do not."""
+    text = find_spelling(record, text)
     parts = text.split(record.separator) if record.separator else [text]
     for part in dict.fromkeys((*parts, *re.split(r"[:;]", text))):  # a node may be named before its value
         works = record.value_products.get(part)

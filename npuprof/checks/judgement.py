@@ -132,9 +132,9 @@ def collect_faults(view: View, about: About | None = None) -> Judged:
     return found
 
 
-def judge_value_alone(key: str, value: Any) -> tuple[Fault, ...]:
-    """Return what is wrong with a value of a setting wherever it stands."""
-    return tuple(settings.find_value_faults(Scope(None, (), ()), key, value))
+def judge_value_alone(key: str, value: Any, scenario: str | None = None) -> tuple[Fault, ...]:
+    """Return what is wrong with a value of a setting wherever it stands in a preset of a scenario."""
+    return tuple(settings.find_value_faults(Scope(scenario, (), ()), key, value))
 
 
 def _judge_value(there: Scope, key: str, value: Any, in_python: bool) -> Judgement | tuple[()]:

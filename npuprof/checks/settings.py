@@ -9,6 +9,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import Option, releases, values
+from npuprof.catalog.readers import NOT_FOUND
 from npuprof.checks.surfaces import OFFLINE, find_twin_flag, has_form_of_flag, is_taken_by_flag, list_leaves
 from npuprof.checks.view import Fault, Scope
 from npuprof.document import keys
@@ -41,7 +42,10 @@ def find_value_faults(scope: Scope, key: str, value: Any) -> Iterator[Fault]:
     """Yield what is wrong with a value of a setting, but for what the releases in question still accept."""
     for fault in find_setting_faults(key, value):
         if scope.scenario == OFFLINE and fault.why in _OF_ADAPTER:
-            fault = fault._replace(why="The manual of ATC has no such value.")
+            option = catalog.find_option(key)
+            flag = find_twin_flag(scope, option) if option else None
+            known = flag is not None and flag.reader not in ("", NOT_FOUND)
+            fault = fault._replace(why="ATC stops at such a value." if known else "The manual of ATC has no such value.")
         accepted = {"NP203": _is_accepted_there, "NP205": _is_sure_for_flag}.get(fault.code)
         if accepted is None or not accepted(scope, key, value):
             yield fault

@@ -9,6 +9,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import Flag, Option, build_finding, releases, targets, values
+from npuprof.catalog.readers import is_taken
 from npuprof.checks.view import Fault, Scope, View
 from npuprof.document.keys import format_short_value
 from npuprof.model import Finding
@@ -33,7 +34,7 @@ def is_taken_by_flag(scope: Scope, option: Option, value: Any) -> bool:
 def has_form_of_flag(scope: Scope, option: Option, value: Any) -> bool:
     """Return whether a text has the form that the ATC compiler asks for, where that is not the one of a session."""
     flag = find_twin_flag(scope, option)
-    return flag is not None and isinstance(value, str) and bool(flag.pattern) and re.fullmatch(flag.pattern, value) is not None
+    return flag is not None and isinstance(value, str) and bool(flag.pattern) and is_taken(flag, value)
 
 
 def encode_flag_value(option: Option, value: Any) -> Any:
@@ -166,7 +167,7 @@ def _find_flag_faults(option: Option, flag: Flag, value: Any) -> Iterator[Fault]
         what = f"{option.name} = {format_short_value(value)} is nothing that --{flag.name} takes"
         yield Fault("NP203", what, "ATC stops at such a value.", f"it takes {listed}")
     own = [pattern for pattern in (option.pattern, option.lax_pattern) if pattern and isinstance(written, str)]
-    if carried and flag.pattern and any(re.fullmatch(pattern, written) for pattern in own) and not re.fullmatch(flag.pattern, written):
+    if carried and flag.pattern and any(re.fullmatch(pattern, written) for pattern in own) and not is_taken(flag, written):
         what = f"{option.name} = {format_short_value(value)} is not in the format of --{flag.name}"
         yield Fault("NP203", what, "ATC stops at such a value.", f"see npuprof option --{flag.name}")
     if flag.kind == "chip" and isinstance(value, str):

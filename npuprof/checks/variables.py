@@ -8,6 +8,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog.execution import is_known_variable
+from npuprof.catalog.readers import find_spelling, is_documented, may_be_taken
 from npuprof.checks.meaning import (
     UNKNOWN,
     describe_value_kind,
@@ -75,23 +76,10 @@ def find_variable_faults(name: str, value: Any) -> list[Fault]:
         if hint and not is_known_variable(name):
             return [Fault("NP206", f"no known environment variable {name!r}", "Nothing known reads it.", hint, fix=fix)]
         return _find_unexpanded_paths(name, str(value)) if name.endswith(("PATH", "DIR", "HOME", "FILE")) else []
-    text = str(value)
-    parts = text.split(variable.separator) if variable.separator else [text]
-    if variable.any_case:
-        parts = [part.lower() for part in parts]
-    if variable.choices and not set(parts) <= {*variable.choices, *variable.tolerated}:
-        listed = ", ".join(map(format_short_value, variable.choices))
-        hint, fix = (
-            (f"write one of {listed}", None)
-            if variable.separator
-            else suggest_choice(name, text, variable.choices, numbered=variable.numbered)
-        )
-        return [Fault("NP203", f"env.{name} = {format_short_value(text)} is none of {listed}", "", hint, fix=fix)]
-    if variable.pattern and not re.fullmatch(variable.pattern, text):
-        told = catalog.find_record_texts("env", name)
-        why = f"Its form is {told['format']}." if "format" in told else ""
-        hint = f"write text like {keys.format_toml_value(told['example'])}"
-        return [Fault("NP203", f"env.{name} = {format_short_value(text)} is not in its format", why, hint)]
+    text = find_spelling(variable, str(value))
+    if not is_documented(variable, text):
+        fault = _build_text_fault(name, text, variable)
+        return [fault._replace(severity="info") if may_be_taken(variable, text) else fault]
     if variable.kind in ("int", "float"):
         return _find_number_faults(name, text, variable)
     if variable.kind in ("path", "pathlist"):
@@ -100,6 +88,21 @@ def find_variable_faults(name: str, value: Any) -> list[Fault]:
         paths = text.split(":") if variable.kind == "pathlist" else [text]
         return [fault for path in paths for fault in find_path_faults(f"env.{name}", path, variable.path_characters)]
     return _find_form_faults(name, text, variable.structure) if variable.structure else []
+
+
+def _build_text_fault(name: str, text: str, variable: catalog.Variable) -> Fault:
+    if variable.choices:
+        listed = ", ".join(map(format_short_value, variable.choices))
+        hint, fix = (
+            (f"write one of {listed}", None)
+            if variable.separator
+            else suggest_choice(name, text, variable.choices, numbered=variable.numbered)
+        )
+        return Fault("NP203", f"env.{name} = {format_short_value(text)} is none of {listed}", "", hint, fix=fix)
+    told = catalog.find_record_texts("env", name)
+    why = f"Its form is {told['format']}." if "format" in told else ""
+    hint = f"write text like {keys.format_toml_value(told['example'])}"
+    return Fault("NP203", f"env.{name} = {format_short_value(text)} is not in its format", why, hint)
 
 
 def _find_unexpanded_paths(name: str, text: str) -> list[Fault]:

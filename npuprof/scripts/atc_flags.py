@@ -66,12 +66,12 @@ def _read_as_option(option: Option, flag: Flag | None, text: str) -> Any:
 
 
 def _takes_more(flag: Flag, option: Option, text: str) -> bool:
-    """Return whether a flag takes a text that its option does not."""
+    """Return whether an option does not take a text, and its flag says by itself what it takes."""
     if option.choices:
         known = text in option.choices or text in option.tolerated or text in option.choices_until
     else:
         known = not option.pattern or any(pattern and re.fullmatch(pattern, text) for pattern in (option.pattern, option.lax_pattern))
-    return not known and (text in flag.choices or bool(flag.pattern and re.fullmatch(flag.pattern, text)))
+    return not known and bool(flag.choices or flag.pattern)
 
 
 def _read_as_flag(flag: Flag | None, text: str) -> Any:

@@ -167,7 +167,7 @@ def judge_draft(draft: Draft) -> list[Finding]:
     return [
         Finding(fault.code, fault.message, fault.why, fault.hint, key=key, where=Place(origin.file, origin.line, origin.column))
         for key, origin in draft.origins.items()
-        for fault in judge_value_alone(key, draft.settings[key])
+        for fault in judge_value_alone(key, draft.settings[key], draft.scenario)
         if fault.severity == "error"
     ]
 

@@ -1,0 +1,61 @@
+"""How programs read the text of a variable or a flag: what they take, although it is not spelled as documented."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from npuprof.catalog import Flag, Variable, load_built_part
+
+NOT_FOUND = "not found"
+#: The blanks that a reader drops, by ``blanks`` of ``readers.toml``.
+_BLANKS = {"all": " ", "around": r"^\s+|\s+$|(?<=[,;:~|])\s+|\s+(?=[,;:~|])", "behind": r"(?<=[,:])\s+"}
+
+
+def find_habits(record: Variable | Flag) -> dict[str, Any]:
+    """Return what the reader of a variable or a flag passes over, as ``readers.toml`` has it; nothing where it was not found."""
+    found: dict[str, dict[str, Any]] = load_built_part("readers") if record.reader else {}
+    return found.get(record.reader, {})
+
+
+def is_documented(record: Variable | Flag, text: str) -> bool:
+    """Return whether a text is one of those that the record lists, or has the form that it asks for."""
+    if record.choices:
+        taken = {*map(str, record.choices), *(record.tolerated if isinstance(record, Variable) else ())}
+        return taken.issuperset(_split(record, text))
+    return not record.pattern or re.fullmatch(record.pattern, text) is not None
+
+
+def find_spelling(record: Variable | Flag, text: str) -> str:
+    """Return how the documentation spells what the reader takes a text for; the text itself where it takes it as it is, or not at all."""
+    return text if is_documented(record, text) else _respell(record, text, find_habits(record))
+
+
+def may_be_taken(record: Variable | Flag, text: str) -> bool:
+    """Return whether nobody knows if a text is taken: its case alone is not the documented one, and its reader was not found."""
+    return record.reader == NOT_FOUND and is_documented(record, _respell(record, text, {"any_case": True}))
+
+
+def is_taken(record: Variable | Flag, text: str) -> bool:
+    """Return whether the reader takes a text, for whatever it then means."""
+    return is_documented(record, find_spelling(record, text))
+
+
+def _split(record: Variable | Flag, text: str) -> list[str]:
+    return text.split(record.separator) if record.separator else [text]
+
+
+def _respell(record: Variable | Flag, text: str, reader: dict[str, Any]) -> str:
+    plain = re.sub(_BLANKS[reader["blanks"]], "", text) if "blanks" in reader else text
+    if "trailing" in reader:
+        plain = plain.removesuffix(reader["trailing"])
+    found = [plain]
+    if record.choices:
+        known = {str(choice).lower(): str(choice) for choice in record.choices} if "any_case" in reader else {}
+        parts = [known.get(part.lower(), part) for part in _split(record, plain)]
+        if "number" in reader:
+            parts = [str(int(part)) if re.fullmatch(r"[0-9]{1,10}", part, re.ASCII) else part for part in parts]
+        found = [record.separator.join(parts)]
+    elif "any_case" in reader:
+        found += [plain.lower(), plain.upper()]
+    return next((one for one in found if is_documented(record, one)), text)
