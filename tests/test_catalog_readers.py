@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 from building import REPOSITORY
+from importing import findings, imported
 
 from npuprof import catalog
 from npuprof.catalog.readers import NOT_FOUND
 from npuprof.checks.settings import find_setting_faults, find_value_faults
 from npuprof.checks.surfaces import OFFLINE
 from npuprof.checks.view import Scope
+from npuprof.scripts.preset import build_drafts, judge_draft
 
 READERS: dict[str, dict[str, Any]] = tomllib.loads((REPOSITORY / "npuprof/catalog/readers.toml").read_text())
 SECTIONS = {"env": catalog.find_variable, "atc": catalog.find_flag}
@@ -170,3 +172,32 @@ def test_a_conversion_takes_blanks_in_shapes_that_the_adapter_refuses() -> None:
     assert "adapter aborts" in fault.why
     (fault,) = find_value_faults(conversion, "input_shape", "image:1, x")
     assert "adapter" not in fault.why
+
+
+LAUNCH = """\
+#!/bin/bash
+export HCCL_DETERMINISTIC=True
+export HCCL_INTER_HCCS_DISABLE=true
+export HCCL_DFS_CONFIG="TASK_EXCEPTION:ON"
+export HCCL_OP_EXPANSION_MODE=aiv
+python train.py
+"""
+CONVERT = """\
+atc --model=a.onnx --framework=5 --output=o --soc_version=Ascend310P3 --input_format=NCHW \\
+    --input_shape="{}"
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (LAUNCH, {("NP203", 5)}),
+        (CONVERT.format("image:1, 3, 64, 64; info: 1, 4"), set()),
+        (CONVERT.format("image:1,x"), {("NP203", 2)}),
+    ],
+)
+def test_scan_and_import_say_the_same_of_a_script_and_never_that_the_adapter_reads_it(text: str, expected: set[tuple[str, int]]) -> None:
+    for told in (findings(text, "x.sh"), [one for draft in build_drafts(imported(text, "x.sh")) for one in judge_draft(draft)]):
+        errors = [one for one in told if one.severity == "error"]
+        assert {(one.code, one.line) for one in errors} == expected
+        assert not any("dapter" in one.why for one in errors)

@@ -201,9 +201,9 @@ def test_a_choice_is_doubtful_where_the_manual_of_the_surface_warns_of_it(
 @pytest.mark.parametrize(
     ("scenario", "options", "expected"),
     [
-        ("offline-inference", {"precision_mode_v2": "fp17"}, [("NP203", "The manual of ATC has no such value.")]),
+        ("offline-inference", {"precision_mode_v2": "fp17"}, [("NP203", "ATC stops at such a value.")]),
         ("offline-inference", {"deterministic": True}, [("NP202", "The manual of ATC has no such value.")]),
-        ("offline-inference", {"op_select_implmode": "high"}, [("NP203", "The manual of ATC has no such value.")]),
+        ("offline-inference", {"op_select_implmode": "high"}, [("NP203", "ATC stops at such a value.")]),
         ("training", {"precision_mode_v2": "fp17"}, [("NP203", "The adapter refuses it: the first session run fails.")]),
     ],
 )

@@ -37,8 +37,8 @@ def may_be_taken(record: Variable | Flag, text: str) -> bool:
 
 
 def is_taken(record: Variable | Flag, text: str) -> bool:
-    """Return whether the reader takes a text, for whatever it then means."""
-    return is_documented(record, find_spelling(record, text))
+    """Return whether the reader takes a text, where the record says what it takes."""
+    return bool(record.choices or record.pattern) and is_documented(record, find_spelling(record, text))
 
 
 def _split(record: Variable | Flag, text: str) -> list[str]:

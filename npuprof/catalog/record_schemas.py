@@ -8,7 +8,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import products
 from npuprof.catalog.launchers import FACTS, NUMBERS
-from npuprof.catalog.readers import find_habits
+from npuprof.catalog.readers import NOT_FOUND, find_habits
 from npuprof.catalog.shapes import Schema, table_schema
 from npuprof.catalog.values import load_form
 
@@ -137,7 +137,7 @@ def _build_plain_variable_schemas(variable: catalog.Variable) -> list[Schema]:
         numbers: list[Schema] = (
             [{"enum": whole}] if (whole := [int(text) for text in texts if text.isdigit() and str(int(text)) == text]) else []
         )
-        if variable.separator or find_habits(variable):
+        if variable.separator or _find_taken_habits(variable):
             listed: Schema = {"enum": texts}  # beside the pattern, since editors offer what is listed
             return [listed, _build_word_schema(variable, texts), *numbers]
         return [{"enum": [*texts, *(whole if numbers else [])]}]
@@ -158,9 +158,14 @@ def _list_read_patterns(record: catalog.Variable | catalog.Flag) -> list[str]:
     return [] if "any_case" in habits else [record.pattern, *more]
 
 
+def _find_taken_habits(record: catalog.Variable | catalog.Flag) -> dict[str, Any]:
+    """Return what the reader passes over; case where it was not found, since then the checks have a note only."""
+    return {"any_case": True} if record.reader == NOT_FOUND else find_habits(record)
+
+
 def _build_word_schema(record: catalog.Variable | catalog.Flag, texts: Sequence[Any]) -> Schema:
     """Return the schema of one of some words, or of several where they are joined, as the reader takes them."""
-    habits = find_habits(record)
+    habits = _find_taken_habits(record)
     one = "|".join(_build_word_pattern(str(text), "any_case" in habits) for text in texts)
     word = f"{'0*' if 'number' in habits else ''}(?:{one})"
     word = rf"\s*{word}\s*" if "blanks" in habits else word
@@ -185,7 +190,7 @@ def build_value_schema(section: str, record: catalog.Argument | catalog.Flag) ->
         found["deprecated"] = True
     if record.default is not None:
         found["default"] = record.default
-    if isinstance(record, catalog.Flag) and record.choices and find_habits(record):
+    if isinstance(record, catalog.Flag) and record.choices and _find_taken_habits(record):
         return found | build_choice_schema([{"enum": list(record.choices)}, _build_word_schema(record, record.choices)])
     if record.choices:
         return found | {"enum": list(record.choices)}

@@ -44,7 +44,7 @@ def find_value_faults(scope: Scope, key: str, value: Any) -> Iterator[Fault]:
         if scope.scenario == OFFLINE and fault.why in _OF_ADAPTER:
             option = catalog.find_option(key)
             flag = find_twin_flag(scope, option) if option else None
-            known = flag is not None and flag.reader not in ("", NOT_FOUND)
+            known = fault.code == "NP203" and flag is not None and flag.reader not in ("", NOT_FOUND)
             fault = fault._replace(why="ATC stops at such a value." if known else "The manual of ATC has no such value.")
         accepted = {"NP203": _is_accepted_there, "NP205": _is_sure_for_flag}.get(fault.code)
         if accepted is None or not accepted(scope, key, value):

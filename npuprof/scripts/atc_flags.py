@@ -8,6 +8,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import Flag, Option
+from npuprof.catalog.readers import is_taken
 from npuprof.document.keys import format_full_key
 from npuprof.scripts.records import Branch, ScriptPlace, ScriptSetting, ScriptValue, take_here_out
 from npuprof.scripts.shell_lexer import Word
@@ -66,12 +67,11 @@ def _read_as_option(option: Option, flag: Flag | None, text: str) -> Any:
 
 
 def _takes_more(flag: Flag, option: Option, text: str) -> bool:
-    """Return whether an option does not take a text, and its flag says by itself what it takes."""
+    """Return whether a flag takes a text that its option does not."""
     if option.choices:
-        known = text in option.choices or text in option.tolerated or text in option.choices_until
-    else:
-        known = not option.pattern or any(pattern and re.fullmatch(pattern, text) for pattern in (option.pattern, option.lax_pattern))
-    return not known and bool(flag.choices or flag.pattern)
+        return text not in (*option.choices, *option.tolerated, *option.choices_until) and is_taken(flag, text)
+    known = not option.pattern or any(pattern and re.fullmatch(pattern, text) for pattern in (option.pattern, option.lax_pattern))
+    return not known and is_taken(flag, text)
 
 
 def _read_as_flag(flag: Flag | None, text: str) -> Any:
