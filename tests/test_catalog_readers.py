@@ -50,7 +50,7 @@ def test_every_reader_has_a_source_and_known_habits() -> None:
 
 
 ENTRY = "hicann/hccl src/common/alg_env_config.cc"
-INPUT = "hicann/hcomm src/platform/common/externalinput.cc"
+INPUT = "libochao-huawei/hcomm src/platform/common/externalinput.cc"
 SHAPES = "hicann/ge compiler/api/aclgrph/option_utils.cc"
 
 
