@@ -69,8 +69,7 @@ def build_parts() -> dict[str, Any]:
     parts["attributes"] = _freeze_lists(_read_toml_file("attributes.toml"))
     parts["targets"] = _index_targets(_collect_targets(), parts["options"])
     parts["names"] = _read_toml_file("names.toml")
-    readers = _read_toml_file("readers.toml")
-    parts["readers"] = {name: {k: v for k, v in reader.items() if k != "source"} for name, reader in readers.items() if len(reader) > 1}
+    parts["readers"] = {name: habits for file in _read_toml_file("readers.toml").values() for name, habits in file.items() if habits}
     parts["releases"] = {release["name"]: parse_release_version(release["name"]) for release in releases}
     parts["products"] = _read_toml_file("products.toml")
     parts["pages"] = _read_toml_file("pages.toml")
