@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from building import toml
+from building import build_store, toml
 from hypothesis import given
 from hypothesis import strategies as st
 from lanes import rest_at_night
@@ -322,6 +322,81 @@ def test_the_cause_of_an_element_is_the_file_that_has_it(store) -> None:
     opened = npuprof.open_store(folder)
     found = npuprof.diff(opened.resolve("a"), opened.resolve("b"))
     assert [(change.after, str(change.origins[1])) for change in found] == [("B", "profiles/b.toml:5"), ("C", "profiles/b.toml:6")]
+
+
+FIRST = "[options.modify_mixlist]\nblack-list.to-add = {}\n[options]\ndynamic_dims = {}\n"
+MORE = '[profile]\nextends = ["{}"]\n[append.options.modify_mixlist]\nblack-list.to-add = {}\n[append.options]\ndynamic_dims = {}\n'
+CHAIN = {
+    "base": FIRST.format('["A", "B"]', "[[1], [2]]"),
+    "mid": MORE.format("base", '["C"]', "[[3]]"),
+    "top": MORE.format("mid", '["D"]', "[[4]]"),
+}
+PLAIN = '[profile]\nextends = ["{}"]\n'
+
+#: What becomes of the presets of a chain, and for each changed key and value of the last preset the places before and after.
+LIST_CAUSES: dict[str, tuple[dict[str, str], list[tuple[str, Any, str, str]]]] = {
+    "an element edited in the base": (
+        {"base": FIRST.format('["A", "X"]', "[[1], [9]]")},
+        [("dynamic_dims", None, "base:4", "base:4"), ("-", "B", "base:2", "base:2"), ("+", "X", "", "base:2")],
+    ),
+    "an element removed from the append of a middle layer": (
+        {"mid": MORE.format("base", "[]", "[]")},
+        [("dynamic_dims", None, "mid:6", "mid:6"), ("-", "C", "mid:4", "mid:4")],
+    ),
+    "the appends of a middle layer removed": (
+        {"mid": PLAIN.format("base")},
+        [("dynamic_dims", None, "mid:6", ""), ("-", "C", "mid:4", "")],
+    ),
+    "the appends of a middle layer removed together with an edit of the base": (
+        {"mid": PLAIN.format("base"), "base": FIRST.format('["A", "B", "X"]', "[[1], [2]]")},
+        [("dynamic_dims", None, "mid:6", ""), ("-", "C", "mid:4", ""), ("+", "X", "", "base:2")],
+    ),
+    "a list replaced in a middle layer": (
+        {"mid": PLAIN.format("base") + FIRST.format('["A", "B"]', "[[1], [2]]")},
+        [("dynamic_dims", None, "mid:6", "mid:6"), ("-", "C", "mid:4", "mid:4")],
+    ),
+    "a list cleared in a middle layer": (
+        {"mid": '[profile]\nextends = ["base"]\nunset = ["modify_mixlist.black-list"]\n'},
+        [("dynamic_dims", None, "mid:6", ""), ("-", "A", "base:2", "mid:3"), ("-", "B", "base:2", "mid:3"), ("-", "C", "mid:4", "mid:3")],
+    ),
+    "a middle layer no longer extended": (
+        {"top": MORE.format("base", '["D"]', "[[4]]")},
+        [("dynamic_dims", None, "mid:6", ""), ("-", "C", "mid:4", "")],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", LIST_CAUSES)
+def test_the_cause_of_a_change_in_a_list_is_the_edited_line(case: str, tmp_path: Path) -> None:
+    edits, expected = LIST_CAUSES[case]
+    before, after = (
+        npuprof.open_store(build_store(tmp_path / side / "profiles", texts)).resolve("top")
+        for side, texts in (("before", CHAIN), ("after", CHAIN | edits))
+    )
+
+    def show(origin: Any) -> str:
+        return f"{origin.profile}:{origin.line}" if origin else ""
+
+    found = [
+        (change.sign, change.before or change.after, *map(show, change.origins))
+        if change.element
+        else (change.key, None, *map(show, change.origins))
+        for change in npuprof.diff(before, after)
+    ]
+    assert sorted(found, key=repr) == sorted(expected, key=repr)
+
+
+def test_an_element_edited_in_a_base_is_one_change_for_all_dependents(repo: Repo, run) -> None:
+    dependents = {f"top{number}": MORE.format("base", f'["T{number}"]', f"[[{number}]]") for number in range(3)}
+    repo.commit({"base": CHAIN["base"], **dependents})
+    repo.write({"base": FIRST.format('["A", "X"]', "[[1], [2]]")})
+    place = f"via profiles/base.toml:2, before {repo.head[:7]}:profiles/base.toml:2"
+    names = "    in base, top0, top1, top2\n"
+    assert run("diff", "--rev", "HEAD").out == (
+        f'- 4 presets: modify_mixlist.black-list.to-add "B"  [numerics, performance]  {place}\n{names}'
+        f'+ 4 presets: modify_mixlist.black-list.to-add "X"  [numerics, performance]  via profiles/base.toml:2\n{names}'
+        "\n4 presets differ, 0 do not\n"
+    )
 
 
 BASE = '[profile]\nabstract = true\n[options]\nhccl_timeout = {}\nprecision_mode_v2 = "{}"\n'
