@@ -163,7 +163,7 @@ def test_values_of_an_override_that_takes_part_nowhere_are_judged_by_themselves(
         'options = { hccl_timeot = 1, hccl_timeout = "x" }\n'
     )
     assert [(finding.code, finding.key, str(finding.origin)) for finding in findings(text)] == [
-        ("NP201", "hccl_timeot", "<text>:5"), ("NP202", "hccl_timeout", "<text>:5"),
+        ("NP711", "override.match", "<text>:4"), ("NP201", "hccl_timeot", "<text>:5"), ("NP202", "hccl_timeout", "<text>:5"),
     ]  # fmt: skip
 
 
@@ -330,3 +330,39 @@ def test_the_chip_that_an_override_names_narrows_the_products_where_it_takes_par
     narrow = text.replace("Ascend910B2", chip).partition("[[override]]")[0]  # that chip everywhere
     alone = [finding.message for finding in findings(narrow) if finding.code == "NP409"]
     assert bool(alone) == (expected is not None and expected.startswith(BF16))
+
+
+# -- overrides that never apply ---------------------------------------------------------------------------------------
+
+#: An override's match, what the preset is meant for, and the line that is reported, if any.
+NEVER: dict[str, tuple[str, str, bool]] = {
+    "a product the preset excludes": ('product = "atlas-a3"', 'products = ["atlas-a2-training"]', True),
+    "a product and a release of which the preset excludes one": ('product = "atlas-a2", cann = ">=9.0"', 'cann = ">=8.0,<9"', True),
+    "a release the preset excludes": ('cann = ">=9.0"', 'cann = ">=8.0,<9"', True),
+    "a scenario of another preset": ('scenario = "online-inference"', 'scenario = "training"', True),
+    "one product of two": ('product = ["atlas-a3", "atlas-a2"]', 'products = ["atlas-a2-training"]', False),
+    "a chip of the preset's product": ('product = "Ascend910B2"', 'products = ["atlas-a2-training"]', False),
+    "a part of the preset's releases": ('cann = ">=8.5"', 'cann = ">=8.0,<9"', False),
+    "a scenario where the preset names none": ('scenario = "training"', "", False),
+    "a product where the preset names none": ('product = "atlas-a3"', "", False),
+    "a product that nobody knows": ('product = "atlas-a9"', 'products = ["atlas-a2-training"]', False),
+}
+
+
+@pytest.mark.parametrize("case", NEVER)
+def test_an_override_that_never_applies_is_a_warning_at_its_match(case: str) -> None:
+    match, meant, is_dead = NEVER[case]
+    text = f"[profile]\n{meant}\n[[override]]\nmatch = {{ {match} }}\noptions = {{ hccl_timeout = 900 }}\n"
+    found = [(finding.severity, finding.line) for finding in findings(text) if finding.code == "NP711"]
+    assert found == ([("warning", 4)] if is_dead else [])
+
+
+def test_an_override_of_another_product_than_the_asked_one_is_not_called_dead() -> None:
+    text = '[profile]\nscenario = "training"\n[[override]]\nmatch = { product = "atlas-a3" }\noptions = { hccl_timeout = 900 }\n'
+    assert not [finding for finding in findings(text, product=A2) if finding.code == "NP711"]
+
+
+def test_an_override_that_never_applies_can_be_accepted_with_a_reason() -> None:
+    accepted = 'ignore = [{ code = "NP711", reason = "kept for later" }]'
+    text = f'[profile]\nscenario = "training"\n{accepted}\n[[override]]\nmatch.scenario = "online-inference"\noptions.hccl_timeout = 900\n'
+    assert not [finding for finding in findings(text) if finding.code in ("NP711", "NP705")]

@@ -6,18 +6,21 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from npuprof.catalog import targets
-from npuprof.checks import rules, sharing
+from npuprof.checks import rules, scope, sharing
 from npuprof.checks.flags import list_flag_reads
 from npuprof.checks.judgement import judge_unasked, judge_value_alone, judge_view, list_value_reads, say_where
 from npuprof.checks.surfaces import may_bar
-from npuprof.checks.view import View, list_chip_settings
-from npuprof.model import Finding
+from npuprof.checks.view import Fault, View, list_chip_settings
+from npuprof.document.keys import format_short_value
+from npuprof.model import Context, Finding
 from npuprof.resolve.points import UNASKED, ContextMap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.checks.rules import About
     from npuprof.checks.view import Told
+    from npuprof.document.profile import Override
+    from npuprof.model import Origin
     from npuprof.resolve.points import Region
 
 
@@ -120,12 +123,26 @@ def _excuse_unasked(finding: Finding, places: list[tuple[str, ...]]) -> Finding:
 
 
 def _check_idle_overrides(view: View, idle: list[int], notes: bool) -> Iterator[Finding]:
-    """Yield what is wrong with values of the profile's own overrides that take part nowhere, each taken by itself."""
+    """Yield the profile's own overrides that never apply, and what is wrong with their values, each taken by itself."""
     profile = view.config.lineage[-1]
     for place in idle:
         override = profile.overrides[place]
+        if view.config.context == Context() and not any(scope.find_match_faults(override.match)):
+            origin = profile.origin("override", place, "match")
+            yield from (found for found, _ in view.sift_findings([(_build_dead_finding(view, override, origin), ())]))
         for step in override.steps:
             if step.op == "set":
                 for fault in judge_value_alone(step.key, step.value, view.scenario):
                     if notes or fault.severity != "info":
                         yield view.build_finding(fault, step.key, profile.origin(*step.path, *fault.tail, layer=override.layer))
+
+
+def _build_dead_finding(view: View, override: Override, origin: Origin) -> Finding:
+    """Return that an override matches in no context that the preset is meant for."""
+    config = view.config
+    match = ", ".join(f"{axis} = {format_short_value(one[0] if len(one) == 1 else [*one])}" for axis, one in override.match.items())
+    claims = {"scenario": config.scenario, "cann": config.cann, "products": ", ".join(config.products)}
+    meant = "; ".join(f"{name} {value}" for name, value in claims.items() if value)
+    why = f"{config.name} is meant for {meant or 'the releases that npuprof knows'}: the override never applies."
+    hint = "correct the match, remove the override, or name in [profile] what it is for"
+    return view.build_finding(Fault("NP711", f"no context of {config.name} matches {match}", why, hint), "override.match", origin)

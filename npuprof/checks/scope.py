@@ -71,7 +71,7 @@ def check_profile_claims(view: View) -> Iterator[Finding]:
             for fault, path in _find_claim_faults(profile.table.get("cann"), tuple(profile.table.get("products", ()))):
                 yield view.build_finding(fault, f"profile.{path[0]}", profile.origin("profile", *path))
         for index, override in enumerate(profile.overrides):
-            for fault, path in _find_match_faults(override.match):
+            for fault, path in find_match_faults(override.match):
                 yield view.build_finding(fault, f"override.match.{path[0]}", profile.origin("override", index, "match", *path))
     yield from _check_scenario(view)
     cann, product = view.asked.cann, view.asked.product
@@ -130,7 +130,7 @@ def _find_claim_faults(cann: str | None, meant: tuple[str, ...]) -> tuple[tuple[
     return tuple(found)
 
 
-def _find_match_faults(match: dict[str, tuple[str, ...]]) -> Iterator[tuple[Fault, Path]]:
+def find_match_faults(match: dict[str, tuple[str, ...]]) -> Iterator[tuple[Fault, Path]]:
     """Yield what no job can ever match; a name that stands alone is placed at its key."""
     never = "The override would never take part, without any message."
     for index, name in enumerate(match.get("product", ())):
