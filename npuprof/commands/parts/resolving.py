@@ -91,6 +91,7 @@ def resolve_shown(asked: ResolvingVerb, personal: bool = False) -> Config:
         view = View(config)
         faults = [(fault, step.key) for step in config.changes if step.op == "set" for fault in find_setting_faults(step.key, step.value)]
         tell_findings([view.build_finding(fault, key) for fault, key in faults if fault.code in _UNKNOWN])
+    _tell_unasked_overrides(config)
     return config
 
 
@@ -104,13 +105,14 @@ def resolve_checked(
     config = resolve_asked(asked, target, personal, reads_runs)
     if not no_check:
         _refuse_errors(config, untold)
-    if has_overrides(config.lineage):
-        _tell_unasked_overrides(config)
+    _tell_unasked_overrides(config)
     return config
 
 
 def _tell_unasked_overrides(config: Config) -> None:
     """Say which overrides were left out because nobody said for which product or release this is."""
+    if not has_overrides(config.lineage):
+        return
     from npuprof.resolve.contexts import find_unasked_overrides
 
     for flags, origins in find_unasked_overrides(config).items():
