@@ -313,9 +313,14 @@ def test_the_estimator_carries_a_preset_or_names_what_it_loses(tensorflow: Any, 
             pytest.fail("the estimator would not go on")
     carried = {**found, **{key: value.decode() if isinstance(value, bytes) else value for key, value in beside.items()}}
     lost = set(options) - set(carried)
-    off = {name for name in ("compile_hybrid_mode",) if options.get(name) == 0}  # as it is without the object that it is an argument of
-    assert lost <= {"profiling_options", "work_path", "distribute_config", *off}  # warned of by NP363 and NP373
+    assert lost <= {"profiling_options", "work_path", "distribute_config"}  # warned of by NP363 and NP373
     assert all(carried[name] == value for name, value in options.items() if name not in lost)
+
+
+def test_a_lone_compile_hybrid_mode_goes_through_session_config_and_imports_nothing_unused() -> None:
+    rendered = renderers.load_target("estimator").write(config("options.compile_hybrid_mode = 0\n"), False)
+    assert 'custom_op.parameter_map["compile_hybrid_mode"].i = 0' in rendered.text
+    assert "DynamicInputConfig" not in rendered.text
 
 
 @pytest.mark.parametrize(

@@ -108,13 +108,16 @@ def _collect_run_arguments(config: Config) -> tuple[dict[tuple[str, ...], str], 
     found: dict[tuple[str, ...], str] = {}
     beside: list[str] = []
     lost: dict[str, str] = {}
-    for name, value in config_section(config, "options").items():
+    options = config_section(config, "options")
+    *profiles, hybrid = _dynamic_arguments()
+    lone = hybrid if options.get(hybrid) == 0 and options.keys().isdisjoint(profiles) else ""  # no object takes it without the others
+    for name, value in options.items():
         option = catalog.find_option(name)
         if option is None:
             lost[name] = ""
         elif "run_config" in option.not_carried and not option.is_always("run_config", value):
             lost[name] = option.not_carried["run_config"]
-        elif "run_config" in option.spelling:
+        elif "run_config" in option.spelling and name != lone:
             found[_split_argument_path(option.spelling["run_config"])] = name
         elif option.field is None or option.states.endswith("."):
             lost[name] = ""
@@ -137,16 +140,13 @@ def _build_argument_tree(config: Config, arguments: dict[tuple[str, ...], str]) 
     if dynamic is not None:
         taken = _dynamic_arguments()
         missing = [name for name in taken[:-1] if name not in dynamic]
-        if len(missing) == len(taken) - 1 and config.settings[dynamic[taken[-1]]] == 0:
-            del tree["dynamic_input_config"]  # off, as it is without
-        elif missing:
+        if missing:
             key = next(iter(dynamic.values()))
             why = "DynamicInputConfig takes four arguments, and NPUEstimator drops all of them where one is None."
             what = f"{key} needs {', '.join(missing)} beside it"
             raise NpuprofError([Finding("NP908", what, why, "set them as well", config.origin(key), key, (config.name,))])
-        else:
-            absent = taken[-1] not in dynamic and _is_hybrid_mode_absent(config)
-            tree["dynamic_input_config"] = {name: dynamic.get(name) for name in (taken[:-1] if absent else taken)}
+        absent = taken[-1] not in dynamic and _is_hybrid_mode_absent(config)
+        tree["dynamic_input_config"] = {name: dynamic.get(name) for name in (taken[:-1] if absent else taken)}
     return tree
 
 
