@@ -69,6 +69,6 @@ def test_an_edit_that_breaks_who_builds_on_it_is_refused(words: list[str], told:
 )
 @pytest.mark.parametrize("verb", [["show", "x"], ["explain", "x", "hccl_timeout"], ["render", "x", "--to", "toml"]])
 def test_verbs_print_a_note_on_skipped_overrides(verb: list[str], words: list[str], note: str, run: Any, store: Any) -> None:
-    text = '[profile]\nscenario = "training"\n[options]\nhccl_timeout = 600\n[[override]]\nmatch.product = "atlas-a2"\noptions.hccl_timeout = 900\n'
-    store({"x": text})
+    head = 'profile.scenario = "training"\n\n\noptions.hccl_timeout = 600\n'
+    store({"x": head + '[[override]]\nmatch.product = "atlas-a2"\noptions.hccl_timeout = 900\n'})
     assert run(*verb, *words).err == (f"npuprof: {note}\n" if note else "")

@@ -51,6 +51,46 @@ def test_a_command_gets_the_presets_environment(start: Run) -> None:
     assert "NPUPROF_HCCL_TIMEOUT" not in found  # left over from another preset
 
 
+@pytest.mark.parametrize(
+    ("text", "flags", "is_there"),
+    [
+        ('profile.unset = ["env.HCCL_ALGO"]\n', (), False),
+        ("", (), True),
+        ("", ("--unset", "env.HCCL_ALGO"), False),
+        ('profile.unset = ["env.HCCL_ALGO"]\nenv.HCCL_ALGO = "level0:NA;level1:ring"\n', (), True),
+        ('[profile]\nunset = ["env.PATH", "env.HOME", "env.NPUPROF_STORE"]\n', (), True),
+    ],
+)
+def test_a_command_does_not_get_a_variable_that_the_preset_unsets(text: str, flags: tuple[str, ...], is_there: bool, start: Run) -> None:
+    found = shown(start(text, sys.executable, "-c", SHOW, environ={"HCCL_ALGO": "level0:NA;level1:H-D_R"}, flags=(*flags, "--no-check")))
+    assert ("HCCL_ALGO" in found) is is_there
+    assert {"PATH", "HOME"} <= found.keys()
+
+
+@pytest.mark.parametrize(
+    ("environ", "flags", "is_warned"),
+    [
+        ({"HCCL_IF_IP": "10.0.0.1"}, (), True),
+        ({"HCCL_IF_IP": "10.0.0.1"}, ("--unset", "env.HCCL_IF_IP"), False),
+        ({"HCCL_IF_IP": "10.0.0.1"}, ("--no-check",), False),
+        ({"ASCEND_GLOBAL_LOG_LEVEL": "3"}, (), False),
+    ],
+)
+def test_run_warns_of_a_host_variable_that_overrides_the_preset(
+    environ: dict[str, str], flags: tuple[str, ...], is_warned: bool, start: Run
+) -> None:
+    done = start('[env]\nHCCL_SOCKET_IFNAME = "eth"\n', sys.executable, "-c", SHOW, environ=environ, flags=flags)
+    assert ("HCCL_IF_IP" in shown(done)) is (environ.keys() == {"HCCL_IF_IP"} and "--unset" not in flags)
+    assert (b"profiles/leaf.toml:2:1: warning NP391: HCCL_IF_IP overrules HCCL_SOCKET_IFNAME" in done.stderr) is is_warned
+
+
+@pytest.mark.parametrize(("flags", "is_there"), [((), True), (("--trust",), False)])
+def test_a_variable_that_affects_execution_is_removed_only_with_trust(flags: tuple[str, ...], is_there: bool, start: Run) -> None:
+    done = start('profile.unset = ["env.BASH_ENV"]\n', sys.executable, "-c", SHOW, environ={"BASH_ENV": "/host"}, flags=flags)
+    assert ("BASH_ENV" in shown(done)) is is_there
+    assert (b"BASH_ENV keeps the value it has here: removing it needs --trust" in done.stderr) is is_there
+
+
 def test_arguments_arrive_as_they_are(start: Run) -> None:
     words = ["--help", "--store", "a b", "", "$(id)", "--", "-x", "'", "é"]
     done = start("", sys.executable, "-c", "import json, sys; print(json.dumps(sys.argv[1:]))", *words)

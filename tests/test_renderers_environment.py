@@ -108,6 +108,39 @@ def test_what_undoes_an_export_brings_back_what_was_there(shell: str, tmp_path: 
     assert read_back(shell, tmp_path, {}, now, undo) == {**before, "T_NEW": "1"}
 
 
+UNSETTING = {
+    "base": 'env.HCCL_ALGO = "level0:NA;level1:ring"\nenv.T_A = 1\n',
+    "leaf": '[profile]\nextends = ["base"]\nunset = ["env.HCCL_ALGO", "env.T_A"]\n',
+}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_an_export_removes_what_the_preset_unsets_and_undoing_restores_it(
+    shell: str, tmp_path: Path, store: Any, run: Any, monkeypatch: Any
+) -> None:
+    store(UNSETTING)
+    monkeypatch.setenv("T_A", "host")
+    exported = run("env", "leaf", "--shell", shell, "--trust")
+    assert (exported.code, exported.err) == (0, "")
+    assert read_back(shell, tmp_path, {}, {"T_A": "host", "T_B": "2"}, exported.out) == {"T_B": "2"}
+    for name, text in read_variables(run("env", "leaf", "--trust").out).items():
+        monkeypatch.setenv(name, text)
+    monkeypatch.delenv("T_A")
+    assert read_back(shell, tmp_path, {}, {}, run("env", "leaf", "--shell", shell, "--unset").out) == {"T_A": "host"}
+
+
+@pytest.mark.parametrize("name", ["slurm", "slurm-job", "slurm-array"])
+def test_a_script_for_slurm_unsets_what_the_preset_unsets(name: str, store: Any, run: Any) -> None:
+    store(UNSETTING)
+    assert "unset HCCL_ALGO" in run("env", "leaf", "--format", name).out.splitlines()
+
+
+@pytest.mark.parametrize("name", ["dotenv", "docker", "systemd", "github", "k8s-env", "k8s-configmap", "json"])
+def test_a_file_that_cannot_unset_a_variable_comes_with_a_note(name: str, store: Any, run: Any) -> None:
+    store(UNSETTING)
+    assert f"--format {name} cannot unset HCCL_ALGO" in run("env", "leaf", "--format", name).err
+
+
 def read_variables(text: str) -> dict[str, str]:
     """Return what an export for bash sets, as bash reads it."""
     done = subprocess.run(["bash", "-c", f"{text}\nenv -0"], env={"PATH": os.environ["PATH"]}, capture_output=True, check=True)

@@ -247,7 +247,7 @@ def check_dead_steps(view: View) -> Iterator[Finding]:
             found = list(_check_repeated_values(view, profile, step, current[step.key]))
             if found and step.key not in _collect_overridden_keys(lineage):
                 yield from found
-        if step.op == "unset" and not take_unset_step(current, step, cuts):
+        if step.op == "unset" and not take_unset_step(current, step, cuts) and not _is_host_variable(step.key):
             what = f"unset {keys.format_key_path(step.key, step.tail)} clears nothing"
             why = "Nothing that the profile extends sets it."
             is_known = catalog.find_record(*keys.split_section_and_name(step.key)) is not None
@@ -255,6 +255,12 @@ def check_dead_steps(view: View) -> Iterator[Finding]:
             yield view.build_finding(Fault("NP702", what, why, hint), step.key, profile.origin(*step.path))
     if profile.overrides:
         yield from _check_idle_overrides(view, profile, _collect_overridden_keys(lineage))
+
+
+def _is_host_variable(key: str) -> bool:
+    """Return whether a setting is a known variable, which ``unset`` removes from the environment of a run as well."""
+    section, name = keys.split_section_and_name(key)
+    return section == "env" and catalog.find_variable(name) is not None
 
 
 def _collect_overridden_keys(lineage: tuple[Profile, ...]) -> set[str]:

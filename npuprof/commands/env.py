@@ -59,7 +59,7 @@ class Env(Verb):
 
     def run(self) -> Answer:
         """Return assignments for the shell's eval, the file, or what would change. Raises NpuprofError."""
-        from npuprof.renderers.environment import collect_env_variables
+        from npuprof.renderers.environment import collect_env_variables, describe_kept_variables, list_unset_variables
         from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, write_sidecars
         from npuprof.renderers.sections import find_left_out_sections
         from npuprof.renderers.undoing import BEFORE, format_undo_lines, format_values_before
@@ -78,11 +78,14 @@ class Env(Verb):
         if self.undo:
             lines, notes = format_undo_lines(shell, found, os.environ)
             return Answer(lines, notes=tuple(notes))
-        if before := format_values_before(found, os.environ):
+        removed, kept = list_unset_variables(config, self.trust)
+        removed = [name for name in removed if name not in found]  # an option may set it
+        notes += describe_kept_variables(kept, os.environ)
+        if before := format_values_before((*found, *removed), os.environ):
             found[BEFORE] = before
         _refuse_values(config, ((name, shell.refuses(text)) for name, text in found.items()))
         write_sidecars(config, sidecar_cache_folder(config))
-        return Answer(shells.format_export_lines(shell, found), notes=tuple(notes))
+        return Answer(shells.format_clear_lines(shell, removed) + shells.format_export_lines(shell, found), notes=tuple(notes))
 
     def _refuse_shell_flags(self) -> None:
         beside = "--diff" if self.diff else "--format"
@@ -106,13 +109,15 @@ def _refuse_values(config: Config, reasons: Iterable[tuple[str, str]]) -> None:
 def _write_file_format(config: Config, name: str, trusting: bool) -> Answer:
     from npuprof.renderers import files
     from npuprof.renderers.common import collect_sidecars
-    from npuprof.renderers.environment import collect_env_variables
+    from npuprof.renderers.environment import collect_env_variables, list_unset_variables
     from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, write_sidecars
 
     kind: Format = files.FORMATS[name]
     folder = sidecar_cache_folder(config)
     tell = None if kind.shared else build_fact_finder(os.environ)
     found, notes = collect_env_variables(config, tell, kind.folder or folder, trusting, kind.facts)
+    if not kind.clears and (removed := [variable for variable in list_unset_variables(config, trusting)[0] if variable not in found]):
+        notes.append(f"--format {name} cannot unset {', '.join(removed)}: unset it where the job is started")
     _refuse_values(config, ((variable, kind.refuses(variable, text)) for variable, text in found.items()))
     if kind.doubts is not None:
         notes += [f"{variable}: {doubt}" for variable, value in found.items() if (doubt := kind.doubts(variable, value))]
@@ -136,7 +141,7 @@ def _write_file_format(config: Config, name: str, trusting: bool) -> Answer:
 
 def _compare_environment(config: Config, file_format: str | None) -> Answer:
     from npuprof.document.keys import quote_basic_string
-    from npuprof.renderers.environment import collect_env_variables
+    from npuprof.renderers.environment import collect_env_variables, list_unset_variables
     from npuprof.renderers.files import compare_environment
     from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder
     from npuprof.report.json_text import format_json_answer
@@ -146,7 +151,7 @@ def _compare_environment(config: Config, file_format: str | None) -> Answer:
         return escape_controls(quote_basic_string(text.encode("utf-8", "backslashreplace").decode()))
 
     found, _ = collect_env_variables(config, build_fact_finder(os.environ), sidecar_cache_folder(config), trusting=True)  # only shown
-    changes = compare_environment(found, dict(os.environ))
+    changes = compare_environment(found, dict(os.environ), list_unset_variables(config)[0])
     if file_format == "json":
         words = {"+": "added", "~": "changed", "-": "left over"}
         rows = [{"change": words[sign], "name": name, "before": old, "after": new} for sign, name, old, new in changes]

@@ -22,7 +22,7 @@ from npuprof.commands.framework.parameters import (
     UNSETS,
 )
 from npuprof.commands.framework.verb import Verb, arguments, flag, option
-from npuprof.commands.parts.resolving import resolve_checked, tell_left_out
+from npuprof.commands.parts.resolving import resolve_checked, tell_findings, tell_left_out
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import output
 from npuprof.report.answer import Answer
@@ -75,7 +75,7 @@ class Run(Verb):
 
         if has_other_threads() and (self.record is not None or self.prove):
             return Answer(code=run_in_subprocess(self.list_words()))
-        from npuprof.renderers.environment import collect_env_variables
+        from npuprof.renderers.environment import collect_env_variables, describe_kept_variables, list_unset_variables
         from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, write_sidecars
         from npuprof.renderers.sections import find_left_out_sections
 
@@ -92,9 +92,13 @@ class Run(Verb):
         folder = sidecar_cache_folder(config)
         found, notes = collect_env_variables(config, build_fact_finder(os.environ), folder, self.trust)
         write_sidecars(config, folder)
-        for note in notes:
+        removed, kept = list_unset_variables(config, self.trust)
+        for note in (*notes, *describe_kept_variables(kept, os.environ)):
             output.tell_remark(note)
         environment = {name: text for name, text in os.environ.items() if not name.startswith("NPUPROF_") or name in _OWN}
+        environment = {name: text for name, text in environment.items() if name not in removed}
+        if not self.no_check:
+            _warn_of_host_variables(config, {**environment, **found})
         if self.record is None and not self.prove:
             return _become_command(self.command, {**environment, **found})
         return self._watch_command(config, found, environment)
@@ -113,6 +117,17 @@ class Run(Verb):
         if self.record is not None and self.record_args:
             output.tell_remark("the record contains the arguments of the command; only those with a name of something secret are redacted")
         return Watched(config, asked, self.command, found, rest, self.record_args).run(self.record, self.prove, _explain_start)
+
+
+def _warn_of_host_variables(config: Config, environment: dict[str, str]) -> None:
+    """Print warnings of variables of the host that override settings of a preset."""
+    from npuprof.catalog import record_names
+
+    if any(name in environment and name not in config.env for name in record_names("env")):
+        from npuprof.runs.surroundings import find_interference
+
+        found = find_interference(config, environment)
+        tell_findings([one for one in found if one.severity == "warning" and one.key in config.settings])
 
 
 def _explain_missing_preset(spec: str, command: list[str], error: NpuprofError) -> NpuprofError:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable
 from typing import Any
 
 from npuprof import catalog
+from npuprof.catalog.execution import find_execution, is_own_variable, is_unknown_variable
 from npuprof.catalog.launchers import FACTS
 from npuprof.document import keys
 from npuprof.model import LONGEST_WORD, Finding, NpuprofError, is_utf8
 from npuprof.renderers.common import build_unfit_finding, encode_field_value, place_sidecars
 from npuprof.renderers.trusting import format_switch_variable, refuse_untrusted
+from npuprof.resolve import is_override_active
 from npuprof.resolve.config import Config
 
 #: What tells which preset the variables are of.
@@ -69,6 +71,31 @@ def collect_env_variables(
     found |= dict(zip(MARKS, marks, strict=True))
     _require_exportable(config, found | later)
     return found, notes
+
+
+def list_unset_variables(config: Config, trusting: bool = False) -> tuple[list[str], list[str]]:
+    """Return the variables that ``unset`` removes from the environment, and those whose removal needs the user's trust.
+
+    Variables of npuprof itself are in neither. What the user types (``--unset``) needs no trust.
+    """
+    steps = [step for profile in config.lineage for step in profile.steps]
+    overrides = [override for profile in config.lineage for override in profile.overrides]
+    steps += [step for one in overrides if is_override_active(one, config.context, config.scenario) for step in one.steps]
+    typed = {step.key for step in config.changes if step.op == "unset"}
+    removed: list[str] = []
+    kept: list[str] = []
+    for key in dict.fromkeys((*(step.key for step in steps if step.op == "unset"), *typed)):
+        section, name = keys.split_section_and_name(key)
+        if section != "env" or key in config.settings or is_own_variable(name) or not (name.isascii() and name.isidentifier()):
+            continue
+        needs = (find_execution(name) or is_unknown_variable(name)) and key not in typed and not trusting
+        (kept if needs else removed).append(name)
+    return removed, kept
+
+
+def describe_kept_variables(names: Iterable[str], environ: Container[str]) -> list[str]:
+    """Return a note for each variable of an environment that ``unset`` does not remove because that needs trust."""
+    return [f"{name} keeps the value it has here: removing it needs --trust" for name in names if name in environ]
 
 
 def format_variable_text(value: Any) -> str:

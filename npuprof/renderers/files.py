@@ -15,7 +15,7 @@ from npuprof.catalog import OBEYED_VARIABLES
 from npuprof.catalog.launchers import FACTS
 from npuprof.document.keys import is_visible
 from npuprof.model import Record
-from npuprof.renderers.shell import SHELLS, format_export_lines, quote_posix
+from npuprof.renderers.shell import SHELLS, format_clear_lines, format_export_lines, quote_posix
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Format(Record):
     ``folder`` is where the reader finds sidecar files, empty for the folder they are in on this machine; ``holds_files``
     where they come in what is written. ``shared`` files are read by many processes. ``largest`` is how many bytes names and
     values may have together, 0 for any number. ``facts`` are those that the file asks the launcher for when it is used,
-    with the variables it asks.
+    with the variables it asks. ``clears`` are scripts, which unset what the preset unsets.
     """
 
     write: Callable[[Config, dict[str, str], dict[str, str]], str]
@@ -41,6 +41,7 @@ class Format(Record):
     largest: int = 0
     doubts: Callable[[str, str], str] | None = None
     facts: Mapping[str, str] = MappingProxyType({})
+    clears: bool = False
 
 
 def _accept_any_variable(name: str, text: str) -> str:
@@ -228,10 +229,18 @@ def _format_kubernetes_env(config: Config, variables: dict[str, str], files: dic
 # -- Slurm, JSON ---------------------------------------------------------------------------------------------------
 
 
+def format_clear_and_export_lines(config: Config, shell: str, variables: dict[str, str]) -> str:
+    """Return the lines of a shell that unset what a config unsets and set its variables."""
+    from npuprof.renderers.environment import list_unset_variables
+
+    removed = [name for name in list_unset_variables(config)[0] if name not in variables]
+    return format_clear_lines(SHELLS[shell], removed) + format_export_lines(SHELLS[shell], variables)
+
+
 def _format_slurm_lines(config: Config, variables: dict[str, str], files: dict[str, str]) -> str:
     name = quote_posix(config.name, bare=True)
     head = f"# For an sbatch script, below its #SBATCH lines; facts of each task come from: srun npuprof run {ascii(name)[1:-1]} -- ...\n"
-    return head + format_export_lines(SHELLS["sh"], variables)
+    return head + format_clear_and_export_lines(config, "sh", variables)
 
 
 #: How a process asks Slurm; which variable of Ascend each of them is, no manual says.
@@ -265,7 +274,7 @@ def _build_job_writer(number: str, example: str) -> Callable[[Config, dict[str, 
             what=ascii(config.name)[1:-1],
             digest=config.digest,
             example=example,
-            exports=format_export_lines(SHELLS["bash"], variables),
+            exports=format_clear_and_export_lines(config, "bash", variables),
             asks="\n".join(f'export {name}="${variable}"' for name, variable in asked.items()) or ":",
         )
 
@@ -294,9 +303,11 @@ FORMATS: dict[str, Format] = {
         _format_configmap, _accept_any_variable, folder=MOUNT, holds_files=True, largest=1_048_576, doubts=_describe_kustomize_doubt
     ),
     "k8s-env": Format(_format_kubernetes_env, _accept_any_variable, folder=MOUNT, doubts=_describe_kustomize_doubt),
-    "slurm": Format(_format_slurm_lines, _accept_any_variable),
-    "slurm-job": Format(_build_job_writer("%j", "-N 2 --ntasks-per-node=8"), _accept_any_variable, facts=SLURM_FACTS),
-    "slurm-array": Format(_build_job_writer("%A_%a", "--array=0-9 -N 1 --ntasks-per-node=8"), _accept_any_variable, facts=SLURM_FACTS),
+    "slurm": Format(_format_slurm_lines, _accept_any_variable, clears=True),
+    "slurm-job": Format(_build_job_writer("%j", "-N 2 --ntasks-per-node=8"), _accept_any_variable, facts=SLURM_FACTS, clears=True),
+    "slurm-array": Format(
+        _build_job_writer("%A_%a", "--array=0-9 -N 1 --ntasks-per-node=8"), _accept_any_variable, facts=SLURM_FACTS, clears=True
+    ),
     "json": Format(_format_env_json, _accept_any_variable, shared=False),
 }
 
@@ -308,15 +319,18 @@ LARGEST_MAP = 1_048_576
 _LASTING = (*OBEYED_VARIABLES, "BEFORE")
 
 
-def compare_environment(variables: dict[str, str], environ: dict[str, str]) -> list[tuple[str, str, str | None, str | None]]:
+def compare_environment(
+    variables: dict[str, str], environ: dict[str, str], removed: list[str]
+) -> list[tuple[str, str, str | None, str | None]]:
     """Return what an export would change: sign, name, old and new value.
 
-    ``-`` is for variables of another preset that this one does not set.
+    ``-`` is for variables that this preset unsets, ``removed``, and variables of another preset that this one does not set.
     """
     found: list[tuple[str, str, str | None, str | None]] = []
     for name, text in variables.items():
         before = environ.get(name)
         if before != text:
             found.append(("+" if before is None else "~", name, before, text))
-    ours = [name for name in sorted(environ) if name.startswith("NPUPROF_") and name.removeprefix("NPUPROF_") not in _LASTING]
+    ours = [name for name in removed if name in environ]
+    ours += [name for name in sorted(environ) if name.startswith("NPUPROF_") and name.removeprefix("NPUPROF_") not in _LASTING]
     return found + [("-", name, environ[name], None) for name in ours if name not in variables]

@@ -11,8 +11,15 @@ from npuprof.model import Finding, NpuprofError
 from npuprof.renderers import load_target
 from npuprof.renderers.common import collect_sidecars
 from npuprof.renderers.environment import collect_env_variables
-from npuprof.renderers.files import LARGEST_MAP, MOUNT, SLURM_FACTS, format_yaml_key, is_told_by_slurm, quote_yaml_string
-from npuprof.renderers.shell import SHELLS, format_export_lines
+from npuprof.renderers.files import (
+    LARGEST_MAP,
+    MOUNT,
+    SLURM_FACTS,
+    format_clear_and_export_lines,
+    format_yaml_key,
+    is_told_by_slurm,
+    quote_yaml_string,
+)
 from npuprof.resolve.config import Config
 from npuprof.resolve.digests import compute_digest
 from npuprof.trials.processes import GRACE
@@ -76,7 +83,7 @@ def write_slurm_array(name: str, configs: Sequence[Config], setup: Setup, folder
         asked = {key: SLURM_FACTS[value["launcher"]] for key, value in config.env.items() if is_told_by_slurm(value)}
         asks = "\n".join(f'export {key}="${variable}"' for key, variable in asked.items())
         branches.append(
-            f"{place})\ndigest={config.digest}\n{format_export_lines(SHELLS['bash'], variables)}"
+            f"{place})\ndigest={config.digest}\n{format_clear_and_export_lines(config, 'bash', variables)}"
             + (f"asks={shlex.quote(asks)}\n" if asks else "")
             + f"set -- {shlex.join(words)}\n;;\n"
         )
@@ -134,7 +141,9 @@ def write_indexed_job(name: str, configs: Sequence[Config], setup: Setup, image:
             held[key], paths[key] = text, os.path.relpath(path, MOUNT)
         variables, told = collect_env_variables(config, None, beside, True)
         notes |= set(told)
-        branches.append(f"{place})\ndigest={config.digest}\n{format_export_lines(SHELLS['sh'], variables)}set -- {shlex.join(words)}\n;;\n")
+        branches.append(
+            f"{place})\ndigest={config.digest}\n{format_clear_and_export_lines(config, 'sh', variables)}set -- {shlex.join(words)}\n;;\n"
+        )
     held["run.sh"] = _POD.format(branches="".join(branches), limited=_format_limit(setup))
     paths["run.sh"] = "run.sh"
     size = sum(len(f"{key}{text}".encode()) for key, text in held.items())

@@ -13,7 +13,7 @@ from types import FrameType
 from npuprof.catalog import OBEYED_VARIABLES
 from npuprof.catalog.launchers import tell_single_process
 from npuprof.model import Finding, NpuprofError, Record
-from npuprof.renderers.environment import collect_env_variables
+from npuprof.renderers.environment import collect_env_variables, list_unset_variables
 from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, write_sidecars
 from npuprof.report.output import build_write_error, describe_os_error
 from npuprof.report.text import format_count
@@ -190,7 +190,8 @@ class Runner:
         write_sidecars(config, folder)
         self.told.update(notes)
         kept = {name: text for name, text in outer.items() if not name.startswith("NPUPROF_") or name in _OWN}
-        return {**kept, **found}
+        removed, _ = list_unset_variables(config, True)
+        return {name: text for name, text in kept.items() if name not in removed} | found
 
     def _write_code(self, name: str, config: Config) -> list[str]:
         if not self.setup.needs_code:
