@@ -234,3 +234,39 @@ def test_a_name_that_no_mark_can_hold_is_refused(name: str, here: Path, capsys: 
     assert run("inject", "train.py", name) == 2
     assert "NP818" in capsys.readouterr().err
     assert (here / "train.py").read_text() == SCRIPT
+
+
+#: What a preset sets, and the code of the finding with which every verb that writes it rejects it.
+REJECTED = {
+    "a value that the option does not take": ('[options]\nprecision_mode_v2 = "bf16"\n', "NP203"),
+    "an abstract preset": ("[profile]\nabstract = true\n[options]\nhccl_timeout = 600\n", "NP107"),
+    "an option that the product lacks": (
+        '[profile]\nproducts = ["atlas-training"]\n[options]\nprecision_mode_v2 = "mixed_bfloat16"\n',
+        "NP409",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REJECTED)
+def test_inject_rejects_what_render_rejects_with_the_same_finding(case: str, tmp_path: Path, store: Any, run: Any) -> None:
+    text, code = REJECTED[case]
+    script = tmp_path / "train.py"
+    before = "import tensorflow as tf\n\nconfig = tf.compat.v1.ConfigProto()\n# >>> npuprof p >>>\n# <<< npuprof <<<\n"
+    script.write_text(before)
+    store({"p": text})
+    rendered = run("render", "p", "--to", "session", "--inline")
+    assert (rendered.code, f"error {code}" in rendered.err) == (2, True)
+    for words in (["p"], ["p", "--check"], ["--all"], ["--all", "--check"]):
+        injected = run("inject", "train.py", *words)
+        assert (injected.code, injected.err) == (2, rendered.err)
+    assert script.read_text() == before
+
+
+def test_a_block_imports_the_rewriter_config_that_it_uses(tmp_path: Path, store: Any, run: Any) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("import tensorflow as tf\n\nconfig = tf.compat.v1.ConfigProto()\n")
+    store({"p": "options.hccl_timeout = 600\n"})
+    assert "does not import" not in run("inject", "train.py", "p").err
+    lines = script.read_text().splitlines()
+    line = "from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig"
+    assert 0 < lines.index(line) < lines.index("config.graph_options.rewrite_options.remapping = RewriterConfig.OFF")

@@ -169,7 +169,9 @@ REPLACED: dict[str, tuple[str, str]] = {
 def prepare(folder: Path, text: str, name: str = "train.py", at: int = 0) -> str:
     """Write a script and a preset of what it sets; return the preset's name."""
     drafts = [draft for draft in build_drafts(import_script(name, text.encode())) if draft.settings]
-    write(folder, {"profiles/p.toml": format_draft(drafts[at]), name: text})
+    accepted = ", ".join(f'{{ code = "{code}", reason = "as in the script" }}' for code in ("NP203", "NP346"))
+    preset = format_draft(drafts[at]).replace("[profile]\n", f"[profile]\nignore = [{accepted}]\n")
+    write(folder, {"profiles/p.toml": preset, name: text})
     return "p"
 
 

@@ -41,7 +41,9 @@ def run_config(session_config=None, **more):
 {remarks}{call}
 '''
 _INLINE = """\
-{os}{parameters}session_config.graph_options.rewrite_options.remapping = RewriterConfig.OFF
+{os}from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig
+
+{parameters}session_config.graph_options.rewrite_options.remapping = RewriterConfig.OFF
 session_config.graph_options.rewrite_options.memory_optimization = RewriterConfig.OFF
 {remarks}{call}
 """

@@ -127,7 +127,7 @@ def format_session_function(doc: str, lines: str, remarks: Iterable[str] = (), r
 def format_bare_session(lines: str, remarks: Iterable[str] = (), files: bool = False) -> str:
     """Return the lines to paste, for a ``config`` at hand; ``files`` tells whether they look for sidecar files."""
     head = "import os\n\n" if files else ""
-    return head + _INLINE_HEAD + lines + "".join(f"# {remark}\n" for remark in remarks) + _INLINE_TAIL
+    return f"{head}{_REWRITER}\n" + _INLINE_HEAD + lines + "".join(f"# {remark}\n" for remark in remarks) + _INLINE_TAIL
 
 
 def write_session_onto(config: Config, onto: str) -> Rendered:

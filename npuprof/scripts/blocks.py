@@ -171,10 +171,10 @@ def rename_config_variable(body: str, variable: str) -> str:
 
 
 def find_missing_names(above: bytes, block: str) -> list[str]:
-    """Return the names that a block of Python uses, and that no import in the lines above seems to give."""
+    """Return the names that a block of Python uses and no import there or above gives."""
     used = dict.fromkeys(_NEEDED.findall(re.sub(r"^#.*", "", block, flags=re.MULTILINE)))
     starred = re.search(rb"^\s*from\s+npu\S*\s+import\s+\*", above, re.MULTILINE)
-    unknown = (name for name in used if not re.search(rf"\bimport\b.*\b{name}\b".encode(), above))
+    unknown = (name for name in used if not re.search(rf"\bimport\b.*\b{name}\b".encode(), above + block.encode()))
     return [name for name in unknown if not starred or name in ("tf", "os", "npu")]
 
 

@@ -104,7 +104,7 @@ def resolve_checked(
     """
     config = resolve_asked(asked, target, personal, reads_runs)
     if not no_check:
-        _refuse_errors(config, untold)
+        tell_findings([finding for finding in refuse_errors(config) if finding.code not in untold])
     _tell_unasked_overrides(config)
     return config
 
@@ -120,13 +120,14 @@ def _tell_unasked_overrides(config: Config) -> None:
         output.tell_remark(f"{count} part only with {flags}: {', '.join(map(str, origins))}")
 
 
-def _refuse_errors(config: Config, untold: Sequence[str]) -> None:
+def refuse_errors(config: Config) -> list[Finding]:
+    """Return the warnings of a config that is exported. Raises NpuprofError for errors and abstract ones."""
     from npuprof.checks import check_before_export
 
     findings = check_before_export(config)
     if any(finding.severity == "error" for finding in findings):
         raise NpuprofError(findings)
-    tell_findings([finding for finding in findings if finding.code not in untold])
+    return findings
 
 
 def tell_left_out(findings: Sequence[Finding], strict: bool) -> None:
