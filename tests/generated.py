@@ -18,6 +18,7 @@ from building import REPOSITORY
 
 import npuprof
 from npuprof import catalog
+from npuprof.catalog import products
 from npuprof.commands.framework.registry import list_verbs
 from npuprof.commands.framework.verb import Parameter
 from npuprof.document import keys
@@ -70,6 +71,19 @@ def format_variables() -> str:
 def format_flags() -> str:
     """Return the flags of ATC that no session option stands for, by what they are for."""
     return _format_groups(_group_records("flag", "role"))
+
+
+def format_products() -> str:
+    lines = ["| family | products | lines | chips |", "|---|---|---|---|"]
+    for name, record in products.load_products().items():
+        own = ", ".join(f"`{line}`" for line in record.get("lines", ()))
+        chips = ", ".join(f"`{_CHIP_PATTERN.sub('…', chip)}`" for chip in record["chips"])
+        lines.append(f"| `{name}` | {record['title']} | {own} | {chips} |")
+    return "\n\n{}\n\n".format("\n".join(lines))
+
+
+#: What stands for any end of the name of a chip.
+_CHIP_PATTERN = re.compile(r"[.]?[*]$")
 
 
 def _group_records(kind: str, by: str) -> Iterator[tuple[str, list[str]]]:
@@ -260,6 +274,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "options": format_options,
     "environment-variables": format_variables,
     "flags": format_flags,
+    "products": format_products,
     "reference": format_reference,
     "speed": format_speed,
     "usage": format_usage,

@@ -71,7 +71,7 @@ def suggest_product(name: str) -> tuple[str, Fix | None]:
         if others:
             return f"did you mean {' or '.join(map(repr, others))}, whose chips begin with {chip}, or {meant}?", None
         return f"did you mean {meant}?", Fix(chip)
-    known = f"known are {', '.join(product_names())}; or a chip, as npu-smi calls it: Ascend910B2"
+    known = f"known are {', '.join(product_names())}; or a chip, as npu-smi calls it: Ascend910B2; npuprof help products says what each is"
     short = [product for product in product_names() if name and name.lower() in product.split("-")]
     if short:
         return f"did you mean {' or '.join(map(repr, short[:3]))}?", Fix(short[0]) if len(short) == 1 else None

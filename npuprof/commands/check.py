@@ -105,12 +105,14 @@ class Check(JudgingVerb):
         notes = self.least_severity == "info"
         configs: list[Config] = []
         faults: list[Finding] = []
+        absent = 0
         for name in names:
             try:
                 with isolate_faults(judged.cite_preset(name), faults, name):
                     configs.append(judged.resolve_preset(name))
             except NpuprofError as error:
                 unresolved += 1
+                absent += all(finding.code == "NP008" and finding.where is None for finding in error.findings)
                 found += [finding._replace(profiles=finding.profiles or (name,)) for finding in error.findings]
                 # a file that cannot be read at all gives nothing more
                 with suppress(NpuprofError), isolate_faults(judged.cite_preset(name), faults, name):
@@ -139,7 +141,7 @@ class Check(JudgingVerb):
                 found += find_idle_globs(own.ignores, names)
         whole = not (self.specs or self.canns or self.products)
         settled = self.settle_findings(checks.fold_findings(found), unresolved, lambda _: whole and not unresolved)
-        return Outcome(judged, len(names), settled, len(checks.fold_findings(finding for finding, _ in accepted)), unresolved)
+        return Outcome(judged, len(names) - absent, settled, len(checks.fold_findings(finding for finding, _ in accepted)), unresolved)
 
     def answer_outcome(self, outcome: Outcome, done: str = "") -> Answer:
         """Return what was found as the answer; ``done`` says what was mended before."""

@@ -462,7 +462,7 @@ def build_context(cann: str | None = None, product: str | None = None, target: s
         hint, _ = products.suggest_product(product)
         problems.append(Finding("NP403", f"unknown product {product!r}", "", hint))
     if target is not None and target not in targets.NAMES:
-        hint = did_you_mean(target, targets.NAMES, f"known are {', '.join(targets.NAMES)}")
+        hint = did_you_mean(target, targets.NAMES, f"known are {', '.join(targets.NAMES)}; npuprof help targets says what each is for")
         problems.append(Finding("NP902", f"unknown target {target!r}", "", hint))
     if problems:
         raise NpuprofError(problems)

@@ -78,7 +78,8 @@ class Parameter(Record):
         if value not in known:
             what = f"unknown {self.noun} {value!r}" if self.noun else f"{self.flags[0]} {value!r} is unknown"
             other = next((one for one in others if one is not self and one.flags and value in one.list_choices()), None)
-            hint = did_you_mean(value, known, f"known are {', '.join(known)}")
+            more = "; npuprof help targets says what each is for" if self.noun == "target" else ""
+            hint = did_you_mean(value, known, f"known are {', '.join(known)}{more}")
             hint = f"write {other.flags[0]} {value}" if other is not None else hint
             raise NpuprofError([Finding("NP902", what, "", hint)])
 
