@@ -20,7 +20,7 @@ from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.reading import import_script
 from npuprof.scripts.reading.files import KINDS, detect_script_kind
 from npuprof.scripts.records import ImportedFile, ScriptSetting
-from npuprof.scripts.replacing.edits import NEW, Cut, build_refusal, open_blocks
+from npuprof.scripts.replacing.edits import NEW, Cut, build_refusal, list_leftovers, open_blocks
 from npuprof.scripts.replacing.proof import find_differences
 from npuprof.scripts.replacing.python import PythonFile, plan_arguments, plan_assignments
 from npuprof.scripts.replacing.shell import plan_exports, plan_flags
@@ -82,7 +82,8 @@ def plan_replacement(
     cuts = sorted(_plan_cuts(path, data, shell, before, equal), key=lambda cut: cut.start)
     file = _open_blocks(path, data, cuts, lambda block, facts: injector.refresh_block(block, facts | given, spec))
     now = _prove_equal(file, before, modules)
-    return Replacement(file, now, _list_remarks(before, equal), others)
+    left = list_leftovers(data, blocks.replace_blocks(file.data, file.changes), cuts)
+    return Replacement(file, now, (*_list_remarks(before, equal), *left), others)
 
 
 def _prove_equal(file: FileBlocks, before: ImportedFile, modules: Modules) -> ImportedFile:
