@@ -155,9 +155,8 @@ def build_script_views(name: str, usable: list[ScriptSetting], site: Site | None
             is_certain = number in sure and setting.reason != UNSET
             if is_certain or number not in known or setting.reason == UNSET:
                 now, before = (certain, maybe) if is_certain else (maybe, certain)
-                now[setting.key] = setting
-                if setting.key in before:
-                    del before[setting.key]
+                now[setting.key] = before[setting.key] = setting
+                del before[setting.key]
         if certain:
             result.append(ScriptView(name, certain, maybe, asked, usable[0].surface, bool(site and site.closed)))
     return result

@@ -52,14 +52,5 @@ def _read_comment(path: str, line: int, match: re.Match[str]) -> list[ScriptSett
         value, reason = convert_field_value(fold_expression(body[0].value, Scope(ast.Module([], []))), field)  # type: ignore[attr-defined]
     except Unknown as unknown:
         value, reason = None, unknown.reason
-    return [
-        ScriptSetting(
-            ScriptPlace(path, line, match.end(1) + 1),
-            "session",
-            format_key_segment(key),
-            key,
-            ScriptValue(value, reason),
-            field,
-            commented=True,
-        )
-    ]
+    at = ScriptPlace(path, line, match.end(1) + 1)
+    return [ScriptSetting(at, "session", format_key_segment(key), key, ScriptValue(value, reason), field, commented=True)]

@@ -117,9 +117,7 @@ class Visitor:
         self.names: set[str] = set()  #: what has been set so far, by what scripts write
         self.dead = 0
         self.remarks: dict[Record, None] = {}  #: what else was noticed, for who judges the settings
-        self._choose = choose
-        self._lead = lead
-        self._reached = reached
+        self._choose, self._lead, self._reached = choose, lead, reached
         self._surfaces = choose(module)
         self._stack: tuple[ast.AST, ...] = ()
         self._entered = self._follows = self._order = self._apart = self._turns = 0

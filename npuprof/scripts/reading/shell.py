@@ -269,7 +269,10 @@ class _Reading:
                 self._add_variable(variable, word, word.cut_prefix(word.text.index("=") + 1), exported=True)
             else:
                 self._assign(variable, word)
-        name = words[0].text.rpartition("/")[2] if words else ""
+        if words:
+            self._read_program(words[0].text.rpartition("/")[2], words)
+
+    def _read_program(self, name: str, words: list[Word]) -> None:
         if name in ("export", "declare", "typeset"):
             flags = "".join(word.text for word in words[1:] if word.text.startswith("-"))
             if "n" in flags:
