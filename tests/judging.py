@@ -197,7 +197,7 @@ STORED = {
     ],
     "ProfilingConfig": ["enable_profiling"],
     "MemoryConfig": ["atomic_clean_policy"],
-    "DumpConfig": ["enable_dump", "enable_dump_debug"],
+    "DumpConfig": ["enable_dump", "enable_dump_debug", "dump_debug_mode"],
 }
 #: Arguments whose type the class itself looks at, exactly; those that become text by ``str()``; those RunConfig compares with 0.
 EXACT = {"mix_compile_mode": bool, "horovod_mode": bool, "jit_compile": str}

@@ -214,7 +214,7 @@ TYPED = [
     ("inject profiles/bert.toml bert", 2, "is a preset, and no script", "npuprof inject train.py bert"),
     ("inject", 2, "npuprof inject train.py bert-training"),
     # what takes no words, and what other tools call otherwise
-    ("review main..HEAD", 2, "npuprof diff --rev main...HEAD"),
+    ("review main..HEAD", 2, "npuprof diff --rev BRANCH...HEAD"),
     ("--install-completion csh", 2, "takes no word", "npuprof --install-completion"),
     # values and keys that are written otherwise
     ("set bert hccl_timeout 700", 2, "'hccl_timeout' is not KEY=VALUE", "write hccl_timeout=700"),
@@ -233,7 +233,7 @@ TYPED = [
     ("unset bert precision_mode", 2, "did you mean 'precision_mode_v2'?"),
     ("option hccl", 2, "the catalogue has no 'hccl'", "npuprof options hccl lists those with it in their names"),
     ("option --hccl_timeout", 2, "did you mean 'hccl_timeout'"),
-    ("options --product 910", 2, "did you mean 'Ascend910'"),
+    ("options --product 910", 2, "or 'Ascend910', a chip of"),
     ("rule 203", 2, "did you mean 'NP203'?"),
     ("check --select 203", 2, "did you mean 'NP203'?"),
     ("check --product a2", 2, "did you mean 'atlas-a2'"),
@@ -479,7 +479,7 @@ WRITTEN = [
     ('[profile]\nextends = ["../x/bert"]\n', 2, 12, "parents are presets of the same store"),
     ('[profile]\nextends = ["gone"]\n', 2, 12, "gone"),
     ('[profile]\nscenario = "train"\n', 2, 1, "unknown scenario 'train'", "did you mean 'training'?"),
-    ('[profile]\nproducts = ["910B"]\n', 2, 13, "did you mean 'Ascend910B'"),
+    ('[profile]\nproducts = ["910B"]\n', 2, 13, "or 'Ascend910B', a chip of"),
     ('[profile]\ncann = "8+"\n', 2, 1, "is no range of releases", 'write ">=8"'),
     ("[profile]\nlocked = [\"hcom_paralel\"]\n", 2, 11, "did you mean 'hcom_parallel'?"),
     ("[options]\nproducts = [\"atlas-a2\"]\n", 2, 1, "products belongs below [profile]"),

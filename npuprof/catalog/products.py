@@ -102,3 +102,9 @@ def find_product_family(name: str) -> str:
 def is_product_covered(pattern: str, name: str) -> bool:
     """Return whether ``pattern``, a family, a line or a chip, covers the product ``name``: a chip only itself."""
     return pattern in (name, find_product_family(name))
+
+
+def may_contain(pattern: str, name: str) -> bool:
+    """Return whether ``pattern`` covers a product, or is a line of the family of that chip: which chips a line has is not told."""
+    chip_family = find_chip_family(name)
+    return is_product_covered(pattern, name) or (chip_family is not None and pattern in load_products()[chip_family].get("lines", ()))

@@ -82,11 +82,7 @@ def check_profile_claims(view: View) -> Iterator[Finding]:
         )
         yield view.build_finding(fault, "profile.cann", view.config.find_profile_origin("cann"))
     meant = view.config.products
-    if (
-        product
-        and meant
-        and not any(products.is_product_covered(name, product) or products.is_product_covered(product, name) for name in meant)
-    ):
+    if product and meant and not any(products.may_contain(name, product) or products.may_contain(product, name) for name in meant):
         fault = Fault(
             "NP407",
             f"the profile is meant for {', '.join(meant)}, not for {product}",

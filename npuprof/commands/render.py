@@ -22,7 +22,9 @@ class Render(Verb):
     """
 
     group = "output"
-    usage_hint = "npuprof render bert-training -o npu_options.py writes a file; npuprof inject train.py bert-training writes into a script."
+    usage_hint = (
+        "npuprof render bert-training --to session -o options.py writes a file; npuprof inject train.py bert-training writes into a script."
+    )
 
     spec: str = SPEC
     to: str = option(

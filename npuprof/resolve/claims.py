@@ -71,7 +71,7 @@ def _narrow_products(known: list[str], other: list[str]) -> list[str]:
 
 
 def _is_covered(pattern: str, name: str) -> bool:
-    return products.is_product_covered(pattern, name)
+    return products.may_contain(pattern, name)
 
 
 _NARROWINGS: dict[str, Callable[[Any, Any], Any]] = {

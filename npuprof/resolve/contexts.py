@@ -64,7 +64,7 @@ def _may_be_asked(config: Config, override: Override, claimed: set[str] | None) 
     wanted = override.match.get("product", ())
     if wanted and config.products:
         pairs = [(one, other) for one in wanted for other in config.products]
-        if not any(products.is_product_covered(one, other) or products.is_product_covered(other, one) for one, other in pairs):
+        if not any(products.may_contain(one, other) or products.may_contain(other, one) for one, other in pairs):
             return False
     spans = [set(releases.find_releases_in_range(spec) or ()) for spec in override.match.get("cann", ())]
     return not spans or claimed is None or any(span & claimed for span in spans)

@@ -232,7 +232,7 @@ class ContextMap:
 def _list_products(claimed: Sequence[str], named: Sequence[str]) -> list[str]:
     """Return the products that a preset is for, and those of them that overrides treat apart; without claims all that overrides name."""
     known = [name for name in named if products.find_product(name)]
-    inside = [name for name in known if not claimed or any(products.is_product_covered(pattern, name) for pattern in claimed)]
+    inside = [name for name in known if not claimed or any(products.may_contain(pattern, name) for pattern in claimed)]
     return list(dict.fromkeys([*claimed, *inside]))
 
 
