@@ -88,6 +88,7 @@ class Module:
         self.tree = script.tree
         self.home = home
         self.idle: set[Function] = set()
+        self.names_npu = "npu" in script.text
         self.index = index = NodeIndex(self.tree)
         self.scope = Scope(self.tree)
         self.scope.home = home

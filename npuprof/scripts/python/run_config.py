@@ -51,7 +51,7 @@ class GivenObject(Record):
 
 
 def _read_call(visitor: Visitor, call: ast.Call, scope: Scope, branches: tuple[Branch, ...]) -> None:
-    if "npu" not in visitor.module.script.text:
+    if not visitor.module.names_npu:
         return  # these are common names
     if cls := find_named_class(call.func, scope) or find_super_class(call, scope):
         _report_config_call(visitor, call, cls, scope, branches)
