@@ -148,7 +148,7 @@ TYPED = [
     ("set bert precision_mode=force_fp16", 2, "precision_mode and precision_mode_v2 are both set"),
     ("render bert --set hccl_timeout=-5", 2, "--set", "out of range"),
     ("show bert --product 910B2", 2, "did you mean 'Ascend910B2', a chip of 'atlas-a2'?"),
-    ("show bert --product ascend-910b", 2, "did you mean 'Ascend910B'"),
+    ("show bert --product ascend-910b", 2, "or 'Ascend910B', a chip of"),
     ("show bert --product atlas-a5", 2, "did you mean"),
     ("show bert --product gpu", 2, "known are", "Ascend910B2"),
     ("show bert --cann 99.0", 2, "unknown CANN release '99.0'", "9.0.0"),

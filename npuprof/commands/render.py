@@ -23,7 +23,7 @@ class Render(Verb):
 
     group = "output"
     usage_hint = (
-        "npuprof render bert-training --to session -o options.py writes a file; npuprof inject train.py bert-training writes into a script."
+        "npuprof render bert-training --to session --output x.py writes a file; npuprof inject train.py bert-training writes into a script."
     )
 
     spec: str = SPEC
