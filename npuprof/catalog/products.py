@@ -64,11 +64,9 @@ def suggest_product(name: str) -> tuple[str, Fix | None]:
     chip = "Ascend" + re.sub(r"^ascend[-_ ]*", "", name.strip(), flags=re.IGNORECASE).upper().replace("-", "_")
     if family := find_chip_family(chip):
         meant = f"{chip!r}, a chip of {family!r}"
-        is_whole = name.strip().lower() == chip.lower()
-        others = (
-            [] if is_whole else [other for other in _list_families_of_chips(chip) if other != family]
-        )  # many say 910B of what has Ascend910B1 to B4
-        if others:
+        # people often write 910B for Ascend910B1 to B4, which are chips of another family
+        others = [other for other in _list_families_of_chips(chip) if other != family]
+        if others and name.strip().lower() != chip.lower():
             return f"did you mean {' or '.join(map(repr, others))}, whose chips begin with {chip}, or {meant}?", None
         return f"did you mean {meant}?", Fix(chip)
     known = f"known are {', '.join(product_names())}; or a chip, as npu-smi calls it: Ascend910B2; npuprof help products says what each is"
@@ -105,6 +103,6 @@ def is_product_covered(pattern: str, name: str) -> bool:
 
 
 def may_contain(pattern: str, name: str) -> bool:
-    """Return whether ``pattern`` covers a product, or is a line of the family of that chip: which chips a line has is not told."""
+    """Return whether ``pattern`` covers a product, or is a line of the family of that chip: no source says which chips a line has."""
     chip_family = find_chip_family(name)
     return is_product_covered(pattern, name) or (chip_family is not None and pattern in load_products()[chip_family].get("lines", ()))

@@ -55,7 +55,7 @@ def find_scope_faults(scope: Scope, key: str, value: Any) -> Iterator[Fault]:
 
 
 def follow_advice(faults: Iterable[Fault], scoped: Iterable[Fault]) -> tuple[list[Fault], list[Fault]]:
-    """Return the faults of a value and those of its setting; of one that has no effect it is told once what to do: unset it."""
+    """Return the faults of a value and those of its setting; for one without effect, both give one advice: unset it."""
     of_value, of_setting = list(faults), list(scoped)
     idle = next((fault for fault in of_setting if fault.code == "NP502"), None)
     if idle is None or not of_value:

@@ -9,6 +9,7 @@ import ast
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from math import inf
 from typing import TypeVar
 
 from npuprof.scripts.python.module import Module
@@ -206,11 +207,11 @@ def _iterate_imports(data: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
 
 def _iterate_outer_heads(data: bytes) -> Iterator[re.Match[bytes]]:
     """Yield where functions and classes of a text begin that are inside no other, and what other statements are around some."""
-    outer = b""
+    deepest: float = 0  # the indentation from which on a definition is an inner one
     for head in _HEAD.finditer(data):
-        if head["name"] is None or len(head["blank"]) <= len(outer):
+        if head["name"] is None or len(head["blank"]) <= deepest:
             yield head
-            outer = head["blank"] if head["name"] else b" " * 1000
+            deepest = len(head["blank"]) if head["name"] else inf
 
 
 def _keep(known: dict[str, Kept], path: str, make: Callable[[], Kept]) -> Kept:
