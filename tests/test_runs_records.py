@@ -198,7 +198,8 @@ def test_records_of_an_older_npuprof_are_read_with_a_note_that_they_contain_argu
 
 
 def test_a_folder_that_is_taken_away_meanwhile_is_told_as_that(record: Record) -> None:
-    done = record({"bert": BASE}, "sh", "-c", "rm -r out; exit 3")
+    wait = "until grep -q '\"pid\": [0-9]' out/*.run.json; do sleep 0.01; done"  # the record is written once more when the command runs
+    done = record({"bert": BASE}, "sh", "-c", f"{wait}; rm -r out; exit 3")
     assert (done.returncode, b"no record is left, somebody has taken out/bert.0.run.json away" in done.stderr) == (3, True)
 
 
