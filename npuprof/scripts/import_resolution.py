@@ -98,9 +98,12 @@ class _Finder:
         return ""
 
     def _is_inside(self, file: str, top: str) -> bool:
-        if (file, top) not in self._inside:
-            self._inside[file, top] = os.path.realpath(file).startswith(os.path.join(top, ""))
-        return self._inside[file, top]
+        if os.path.islink(file):
+            return os.path.realpath(file).startswith(os.path.join(top, ""))
+        folder = os.path.dirname(file)
+        if (folder, top) not in self._inside:
+            self._inside[folder, top] = os.path.join(os.path.realpath(folder), "").startswith(os.path.join(top, ""))
+        return self._inside[folder, top]
 
     def _find_below(self, place: str, parts: list[str]) -> str:
         """Return the file of a module that is at a path below a folder: a package, or else a file."""

@@ -21,6 +21,8 @@ HOT = ("environ", "putenv")
 
 #: Families of names that belong to Ascend, known to the catalogue or not.
 _ASCEND_NAMES = re.compile(r"^(?:ASCEND_|HCCL_|HCOMM_|ACLNN_|NPU_|GE_|TE_|CANN_|AOE_|SLOG_|RANK_)[A-Z0-9_]+$")
+_CAPITALS = re.compile(rb"\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b")
+_FAMILIES = re.compile(rb"(?:ASCEND|HCCL|(?:PY)?(?:TORCH_)?NPU|NPUPROF|GE|SLOG)_")
 _OURS = "NPUPROF_"
 _DIGITS = re.compile(r"[0-9]")
 #: Shorter names that are much alike may both be meant.
@@ -34,14 +36,14 @@ def list_ascend_names() -> tuple[str, ...]:
 
 
 @cache
-def _variable_pattern() -> re.Pattern[bytes]:
-    names = "|".join(map(re.escape, list_ascend_names())).encode()
-    return re.compile(rb"\b(?:" + names + rb"|(?:ASCEND|HCCL|(?:PY)?(?:TORCH_)?NPU|NPUPROF|GE|SLOG)_[A-Z0-9_]+)\b")
+def _list_encoded_names() -> frozenset[bytes]:
+    return frozenset(name.encode() for name in list_ascend_names())
 
 
 def mentions_variable(data: bytes) -> bool:
     """Return whether a text names one of our variables."""
-    return _variable_pattern().search(data) is not None
+    names = set(_CAPITALS.findall(data))
+    return not names.isdisjoint(_list_encoded_names()) or any(map(_FAMILIES.match, names))
 
 
 @cache

@@ -13,7 +13,7 @@ from math import inf
 from typing import TypeVar
 
 from npuprof.scripts.python.module import Module
-from npuprof.scripts.python.scopes import Binding, Scope
+from npuprof.scripts.python.scopes import Binding, Reached, Scope
 from npuprof.scripts.python.syntax import Script
 from npuprof.scripts.python.terms import write_source
 
@@ -27,6 +27,7 @@ _IMPORT = re.compile(rb"[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|
 _IMPORT_WORD = re.compile(rb"import\b")
 _NAME = re.compile(r"\w+")
 _WORD = re.compile(rb"\w+")
+_DEFINED = re.compile(rb"(?:def|class)[ \t]+(\w+)")
 _HEAD = re.compile(
     rb"^(?P<blank>[ \t]*)(?:async[ \t]+)?(?:def|class)[ \t]+(?P<name>\w+)|^(?:if|elif|else|try|except|finally|with|for|while)\b",
     re.MULTILINE,
@@ -64,6 +65,7 @@ class Modules:
         self._homes: dict[str, Home] = {}
         self._imports: dict[str, tuple[str, ...]] = {}
         self._options: dict[str, bool] = {}
+        self._defined: dict[str, frozenset[str]] = {}
         self._supplied: dict[str, frozenset[bytes]] = {}
         self.asked: set[tuple[str, str]] = set()
         self._rebound: set[tuple[str, str]] | None = None
@@ -117,6 +119,12 @@ class Modules:
             self._imports[path] = tuple(dict.fromkeys(filter(None, self._iterate_imported(path, data))))
         return self._imports[path]
 
+    def list_defined(self, path: str) -> frozenset[str]:
+        """Return the names of the functions and classes of a module."""
+        if path not in self._defined:
+            self._defined[path] = frozenset(name.decode(errors="replace") for name in _DEFINED.findall(self.read(path)))
+        return self._defined[path]
+
     def has_options(self, path: str) -> bool:
         """Return whether a module, or one that it imports, names the options of TensorFlow 2."""
         for one in (path, *self.list_imported(path)):
@@ -132,8 +140,10 @@ class Modules:
                 continue
             module = source.decode(errors="replace").lstrip(".")
             level = len(source) - len(source.lstrip(b"."))
-            yield self.locate(path, module, level)
-            for name in _NAME.findall(names.partition(b"#")[0].decode(errors="replace")):
+            found = self.locate(path, module, level)
+            yield found
+            is_package = not found or found.endswith("__init__.py")
+            for name in _NAME.findall(names.partition(b"#")[0].decode(errors="replace")) if is_package else ():
                 yield self.locate(path, f"{module}.{name}".lstrip("."), level)
 
     def is_named_elsewhere(self, path: str, name: str) -> bool:
@@ -231,9 +241,14 @@ class Home:
         self.modules = modules
         self._sources: dict[tuple[int, int], set[str]] = {}
 
-    def leads(self) -> bool:
-        """Return whether the file imports others of the tree."""
-        return bool(self.modules.list_imported(self.path))
+    def list_defined(self, reached: Reached) -> frozenset[str]:
+        """Return the names of functions and classes of the files that it imports, and those import, as far as they are ``reached``."""
+        waiting = list(filter(reached, self.modules.list_imported(self.path)))
+        names = set[str]()
+        for path in waiting:
+            names |= self.modules.list_defined(path)
+            waiting += [one for one in self.modules.list_imported(path) if one not in waiting and reached(one)]
+        return frozenset(names)
 
     def list_rebound(self) -> frozenset[str]:
         """Return the names of the file to which the script that is being read gives other values."""

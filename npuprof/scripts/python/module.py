@@ -11,14 +11,15 @@ from functools import cached_property
 from typing import Any
 
 from npuprof.scripts.python.flag_defaults import collect_flag_defaults
-from npuprof.scripts.python.scopes import Function, ModuleHome, Scope, iterate_statements
+from npuprof.scripts.python.scopes import Function, ModuleHome, Reached, Scope, iterate_statements
 from npuprof.scripts.python.syntax import Script
 from npuprof.scripts.python.terms import list_nodes, name_callee, write_source
 from npuprof.scripts.records import HERE
 
 #: What returns the names of a scope as a table, through which they can be changed.
 _TABLES = frozenset(("globals", "locals", "vars"))
-_DEFINED = re.compile(r"\b(?:def|class)[ \t]+(\w+)")
+_DEFINED = re.compile(r"(?:def|class)[ \t]+(\w+)")
+_RENAMED = re.compile(r"\bas[ \t]+(\w+)")
 _CHANGING = frozenset(("update", "setdefault", "__setitem__"))
 
 
@@ -88,6 +89,7 @@ class Module:
         self.tree = script.tree
         self.home = home
         self.idle: set[Function] = set()
+        self._callable: frozenset[str] | None = None
         self.names_npu = "npu" in script.text
         self.index = index = NodeIndex(self.tree)
         self.scope = Scope(self.tree)
@@ -99,6 +101,13 @@ class Module:
     def defined(self) -> frozenset[str]:
         """The names of its functions and classes, and perhaps some of its texts."""
         return frozenset(_DEFINED.findall(self.script.text))
+
+    def list_callable(self, reached: Reached) -> frozenset[str]:
+        """Return the names by which it may call functions and classes of its own, or of imported files that are ``reached``."""
+        if self._callable is None:
+            imported = self.home.list_defined(reached) if self.home is not None else frozenset()
+            self._callable = imported.union(self.defined, _RENAMED.findall(self.script.text) if imported else ())
+        return self._callable
 
     @cached_property
     def flags(self) -> dict[str, Any]:

@@ -52,7 +52,8 @@ def _read_statement(visitor: Visitor, statement: ast.stmt, expressions: list[ast
     for target in statement.targets if isinstance(statement, ast.Delete) else ():
         if isinstance(target, ast.Subscript):
             _report_taken_back(visitor, target, target, scope, branches)
-    for node in _iterate_maps_out_of_sight(statement, expressions):
+    named = [one for one in expressions if visitor.module.script.names_near(one, "parameter_map")]
+    for node in _iterate_maps_out_of_sight(statement, named):
         site = visitor.resolve_site(scope, format_expression(node.value), "session", node)
         why = f"{format_expression(node)} is given to other code, and what that sets is not followed"
         visitor.add_setting(node, "session", "", "", reason=why, branches=branches, scope=site)

@@ -15,6 +15,8 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 #: Whether a file is of interest to who asks, by its path.
 Reached = Callable[[str], bool]
 
+#: The most frequent statements without a body.
+_SIMPLE = (ast.Assign, ast.Expr, ast.Return, ast.AugAssign, ast.AnnAssign, ast.Import, ast.ImportFrom)
 _CHANGING = {"append", "extend", "insert", "remove", "pop", "popitem", "clear", "update", "setdefault", "sort", "reverse", "add"}
 
 
@@ -41,8 +43,8 @@ class ModuleHome(Protocol):
 
     path: str
 
-    def leads(self) -> bool:
-        """Return whether the file imports others of the tree."""
+    def list_defined(self, reached: Reached) -> frozenset[str]:
+        """Return the names of functions and classes of the files that it imports, and those import, as far as they are ``reached``."""
 
     def list_rebound(self) -> frozenset[str]:
         """Return the names of the file to which the script that is being read gives other values."""
@@ -285,6 +287,8 @@ def iterate_statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
 
 def statement_blocks(statement: ast.stmt) -> list[list[ast.stmt]]:
     """Return the bodies a compound statement has."""
+    if isinstance(statement, _SIMPLE):
+        return []
     found = [block for name in ("body", "orelse", "finalbody") if (block := getattr(statement, name, None))]
     found += [handler.body for handler in getattr(statement, "handlers", ())]
     found += [case.body for case in getattr(statement, "cases", ())]

@@ -6,7 +6,7 @@ import ast
 from bisect import bisect_right
 
 from npuprof.scripts.python.scopes import Scope, statement_blocks
-from npuprof.scripts.python.terms import format_expression
+from npuprof.scripts.python.terms import format_dotted_name, format_expression
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,15 +46,17 @@ def leaves_block(body: list[ast.stmt]) -> bool:
     last = body[-1] if body else None
     if isinstance(last, ast.If):
         return leaves_block(last.body) and leaves_block(last.orelse)
-    ends = isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and format_expression(last.value.func) in _ENDING
+    ends = isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and format_dotted_name(last.value.func) in _ENDING
     return ends or isinstance(last, LEAVING)
 
 
 def find_way_on(statement: ast.If) -> str:
     """Return the test under which a turn of a loop goes on behind an ``if``; empty where it always does, or never."""
     turns = [isinstance(body[-1], (ast.Continue, ast.Break)) if body else False for body in (statement.body, statement.orelse)]
+    if turns[0] is turns[1]:
+        return ""
     text = format_expression(statement.test)
-    return "" if turns[0] is turns[1] else f"not ({text})" if turns[0] else text
+    return f"not ({text})" if turns[0] else text
 
 
 def _find_start(node: ast.AST) -> Position:

@@ -27,9 +27,9 @@ def open_visitor(script: Script, data: bytes, modules: Modules | None, can_set: 
         return Visitor(Module(script, None), _choose_surfaces)
     home = modules.open_home(script.path)
     module = Module(script, home)
-    supplying = [path for path in modules.list_imported(script.path, data) if modules.list_supplied(path, can_set)]
     visitor = Visitor(module, _choose_surfaces, modules.load, lambda path: bool(modules.list_supplied(path, can_set)))
-    visitor.shares_options = any(map(modules.has_options, supplying))  # other files have them too
+    imported = modules.list_imported(script.path, data)  # other files may have the options, too
+    visitor.shares_options = any(modules.has_options(path) and modules.list_supplied(path, can_set) for path in imported)
     modules.begin(lambda: _find_rebound_constants(home, module.scope))
     return visitor
 

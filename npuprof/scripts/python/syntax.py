@@ -62,6 +62,10 @@ class Script:
         self._passed = offset, count
         return count + 1
 
+    def names_near(self, node: ast.expr, word: str) -> bool:
+        """Return whether a line of an expression contains a word."""
+        return any(word in line for line in self.lines[node.lineno - 1 : node.end_lineno])
+
     def _decode_bytes(self, data: bytes) -> str | None:
         if misfit := _find_misfit(data):
             self.add_script_problem(*misfit)

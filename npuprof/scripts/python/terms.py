@@ -12,12 +12,17 @@ LONGEST_VALUE = 1_000_000
 #: How the reasons end that do not depend on the run: what is written there is longer than what is followed.
 TOO_MUCH = ("is too large", "too deep to follow", "too long to follow", "more than are followed")
 #: Fields of nodes in which there are no other nodes, or only operators and what is done with a name.
-_LEAVES = frozenset(("ctx", "op", "ops", "id", "attr", "kind", "level", "lineno", "type_comment"))
+_LEAVES = frozenset((
+    "ctx", "op", "ops", "id", "attr", "arg", "kind", "level", "lineno", "type_comment", "asname", "module", "is_async", "simple",
+    "conversion",
+))  # fmt: skip
 _FIELDS: dict[type, list[str]] = {
     kind: [name for name in kind._fields if name not in _LEAVES and kind is not ast.Constant]
     for kind in vars(ast).values()
     if isinstance(kind, type) and issubclass(kind, ast.AST)
 }
+#: What has no nodes below it.
+PLAIN = (ast.Name, ast.Constant)
 _WIDTH = re.compile(r"[0-9]{5}|%[^a-zA-Z%]*\*|\{[^}]*\{")
 
 
@@ -32,10 +37,21 @@ class Unknown(Exception):  # noqa: N818
 
 def write_source(node: ast.AST) -> str:
     """Return the text of a node, an empty one where Python cannot write it: it is too deep, or holds a number of thousands of digits."""
+    if isinstance(node, (ast.Name, ast.Attribute)) and (dotted := format_dotted_name(node)):
+        return dotted
     try:
         return ast.unparse(node)
     except (RecursionError, ValueError):
         return ""
+
+
+def format_dotted_name(node: ast.AST) -> str:
+    """Return a name with its attributes, ``npu.config.mode``; empty for other expressions."""
+    names: list[str] = []
+    while isinstance(node, ast.Attribute):
+        names.append(node.attr)
+        node = node.value
+    return ".".join([node.id, *reversed(names)]) if isinstance(node, ast.Name) else ""
 
 
 def format_expression(node: ast.AST) -> str:
@@ -55,10 +71,10 @@ def list_parts(node: ast.AST) -> list[ast.AST]:
     parts: list[ast.AST] = []
     for name in _FIELDS.get(type(node), ()):
         value = getattr(node, name, None)
-        if isinstance(value, ast.AST):
+        if type(value) is list:
+            parts += [part for part in value if isinstance(part, ast.AST)]
+        elif isinstance(value, ast.AST):
             parts.append(value)
-        elif isinstance(value, list):
-            parts += [one for one in value if isinstance(one, ast.AST)]
     return parts
 
 
@@ -66,7 +82,8 @@ def list_nodes(root: ast.AST) -> list[ast.AST]:
     """Return a node and all nodes below it, the outer ones first, without operators and contexts of names."""
     nodes = [root]
     for node in nodes:
-        nodes += list_parts(node)
+        if type(node) not in PLAIN:
+            nodes += list_parts(node)
     return nodes
 
 

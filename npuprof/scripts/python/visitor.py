@@ -22,7 +22,7 @@ from npuprof.scripts.python.loops import unroll_loop
 from npuprof.scripts.python.module import Module, NodeIndex
 from npuprof.scripts.python.scopes import Function, Reached, Scope, statement_blocks
 from npuprof.scripts.python.statements import find_way_on, is_main_test, leaves_block
-from npuprof.scripts.python.terms import list_parts, name_callee
+from npuprof.scripts.python.terms import PLAIN, list_parts, name_callee
 from npuprof.scripts.records import HALF_CHARACTER, Branch, Followed, ScriptPlace, ScriptSetting, ScriptValue, Site, take_here_out
 
 #: A file, a line and a column (0 from the left).
@@ -209,7 +209,7 @@ class Visitor:
         for surface in self._surfaces:
             surface.read_statement(self, statement, expressions, scope, branches)
         for call, tests in (inner for expression in expressions for inner in _iterate_calls(expression)):
-            around = (*branches, *((self._number(statement), 0, test) for test in tests))
+            around = (*branches, *((self._number(statement), 0, test) for test in tests)) if tests else branches
             for surface in self._surfaces:
                 surface.read_call(self, call, scope, around)
             self._follow(call, statement, scope, around)
@@ -265,10 +265,8 @@ class Visitor:
 
     def _follow(self, call: ast.Call, statement: ast.stmt, scope: Scope, branches: tuple[Branch, ...]) -> None:
         """Visit the function that a call enters, if it can set something."""
-        home, reached = self.module.home, self._reached
-        if name_callee(call) not in self.module.defined and not (name_callee(call) and home is not None and home.leads()):
-            return
-        if not scope.may_reach(call.func, reached):
+        reached = self._reached
+        if name_callee(call) not in self.module.list_callable(reached) or not scope.may_reach(call.func, reached):
             return
         entered = find_function(call, scope) or find_method(call, statement, scope, reached)
         if entered is None:
@@ -452,15 +450,19 @@ def _iterate_calls(expression: ast.expr) -> Iterator[tuple[ast.Call, tuple[str, 
     waiting: list[tuple[ast.AST, tuple[str, ...], bool]] = [(expression, (), False)]
     while waiting:
         node, tests, is_done = waiting.pop()
-        if isinstance(node, ast.Call) and is_done:
-            yield node, tests
-        elif not isinstance(node, (ast.Constant, ast.Name)):
-            waiting += [(node, tests, True)] if isinstance(node, ast.Call) else []
-            waiting += [(child, around, False) for child, around in _list_parts(node, tests)][::-1]
+        if is_done:
+            yield node, tests  # type: ignore[misc]
+            continue
+        if isinstance(node, ast.Call):
+            waiting.append((node, tests, True))
+        if isinstance(node, (ast.IfExp, ast.BoolOp, ast.Lambda)):
+            waiting += [(child, around, False) for child, around in _list_tested_parts(node, tests)][::-1]
+        elif not isinstance(node, PLAIN):
+            waiting += [(child, tests, False) for child in list_parts(node)[::-1] if type(child) not in PLAIN]
 
 
-def _list_parts(node: ast.AST, tests: tuple[str, ...]) -> list[tuple[ast.AST, tuple[str, ...]]]:
-    """Return the parts of an expression, each with the tests around it."""
+def _list_tested_parts(node: ast.IfExp | ast.BoolOp | ast.Lambda, tests: tuple[str, ...]) -> list[tuple[ast.AST, tuple[str, ...]]]:
+    """Return the parts of an expression that run under a test, each with the tests around it."""
     if isinstance(node, ast.IfExp):
         test = format_expression(node.test)
         return [(node.test, tests), (node.body, (*tests, test)), (node.orelse, (*tests, f"not ({test})"))]
@@ -468,8 +470,7 @@ def _list_parts(node: ast.AST, tests: tuple[str, ...]) -> list[tuple[ast.AST, tu
         test = format_expression(node.values[0])
         around = (*tests, test if isinstance(node.op, ast.And) else f"not ({test})")
         return [(node.values[0], tests), *((value, around) for value in node.values[1:])]
-    if isinstance(node, ast.Lambda):
-        tests = (*tests, f"{format_expression(node)} is called")
+    tests = (*tests, f"{format_expression(node)} is called")
     return [(child, tests) for child in list_parts(node)]
 
 
