@@ -465,6 +465,34 @@ def test_a_reference_that_names_nothing_is_told_where_it_stands(asked: str, told
     assert (result.code, "profiles/x.toml:1" in result.err + result.out) == (2, True), result.err
 
 
+@pytest.mark.parametrize(
+    ("rev", "store", "advice"),
+    [
+        ("^1.0", "", "a range takes only releases of the whole store: ask its owners for npuprof release --all, or follow a branch"),
+        ("^1.0", "2.0.0", 'widen rev = "^1.0" in npuprof.toml: it excludes 2.0.0, the newest release of the store'),
+        ("1.0.0", "", ""),
+        ("main", "", ""),
+        ("*", "2.0.0", ""),
+    ],
+)
+def test_an_update_lists_releases_of_presets_that_no_release_of_the_store_has(
+    rev: str, store: str, advice: str, app: Repo, team: Team, run: Run
+) -> None:
+    at_once = ["base/v1.1.0", "base/v1.2.0", "base/v1.2.0.yanked", "base/v3.0.0-rc.1", "new/v0.1.0"]
+    team.publish({"base": BASE.format(7), "new": ""}, store, *at_once)
+    team.repo.git("tag", "other/v0.9.0", "v1.0.0^{commit}")  # without a message, and where the lock is
+    team.push()
+    (app.folder / "npuprof.toml").write_text((app.folder / "npuprof.toml").read_text().replace("^1.0", rev))
+    result = run("source", "update", "--yes")
+    assert result.code == 0, result.err
+    assert ("lacks newer releases" in result.err) == bool(advice), result.err
+    assert not advice or f"team 1.0.0 lacks newer releases of presets, base 1.1.0, new 0.1.0; {advice}" in result.err, result.err
+    assert ("up to date" in result.err) == (rev == "^1.0"), result.err
+    app.write({"job": 'profile.extends = ["team:base@1.1.0"]\n'})
+    result = run("source", "update", "--yes")
+    assert (result.code, advice in result.err) == (2 if rev in ("^1.0", "1.0.0") else 0, True), result.err
+
+
 def test_a_version_that_the_locked_commit_does_not_have_is_refused(app: Repo, team: Team, run: Run) -> None:
     team.publish({"base": BASE.format(7)}, "1.1.0", "base/v1.1.0")
     assert run("source", "add", "second", team.url).code == 0  # the mirror knows the tag now

@@ -10,14 +10,15 @@ from npuprof.commands.source.place import ProjectPlace
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.store.sources import fetching
 from npuprof.store.sources.lock import Lock, LockedSource
-from npuprof.store.sources.locking import list_unfetched_tags, lock_source, select_refs
+from npuprof.store.sources.locking import advise_store_release, list_unfetched_tags, lock_source, select_refs
 from npuprof.store.sources.mirror import name_mirror, open_mirror
 from npuprof.store.sources.mirrorrefs import is_version_tag, shorten_ids
 from npuprof.store.sources.opening import Sources
 from npuprof.store.sources.project import Project, Source
+from npuprof.store.sources.ranges import parse_version_range
 from npuprof.store.sources.reading import find_source_store_among, find_sources
 from npuprof.store.sources.references import is_own_name, is_own_reference, list_versioned_references
-from npuprof.store.sources.released import load_released_tags
+from npuprof.store.sources.released import list_newer_releases, load_released_tags
 from npuprof.store.sources.storedigest import build_digest_finding, compute_kept_digest
 from npuprof.store.sources.stores import SourceStore
 from npuprof.store.sources.urls import hide_credentials
@@ -53,6 +54,7 @@ def lock_sources(place: ProjectPlace, wanted: Iterable[Source], accept_moved: bo
                 fetched, found[source.name] = _lock_source(place, source, asked, accept_moved, remake=True)
             gone[source.name] = _list_gone(place.lock.sources.get(source.name), found[source.name], fetched)
             remarks += _tell_remade(source.name, fetched.remade)
+            remarks += _list_unshared_releases(source, fetched, found[source.name])
             fetch_sources_of(open_locked(source.name, found[source.name]))
         except NpuprofError as error:
             problems += error.findings
@@ -66,6 +68,18 @@ def _tell_remade(name: str, tags: Iterable[str]) -> list[str]:
     shown = sorted(filter(is_version_tag, tags))
     more = f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
     return [f"{name}: made anew at the commit where they were, so the same versions: {', '.join(shown[:_SHOWN])}{more}"] if shown else []
+
+
+def _list_unshared_releases(source: Source, fetched: fetching.Fetched, locked: LockedSource) -> list[str]:
+    """Return that presets have newer releases than the newest store release that ``rev`` allows; a fixed ``rev`` asks for none."""
+    wanted = parse_version_range(source.rev)
+    if wanted is None or wanted.is_fixed:
+        return []
+    newer = list_newer_releases(open_mirror(source.name, source.url, source.path), locked.commit, fetched.tags)
+    if not newer:
+        return []
+    shown = f"{', '.join(newer[:_SHOWN])}{f' and {len(newer) - _SHOWN} more' if len(newer) > _SHOWN else ''}"
+    return [f"{source.name} {locked.shown} lacks newer releases of presets, {shown}; {advise_store_release(source, fetched)}"]
 
 
 def _lock_source(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 
+from npuprof.document.keys import format_toml_value
 from npuprof.model import Finding, NpuprofError, Origin
 from npuprof.store.repository import Repository
 from npuprof.store.revisions import load_repository_revision
@@ -173,6 +174,17 @@ def list_store_versions(tags: Iterable[str]) -> dict[VersionText, str]:
     return {version: tag for tag in named if (version := parse_version_text(tag))}
 
 
+def advise_store_release(source: Source, fetched: Fetched) -> str:
+    """Return how a release of a preset can be had that the newest store release in the range of a source lacks."""
+    wanted, known = parse_version_range(source.rev), [version for version in list_store_versions(fetched.tags) if not version.pre]
+    newest = max(known, key=lambda version: version.order, default=None)
+    if wanted and newest and not wanted.accepts(newest):
+        return f"widen rev = {format_toml_value(source.rev)} in npuprof.toml: it excludes {newest}, the newest release of the store"
+    branch = next((name for name, oid in fetched.heads.items() if oid == fetched.head), "main")
+    ways = f"ask its owners for npuprof release --all, or follow a branch in npuprof.toml: rev = {format_toml_value(branch)}"
+    return f"a range takes only releases of the whole store: {ways}"
+
+
 def suggest_range(fetched: Fetched) -> str:
     """Return the ``rev`` for a source that is added without one: what is compatible with its newest version, else its default branch."""
     known = [version for version in list_store_versions(fetched.tags) if not version.pre]
@@ -194,7 +206,8 @@ def _pin_version(source: Source, fetched: Fetched, repository: Repository, commi
     except NpuprofError as error:
         raise name_source_in_error(error, source.name, name) from None
     if found.version and not is_own and not repository.is_version_reachable(name, found.version.text, commit):
-        raise NpuprofError([build_later_finding(source.name, reference, found.label)])
+        hint = advise_store_release(source, fetched) if parse_version_range(source.rev) else "name a version that the locked commit has"
+        raise NpuprofError([build_later_finding(source.name, reference, found.label)._replace(hint=hint)])
     yanked = repository.find_yank(f"{name}/v{found.version.number_text}") if found.version else ""
     return LockedVersion(found.version.number_text if found.version else "-", found.commit, yanked)
 

@@ -64,6 +64,11 @@ class VersionRange(NamedTuple):
             return False
         return all(bound.accepts(version) for bound in self.bounds)
 
+    @property
+    def is_fixed(self) -> bool:
+        """Whether one whole number is all that it means."""
+        return any(bound.operator in ("", "=", "==") and len(bound.parts) == 3 for bound in self.bounds)
+
 
 def find_excluded_version(before: VersionRange, after: VersionRange) -> VersionText | None:
     """Return a version that a range means and another does not, None where there is none; pre-releases aside."""
