@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from npuprof.commands.framework.removed import FLAGS, VERBS
+from npuprof.commands.framework.usage import count_edits
 
 REPOSITORY = Path(__file__).parent.parent
 #: What may name them: what tells users of older versions about it.
@@ -29,6 +30,48 @@ def test_a_removed_flag_exits_with_2_and_names_its_replacement(words: tuple[str,
     for given in ([words[-1]], [f"{words[-1]}=1"], [words[-1], "1"]):
         done = run(*words[:-1], "a", *given)
         assert (done.code, done.out, f"was removed in 0.2.0: use {FLAGS[words]}" in done.err) == (2, "", True), done.err
+
+
+#: Words that are no verbs, and what is printed after the words that say so.
+UNKNOWN = {
+    "delete": "\ngit rm profiles/NAME.toml deletes a preset, npuprof unset NAME KEY takes a value out of one.",
+    "remove": "\ngit rm profiles/NAME.toml deletes a preset",
+    "get": "\nnpuprof show NAME prints a preset",
+    "export": "\nnpuprof env NAME prints exports",
+    "lint": "\nnpuprof check validates presets",
+    "switch": "\nnpuprof run NAME -- COMMAND runs with a preset",
+    "use": "\nnpuprof run NAME -- COMMAND runs with a preset",
+    "undo": "\nundo was removed",
+    "ls": " Did you mean 'list'?\n",
+    "mv": " Did you mean 'rename'?\n",
+    "chek": " Did you mean 'check'?\n",
+    "shwo": " Did you mean 'show'?\n",
+    "renme": " Did you mean 'rename'?\n",
+    "dif": " Did you mean 'diff'?\n",
+    "source rm": " Did you mean 'remove'?\n",
+    "source upd": " Did you mean 'update'?\n",
+    "git instal": " Did you mean 'install'?\n",
+    "print": "\n",
+    "nothing": "\n",
+    "delte": "\n",
+    "x": "\n",
+}
+
+
+@pytest.mark.parametrize("words", UNKNOWN)
+def test_a_word_that_is_no_verb_brings_the_verb_that_is_meant_or_one_spelt_almost_so(words: str, run: Any) -> None:
+    done = run(*words.split(), "x")
+    after = done.err.partition(f"Error: No such command {words.split()[-1]!r}.")[2]
+    assert (done.code, after.startswith(UNKNOWN[words]), after.count("Did you mean")) == (2, True, UNKNOWN[words].count("Did you")), (
+        done.err
+    )
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "edits"), [("", "", 0), ("", "ab", 2), ("show", "shwo", 1), ("print", "init", 3), ("delete", "release", 3)]
+)
+def test_edits_between_two_words_are_counted(one: str, other: str, edits: int) -> None:
+    assert (count_edits(one, other), count_edits(other, one)) == (edits, edits)
 
 
 def test_nothing_but_the_changelog_and_the_table_names_what_is_gone() -> None:

@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from npuprof.commands.framework.registry import describe_family, list_groups, list_verb_names, list_verbs, load_verb
-from npuprof.commands.framework.usage import explain_usage, suggest_flag
+from npuprof.commands.framework.usage import explain_usage, suggest_flag, suggest_verb
 from npuprof.commands.framework.verb import refuse_flags_as_values, refuse_second_values
 from npuprof.model import Finding, NpuprofError, __version__
 from npuprof.report import output
@@ -33,7 +33,19 @@ _TYPES: dict[tuple[str, bool], Any] = {
 }  # fmt: skip
 
 
-class _GroupedVerbs(TyperGroup):
+class _Verbs(TyperGroup):
+    """Verbs that an unknown word is compared with."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        try:
+            return super().resolve_command(ctx, args)
+        except Exception as error:
+            shown = [name for name, command in self.commands.items() if not command.hidden]
+            error.message = f"{getattr(error, 'message', '')} {suggest_verb(args[0], shown)}".rstrip()  # type: ignore[attr-defined]
+            raise
+
+
+class _GroupedVerbs(_Verbs):
     """All verbs, listed under the headings of their groups."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -103,6 +115,7 @@ def build_application(words: list[str], runner: Runner) -> typer.Typer:
     app = typer.Typer(
         name="npuprof",
         cls=_GroupedVerbs,
+        suggest_commands=False,
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
@@ -117,7 +130,10 @@ def build_application(words: list[str], runner: Runner) -> typer.Typer:
         if len(names) == 1:
             return app
         if names[0] not in families:
-            families[names[0]] = typer.Typer(name=names[0], help=describe_family(names[0]), no_args_is_help=True, rich_markup_mode=None)
+            purpose = describe_family(names[0])
+            families[names[0]] = typer.Typer(
+                name=names[0], cls=_Verbs, suggest_commands=False, help=purpose, no_args_is_help=True, rich_markup_mode=None
+            )
             app.add_typer(families[names[0]])
         return families[names[0]]
 
