@@ -149,7 +149,7 @@ def test_a_file_outside_any_store_is_edited(tmp_path: Path, run: Run, folder: Pa
         (("set", "base", "env.X=" + "[" * 3000, "env.\udcff=1"), "NP009", ""),
         (("set", "base", "hccl_timeout.x=3"), "NP920", "as a whole"),
         (("set", "base", "profile.scenario=trainig"), "NP007", "training"),
-        (("set", "base", "profile.extends=team/child"), "NP102", "take one of them out"),
+        (("set", "base", "profile.extends=team/child"), "NP102", "break the circle at another"),
         (("set", "base", "profile.extends=nowhere"), "NP101", ""),
         (("set", "nowhere", "hccl_timeout=3"), "NP008", ""),
         (("set", "base+team/child", "hccl_timeout=3"), "NP920", "one of them"),

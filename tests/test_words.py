@@ -271,6 +271,10 @@ TYPED = [
     ("show 1.0.0", 2, "is a version, and no preset", "NAME@1.0.0"),
     ("sweep bert --vary deterministic=0,1 --devices " + "9" * 5000 + " -- true", 2, "names no devices"),
     ("sweep bert --vary deterministic=0,1 --devices 0-" + "9" * 5000 + " -- true", 2, "names no devices"),
+    ("show bert --set HCCL_EXEC_TIMEOUT=5", 0, "on a command line it is env.HCCL_EXEC_TIMEOUT"),
+    ("release held 1.0.0", 2, "the tag held/v1.0.0 exists already"),
+    ("release held", 2, "to release it all the same: npuprof release held 1.0.1"),
+    ("blame bert hccl_timeout", 2, "npuprof log bert-training KEY the commits that changed one"),
     # a verb that is meant for something else
     ("new b --from bert", 2, "No such option: --from", "--extends"),
     ("commit -a", 2, "npuprof commit takes every preset that differs"),
@@ -473,6 +477,16 @@ WRITTEN = [
     ("[options]\na = 1\n[options.a]\n", 3, 2, "[options.a] would be a table, and is a value already"),
     ("[options]\na = { b = 1 }\na.c = 2\n", 3, 8, "a table in braces is complete"),
     ("<<<<<<< ours\n[options]\n", 1, 1, "a merge conflict is not resolved", "keep one side"),
+    ("[options]\na\u00a0= 1\n", 2, 2, "U+00A0 looks like a blank and is none", "write a blank in its place"),
+    ("[options]\na = \u201cfp16\u201d # x\n", 2, 5, "its quotes are not straight ones", 'write "fp16"'),
+    ('{"options": {"a": 1}}\n', 1, 1, "it looks like JSON", "write [options], and key = value below it"),
+    ("options:\n  a: 1\n", 1, 8, "write [options], and key = value below it"),
+    ("// x\n[options]\n", 1, 1, "a comment begins with #"),
+    ("[environment]\nHCCL_EXEC_TIMEOUT = 1800\n", 1, 2, "unknown table or key 'environment'", "write [env]"),
+    ('[profile]\nextends = "bert, held"\n', 2, 1, "'extends' must be a list of names", 'write extends = ["bert", "held"]'),
+    ('[profile]\nextends = ["it"]\n', 2, 1, "A preset cannot extend itself", "remove it from extends in profiles/it.toml:2"),
+    ('[options]\nprecision_mode_v2 = ["fp16"]\n', 2, 1, "not a list", 'write precision_mode_v2 = "fp16"'),
+    ("[options]\nhccl_timeout = [true]\n", 2, 1, "takes a whole number, not a list", "write a whole number, 0 to"),
     ("[option]\nhccl_timeout = 1\n", 1, 2, "unknown table or key 'option'", "options"),
     ("hccl_timeout = 1\n", 1, 1, "options go below [options]"),
     ('[profile]\nextends = "base"\n', 2, 1, "'extends' must be a list of names", 'extends = ["base"]'),
@@ -537,6 +551,23 @@ def test_a_revision_before_the_first_commit_tells_how_far_one_can_go(repo: Repo,
     assert "HEAD goes 2 commits back: HEAD~2 is the first there is" in run("show", "bert@HEAD~9").err
     assert "HEAD~1 goes 1 commit back: HEAD~1~1" not in run("show", "bert@HEAD~1~9").err
     assert run("show", "bert@HEAD~2").code == 0
+
+
+@pytest.mark.parametrize("path", ["other/d.txt", "program", "program.py", "nosuch.py"])
+def test_why_a_script_cannot_be_read_is_one_message(folder: Path, run: Any, path: str) -> None:
+    for program in ("program", "program.py"):
+        (folder / program).write_bytes(b"\x7fELF\2\1\1" + bytes(200))
+    result = run("import", path)
+    assert (result.code, result.err.count("NP8")) == (2, 1), result.err
+    assert ("binary" in result.err) == path.startswith("program"), result.err
+
+
+@pytest.mark.parametrize("words", [["x"], ["x", "1.0.0"]])
+def test_a_tag_without_a_message_is_no_release_and_in_the_way_of_one(folder: Path, repo: Repo, run: Any, words: list[str]) -> None:
+    repo.git("tag", "x/v1.0.0")
+    result = run("release", *words)
+    assert (result.code, "already, and is no release\n" in result.err) == (2, True), result.err
+    assert "delete it with git tag -d x/v1.0.0, or give another number" in result.err
 
 
 def test_a_sweep_of_what_is_not_there_says_so_alone(folder: Path, run: Any) -> None:

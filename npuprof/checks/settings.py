@@ -111,7 +111,7 @@ def _build_unknown_option_fault(name: str) -> Fault:
     where = {"env": catalog.find_variable, "estimator": catalog.find_argument, "atc": catalog.find_flag}
     for section, find in where.items():
         if find(name):
-            hint = f"{name} belongs below [{section}]"
+            hint = f"{name} belongs below [{section}]; on a command line it is {section}.{name}"
             return Fault("NP201", f"{name!r} is no session option", why, hint)
     if name in PROFILE_KEYS:
         hint = f"{name} belongs below [profile]; on a command line it is profile.{name}"
@@ -178,7 +178,9 @@ def _build_type_fault(option: Option, value: Any) -> Fault:
         example = catalog.find_record_texts("options", option.name).get("example") if field == "s" else None
         more = f", {format_range(option.minimum, option.maximum, option.unit)}" if bounded else ""
         otherwise = f"write {wanted}{more}" + (f" like {keys.format_toml_value(example)}" if example is not None else "")
-    hint, fix = suggest_value(option.name, guess_option_value(option, value), otherwise, value)
+    is_only = isinstance(value, list) and len(value) == 1 and not _find_option_faults(option, value[0])
+    guess = value[0] if is_only else guess_option_value(option, value)
+    hint, fix = suggest_value(option.name, guess, otherwise, value)
     why = WRONG_FIELD.get(option.on_wrong_field, "A value of another type is not stored where the adapter looks.")
     return Fault("NP202", f"{option.name} takes {wanted}, not {describe_value_kind(value)}", why, hint, fix=fix)
 

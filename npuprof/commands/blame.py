@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 class Blame(Verb):
     """Print the commit that set each value of a preset."""
 
+    usage_hint = "npuprof blame bert-training prints all its values; npuprof log bert-training KEY the commits that changed one."
     group = "versions"
     paged = True
 

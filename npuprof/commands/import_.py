@@ -82,7 +82,7 @@ class Import(Verb):
         for problem in problems:
             output.write_to_stderr(format_findings([problem]).rstrip("\n"))
         good = any(draft.settings for draft in made)
-        if (unread and not read_files) or (faults and not good):  # it was said why
+        if (unread and (not read_files or unread == len(self.files))) or (faults and not good):  # it was said why
             return Answer(code=code)
         if not good:
             raise NpuprofError([_build_nothing_finding(self.files, bool(made), nothing)])

@@ -117,8 +117,9 @@ class Release(Verb):
         number = wanted or VersionText(proposal.number)
         refuse_number(repository, name, number, proposal, earlier)
         if proposal.step == "none" and wanted is None:
+            number = VersionText((*number.number[:2], number.number[2] + 1)) if last and number.order <= last.text.order else number
             what = f"nothing has changed in {name} since {last.number_text if last else 'ever'}"
-            raise NothingNewError(Finding("NP026", what, "", "to release it all the same give the number"), name)
+            raise NothingNewError(Finding("NP026", what, "", f"to release it all the same: npuprof release {name} {number}"), name)
         was = last.number_text if last else ""
         planned = PlannedRelease(name, number, was, config, proposal, pair, build_release_record(config))
         return ReleasePlan(head, (planned,)), untold, wanted

@@ -5,6 +5,7 @@ Nothing here knows whether a key names a real option; that is for the catalogue 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any, Protocol
 
@@ -181,7 +182,8 @@ class _Reader:
         self.problems = problems
         for name, value in document.data.items():
             if name not in TABLES:
-                hint = f"options go below [options]; the tables are {', '.join(TABLES)}"
+                meant = next((table for table in TABLES if name.startswith(table)), "")
+                hint = f"write [{meant}]" if meant else f"options go below [options]; the tables are {', '.join(TABLES)}"
                 hint = f"{name} belongs below [profile]" if name in PROFILE_KEYS else hint
                 self.add_unknown_name(f"unknown table or key {name!r}", (name,), TABLES, hint)
             elif name != "override" and not isinstance(value, dict):
@@ -215,9 +217,9 @@ class _Reader:
                     PROFILE_KEYS,
                     _SAID_ELSEWHERE.get(name) or f"options go below [options]; known here are {', '.join(PROFILE_KEYS)}",
                 )
-            elif key.kind == NAMES and isinstance(value, str) and value and not set(" ,;") & set(value):
-                hint = f"write {name} = {keys.format_toml_value([value])}"
-                self.add_problem("NP007", f"{name!r} must be {key.kind}", path, hint, Fix([value]))
+            elif key.kind == NAMES and isinstance(value, str) and (names := re.findall(r"[^\s,;]+", value)):
+                hint = f"write {name} = {keys.format_toml_value(names)}"
+                self.add_problem("NP007", f"{name!r} must be {key.kind}", path, hint, Fix(names) if names == [value] else None)
             elif not _is_of_kind(key.kind, value):
                 meant = value[0] if key.kind == TEXT and isinstance(value, list) and len(value) == 1 else value
                 shown = key.example

@@ -17,6 +17,8 @@ _HEADER = re.compile(r"[ \t]*\[{1,2}[ \t]*([^\[\]]+?)[ \t]*\]")
 _STATEMENT = re.compile(rf"[ \t]*({_SEGMENT}(?:[ \t]*\.[ \t]*{_SEGMENT})*)[ \t]*=")
 #: What people write for the two words of TOML.
 _WORDS = {"true": "true", "yes": "true", "on": "true", "false": "false", "no": "false", "off": "false"}
+_LAST_ASCII = 0x7F
+_CURLY_QUOTES = "\u201c\u201d\u201e\u2018\u2019\u00ab\u00bb"
 #: What people write for a value that means none, by other languages; in quotes it would be a text of these letters.
 _NOTHINGS = frozenset(("none", "null", "nil", "~", "undefined"))
 
@@ -53,6 +55,8 @@ def _find_fault(lines: list[str], message: str, line: int, column: int, ended: b
     if message.startswith(("Expected \"'''\"", 'Expected \'"""\'')):
         return _find_open_block(lines)
     told = f"{message[:1].lower()}{message[1:]}"
+    if (char := lines[line - 1][column - 1 : column]) and not char.isprintable() and ord(char) > _LAST_ASCII:
+        return Fault(f"U+{ord(char):04X} looks like a blank and is none", line, column, "write a blank in its place, or delete it")
     if message.startswith("Cannot mutate immutable namespace"):
         hint = "write the key between the braces, or the table as [table]"
         return Fault("a table in braces is complete, and takes no more keys", line, column, hint)
@@ -76,10 +80,14 @@ def _find_fault(lines: list[str], message: str, line: int, column: int, ended: b
     if message.startswith("Expected '=' after a key"):
         colon = re.match(r"[ \t]*[\w.-]+[ \t]*:", lines[line - 1])
         hint = "write key = value: TOML has no colon there" if colon else "write key = value; a table is written [table]"
+        if table := re.fullmatch(r"([\w.-]+)[ \t]*:[ \t\r]*", lines[line - 1]):
+            hint = f"write [{table[1]}], and key = value below it"
         if blanks := re.match(r"[ \t]*([\w-]+(?:[ \t]+[\w-]+)+)[ \t]*=", lines[line - 1]):
             hint = f"write {'_'.join(blanks[1].split())} = ...; a key with blanks in it needs quotes"
         return Fault("a key without a value", line, column, hint)
     before = lines[line - 1][: column - 1]
+    if message.startswith("Invalid statement") and re.match(r"[ \t]*[{}\"]", lines[line - 1]):
+        return Fault("neither a key nor a [table]; it looks like JSON", line, column, "write [options], and key = value below it")
     if "inline table" in message or (message.startswith("Invalid") and before.count("{") > before.count("}")):
         hint = "write { a = 1, b = 2 } on one line, or a [table] of its own"
         return Fault("a table in braces is not closed on its line", line, column, hint)
@@ -112,8 +120,8 @@ def _describe_rest(text: str, line: int, column: int) -> Fault:
 _SAYINGS = {
     "Unclosed array": ("a list is not closed, or lacks a comma", "separate the elements with commas, and end the list with ]"),
     "Unescaped '\\'": ("a backslash that escapes nothing", "double each backslash, or use single quotes, in which it stands for itself"),
-    "Invalid statement": ("neither a key nor a [table]", "write key = value; a remark begins with #"),
-    "Invalid initial character": ("neither a key nor a [table]", "write key = value; a remark begins with #"),
+    "Invalid statement": ("neither a key nor a [table]", "write key = value; a comment begins with #"),
+    "Invalid initial character": ("neither a key nor a [table]", "write key = value; a comment begins with #"),
     "Expected ']'": ("the name of a table is not closed", "write [table], or [table.below]"),
 }
 
@@ -183,7 +191,8 @@ def _find_repeated_table(lines: list[str], line: int) -> Fault | None:
         return None
     for number, text in enumerate(lines[: line - 1], 1):
         if (other := _HEADER.match(text)) and _normalize_key(other[1]) == _normalize_key(match[1]):
-            hint = f"put what is below it into the table of line {number}; what repeats is written [[{match[1]}]]"
+            hint = f"put what is below it into the table of line {number}"
+            hint += "; each override is written [[override]]" if match[1] == "override" else ""
             return Fault(f"[{match[1]}] stands twice, first in line {number}", line, match.start(1) + 1, hint)
     return None
 
@@ -211,6 +220,9 @@ def _describe_bare_value(text: str, line: int, column: int) -> Fault:
         return Fault(what, line, column, f"write {_WORDS[word.lower()]}, or {number} where the option takes a number")
     if word.lower() in _NOTHINGS:
         return Fault(f"{what}: TOML has none that means nothing", line, column, _say_how_to_leave_out(text[: column - 1]))
+    if word[0] in _CURLY_QUOTES:
+        straight = format_short_value(rest.split("#")[0].strip().strip(_CURLY_QUOTES))
+        return Fault(f"{what}: its quotes are not straight ones", line, column, f"write {straight}")
     if re.fullmatch(r"[A-Za-z_./~$-][^\"']*", word):
         return Fault(what, line, column, f"text needs quotes: {format_short_value(word)}")
     return Fault(what, line, column, 'write a number, true, false, or "text" in quotes')

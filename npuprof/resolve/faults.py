@@ -32,13 +32,14 @@ def build_cycle_finding(chain: list[Profile], parent: Profile) -> Finding:
     ring = chain[keys.index(parent.key) :]
     start = min(range(len(ring)), key=lambda place: ring[place].key)
     ring = ring[start:] + ring[:start]
+    removed, place = (ring[1] if len(ring) > 1 else ring[0]).name, ring[0].origin("profile", "extends")
     links = " -> ".join([*(f"{p.name} ({p.origin('profile', 'extends')})" for p in ring), ring[0].name])
     return Finding(
         "NP102",
         f"the inheritance runs in a circle: {links}",
-        "A profile cannot be laid over itself.",
-        "take one of them out of extends",
-        ring[0].origin("profile", "extends"),
+        "A preset cannot extend itself, directly or through others.",
+        f"remove {removed} from extends in {place}" + (", or break the circle at another of these lines" if len(ring) > 1 else ""),
+        place,
         "profile.extends",
         tuple(p.name for p in ring),
     )

@@ -42,7 +42,7 @@ def read_script_files(files: list[str]) -> Iterator[tuple[str, bytes | Finding]]
         try:
             yield file, read_plain_file(file)
         except OSError as error:
-            what, why = f"cannot read the file: {describe_os_error(error, file)}", "The other files were looked at all the same."
+            what, why = f"cannot read the file: {describe_os_error(error, file)}", "The other files were read." if len(files) > 1 else ""
             yield file, build_finding("NP801", what, why, _suggest_path(file), where=Place(file))
 
 
@@ -104,7 +104,7 @@ def _tell_special_file(path: str, problems: list[Finding], is_candidate: Callabl
     except OSError:  # a link to nothing
         return
     if kind and is_candidate(path) and not os.path.basename(path).startswith("."):
-        why = "What it holds may never end; the other files were looked at all the same."
+        why = "What it holds may never end; the other files were read."
         problems.append(build_finding("NP801", f"{path} is left out: it is {kind}, not a file", why, "", where=Place(path)))
 
 

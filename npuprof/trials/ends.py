@@ -22,7 +22,7 @@ def measure_ends(judgement: Judgement, tolerance: str, good: End, bad: End) -> t
     for (name, results), wanted in ((good, GOOD), (bad, BAD)):
         answer = judgement.judge_runs(results)
         if answer != wanted:
-            raise _build_end_error(judgement, name, results, wanted, answer or UNKNOWN)
+            raise _build_end_error(judgement, (name, results), wanted, answer or UNKNOWN, bad[0])
         if wrong := [result for result in results if judgement.judge_run(result) not in (wanted, UNKNOWN)]:
             other = BAD if wanted == GOOD else GOOD
             remarks.append(f"{name} was {other} in {len(wrong)} of {len(results)} runs: the command is flaky, and the majority decides")
@@ -61,9 +61,12 @@ def _measure_effect(judgement: Judgement, tolerance: str, good: End, bad: End, r
     return effect
 
 
-def _build_end_error(judgement: Judgement, name: str, results: Sequence[Result], wanted: str, answer: str) -> NpuprofError:
-    how = "could not be told" if answer == UNKNOWN else f"is {answer} as well"
+def _build_end_error(judgement: Judgement, end: End, wanted: str, answer: str, bad: str) -> NpuprofError:
+    """Return that an end is not what it should be; ``bad`` is the other one, which is not run if the good end is bad."""
+    name, results = end
+    how = "could not be told" if answer == UNKNOWN else "is bad" if wanted == GOOD else "is good as well"
     hint = "look at what it printed, or at what the command takes for bad"
+    hint += f"; if the ends are swapped: npuprof bisect {bad} {name}" if wanted == GOOD else ""
     if answer == UNKNOWN:
         hint = f"{UNTOLD} means that a run cannot be judged, as does a hang unless --hang says otherwise"
         if {GOOD, BAD} <= set(map(judgement.judge_run, results)):

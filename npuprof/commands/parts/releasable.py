@@ -32,10 +32,13 @@ def refuse_number(repository: Repository, name: str, number: VersionText, propos
     last = find_last_release(earlier)
     same = [version for version in earlier if version.pre and version.number == number.number] if number.pre else []
     below = max((version for version in (last, *same) if version), key=lambda version: version.text.order, default=None)
-    what, why = "", "Version numbers only rise."
-    there = any(ref.text == number for ref in repository.list_tag_refs(name))
+    what, why, tag = "", "Version numbers only rise.", f"{name}/v{number}"
+    there = any(version.text == number for version in repository.load_versions(name))
+    if not there and any(ref.text == number for ref in repository.list_tag_refs(name)):
+        what, why = f"the tag {tag} exists already, and is no release", "A release is an annotated tag, and this one is not."
+        raise NpuprofError([Finding("NP026", what, why, f"delete it with git tag -d {tag}, or give another number")])
     if there:
-        what, why = f"{name} {number} is released already: the tag {name}/v{number} exists already", "A released version never changes."
+        what, why = f"{name} {number} is released already: the tag {tag} exists already", "A released version never changes."
     elif below and number.order <= below.text.order:
         what = f"{number} would go back: {name} is at {below.number_text}"
     if what:

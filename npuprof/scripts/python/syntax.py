@@ -10,6 +10,7 @@ from npuprof.model import Finding, Place
 
 #: A script longer than this is data; its tree would take a hundred times the space.
 LARGEST_SCRIPT = 4_000_000
+_REMOVE = "remove them"
 
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 # Blanks are taken possessively: two patterns that share a long run of them would try every way to part it.
@@ -134,11 +135,23 @@ def _find_misfit(data: bytes) -> tuple[str, str, str, int] | None:
     if len(data) > LARGEST_SCRIPT:
         size = f"{len(data) / 1e6:.1f} MB"
         return f"the file is not read: {size} are too much for a script", "", "name the script that sets the options", 0
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")) or (b"\0" in data[:4] and len(data) > 3):
-        return "the file is UTF-16 or UTF-32", "Python cannot read it, so nothing in it can run.", "save it as UTF-8", 0
-    if b"\0" in data:
-        return "the file holds NUL bytes", "Python refuses such a file.", "remove them", data.count(b"\n", 0, data.index(b"\0")) + 1
-    return None
+    if b"\0" not in data and not data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return None
+    what, hint = describe_nul_bytes(data)
+    line = data.count(b"\n", 0, data.index(b"\0")) + 1 if hint == _REMOVE else 0
+    return what, "Python cannot read it, so nothing in it can run.", hint, line
+
+
+def describe_nul_bytes(data: bytes) -> tuple[str, str]:
+    """Return what data with NUL bytes is, and what to do: a binary file, a text in wide characters, or one with a few of them."""
+    count = data.count(b"\0")
+    if not _is_wide(data) and (data.startswith((b"\x7fELF", b"PK\3\4")) or (count > 8 and count * 20 > len(data))):
+        return "the file is binary, and no script", "name the script itself"
+    return ("the file is UTF-16 or UTF-32", "save it as UTF-8") if _is_wide(data) else ("the file holds NUL bytes", _REMOVE)
+
+
+def _is_wide(data: bytes) -> bool:
+    return data.startswith((b"\xff\xfe", b"\xfe\xff")) or (len(data) > 3 and data.count(b"\0", 0, 4) in (2, 3))
 
 
 def _silence_print(match: re.Match[str]) -> str:

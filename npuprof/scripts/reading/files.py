@@ -12,7 +12,7 @@ from typing import Any
 from npuprof.catalog import build_finding
 from npuprof.model import Place, Record
 from npuprof.scripts.python.imports import Modules
-from npuprof.scripts.python.syntax import LARGEST_SCRIPT
+from npuprof.scripts.python.syntax import LARGEST_SCRIPT, describe_nul_bytes
 from npuprof.scripts.reading.variables import settle_exports
 from npuprof.scripts.records import ImportedFile
 
@@ -161,6 +161,8 @@ def read_script(path: str, data: bytes, named: bool = True, modules: Modules | N
             if kind is not _UNKNOWN
             else "give it the ending of its kind: .py, .sh, .env"
         )
+        if kind is _UNKNOWN and b"\0" in data:
+            what, hint = describe_nul_bytes(data)
         is_told = named and not path.endswith(".toml")  # of presets the verbs say more
         return _refuse(path, what, "The settings in this file are not checked.", hint, is_told)
     if kind.needs and importlib.util.find_spec(kind.needs) is None:

@@ -9,7 +9,7 @@ from npuprof import catalog
 from npuprof.catalog import build_finding
 from npuprof.model import Finding, Place, is_utf8
 from npuprof.scripts.python.environ import find_variable_key, read_variable_text
-from npuprof.scripts.python.syntax import LARGEST_SCRIPT
+from npuprof.scripts.python.syntax import LARGEST_SCRIPT, describe_nul_bytes
 from npuprof.scripts.records import HALF_CHARACTER, Branch, ImportedFile, ScriptPlace, ScriptSetting, ScriptValue, take_here_out
 
 #: Literal texts and, as one-tuples, what whoever reads the file would fill in.
@@ -20,9 +20,10 @@ _DEFAULT = re.compile(r"\$\{\w+:?-([^$`\\{}'\"]*)\}")
 def decode_text(path: str, data: bytes, problems: list[Finding], reader: str = "No shell reads it as it stands.") -> str | None:
     """Return the text of a file with plain line ends; None, and why, where it is none; ``reader`` says who refuses it."""
     if len(data) > LARGEST_SCRIPT or b"\0" in data:
-        what = "the file holds NUL bytes" if b"\0" in data else f"the file is not read: {len(data) / 1e6:.1f} MB are too much for a script"
-        line = data.count(b"\n", 0, data.index(b"\0")) + 1 if b"\0" in data else 0
-        problems.append(build_finding("NP801", what, reader, "", where=Place(path, line)))
+        what, hint, line = f"the file is not read: {len(data) / 1e6:.1f} MB are too much for a script", "", 0
+        if b"\0" in data:
+            (what, hint), line = describe_nul_bytes(data), data.count(b"\n", 0, data.index(b"\0")) + 1
+        problems.append(build_finding("NP801", what, reader, hint, where=Place(path, line)))
         return None
     try:
         text = data.removeprefix(b"\xef\xbb\xbf").decode()
