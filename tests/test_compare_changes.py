@@ -393,7 +393,7 @@ def test_an_element_edited_in_a_base_is_one_change_for_all_dependents(repo: Repo
     place = f"via profiles/base.toml:2, before {repo.head[:7]}:profiles/base.toml:2"
     names = "    in base, top0, top1, top2\n"
     assert run("diff", "--rev", "HEAD").out == (
-        f'- 4 presets: modify_mixlist.black-list.to-add "B"  [numerics, performance]  {place}\n{names}'
+        f'- 4 presets: modify_mixlist.black-list.to-add "B"  [numerics, performance]  {place}\n'
         f'+ 4 presets: modify_mixlist.black-list.to-add "X"  [numerics, performance]  via profiles/base.toml:2\n{names}'
         "\n4 presets differ, 0 do not\n"
     )

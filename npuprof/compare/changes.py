@@ -193,7 +193,18 @@ def _trace_changes(before: Config, after: Config, changes: list[Change]) -> list
             now = _find_unset_origin(after, change)
         return change._replace(origins=(was, now))
 
-    return [trace_change(change) for change in changes]
+    traced = [trace_change(change) for change in changes]
+    new = [change.origins[1] for change in traced if change.element and change.kind == "added"]
+    added = {(origin.profile, origin.path): origin for origin in new if origin}
+    return [_place_replacement(change, added) for change in traced]
+
+
+def _place_replacement(change: Change, added: Mapping[tuple[str, Path], Origin]) -> Change:
+    """Return the removal of a list element with the place of the added one that replaces it, if the list has one there."""
+    was, now = change.origins
+    if not (change.element and change.kind == "removed" and was and was.path and now):
+        return change
+    return change._replace(origins=(was, added.get((now.profile, (*now.path, was.path[-1])), now)))
 
 
 def _list_known_steps(config: Config, setting: str) -> set[tuple[str, Step]]:

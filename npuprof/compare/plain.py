@@ -31,9 +31,10 @@ def format_survey_text(survey: Survey, everything: bool = False, coloured: bool 
     touched = survey.touched_pairs
     wide = [fold for fold in fold_changes(touched) if len(fold.presets) > 1]
     out: list[str] = []
-    for fold in wide:
-        out += format_change_lines(fold.change, "", coloured, len(fold.presets))
-        out.append(f"    in {', '.join(map(escape_controls, fold.presets))}")
+    for presets in dict.fromkeys(fold.presets for fold in wide):
+        for fold in wide:
+            out += format_change_lines(fold.change, "", coloured, len(presets)) if fold.presets == presets else []
+        out.append(f"    in {', '.join(map(escape_controls, presets))}")
     shared = {identify_change(fold.change) for fold in wide}
     for pair in touched:
         if pair.status == "changed":
