@@ -139,7 +139,11 @@ def test_whatever_a_hint_writes_out_is_taken(key: str) -> None:
         ("env.TF_CPP_MIN_LOG_LEVEL", False, 'write one of "0", "1", "2", "3"'),
         ("atc.framework", "True", "write one of 0, 1, 3, 5"),
         ("optypelist_for_implmode", {"a": 1}, 'write ["Pooling", "SoftmaxV2"]'),
-        ("dynamic_graph_execute_mode", "LAZY_RECOMPILE", 'write one of "dynamic_execute"; "lazy_recompile" is doubtful itself'),
+        (
+            "op_select_implmode",
+            "HIGH_PRECISION_FOR_ALL",
+            'write one of "high_precision", "high_performance"; "high_precision_for_all" is doubtful itself',
+        ),
     ],
 )
 def test_a_hint_names_what_was_meant(key: str, value: Any, hint: str) -> None:

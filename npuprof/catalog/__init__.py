@@ -136,8 +136,8 @@ class Variable(Record):
     release that brought what replaces it. ``product_range`` and ``product_pattern`` are narrower on a family,
     ``pattern_before`` is what releases before one ask for as well. ``structure`` is the form of a text that holds more.
     ``topic`` is what it is for, where its ``scope`` does not say that. ``risk`` is what a change of it may alter, where it has no twin.
-    ``numbered`` as of an option. ``executes`` is how it affects what is executed or loaded, False if it does not. ``reader`` is the
-    function that reads it, of ``readers.toml``.
+    ``numbered`` as of an option. ``otherwise`` is what its reader does with any other value, where it goes on. ``executes`` is how it
+    affects what is executed or loaded, False if it does not. ``reader`` is the function that reads it, of ``readers.toml``.
     """
 
     name: str
@@ -173,6 +173,7 @@ class Variable(Record):
     topic: str = ""
     risk: tuple[str, ...] = ()
     reader: str = ""
+    otherwise: str = ""
 
 
 class Flag(Record):
@@ -440,7 +441,7 @@ def load_advice() -> tuple[dict[str, Any], ...]:
 
 @cache
 def load_excuses() -> dict[tuple[str, str], Any]:
-    """Return, by option and code, the condition on which a deprecated option is needed, or an empty text does no harm."""
+    """Return, by key and code, the condition on which a deprecated option is needed, or a text does no harm."""
     found: dict[tuple[str, str], Any] = load_built_part("rules")["excuses"]
     return found
 

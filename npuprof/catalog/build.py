@@ -34,7 +34,7 @@ _PROSE_FIELDS = {
     "meanings_since", "since", "absent_in", "missing_in", "removed_in", "product_notes", "format", "precedence",
     "when", "related_option", "replaces", "experimental_note", "python_default", "type", "ge_key", "env", "tf2",
     "conflicts", "requires", "file", "separator", "experimental", "undocumented", "role", "products_not", "twin_direct",
-    "deprecated_unless", "empty_unless", "born_on",
+    "deprecated_unless", "empty_unless", "unread_while", "born_on",
 }  # fmt: skip
 _KEPT_FIELDS = {"options": {"env"}, "env": {"separator"}, "atc": {"conflicts", "requires", "products_not", "separator"}}
 _RENAMED_FIELDS = {"min": "minimum", "max": "maximum"}
@@ -266,8 +266,8 @@ def _build_rules(source: dict[str, Any], options: dict[str, Any], variables: dic
             twins.setdefault(record["session_option"], []).append(name)
     excuses = {
         (name, code): condition.parse_condition(record[field])
-        for name, record in options.items()
-        for field, code in (("deprecated_unless", "NP501"), ("empty_unless", "NP203"))
+        for name, record in (*options.items(), *((f"env.{name}", record) for name, record in variables.items()))
+        for field, code in (("deprecated_unless", "NP501"), ("empty_unless", "NP203"), ("unread_while", "NP203"), ("unread_while", "NP205"))
         if field in record
     }
     return {"rules": tuple(rules), "twins": _freeze_lists(twins), "excuses": excuses}, {"rules": texts, "advice": advice}

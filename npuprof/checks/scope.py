@@ -29,13 +29,14 @@ def check_late_options(view: View) -> Iterator[Finding]:
 
 
 def is_fault_excused(settings: dict[str, Any], key: str, fault: Fault) -> bool:
-    """Return whether what is set beside an option excuses it: a deprecated one that is needed, an empty text that nothing reads."""
+    """Return whether what is set beside an option excuses it: a deprecated one that is needed, a text that nothing reads."""
     excuse = catalog.load_excuses().get((key, fault.code))
-    if fault.code == "NP203" and settings.get(key) != "":
+    if fault.code == "NP203" and "." not in key and settings.get(key) != "":
         return False
 
     def lookup_setting(path: tuple[str, ...]) -> tuple[bool, Any]:
-        return path[0] in settings, settings.get(path[0])
+        name = ".".join(path[:2]) if path[0] == "env" else path[0]
+        return name in settings, settings.get(name)
 
     return excuse is not None and condition.evaluate_condition(excuse, lookup_setting) is True
 

@@ -149,7 +149,8 @@ def _read_choice(option: Option, text: str) -> str | int:
 def _find_unlisted_names(option: Option, value: Any) -> Iterator[Fault]:
     """Yield the names that the manual of a session does not list."""
     known = {name.lower() for name in option.listed}  # another case has a finding of its own
-    for path, name in list_leaves(option, value):
+    names = value.replace(" ", "").split(",") if isinstance(value, str) else value  # the engine trims each name
+    for path, name in list_leaves(option, names):
         if str(name).lower() not in known and re.fullmatch(option.pattern, str(name)):
             what = f"{option.name}: the manual does not list {format_short_value(name)}"
             why = "It names the operators that the option is supported for."

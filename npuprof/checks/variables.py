@@ -76,7 +76,12 @@ def find_variable_faults(name: str, value: Any) -> list[Fault]:
         if hint and not is_known_variable(name):
             return [Fault("NP206", f"no known environment variable {name!r}", "Nothing known reads it.", hint, fix=fix)]
         return _find_unexpanded_paths(name, str(value)) if name.endswith(("PATH", "DIR", "HOME", "FILE")) else []
-    text = find_spelling(variable, str(value))
+    found = _find_written_faults(name, find_spelling(variable, str(value)), variable)
+    return [fault._replace(why=variable.otherwise) for fault in found] if variable.otherwise else found
+
+
+def _find_written_faults(name: str, text: str, variable: catalog.Variable) -> list[Fault]:
+    """Return what is wrong with the text of a variable that the catalogue knows."""
     if not is_documented(variable, text):
         fault = _build_text_fault(name, text, variable)
         return [fault._replace(severity="info") if may_be_taken(variable, text) else fault]

@@ -16,6 +16,7 @@ from npuprof.scripts.shell_lexer import Word
 #: Stands for the value of an option that a text of a flag has no meaning for.
 _MISFIT = object()
 _TRUTHS = {"true": True, "false": False}
+_FLAG = re.compile(r"--|-[A-Za-z]{2}")
 
 
 def read_flags(path: str, words: Iterable[Word], scope: str, branches: tuple[Branch, ...]) -> Iterator[ScriptSetting]:
@@ -24,11 +25,12 @@ def read_flags(path: str, words: Iterable[Word], scope: str, branches: tuple[Bra
     while waiting:
         word = waiting.pop()
         name, equals, _ = word.text.partition("=")
-        if isinstance(word.parts[0], str) and word.parts[0].startswith("--"):
+        if isinstance(word.parts[0], str) and _FLAG.match(word.parts[0]):
             value = word.cut_prefix(len(name) + 1) if equals else None
             if value is None and waiting and not waiting[-1].text.startswith("--"):
                 value = waiting.pop()
-            yield build_flag_setting(path, word, name, value, scope, branches)
+            spelled = f"--{name.lstrip('-').replace('-', '_')}"  # as ``ParseCommandLine`` of hicann/ge api/atc/cmd_flag_info.cc
+            yield build_flag_setting(path, word, spelled, value, scope, branches)
         elif word.open_part:
             given = ScriptValue(None, f"depends on {word.open_part}")
             yield ScriptSetting(ScriptPlace(path, word.line, word.column), "atc", "", "", given, scope=scope)

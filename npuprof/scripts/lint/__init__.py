@@ -94,6 +94,9 @@ def _check_group(
 def _find_single_faults(setting: ScriptSetting, view: ScriptView) -> list[Fault]:
     """Return what is wrong with a setting by itself: its name and value, its default, its age, its place."""
     of_value, of_age = scope.follow_advice(find_script_faults(setting, view.asked), _find_age_faults(setting, view))
+    of_value = [fault for fault in of_value if not scope.is_fault_excused(view.settings, setting.key, fault)]
+    if any(fault.code == "NP812" for fault in of_value):
+        of_age = [fault for fault in of_age if fault.code != "NP501"]  # it is gone already
     faults = [*of_value, *_find_default_faults(setting, view.asked), *of_age]
     if setting.key and (late := _LATE.fullmatch(setting.unused)):
         why = "What was set by then was taken, and nothing looks again."
@@ -133,10 +136,18 @@ def _check_script_rules(view: ScriptView) -> list[Finding]:
         found += flags.check_flags(view)
     if view.surface == "global_options":  # as all that the class lets pass, and the engine does not
         found = [finding._replace(severity="warning") if finding.code == "NP381" else finding for finding in found]
-    devices = [view.found.get(f"env.{name}") for name in ("DEVICE_ID", "ASCEND_DEVICE_ID")]
-    if all(devices) and len({(str(device.value), device.reason) for device in devices if device}) == 1:
-        found = [finding for finding in found if finding.code != "NP393"]  # the same device, said to old and new readers
+    if _is_same_device(view):
+        found = [finding for finding in found if finding.code != "NP393"]
     return found
+
+
+def _is_same_device(view: ScriptView) -> bool:
+    """Return whether two variables give one device to old and new readers: by the same text, or one by the other."""
+    old, new = (view.found.get(f"env.{name}") for name in ("DEVICE_ID", "ASCEND_DEVICE_ID"))
+    if old is None or new is None:
+        return False
+    of_other = re.fullmatch(r"depends on \$\{?(?:ASCEND_)?DEVICE_ID\}?", old.reason)
+    return bool(of_other) or (str(old.value), old.reason) == (str(new.value), new.reason)
 
 
 def _find_age_faults(setting: ScriptSetting, view: ScriptView) -> list[Fault]:

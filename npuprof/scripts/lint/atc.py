@@ -49,6 +49,10 @@ def find_script_flag_faults(found: ScriptSetting) -> list[Fault]:
 
 
 def _build_unknown_fault(name: str) -> Fault:
+    longer = [flag for flag in catalog.record_names("atc") if flag.startswith(name.removeprefix("--"))]
+    if len(longer) == 1:
+        why = "atc of the current release takes a beginning that no other flag has; older releases stop at it."
+        return Fault("NP209", f"{name} is short for --{longer[0]}", why, f"write --{longer[0]}", severity="warning")
     near = find_nearest_names(name.removeprefix("--"), catalog.record_names("atc"), 1)
     what, why = f"atc of the current release has no flag {name}", "atc stops at a flag it does not know."
     return Fault("NP209", what, why, f"did you mean '--{near[0]}'?" if near else "see npuprof options")

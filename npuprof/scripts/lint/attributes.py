@@ -38,6 +38,9 @@ def _build_unknown_attribute_fault(path: str, asked: Context) -> Fault:
     why = "global_options() raises ValueError for a name it does not have."
     known = path in list_attribute_paths()
     what = f"global_options(){f' of CANN {asked.cann}' if known else ''} has no option {path!r}"
+    if gone := catalog.load_attributes()["until"].get(path):
+        what = f"global_options() of the current adapter has no option {path!r}"
+        return Fault("NP812", what, why, f"remove the line: CANN {gone} took it away; scan --cann judges by an older release")
     return Fault("NP812", what, why, "leave the line out, or check another release" if known else _suggest_attribute(path))
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import posixpath
+import re
 from difflib import SequenceMatcher
 from functools import cache
+from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog import Option, releases
+from npuprof.catalog import Option, Variable, releases
 from npuprof.catalog.execution import is_known_variable
 from npuprof.checks import settings
 from npuprof.checks.meaning import UNKNOWN
@@ -31,6 +32,8 @@ _ALIKE, _SLIP = 0.8, 0.93
 #: What a field takes, by the kind of the value. A switch takes any whole number and is on for all but 0 (hcom_parallel = 2), in a
 #: session and behind NPURunConfig, which hands it on; TF 2 compares with True and False, and a preset has types of its own: both refuse.
 _TYPES = {"s": ("bytes",), "b": ("bool", "int"), "i": ("int", "bool"), "f": ("float", "int", "bool")}
+#: Devices as scripts of PyTorch list them, where the adapter of TensorFlow reads one.
+_IDS = re.compile(r"[0-9]+(?:,[0-9]+)+")
 _SAMPLE = {"b": "True", "i": "1", "s": 'tf.compat.as_bytes("...")'}
 _ANY = {"b": "True or False", "i": "a whole number", "s": 'tf.compat.as_bytes("...")'}
 
@@ -126,10 +129,6 @@ def _find_misplaced_faults(found: ScriptSetting) -> list[Fault]:
         why = "It is a value of dump_mode; as a path it names a folder that is hardly meant."
         shown = format_short_value(value)
         return [Fault("NP804", f"dump_path = {shown} is a dump mode, not a path", why, f"write dump_mode = {shown}")]
-    name = posixpath.basename(value).lower()
-    if key == "modify_mixlist" and "fusion" in name and not name.endswith(".json"):
-        why = "modify_mixlist names a JSON file with black and white lists of operators; this looks like a fusion switch file."
-        return [Fault("NP804", f"modify_mixlist names {format_short_value(value)}", why, "set fusion_switch_file instead")]
     return []
 
 
@@ -150,7 +149,13 @@ def _find_script_variable_faults(found: ScriptSetting) -> list[Fault]:
         return [Fault("NP814", f"{name}: {found.reason}", why, "write the value in quotes")]
     if found.reason or found.value in variable.tolerated or found.value == "":
         return []
-    return find_plain_value_faults(found)
+    faults = find_plain_value_faults(found)
+    return [fault._replace(severity="warning") for fault in faults] if _goes_on(variable, found.value) else faults
+
+
+def _goes_on(variable: Variable, value: Any) -> bool:
+    """Return whether a job goes on with a value that is not documented: its reader takes another, or it is a list for the script itself."""
+    return bool(variable.otherwise) or (variable.per_process and _IDS.fullmatch(str(value)) is not None)
 
 
 def _find_misspelt_variable(name: str) -> list[Fault]:

@@ -14,6 +14,8 @@ from npuprof.scripts.records import HALF_CHARACTER, Branch, ImportedFile, Script
 
 #: Literal texts and, as one-tuples, what whoever reads the file would fill in.
 Parts = tuple[str | tuple[str], ...]
+#: What a template leaves to be filled in: ``{RANK_ID}``, ``<ip>``, ``x.x.x.x``.
+_PLACEHOLDER = re.compile(r"\{[A-Za-z_]\w*\}|<[^<>]+>|^(?:[xX]{3,}|[xX]+(?:\.[xX]+)+)$")
 _DEFAULT = re.compile(r"\$\{\w+:?-([^$`\\{}'\"]*)\}")
 
 
@@ -48,6 +50,8 @@ def build_variable_setting(
     text, relative = take_here_out("".join(part for part in parts if isinstance(part, str)))
     if not is_utf8(text):
         text, reason = "", reason or HALF_CHARACTER
+    if text and (open_place := _PLACEHOLDER.search(text)):
+        reason = reason or f"{open_place[0]} is left to be filled in"
     value, reason = (None, reason) if reason else read_variable_text(key, text)
     default = find_default(parts) if left else None
     given = ScriptValue(
