@@ -98,7 +98,7 @@ class Import(Verb):
         if self.base == "auto":
             text, remarks = _write_family(good, self.output, self.force)
             return text, [*remarks, *([_tell_nothing(nothing)] if nothing else [])]
-        return _write_texts(texts, sum(len(draft.notes) for draft in good), nothing, self.output, self.force)
+        return _write_texts(texts, _count_left_out(good), nothing, self.output, self.force)
 
     def _is_of_run(self) -> bool:
         """Return whether the files are what a run left behind. Raises NpuprofError where that does not fit what else was asked."""
@@ -224,7 +224,16 @@ def _build_nothing_finding(files: list[str], made: bool, nothing: dict[str, str]
     )
 
 
-def _write_texts(texts: dict[str, str], notes: int, nothing: dict[str, str], path: str | None, force: bool) -> tuple[str | None, list[str]]:
+def _count_left_out(good: list[Draft]) -> str:
+    """Return how many settings and other variables presets leave out, an empty text for none."""
+    notes, others = sum(len(draft.notes) for draft in good), len({one for draft in good for one in draft.others})
+    counts = [format_count(notes, "setting")] * bool(notes) + [format_count(others, "other variable")] * bool(others)
+    return f"{' and '.join(counts)} {'was' if notes + others == 1 else 'were'}" if counts else ""
+
+
+def _write_texts(
+    texts: dict[str, str], left_out: str, nothing: dict[str, str], path: str | None, force: bool
+) -> tuple[str | None, list[str]]:
     """Return the text of the presets, None where they were written to a folder, and what there is to say. Raises NpuprofError."""
     remarks = [_tell_nothing(nothing)] if nothing else []
     text = None
@@ -236,9 +245,8 @@ def _write_texts(texts: dict[str, str], notes: int, nothing: dict[str, str], pat
         text = next(iter(texts.values()))
     else:
         remarks.append(_write_folder(texts, path, force))
-    if notes:
-        were = "was" if notes == 1 else "were"
-        remarks.append(f"{format_count(notes, 'setting')} {were} not carried over; see the comments at the end, or --format text")
+    if left_out:
+        remarks.append(f"{left_out} not carried over; see the comments at the end, or --format text")
     return text, remarks
 
 
@@ -345,6 +353,7 @@ def _build_setting_fields(one: ScriptSetting) -> dict[str, Any]:
 def _build_fields(
     read_files: list[ImportedFile], made: list[Draft], nothing: dict[str, str], problems: list[Finding], family: Family | None
 ) -> dict[str, Any]:
+    from npuprof.scripts.draft import Note
     from npuprof.scripts.preset_text import select_section
 
     grown: dict[str, Any] = {}
@@ -352,7 +361,7 @@ def _build_fields(
         from npuprof.scripts.family import build_family_fields
 
         grown = {"family": build_family_fields(family)}
-    found = [one for imported in read_files for one in imported.found]
+    found = [one for imported in read_files for one in (*imported.found, *imported.others)]
     return {
         "schema": "npuprof.import/1",
         "settings": [_build_setting_fields(one) for one in found if not one.commented and not one.place.call],
@@ -360,14 +369,17 @@ def _build_fields(
         "followed": [
             {**_build_setting_fields(one), "script": imported.file, "call": one.place.call[0]}
             for imported in read_files
-            for one in imported.found
+            for one in (*imported.found, *imported.others)
             if one.place.call
         ],
         "presets": [
             {
                 "name": draft.name, "file": draft.file, "scenario": draft.scenario,
                 **{section: select_section(draft.settings, section) for section in SECTIONS},
-                "left_out": [{**_build_setting_fields(note.found), "why": note.why, "hint": note.hint or None} for note in draft.notes],
+                "left_out": [
+                    {**_build_setting_fields(note.found), "why": note.why, "hint": note.hint or None}
+                    for note in (*draft.notes, *(Note(one, one.reason) for one in draft.others))
+                ],
             }
             for draft in made
         ],
@@ -380,6 +392,8 @@ def _build_fields(
 def _format_text(
     read_files: list[ImportedFile], made: list[Draft], nothing: dict[str, str], problems: list[Finding], coloured: bool
 ) -> str:
+    from npuprof.scripts.preset_text import group_others
+
     lines: list[str] = []
     for draft in made:
         lines.append(paint_text(escape_controls(f"{draft.file}: {draft.name}"), "1", coloured))
@@ -392,6 +406,7 @@ def _format_text(
             lines.append(f"  {_format_place(one, draft)}: {paint_text('left out', '33', coloured)} {said}")
             if note.hint:
                 lines.append(f"      try: {escape_controls(note.hint)}")
+        lines += [f"  {paint_text('left out', '33', coloured)} {escape_controls(text)}" for _, text in group_others(draft.others)]
     commented = sum(one.commented for imported in read_files for one in imported.found if not one.place.call)
     if commented:
         lines.append(f"{format_count(commented, 'setting')} commented out")

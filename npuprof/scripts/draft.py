@@ -39,7 +39,7 @@ class Draft:
     """A preset in the making: ``settings`` by full key, ``origins`` where each comes from, ``notes`` what is left.
 
     ``carried`` are all settings that are in the preset, those that a later one takes the place of too; ``assumed`` are notes on
-    those that have the default of a flag, which a run may change.
+    those that have the default of a flag, which a run may change. ``others`` are variables of other programs that the file sets.
     ``sources`` are the configurations that have these settings, ``labels`` names that distinguish the first from others of its file, if it
     is one of several.
     """
@@ -53,6 +53,7 @@ class Draft:
         self.notes: list[Note] = []
         self.carried: list[ScriptSetting] = []
         self.assumed: list[Note] = []
+        self.others: tuple[ScriptSetting, ...] = ()
         self.sources: list[Source] = []
         self.labels: tuple[str, ...] = ()
         self.is_one_of_several = False

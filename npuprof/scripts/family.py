@@ -162,12 +162,13 @@ def _format_leaf(leaf: Leaf, folder: str, cite: Citation, switched: dict[int, st
     cann = find_needed_releases(leaf.settings, sorted(set().union(*(draft.surfaces for draft in leaf.drafts))))
     tests = dict.fromkeys(f"{cite(one.file)}:{one.line}: if {one.condition}" for one in leaf.sources if one.condition)
     notes = [note for draft in leaf.drafts for note in draft.notes]
+    others = list(dict.fromkeys(one for draft in leaf.drafts for one in draft.others))
     comments = [
         *(["", f"Imported from {len(scripts)} scripts:", *scripts] if shared else []),
         *(["", "Made only under a test:", *tests] if tests else []),
         *describe_switched(notes, switched, cite),
         *describe_assumed([note for draft in leaf.drafts for note in draft.assumed], cite),
-        *describe_notes([note for note in notes if not note.condition], _MOST_NOTES if shared else None, cite),
+        *describe_notes([note for note in notes if not note.condition], others, _MOST_NOTES if shared else None, cite),
     ]
     return _format_facts(head, {key: leaf.facts[key] for key, _ in leaf.own}, {"cann": cann} if cann else {}, comments)
 

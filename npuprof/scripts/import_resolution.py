@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 from npuprof.report import output
 from npuprof.scripts.python.imports import Modules
-from npuprof.scripts.records import ImportedFile
+from npuprof.scripts.records import ImportedFile, ScriptSetting
 from npuprof.system.tree import find_repository_top
 
 _MOST_TOLD = 3
@@ -155,8 +155,11 @@ def set_callers_apart(files: Iterable[ImportedFile]) -> tuple[Callable[[Imported
         ranges = used.get(os.path.normpath(imported.file))
         if not ranges:
             return imported
-        left = tuple(one for one in imported.found if one.place.call or not any(first <= one.line <= last for first, last in ranges))
-        return imported._replace(found=left)
+
+        def is_own(one: ScriptSetting) -> bool:
+            return bool(one.place.call) or not any(first <= one.line <= last for first, last in ranges)
+
+        return imported._replace(found=tuple(filter(is_own, imported.found)), others=tuple(filter(is_own, imported.others)))
 
     return take_out, {path: _describe_callers(callers, names[path]) for path, callers in users.items()}
 

@@ -42,6 +42,7 @@ def build_drafts(
     name_drafts(stem, made)
     for draft in made:
         draft.is_one_of_several = len(made) > 1
+        draft.others = imported.others
     return made
 
 
@@ -178,5 +179,5 @@ def format_draft(draft: Draft) -> str:
     return format_preset(
         head | ({"scenario": draft.scenario} if draft.scenario else {}),
         draft.settings,
-        [*describe_assumed(draft.assumed), *describe_notes(draft.notes)],
+        [*describe_assumed(draft.assumed), *describe_notes(draft.notes, draft.others)],
     )

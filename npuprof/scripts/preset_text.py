@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from npuprof import catalog
@@ -11,7 +12,10 @@ from npuprof.document.keys import format_key_segment, format_short_value, format
 from npuprof.model import SECTIONS
 from npuprof.report.text import format_count
 from npuprof.scripts.draft import Draft, Note, cite_script
-from npuprof.scripts.records import ImportedFile
+from npuprof.scripts.records import ImportedFile, ScriptSetting
+
+#: Comments that list variables are no longer than this.
+_WIDTH = 120
 
 
 def format_preset(head: dict[str, Any], settings: dict[str, Any], comments: Iterable[str] = ()) -> str:
@@ -40,9 +44,11 @@ def select_section(settings: dict[str, Any], section: str) -> dict[str, Any]:
     return {name: found[name] for name in sorted(found, key=lambda name: (order.get(name, len(order)), name))}
 
 
-def describe_notes(notes: Sequence[Note], most: int | None = None, cite: Callable[[str], str] = cite_script) -> list[str]:
+def describe_notes(
+    notes: Sequence[Note], others: Sequence[ScriptSetting], most: int | None = None, cite: Callable[[str], str] = cite_script
+) -> list[str]:
     """Return what was left out, as lines of comments; of several scripts what is the same once, and no more than so many."""
-    if not notes:
+    if not notes and not others:
         return []
     several = len({note.found.file for note in notes}) > 1
     found: dict[tuple[str, str], list[str]] = {}
@@ -57,9 +63,25 @@ def describe_notes(notes: Sequence[Note], most: int | None = None, cite: Callabl
         more = f" and {len(places) - 1} more" if several and len(places) > 1 else ""
         for place in places[:1] if several else places:
             lines += [f"{place}{more}: {what}", *([f"    {hint}"] if hint else [])]
-    if most is not None and len(found) > most:
-        lines.append(f"and {len(found) - most} more, which npuprof import --format text tells")
+    grouped = list(group_others(others, cite))
+    for file, what in grouped[:most]:
+        text = f"{file}: {what}".replace("(line ", "(line\N{NO-BREAK SPACE}")
+        wrapped = textwrap.wrap(text, _WIDTH, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
+        lines += [line.replace("\N{NO-BREAK SPACE}", " ") for line in wrapped]
+    if most is not None and (hidden := max(len(found) - most, 0) + max(len(grouped) - most, 0)):
+        lines.append(f"and {hidden} more, which npuprof import --format text tells")
     return lines
+
+
+def group_others(others: Sequence[ScriptSetting], cite: Callable[[str], str] = cite_script) -> Iterator[tuple[str, str]]:
+    """Yield for each script and reason the variables of other programs, with their lines: ``unknown to the catalogue: A (line 3)``."""
+    groups: dict[tuple[str, str], dict[str, dict[str, None]]] = {}
+    for one in others:
+        names = groups.setdefault((cite(one.file), one.reason), {})
+        names.setdefault(one.name or "a computed name", {})[one.place.part or f"line {one.line}"] = None
+    for (file, reason), names in groups.items():
+        listed = (f"{name} ({', '.join(places)})" for name, places in names.items())
+        yield file, f"{reason}: {', '.join(listed)}"
 
 
 def describe_assumed(notes: Sequence[Note], cite: Callable[[str], str] = cite_script) -> list[str]:
@@ -83,10 +105,12 @@ def explain_nothing(imported: ImportedFile, drafts: Sequence[Draft], is_named: b
     notes = [note for draft in drafts for note in draft.notes]
     live = sum(not setting.commented for setting in imported.found)
     faults = [problem.message for problem in imported.problems if problem.severity != "info"]
+    others = "; ".join(text for _, text in group_others(imported.others)) if is_named else ""
     has_entry = any(site.surface == "session" for site in imported.sites)
     reasons = (
         _sum_up(notes) if notes else "",
         imported.passed_over,
+        others and f"no setting of software for Ascend; {others}",
         f"{format_count(live, 'setting')}, all of them None, which leaves them unset" if live else "",
         f"{format_count(len(imported.found), 'setting')}, commented out" if imported.found else "",
         *faults[:1],

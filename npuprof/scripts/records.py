@@ -28,6 +28,9 @@ TOO_LATE = "stands after "
 #: The reason of a text that cannot be written down: JSON and Python can name half of a pair.
 HALF_CHARACTER = "the text holds half a character, which UTF-8 has no bytes for"
 
+#: The surface of a variable that no software for Ascend reads, until it is set apart from the settings of a file.
+OTHER = "other"
+
 #: Stands before a path that begins in the folder of the script itself, wherever that lies; no text of a script holds it.
 HERE = "\ufdd0"
 
@@ -205,7 +208,7 @@ class ImportedFile(Record):
     ``text`` is what was read; ``remarks`` are what else was noticed, for who judges the settings: rewrites that are switched off, calls
     that make configurations, ... ``passed_over`` says what of a file without settings was not followed. ``places`` are there where the
     text was put together of parts of the file. ``followed`` are functions of other files that it calls, where what they set is among
-    ``found``.
+    ``found``. ``others`` are variables of other programs, each with the reason why no preset has it.
     """
 
     file: str
@@ -217,6 +220,7 @@ class ImportedFile(Record):
     passed_over: str = ""
     places: PartPlaces | None = None
     followed: tuple[Followed, ...] = ()
+    others: tuple[ScriptSetting, ...] = ()
 
     def list_remarks(self, kind: type[Remark]) -> list[Remark]:
         """Return the remarks of one kind, those on lines of other files too."""

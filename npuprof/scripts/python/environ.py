@@ -9,13 +9,14 @@ from functools import cache
 from typing import Any
 
 from npuprof import catalog
+from npuprof.catalog.execution import is_known_variable, is_own_variable
 from npuprof.document.keys import format_full_key
 from npuprof.model import find_nearest_names
 from npuprof.scripts.python.constants import format_expression
 from npuprof.scripts.python.loops import list_table_nodes
 from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.visitor import Surface, Visitor
-from npuprof.scripts.records import Branch
+from npuprof.scripts.records import OTHER, Branch
 
 HOT = ("environ", "putenv")
 
@@ -82,6 +83,13 @@ def _carried_options() -> dict[str, str]:
     return {name.upper(): name for name in catalog.record_names()}
 
 
+def explain_other_variable(name: str) -> str:
+    """Return why a variable that is not Ascend's is in no preset."""
+    if is_own_variable(name):
+        return "not allowed in a preset"
+    return "not read by software for Ascend" if is_known_variable(name) else "unknown to the catalogue"
+
+
 def read_variable_text(key: str, text: str) -> tuple[Any, str]:
     """Return what the text of a variable sets, and a reason where it sets nothing that could be told."""
     option = catalog.find_option(key) if "." not in key else None
@@ -131,6 +139,10 @@ def _report_variable(visitor: Visitor, node: ast.AST, name: ast.expr, value: ast
     key = find_variable_key(written) if not reason and isinstance(written, str) else None
     if key is None:
         visitor.skips |= not isinstance(name, ast.Constant)  # another call may name one of ours
+        plain = written if isinstance(written, str) else ""
+        full_key = plain and format_full_key("env", plain)
+        why = explain_other_variable(plain) if plain else f"its name {reason or 'is no text'}"
+        visitor.add_setting(node, OTHER, full_key, plain, reason=why, branches=branches, scope="<process>:os.environ")
         return
 
     def convert(got: Any) -> tuple[Any, str]:

@@ -66,8 +66,7 @@ def _read_export(path: str, document: Node) -> list[ScriptSetting]:
     """Return the variables of an export as JSON; other files of npuprof set nothing."""
     variables = document.find("env") if document.text("schema").startswith("npuprof.env/") else None
     texts = [(key, value) for key, value in (variables.pairs or ()) if value.is_text] if variables is not None else []
-    built = (build_variable_setting(path, (key.line, key.column), str(key.value), (value.value,)) for key, value in texts)
-    return [setting for setting in built if setting is not None]
+    return [build_variable_setting(path, (key.line, key.column), str(key.value), (value.value,)) for key, value in texts]
 
 
 def _find_named_options(path: str, table: Node) -> list[ScriptSetting]:

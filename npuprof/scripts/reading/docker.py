@@ -80,8 +80,7 @@ def _read_env(path: str, text: str, place: tuple[int, int], known: dict[str, str
         known.pop(name, None)
         is_whole = text[word.span[1] : word.span[1] + 1].strip(" \t\\\n") == ""
         reason = "" if is_whole else "holds a character that parts commands in a shell: write it in quotes"
-        setting = build_variable_setting(path, (word.line, word.column), name, value.parts, (), reason)
-        found += [setting] if setting else []
+        found.append(build_variable_setting(path, (word.line, word.column), name, value.parts, (), reason))
     known |= {name: value.text for name, _, value in given if not value.open_part}
     return found
 

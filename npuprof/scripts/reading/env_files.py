@@ -56,8 +56,7 @@ def import_env_file(path: str, data: bytes) -> ImportedFile:
         head, value, at, reason = entry
         line, counted = line + text.count("\n", counted, head.start(1)), head.start(1)
         place = line, counted - text.rfind("\n", 0, counted)
-        setting = build_variable_setting(path, place, head[1], (value,), (), reason)
-        found += [setting] if setting else []
+        found.append(build_variable_setting(path, place, head[1], (value,), (), reason))
     return ImportedFile(path, tuple(found), (), tuple(problems), text)
 
 

@@ -13,8 +13,8 @@ from npuprof.catalog import build_finding
 from npuprof.model import Place, Record
 from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.python.syntax import LARGEST_SCRIPT, describe_nul_bytes
-from npuprof.scripts.reading.variables import settle_exports
-from npuprof.scripts.records import ImportedFile
+from npuprof.scripts.reading.variables import set_others_apart, settle_exports
+from npuprof.scripts.records import ImportedFile, ScriptSetting
 
 
 class Kind(Record):
@@ -169,7 +169,7 @@ def read_script(path: str, data: bytes, named: bool = True, modules: Modules | N
         what, hint = f"the file is not read: {kind.shown} needs a package that is not installed", f"pip install 'npuprof[{kind.needs}]'"
         return _refuse(path, what, "What it sets was not looked at.", hint, named)
     read = _load_function(kind.read)
-    imported = settle_exports(read(path, data, modules) if kind.calls else read(path, data))
+    imported = settle_exports(set_others_apart(read(path, data, modules) if kind.calls else read(path, data)))
     if named or not kind.data:
         return imported
     return imported._replace(problems=tuple(one._replace(severity="info") for one in imported.problems))
@@ -190,13 +190,15 @@ def place_settings(imported: ImportedFile) -> ImportedFile:
     places = imported.places
     if places is None:
         return imported
-    found = []
-    for one in imported.found:
+
+    def place(one: ScriptSetting) -> ScriptSetting:
         line, column, part = places.find_place(one.line, one.column)
-        found.append(one.with_place(line=line, column=column, part=part))
+        return one.with_place(line=line, column=column, part=part)
+
+    found, others = tuple(map(place, imported.found)), tuple(map(place, imported.others))
     sites = []
     for site in imported.sites:
         line, column, _ = places.find_place(site.line, site.column)
         sites.append(site._replace(line=line, column=column))
     problems = tuple(places.place_findings(imported.problems))
-    return imported._replace(found=tuple(found), sites=tuple(sites), problems=problems, places=None)
+    return imported._replace(found=found, others=others, sites=tuple(sites), problems=problems, places=None)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from npuprof.document.keys import format_short_value
 from npuprof.scripts.reading.trees import Node, iterate_tables
 from npuprof.scripts.reading.variables import Parts, build_variable_setting, leave_out
-from npuprof.scripts.records import ScriptSetting
+from npuprof.scripts.records import OTHER, ScriptSetting
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _REFERENCE = re.compile(r"\$\$|(\$\([A-Za-z_][\w.-]*\))")
@@ -52,10 +52,10 @@ def _read_container(path: str, table: Node, is_early: bool) -> Group:
     """Return the variables of the ``env`` of a container; what an early one has holds for that only, unless it is always restarted."""
     name = table.text("name") or "a container"
     settings: dict[str, ScriptSetting] = {}
-    for entry in _list_items(table, "env"):
+    for entry in filter(lambda item: item.text("name"), _list_items(table, "env")):
         parts, reason = _read_value(entry)
-        if setting := build_variable_setting(path, (entry.line, entry.column), entry.text("name"), parts, (), reason):
-            settings[setting.name] = setting
+        setting = build_variable_setting(path, (entry.line, entry.column), entry.text("name"), parts, (), reason)
+        settings[setting.name] = setting
     if not is_early or table.text("restartPolicy") == "Always":
         return name, list(settings.values())
     return "", [leave_out(setting, f"holds for the init container {name} only") for setting in settings.values()]
@@ -87,13 +87,13 @@ def _read_service(path: str, name: Node, service: Node) -> Group:
     given = service.find("environment") or Node(0, 0)
     texts = [(item, *str(item.value).partition("=")) for item in given.items or () if item.is_text]
     texts += [(key, str(key.value), "" if value.value is None else "=", str(value.value)) for key, value in given.pairs or ()]
-    built = (
+    built = [
         build_variable_setting(
             path, (at.line, at.column), variable, _split_references(text, _COMPOSE_REFERENCE) if equals else ((variable,),)
         )
         for at, variable, equals, text in texts
-    )
-    return f"the service {name.value}", [setting for setting in built if setting is not None]
+    ]
+    return f"the service {name.value}", built
 
 
 def _read_map(path: str, table: Node, taken: set[str] | None) -> Group:
@@ -103,8 +103,7 @@ def _read_map(path: str, table: Node, taken: set[str] | None) -> Group:
     for key, value in (data.pairs or ()) if data is not None else ():
         if isinstance(key.value, str) and value.is_plain and _NAME.fullmatch(key.value):
             reason = "" if value.is_text else _NO_TEXT
-            setting = build_variable_setting(path, (key.line, key.column), key.value, (str(value.value),), (), reason)
-            settings += [setting] if setting else []
+            settings.append(build_variable_setting(path, (key.line, key.column), key.value, (str(value.value),), (), reason))
     if taken is None or name in taken:
         return f"the ConfigMap {name}", settings
     return "", [leave_out(setting, f"no container of this file takes the ConfigMap {name}") for setting in settings]
@@ -113,9 +112,9 @@ def _read_map(path: str, table: Node, taken: set[str] | None) -> Group:
 def _compare_groups(groups: Iterable[Group]) -> list[ScriptSetting]:
     """Return settings of several containers, each once. Where they differ, none of them is in force for the file."""
     by_key: dict[str, dict[tuple[str, str], tuple[str, ScriptSetting]]] = {}
-    result = [setting for name, settings in groups for setting in settings if not name]
+    result = [setting for name, settings in groups for setting in settings if not name or setting.surface == OTHER]
     for name, settings in groups:
-        for setting in settings if name else ():
+        for setting in (one for one in settings if name and one.surface != OTHER):
             by_key.setdefault(setting.key or setting.name, {}).setdefault((repr(setting.value), setting.reason), (name, setting))
     for given in by_key.values():
         texts = ((name, setting.given.written) for name, setting in given.values())

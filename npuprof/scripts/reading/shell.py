@@ -265,10 +265,10 @@ class _Reading:
         given = list(list_assignments(words))
         words = _strip_prefix(words[len(given) :])
         for variable, word in given:
-            if words:
-                self._add_variable(variable, word, word.cut_prefix(word.text.index("=") + 1), exported=True)
-            else:
+            if not words:
                 self._assign(variable, word)
+            elif words[0].keyword != "read":  # a builtin: IFS is for itself
+                self._add_variable(variable, word, word.cut_prefix(word.text.index("=") + 1), exported=True)
         if words:
             self._read_program(words[0].text.rpartition("/")[2], words)
 
@@ -314,7 +314,7 @@ class _Reading:
 
     def _take_back(self, words: list[Word]) -> None:
         """Note that variables are unset which the script has exported."""
-        known = {setting.name for setting in self.found} if not self.idle else set()
+        known = {setting.name for setting in self.found if setting.surface == "env"} if not self.idle else set()
         for word in words:
             name = word.text.partition("=")[0]
             if name in known:
@@ -327,8 +327,6 @@ class _Reading:
         reason = reason or ("depends on ~" if self.command.text.startswith(f"{name}=~", word.span[0]) else "")
         place = word.line, word.column
         setting = build_variable_setting(self._name_file(), place, name, filled.parts, self.branches, reason)
-        if setting is None:
-            return
         setting = self._place(setting._replace(function=self.function))
         if self.command.parentheses == 1 and not setting.unused:  # two begin an expression
             setting = setting._replace(unused="it is gone with the process of its own that sets it")

@@ -7,10 +7,11 @@ from collections.abc import Iterable
 
 from npuprof import catalog
 from npuprof.catalog import build_finding
+from npuprof.document.keys import format_full_key
 from npuprof.model import Finding, Place, is_utf8
-from npuprof.scripts.python.environ import find_variable_key, read_variable_text
+from npuprof.scripts.python.environ import explain_other_variable, find_variable_key, read_variable_text
 from npuprof.scripts.python.syntax import LARGEST_SCRIPT, describe_nul_bytes
-from npuprof.scripts.records import HALF_CHARACTER, Branch, ImportedFile, ScriptPlace, ScriptSetting, ScriptValue, take_here_out
+from npuprof.scripts.records import HALF_CHARACTER, OTHER, Branch, ImportedFile, ScriptPlace, ScriptSetting, ScriptValue, take_here_out
 
 #: Literal texts and, as one-tuples, what whoever reads the file would fill in.
 Parts = tuple[str | tuple[str], ...]
@@ -40,11 +41,12 @@ def decode_text(path: str, data: bytes, problems: list[Finding], reader: str = "
 
 def build_variable_setting(
     path: str, at: tuple[int, int], name: str, parts: Parts, branches: tuple[Branch, ...] = (), reason: str = ""
-) -> ScriptSetting | None:
-    """Return a variable as a setting, None for one that is not Ascend's."""
+) -> ScriptSetting:
+    """Return a variable as a setting, one of another program with the reason why no preset has it."""
     key = find_variable_key(name)
     if key is None:
-        return None
+        key, why = format_full_key("env", name), ScriptValue(reason=explain_other_variable(name))
+        return ScriptSetting(ScriptPlace(path, *at), OTHER, key, name, why, branches=branches, scope="<process>:export")
     left = next((part[0] for part in parts if not isinstance(part, str)), "")
     reason = reason or (f"depends on {left}" if left else "")
     text, relative = take_here_out("".join(part for part in parts if isinstance(part, str)))
@@ -69,6 +71,12 @@ def find_default(parts: Parts) -> str | None:
 def leave_out(setting: ScriptSetting, why: str) -> ScriptSetting:
     """Return a setting that is judged, and that no preset has: it holds for a part of what runs only, or not for certain."""
     return setting._replace(unused=setting.unused or why)
+
+
+def set_others_apart(imported: ImportedFile) -> ImportedFile:
+    """Return a file with the variables of other programs apart from its settings."""
+    others = tuple(one._replace(surface="env") for one in imported.found if one.surface == OTHER)
+    return imported._replace(found=tuple(one for one in imported.found if one.surface != OTHER), others=others) if others else imported
 
 
 def settle_exports(imported: ImportedFile) -> ImportedFile:
