@@ -206,8 +206,11 @@ def render(config: Config, target: str, inline: bool = False, *, check: bool = T
     return rendered.text
 
 
-def env(config: Config, *, trust: bool = False, check: bool = True) -> dict[str, str]:
+def env(config: Config, environ: Mapping[str, str] | None = None, *, trust: bool = False, check: bool = True) -> dict[str, str]:
     """Return a config as environment variables, name to text: those that ``npuprof env`` exports in this process.
+
+    With ``environ`` (``os.environ``), return that environment as ``npuprof run`` passes it to a command: with these variables,
+    and without those that the preset unsets. Removing one that is unknown or affects execution needs ``trust``.
 
     Facts of a process (``{ launcher = "rank" }``) are taken from what the launcher has set; sidecar files are written to npuprof's
     cache. Variables that need trust are rejected unless the store is trusted with them, or with ``trust``.
@@ -218,14 +221,16 @@ def env(config: Config, *, trust: bool = False, check: bool = True) -> dict[str,
     >>> env(loads("env.HCCL_CONNECT_TIMEOUT = 600"))["HCCL_CONNECT_TIMEOUT"]
     '600'
     """
-    from npuprof.renderers.environment import collect_env_variables
-    from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, write_sidecars
+    from npuprof.renderers.environment import collect_env_variables, list_unset_variables
+    from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, strip_environment, write_sidecars
 
     _require_config(config)
+    _require(environ is None or isinstance(environ, Mapping), f"environ must be a mapping of texts, not {type(environ).__name__}")
     there = _resolve_for_target(config, "env", check)
-    found, _ = collect_env_variables(there, build_fact_finder(os.environ), sidecar_cache_folder(there), trust)
+    facts = build_fact_finder(os.environ if environ is None else environ)
+    found, _ = collect_env_variables(there, facts, sidecar_cache_folder(there), trust)
     write_sidecars(there, sidecar_cache_folder(there))
-    return found
+    return found if environ is None else strip_environment(environ, list_unset_variables(there, trust)[0]) | found
 
 
 def apply(config: Config, config_proto: Any, folder: str | os.PathLike[str] | None = None, *, check: bool = True) -> Any:

@@ -259,11 +259,22 @@ def test_the_environment_is_that_of_the_command(library: npuprof.Library, run: A
     assert npuprof.env(npuprof.loads('env.LD_PRELOAD = "/x.so"'), trust=True)["LD_PRELOAD"] == "/x.so"
 
 
+@pytest.mark.parametrize("trust", [False, True])
+def test_an_environment_for_a_command_is_without_what_the_preset_unsets(trust: bool) -> None:
+    config = npuprof.loads('profile.unset = ["env.HCCL_ALGO", "env.BASH_ENV"]\nenv.HCCL_CONNECT_TIMEOUT = 600\n')
+    outer = {"HCCL_ALGO": "x", "BASH_ENV": "/host", "HCCL_CONNECT_TIMEOUT": "1", "NPUPROF_HCCL_TIMEOUT": "1", "NPUPROF_STORE": "/s"}
+    found = npuprof.env(config, outer, trust=trust, check=False)
+    kept = {"NPUPROF_STORE": "/s"} if trust else {"NPUPROF_STORE": "/s", "BASH_ENV": "/host"}
+    assert found == npuprof.env(config, check=False) | kept
+    assert found["HCCL_CONNECT_TIMEOUT"] == "600"
+
+
 MISUSE: list[tuple[Callable[[npuprof.Library, npuprof.Config], object], str]] = [
     (lambda store, config: npuprof.check(None), "a Config is needed"),
     (lambda store, config: npuprof.diff(config, {}), "a Config is needed"),
     (lambda store, config: npuprof.render("leaf", "session"), "a Config is needed"),
     (lambda store, config: npuprof.env(store), "a Config is needed"),
+    (lambda store, config: npuprof.env(config, "PATH"), "environ must be a mapping of texts, not str"),
     (lambda store, config: npuprof.apply(config, None), "must be a tf.compat.v1.ConfigProto, not NoneType"),
     (lambda store, config: npuprof.apply(None, None), "a Config is needed"),
     (lambda store, config: store.resolve("leaf", unset="dump_path"), "unset must be a list of texts, not one text"),

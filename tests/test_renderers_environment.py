@@ -135,6 +135,24 @@ def test_a_script_for_slurm_unsets_what_the_preset_unsets(name: str, store: Any,
     assert "unset HCCL_ALGO" in run("env", "leaf", "--format", name).out.splitlines()
 
 
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_block_unsets_what_the_preset_unsets_but_for_what_needs_trust(shell: str, tmp_path: Path, store: Any, run: Any) -> None:
+    store(UNSETTING)
+    script = tmp_path / f"launch{SHELLS[shell].endings[0]}"
+    script.write_text("env\n")
+    assert "left out: unset of T_A: npuprof run --trust removes it" in run("inject", str(script), "leaf").err
+    for flags in ((), ("--trust",)):
+        assert run("inject", "--check", str(script), *flags).code == 0
+    program = next(filter(shutil.which, (*SHELLS[shell].programs, shell)), None)
+    if not program:
+        pytest.skip(f"{shell} is not installed")
+    environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "HCCL_ALGO": "level0:NA;level1:H-D_R", "T_A": "host"}
+    lines = subprocess.run([program, str(script)], env=environ, capture_output=True, check=True, text=True).stdout.splitlines()
+    assert "T_A=host" in lines
+    assert "NPUPROF_PROFILE=leaf" in lines
+    assert not [line for line in lines if line.startswith("HCCL_ALGO=")]
+
+
 @pytest.mark.parametrize("name", ["dotenv", "docker", "systemd", "github", "k8s-env", "k8s-configmap", "json"])
 def test_a_file_that_cannot_unset_a_variable_comes_with_a_note(name: str, store: Any, run: Any) -> None:
     store(UNSETTING)

@@ -124,6 +124,10 @@ TOLD = {  # what stands in the store, and what the page of "job" says of it
             "exports for tcsh", "exports for pwsh", "${env:TMPDIR} = 'it''s'",
         ],
     ),
+    "exports remove what the preset unsets": (
+        {"base": 'env.HCCL_ALGO = "level0:NA;level1:ring"\n', "job": 'profile.extends = ["base"]\nprofile.unset = ["env.HCCL_ALGO"]\n'},
+        ["unset HCCL_ALGO export NPUPROF_PROFILE", "set -e HCCL_ALGO;", "unsetenv HCCL_ALGO;"],
+    ),
     "a shell that cannot take a value says so": (
         {"job": '[env]\nTMPDIR = "a\\nb"\n'},
         ["exports for tcsh (cannot be written) TMPDIR: tcsh cannot take a line end through eval", "export TMPDIR='a b'"],

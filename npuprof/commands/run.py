@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 
-from npuprof.catalog import OBEYED_VARIABLES
 from npuprof.commands.framework.parameters import (
     CANN,
     MIXINS,
@@ -30,9 +29,6 @@ from npuprof.report.answer import Answer
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.resolve.config import Config
-
-#: What npuprof itself obeys; all other variables that start like these belong to presets.
-_OWN = tuple(f"NPUPROF_{name}" for name in OBEYED_VARIABLES)
 
 
 class Run(Verb):
@@ -76,7 +72,7 @@ class Run(Verb):
         if has_other_threads() and (self.record is not None or self.prove):
             return Answer(code=run_in_subprocess(self.list_words()))
         from npuprof.renderers.environment import collect_env_variables, describe_kept_variables, list_unset_variables
-        from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, write_sidecars
+        from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, strip_environment, write_sidecars
         from npuprof.renderers.sections import find_left_out_sections
 
         if not self.command:
@@ -95,8 +91,7 @@ class Run(Verb):
         removed, kept = list_unset_variables(config, self.trust)
         for note in (*notes, *describe_kept_variables(kept, os.environ)):
             output.tell_remark(note)
-        environment = {name: text for name, text in os.environ.items() if not name.startswith("NPUPROF_") or name in _OWN}
-        environment = {name: text for name, text in environment.items() if name not in removed}
+        environment = strip_environment(os.environ, removed)
         if not self.no_check:
             _warn_of_host_variables(config, {**environment, **found})
         if self.record is None and not self.prove:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from npuprof import catalog
@@ -20,6 +20,8 @@ from npuprof.resolve.config import Config
 from npuprof.system.folders import find_user_folder
 
 _REWRITER_OFF = 2  # RewriterConfig.OFF
+#: What npuprof itself obeys; all other variables that start like these belong to presets.
+_OBEYED = tuple(f"NPUPROF_{name}" for name in catalog.OBEYED_VARIABLES)
 
 
 def fill_config_proto(config: Config, config_proto: Any, folder: str | None = None) -> Any:
@@ -55,6 +57,12 @@ def fill_config_proto(config: Config, config_proto: Any, folder: str | None = No
     rewrite_options.remapping = _REWRITER_OFF
     rewrite_options.memory_optimization = _REWRITER_OFF
     return config_proto
+
+
+def strip_environment(environ: Mapping[str, str], removed: Collection[str]) -> dict[str, str]:
+    """Return an environment without earlier exports of presets, and without variables that a preset unsets, ``removed``."""
+    kept = {name: text for name, text in environ.items() if not name.startswith("NPUPROF_") or name in _OBEYED}
+    return {name: text for name, text in kept.items() if name not in removed}
 
 
 def sidecar_cache_folder(config: Config) -> str:

@@ -138,9 +138,9 @@ class Injector:
         return made._replace(text=stamp_text(head + more, body))
 
     def _render_exports(self, config: Config, shell: str, without_options: bool = False) -> Rendered:
-        from npuprof.renderers import shell as shells
         from npuprof.renderers.common import add_render_header, collect_sidecars
-        from npuprof.renderers.environment import MARKS, collect_env_variables
+        from npuprof.renderers.environment import MARKS, collect_env_variables, list_unset_variables
+        from npuprof.renderers.files import format_clear_and_export_lines
         from npuprof.renderers.sections import find_left_out_sections
 
         if collect_sidecars(config) and not without_options:
@@ -150,8 +150,9 @@ class Injector:
         found, _ = collect_env_variables(config, None, "", self._trusting, allowing_unknown=self._allowing_unknown)
         if without_options:
             found = {name: value for name, value in found.items() if name in config.env or name in MARKS}
-        text = add_render_header(config, "env", shells.format_export_lines(shells.SHELLS[shell], found))
-        return Rendered(text, left_out=find_left_out_sections(config, ("env",)))
+        text = add_render_header(config, "env", format_clear_and_export_lines(config, shell, found))
+        kept = (Finding("NP917", f"unset of {name}: npuprof run --trust removes it", "") for name in list_unset_variables(config)[1])
+        return Rendered(text, left_out=(*find_left_out_sections(config, ("env",)), *kept))
 
     def refresh_block(self, block: Block, given: dict[str, str] | None = None, name: str | None = None) -> RefreshedBlock:
         """Return a block as it would be written now, of the preset ``name`` if there is one. Raises NpuprofError."""

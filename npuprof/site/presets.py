@@ -254,7 +254,8 @@ def _join_messages(findings: Iterable[Finding]) -> str:
 def _export_to_all(config: Config) -> Iterable[RenderedText]:
     """Yield the exports for the shells; those that are told the same share a text."""
     from npuprof.renderers.environment import collect_env_variables
-    from npuprof.renderers.shell import SHELLS, format_export_lines
+    from npuprof.renderers.files import format_clear_and_export_lines
+    from npuprof.renderers.shell import SHELLS
 
     try:
         found, _ = collect_env_variables(config, None, "./npuprof-files", False)
@@ -264,6 +265,8 @@ def _export_to_all(config: Config) -> Iterable[RenderedText]:
     shells: dict[tuple[str, str], list[str]] = {}
     for name, shell in SHELLS.items():
         refused = [f"{variable}: {why}" for variable, text in found.items() if (why := shell.refuses(text))]
-        shells.setdefault(("", "; ".join(refused)) if refused else (format_export_lines(shell, found), ""), []).append(name)
+        shells.setdefault(("", "; ".join(refused)) if refused else (format_clear_and_export_lines(config, name, found), ""), []).append(
+            name
+        )
     for (text, reason), names in shells.items():
         yield RenderedText(f"exports for {', '.join(names)}", text, reason)

@@ -10,11 +10,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-from npuprof.catalog import OBEYED_VARIABLES
 from npuprof.catalog.launchers import tell_single_process
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.renderers.environment import collect_env_variables, list_unset_variables
-from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, write_sidecars
+from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, strip_environment, write_sidecars
 from npuprof.report.output import build_write_error, describe_os_error
 from npuprof.report.text import format_count
 from npuprof.resolve.config import Config
@@ -23,7 +22,6 @@ from npuprof.trials.journal import Journal, Result
 from npuprof.trials.judging import UNTOLD, build_result
 from npuprof.trials.processes import Ended, Pool
 
-_OWN = tuple(f"NPUPROF_{name}" for name in OBEYED_VARIABLES)
 #: The path of the rendered file in a command.
 CODE = "{code}"
 #: What stands for a device of Ascend, where the driver is installed.
@@ -189,9 +187,7 @@ class Runner:
         found, notes = collect_env_variables(config, build_fact_finder(outer), folder, True)  # the ends were asked for trust
         write_sidecars(config, folder)
         self.told.update(notes)
-        kept = {name: text for name, text in outer.items() if not name.startswith("NPUPROF_") or name in _OWN}
-        removed, _ = list_unset_variables(config, True)
-        return {name: text for name, text in kept.items() if name not in removed} | found
+        return strip_environment(outer, list_unset_variables(config, True)[0]) | found
 
     def _write_code(self, name: str, config: Config) -> list[str]:
         if not self.setup.needs_code:
