@@ -59,7 +59,8 @@ def test_what_is_lost_with_its_process_is_told() -> None:
     assert (draft.settings, len(draft.notes)) == ({"env.HCCL_BUFFSIZE": "1"}, 2)
 
 
-#: Lines of launch scripts that give HCCL_CONNECT_TIMEOUT=9000 to what they start, and lines that give nothing.
+#: Lines of launch scripts that give HCCL_CONNECT_TIMEOUT=9000 to what they start, and lines that give nothing. The forms are
+#: those of the manuals: docker run, mpirun of Open MPI, mpiexec -genv NAME VALUE of MPICH and Intel MPI, ssh HOST COMMAND.
 GIVING = [
     "docker run -e HCCL_CONNECT_TIMEOUT=9000 img python t.py",
     "sudo podman exec --env HCCL_CONNECT_TIMEOUT=9000 c python t.py",
@@ -73,8 +74,18 @@ GIVING = [
     'bash -c "export HCCL_CONNECT_TIMEOUT=\\"9000\\""',
     "bash -c \"bash -c 'export HCCL_CONNECT_TIMEOUT=9000'\"",
     "bash -c '(export HCCL_CONNECT_TIMEOUT=9000)'",
+    "docker run -it -eHCCL_CONNECT_TIMEOUT=9000 img",
+    "mpiexec -genv HCCL_CONNECT_TIMEOUT 9000 -n 8 python t.py",
+    "mpiexec.hydra -n 8 -env HCCL_CONNECT_TIMEOUT '9000' python t.py",
+    'ssh node1 "export HCCL_CONNECT_TIMEOUT=9000; python t.py"',
+    "ssh -p 22 root@node1 'cd /w && HCCL_CONNECT_TIMEOUT=9000 nohup python t.py > log 2>&1 &'",
+    "nohup ssh -o StrictHostKeyChecking=no $host HCCL_CONNECT_TIMEOUT=9000 python t.py &",
+    "ssh node1 'bash -c \"export HCCL_CONNECT_TIMEOUT=9000\"'",
 ]
-NOT_GIVING = ["docker run -e HCCL_CONNECT_TIMEOUT img", "docker run img -e", "bash -c $X -c ''"]
+NOT_GIVING = [
+    "docker run -e HCCL_CONNECT_TIMEOUT img", "docker run img -e", "docker run -e", "bash -c $X -c ''", "ssh", "ssh node1",
+    "ssh -o HCCL_CONNECT_TIMEOUT=9000 node1 true", "ssh node1 'echo HCCL_CONNECT_TIMEOUT=9000 x'", "mpiexec -genv HCCL_CONNECT_TIMEOUT",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("line", GIVING + NOT_GIVING)

@@ -20,7 +20,8 @@ _PLAIN = re.compile(r"[^ \t\r\n;&|()<>'\"\\$`]+(?=[ \t\r\n;&|()<>]|\Z)")
 _PIECE = re.compile(r"'([^']*)'?|\\(?:\n|([^\n]?))|(\$'(?:[^'\\]|\\.)*'?)|(\$|[^ \t\r\n;&|()<>'\"\\$`]+)", re.DOTALL)
 _QUOTED_PIECE = re.compile(r"\\(?:\n|([$`\"\\]))|(\\|\$|[^\"\\$`]+)")
 _EXPANSION = re.compile(r"\$(?:[A-Za-z_]\w*|[0-9@*#?$!-])|`[^`]*`?")
-_INNER_SHELL = re.compile(r"\b(?:ba|z|k|da)?sh\s+-\w*c\s")
+_INNER_SHELL = re.compile(r"\b(?:(?:ba|z|k|da)?sh\s+-\w*c|ssh)\s")
+_SEVERAL_WORDS = re.compile(r"[\s;]")
 _ESCAPED = re.compile(r'\\([$`"\\])')
 _FUNCTION = re.compile(r"[ \t]*\([ \t]*\)")
 
@@ -98,10 +99,14 @@ def parse_shell_commands(text: str, line: int = 1, column: int = 1) -> Iterator[
 
 
 def _add_inner(command: Command) -> Iterator[Command]:
-    """Yield a command, and those of a text in it that a shell of its own runs, as in parentheses: ``bash -c TEXT``."""
+    """Yield a command, and those of a text in it that a shell of its own runs, as in parentheses: ``bash -c TEXT``, ``ssh HOST TEXT``."""
     yield command
+    is_remote = False
     for shell, flag, word in zip(command, command[1:], command[2:], strict=False):
-        if not _INNER_SHELL.fullmatch(f"{shell.text.rpartition('/')[2]} {flag.text} "):
+        name = shell.text.rpartition("/")[2]
+        is_remote |= name == "ssh"
+        is_text = is_remote and word.quoted and flag.text != "-o" and _SEVERAL_WORDS.search(word.text)
+        if not is_text and not _INNER_SHELL.fullmatch(f"{name} {flag.text} "):
             continue
         written = command.text[slice(*word.span)]
         text = _ESCAPED.sub(r"\1", written[1:-1]) if written[:1] == '"' else written.strip("'")

@@ -1,18 +1,22 @@
-"""Variables that launchers give to what they start: ``--export`` of Slurm, in ``#SBATCH`` lines too, ``-e`` of docker, ``-x`` of mpirun."""
+"""Variables that launchers pass to what they start, such as ``--export`` of Slurm, ``-e`` of docker, ``-x`` of mpirun."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from npuprof.scripts.reading.shells.constants import list_assignments
 from npuprof.scripts.shell_lexer import Command, Word
 
-#: Launchers, with the flags that take a variable each; ``--export`` takes a list of them.
+#: Flags of MPICH and Intel MPI, which take the name and the value as two words.
+_PAIRED = ("-genv", "-env")
+#: Launchers, with the flags that take a variable each; ``--export`` takes a list of them. The command line of ssh contains them.
 LAUNCHERS = {
     **dict.fromkeys(("sbatch", "srun"), ("--export",)),
     **dict.fromkeys(("docker", "podman", "nerdctl"), ("-e", "--env")),
-    **dict.fromkeys(("mpirun", "mpiexec"), ("-x",)),
+    **dict.fromkeys(("mpirun", "mpiexec", "mpiexec.hydra"), ("-x", *_PAIRED)),
+    "ssh": (),
 }
 
 _DIRECTIVE = re.compile(r"^#SBATCH[ \t][^\n]*?--export(?:=|[ \t]+)([^\s\"']+)", re.MULTILINE)
@@ -29,16 +33,37 @@ def find_directive_exports(text: str, commands: Sequence[Command]) -> Iterator[t
 
 def find_given(launcher: str, words: Sequence[Word]) -> Iterator[tuple[str, Word, Word]]:
     """Yield the variables that the words behind a launcher give."""
+    if launcher == "ssh":
+        yield from _find_remote(words)
     for place, word in enumerate(words):
-        flag, equals, _ = word.text.partition("=")
-        if flag not in LAUNCHERS[launcher] or not (equals or place + 1 < len(words)):
+        flag = next((flag for flag in LAUNCHERS[launcher] if _has_flag(word.text, flag)), "")
+        begin = len(flag) + word.text.startswith(f"{flag}=")
+        is_apart = word.text == flag
+        if not flag or len(words) - place < (3 if flag in _PAIRED else 1 + is_apart):
             continue
-        begin = len(flag) + 1
-        given = word.cut_prefix(begin)._replace(column=word.column + begin) if equals else words[place + 1]
+        given = words[place + 1] if is_apart else word.cut_prefix(begin)._replace(column=word.column + begin)
         if flag == "--export":
             yield from _split_list(given.text, given.line, given.column)
+        elif flag in _PAIRED:
+            yield given.text, given, words[place + 2]
         else:
-            yield from ((name, given, given.cut_prefix(len(name) + 1)) for name, _ in list_assignments([given]))
+            yield from _split_assignment(given)
+
+
+def _has_flag(text: str, flag: str) -> bool:
+    """Return whether a word is a flag, alone or with its value: ``--env X=Y``, ``--env=X=Y``, ``-eX=Y``."""
+    return text == flag or (flag not in _PAIRED and text.startswith(flag if len(flag) == 2 else f"{flag}="))
+
+
+def _find_remote(words: Sequence[Word]) -> Iterator[tuple[str, Word, Word]]:
+    """Yield the variables in the command line of ssh: ``ssh HOST X=Y CMD``; the value of ``-o`` is no variable."""
+    for before, word in pairwise(words):
+        if before.text != "-o" and not re.search(r"\s", word.text):
+            yield from _split_assignment(word)
+
+
+def _split_assignment(word: Word) -> Iterator[tuple[str, Word, Word]]:
+    return ((name, word, word.cut_prefix(len(name) + 1)) for name, _ in list_assignments([word]))
 
 
 def _split_list(text: str, line: int, column: int) -> Iterator[tuple[str, Word, Word]]:
