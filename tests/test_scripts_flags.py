@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 from building import config, toml
-from importing import findings
+from importing import findings, imported
 
 from npuprof import catalog, checks
 from npuprof.catalog import Flag
 from npuprof.catalog.readers import is_taken
+from npuprof.scripts.atc_flags import ignores_empty
+from npuprof.scripts.preset import build_drafts
 
 CHIPS = {
     "ascend-950": "Ascend950PR_9599", "atlas-a3": "Ascend910_9391", "atlas-a2": "Ascend910B1", "atlas-training": "Ascend910A",
@@ -59,7 +61,7 @@ def test_what_a_flag_takes_is_clean_and_a_word_that_it_does_not_take_is_told(fla
         doubts = {"NP205"} if text in flag.doubtful_values else set()
         assert told(f"--{flag.name}={text} {'' if alone else beside}", on) == doubts, text
     if flag.choices or flag.kind in ("bool", "int") or flag.pattern:
-        for text in ("xx", "TRUE", "7,", "''"):
+        for text in ("xx", "TRUE", "7,", *(() if ignores_empty(flag) else ("''",))):
             if not is_taken(flag, text.strip("'")):
                 assert told(f"--{flag.name}={text} {beside}", chip or "$CHIP") & {"NP202", "NP203"}, text
 
@@ -154,3 +156,26 @@ def test_a_flag_that_is_no_matter_of_a_conversion_is_known_as_well(words: str) -
 @pytest.mark.parametrize("words", ["--mode=1 --om=a.om --jsn=a.json", "--singleops=./ops.json", "--enable_compress_weight=1"])
 def test_such_a_flag_is_judged_like_any_other(words: str) -> None:
     assert {finding.code for finding in findings(f"atc {words}\n", "x.sh")} & {"NP203", "NP209"}
+
+
+#: In api/atc/atc_flags.cc of hicann/ge the default of these is the empty text; cmd_flag_info.cc compares ``STOPPING`` with a table.
+EMPTY = ("output_type", "input_format", "input_shape", "dynamic_batch_size", "out_nodes", "insert_op_conf", "allow_hf32", "host_env_os")
+STOPPING = ("precision_mode", "op_select_implmode", "buffer_optimize", "log", "framework", "op_debug_level", "is_weight_clip")
+
+
+@pytest.mark.parametrize("line", ["--{}=", '--{} ""', "--{}=''"])
+@pytest.mark.parametrize("name", EMPTY)
+def test_an_empty_flag_is_one_that_is_not_given(name: str, line: str) -> None:
+    text = f"atc --model=a.pb --framework=3 --output=o --soc_version=Ascend310P3 {line.format(name)}\n"
+    (found,) = findings(text, "x.sh")
+    assert (found.code, found.severity) == ("NP502", "warning")
+    assert found.message == f"--{name} is empty, which atc takes as not given"
+    (draft,) = build_drafts(imported(text, "x.sh"))
+    assert [note.why for note in draft.notes] == ["empty, which atc takes as not given"]
+
+
+@pytest.mark.parametrize("name", STOPPING)
+def test_atc_stops_at_an_empty_flag_that_it_compares_with_a_table(name: str) -> None:
+    found = findings(f"atc --model=a.pb --output=o --soc_version=Ascend310P3 --{name}=\n", "x.sh")
+    assert [one.code for one in found if one.code in ("NP202", "NP203")]
+    assert not [one for one in found if one.code == "NP502"]

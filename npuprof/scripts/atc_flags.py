@@ -10,7 +10,7 @@ from npuprof import catalog
 from npuprof.catalog import Flag, Option
 from npuprof.catalog.readers import is_taken
 from npuprof.document.keys import format_full_key
-from npuprof.scripts.records import Branch, ScriptPlace, ScriptSetting, ScriptValue, take_here_out
+from npuprof.scripts.records import EMPTY, Branch, ScriptPlace, ScriptSetting, ScriptValue, take_here_out
 from npuprof.scripts.shell_lexer import Word
 
 #: Stands for the value of an option that a text of a flag has no meaning for.
@@ -50,7 +50,13 @@ def build_flag_setting(path: str, word: Word, name: str, value: Word | None, sco
     else:
         key = option.name
     given = ScriptValue(got, reason, "" if reason else "str", text, relative=relative)
-    return ScriptSetting(ScriptPlace(path, word.line, word.column), "atc", key, name, given, branches=branches, scope=scope)
+    unused = EMPTY if text == "" and flag is not None and ignores_empty(flag) else ""
+    return ScriptSetting(ScriptPlace(path, word.line, word.column), "atc", key, name, given, branches=branches, scope=scope, unused=unused)
+
+
+def ignores_empty(flag: Flag) -> bool:
+    """Return whether ``atc`` takes an empty text as a flag that is not given: then no other default is documented."""
+    return flag.kind in ("str", "path") and flag.default is None and not flag.required
 
 
 def _read_as_option(option: Option, flag: Flag | None, text: str) -> Any:

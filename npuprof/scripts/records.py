@@ -16,6 +16,9 @@ UNSET = "None leaves it unset"
 #: The reason of a setting that the script takes out again: what was set before it does not hold.
 TAKEN_BACK = "the script takes it back"
 
+#: Why a flag of ``atc`` is not effective whose value is an empty text.
+EMPTY = "empty, which atc takes as not given"
+
 #: Begins the reason of a value that the command line gives.
 COMMAND_LINE = "depends on the command line or its parameters"
 

@@ -22,7 +22,7 @@ from npuprof.scripts.python.global_options import ReplacedGroup
 from npuprof.scripts.python.nested_configs import GivenSession
 from npuprof.scripts.python.optimizer_entries import NamedEntry
 from npuprof.scripts.reading import ImportedFile, ScriptSetting, Site
-from npuprof.scripts.records import COMMAND_LINE, TOO_LATE, UNSET, BlankExport
+from npuprof.scripts.records import COMMAND_LINE, EMPTY, TOO_LATE, UNSET, BlankExport
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _find_default_faults(setting: ScriptSetting, context: Context) -> list[Fault
 
 def _is_apart(setting: ScriptSetting) -> bool:
     """Return whether a setting says nothing of what others come to with it: it never runs, or the others may be without it."""
-    return setting.dead or bool(setting.surface == "env" and setting.unused) or _is_setting_unread(setting)
+    return setting.dead or setting.unused == EMPTY or bool(setting.surface == "env" and setting.unused) or _is_setting_unread(setting)
 
 
 def _is_setting_unread(setting: ScriptSetting) -> bool:
@@ -152,7 +152,12 @@ def _is_same_device(view: ScriptView) -> bool:
 
 def _find_age_faults(setting: ScriptSetting, view: ScriptView) -> list[Fault]:
     """Return what the age of a setting, the release and the product asked for say of it."""
-    if not setting.key or setting.reason == UNSET or (setting.surface == "session" and _is_setting_unread(setting)):
+    if (
+        not setting.key
+        or setting.unused == EMPTY
+        or setting.reason == UNSET
+        or (setting.surface == "session" and _is_setting_unread(setting))
+    ):
         return []
     faults = scope.find_scope_faults(view.scope, setting.key, None if setting.reason else setting.value)
     variable = catalog.find_variable(setting.name)

@@ -12,7 +12,7 @@ from npuprof.checks.arguments import find_chip_faults, find_flag_faults
 from npuprof.checks.surfaces import OFFLINE, find_surface_faults
 from npuprof.checks.view import Fault, Scope
 from npuprof.model import find_nearest_names
-from npuprof.scripts.records import ScriptSetting
+from npuprof.scripts.records import EMPTY, ScriptSetting
 
 #: What a command line of ATC is judged for.
 _CONVERSION = Scope(OFFLINE, (), ())
@@ -35,6 +35,8 @@ def find_script_flag_faults(found: ScriptSetting) -> list[Fault]:
         return [_build_unknown_fault(found.name)]
     if found.reason or found.given.written is None:
         return []
+    if found.unused == EMPTY:
+        return [Fault("NP502", f"{found.name} is {EMPTY}", "The empty text is its default.", f"leave out {found.name}, or give it a value")]
     if flag.kind == "chip":
         return find_chip_faults(found.name, found.given.written)
     told = list(settings.find_value_faults(_CONVERSION, found.key, found.value))

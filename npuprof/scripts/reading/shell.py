@@ -370,7 +370,7 @@ class _Reading:
         self.found += map(self._place, atc_flags.read_flags(self._name_file(), flags, scope, self.branches))
 
     def _place(self, setting: ScriptSetting) -> ScriptSetting:
-        return setting.with_place(call=self.command.call)._replace(unused=self.idle, order=self.number)
+        return setting.with_place(call=self.command.call)._replace(unused=self.idle or setting.unused, order=self.number)
 
 
 def _strip_prefix(words: list[Word]) -> list[Word]:
