@@ -135,8 +135,20 @@ def test_yaml_is_not_read_without_its_package(
     assert done.code == 2
     assert "YAML needs a package that is not installed" in done.out + done.err
     assert "pip install 'npuprof[yaml]'" in done.out + done.err
-    done = run(verb, tmp_path)
+    write(tmp_path, {"compose.yaml": "services:\n  a:\n    environment:\n      - HCCL_CONNECT_TIMEOUT=9000\n", "z.yaml": "a: 1\n"})
+    done = run(verb, tmp_path, *(("--severity", "info") if verb == "scan" else ()))
     assert done.code == 0
+    told = done.out + done.err
+    assert told.count("YAML files such as this one are not read: YAML needs a package that is not installed") == 1
+    assert "compose.yaml" in told
+    assert told.count("pip install 'npuprof[yaml]'") == 1
+    assert verb == "import" or "(1 more with --severity info)" in run(verb, tmp_path).err
+
+
+def test_yaml_that_names_no_setting_is_passed_over(run: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    write(tmp_path, {"z.yaml": "a: 1\n", "x.sh": GOOD["shell"][1]})
+    done = run("scan", tmp_path, "--severity", "info")
     assert "YAML" not in done.out + done.err
 
 

@@ -166,13 +166,23 @@ def read_script(path: str, data: bytes, named: bool = True, modules: Modules | N
         is_told = named and not path.endswith(".toml")  # of presets the verbs say more
         return _refuse(path, what, "The settings in this file are not checked.", hint, is_told)
     if kind.needs and importlib.util.find_spec(kind.needs) is None:
-        what, hint = f"the file is not read: {kind.shown} needs a package that is not installed", f"pip install 'npuprof[{kind.needs}]'"
-        return _refuse(path, what, "What it sets was not looked at.", hint, named)
-    read = _load_function(kind.read)
-    imported = settle_exports(set_others_apart(read(path, data, modules) if kind.calls else read(path, data)))
+        imported = _report_missing(path, kind, named, modules)
+    else:
+        read = _load_function(kind.read)
+        imported = settle_exports(set_others_apart(read(path, data, modules) if kind.calls else read(path, data)))
     if named or not kind.data:
         return imported
     return imported._replace(problems=tuple(one._replace(severity="info") for one in imported.problems))
+
+
+def _report_missing(path: str, kind: Kind, named: bool, modules: Modules | None) -> ImportedFile:
+    """Return a file whose kind needs a package that is not installed: each that is named is reported, below a folder the first."""
+    is_told = named or (modules is not None and kind.needs not in modules.missing)
+    if modules is not None:
+        modules.missing.add(kind.needs)
+    lost = "the file is" if named else f"{kind.shown} files such as this one are"
+    what = f"{lost} not read: {kind.shown} needs a package that is not installed"
+    return _refuse(path, what, "What it sets was not looked at.", f"pip install 'npuprof[{kind.needs}]'", is_told)
 
 
 def _refuse(path: str, what: str, why: str, hint: str, named: bool) -> ImportedFile:
