@@ -184,16 +184,6 @@ CONFIGS: dict[str, tuple[str, str, list[str]]] = {
     ),
     "two options with names of their own": ("a.yml", "iterations_per_loop: 10\nenable_dump: on\n", ["iterations_per_loop", "enable_dump"]),
     "variables": ("a.json", '{"env": {"HCCL_ALGO": "x", "PATH": "y"}}', ["env.HCCL_ALGO"]),
-    "variables in a list": (
-        "job.yml",
-        "jobs:\n  a:\n    environment:\n    - HCCL_ALGO=ring\n    - HCCL_BUFFSIZE\n    - PATH=/x\n",
-        ["env.HCCL_ALGO"],
-    ),
-    "variables of a generator": (
-        "kustomization.yaml",
-        "configMapGenerator:\n- name: m\n  literals:\n  - HCCL_ALGO=ring\n",
-        ["env.HCCL_ALGO"],
-    ),
     "a value of another tool": ("a.json", '{"precision_mode": "FP16", "batch": 3}', []),
     "names that others have too": (
         "a.yaml",

@@ -15,9 +15,6 @@ from npuprof.scripts.reading.trees import Node, iterate_tables, parse_json, pars
 from npuprof.scripts.reading.variables import build_variable_setting, decode_text
 from npuprof.scripts.records import ImportedFile, ScriptPlace, ScriptSetting, ScriptValue
 
-_LISTS = frozenset(("environment", "env", "literals"))
-_ASSIGNMENT = re.compile(r"([A-Z_][A-Z0-9_]*)=")
-
 
 @cache
 def _certain_names() -> frozenset[str]:
@@ -57,7 +54,7 @@ def _import_documents(path: str, data: bytes, parse: Callable[[str, list[Finding
         found, handled = find_container_settings(path, documents)
         for table in iterate_tables(documents):
             if id(table) not in handled:
-                found += _find_named_options(path, table) + _find_listed_variables(path, table)
+                found += _find_named_options(path, table)
     found.sort(key=lambda setting: (setting.line, setting.column))
     return ImportedFile(path, tuple(found), (), tuple(problems), text)
 
@@ -84,18 +81,6 @@ def _find_named_options(path: str, table: Node) -> list[ScriptSetting]:
             named.append((format_full_key("env", name), key, value))
             certain += 2 * environ.is_of_ascend_family(name)
     return [_build_named(path, table, *one) for one in named] if certain > 1 else []
-
-
-def _find_listed_variables(path: str, table: Node) -> list[ScriptSetting]:
-    """Return the variables of a list of assignments, as Compose and Kustomize have them: ``- HCCL_ALGO=ring``."""
-    found: list[ScriptSetting] = []
-    for key, value in table.pairs or ():
-        for item in (value.items or ()) if key.value in _LISTS else ():
-            match = _ASSIGNMENT.match(item.value) if item.is_text else None
-            if match and environ.is_of_ascend_family(match[1]) and catalog.find_variable(match[1]) is not None:
-                text = Node(item.line, item.column, item.value[match.end() :], True)
-                found.append(_build_named(path, value, format_full_key("env", match[1]), Node(item.line, item.column, match[1]), text))
-    return found
 
 
 def _build_named(path: str, table: Node, name: str, key: Node, value: Node) -> ScriptSetting:
