@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from npuprof.model import Record
+from npuprof.report.text import count_rest
 from npuprof.scripts.records import ScriptSetting
 from npuprof.system.tree import find_repository_top
 
@@ -67,15 +68,14 @@ class Draft:
         return next((scenario for number, scenario in enumerate(("online-inference", "training")) if mode == number), None)
 
 
-def describe_sources(draft: Draft, most: int = 6) -> str:
-    """Return the script of a draft, with the configurations in it where that has several, no more than so many."""
+def describe_sources(draft: Draft) -> str:
+    """Return the script of a draft, with the first of the configurations in it where that has several."""
     file = cite_script(draft.file)
     if not draft.is_one_of_several and len(draft.sources) < 2:
         condition = draft.sources[0].condition if draft.sources else ""
         return f"{file}, made only if {condition}" if condition else file
     places = list(dict.fromkeys(_describe_source(source) for source in draft.sources))
-    more = f" and {len(places) - most} more" if len(places) > most else ""
-    return f"{file}: {', '.join(places[:most])}{more}"
+    return f"{file}: {count_rest(places, 6)}"
 
 
 def _describe_source(source: Source) -> str:

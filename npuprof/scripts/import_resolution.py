@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
 
 from npuprof.report import output
+from npuprof.report.text import count_rest
 from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.records import ImportedFile, ScriptSetting
 from npuprof.system.tree import find_repository_top
 
-_MOST_TOLD = 3
 #: In larger trees it is not known which files name a function.
 _MOST_FILES = 5000
 _PASSED_OVER = frozenset(("node_modules", "__pycache__"))
@@ -30,10 +31,9 @@ def open_modules(folders: Sequence[str] = (), with_sourced: bool = True) -> Modu
 
 
 def _read_module(path: str) -> bytes | None:
-    try:
+    with suppress(OSError):
         return output.read_plain_file(path)
-    except OSError:
-        return None
+    return None
 
 
 class _Finder:
@@ -167,11 +167,5 @@ def set_callers_apart(files: Iterable[ImportedFile]) -> tuple[Callable[[Imported
 def _describe_callers(callers: Collection[str], names: Collection[str]) -> str:
     verbs = ("calls", "sources") if len(callers) == 1 else ("call", "source")
     presets = "the preset of that" if len(callers) == 1 else "the presets of those"
-    does = f"{verbs[0]} {_list_some(names)}" if names else f"{verbs[1]} it"
-    return f"{_list_some(callers)} {does}: what is set there is in {presets}"
-
-
-def _list_some(texts: Iterable[str]) -> str:
-    every = list(texts)
-    more = f" and {len(every) - _MOST_TOLD} more" if len(every) > _MOST_TOLD else ""
-    return f"{', '.join(every[:_MOST_TOLD])}{more}"
+    does = f"{verbs[0]} {count_rest(list(names))}" if names else f"{verbs[1]} it"
+    return f"{count_rest(list(callers))} {does}: what is set there is in {presets}"

@@ -7,7 +7,7 @@ from typing import Any
 
 from npuprof.report.html import escape_html, format_html_table, format_page
 from npuprof.report.tables import Table as TextTable
-from npuprof.report.text import escape_controls, format_count, paint_text, shorten_words
+from npuprof.report.text import count_rest, escape_controls, format_count, paint_text, shorten_words
 from npuprof.scripts.summary.report import Report, Table, Weighty
 
 _TITLE = "What is wrong in the scripts"
@@ -54,9 +54,7 @@ def _explain_weighty(group: Weighty) -> list[tuple[str, str]]:
 
 def _shorten_cell(cell: Any, most: int = _MOST_NAMES) -> str:
     """Return a cell as a person reads it: of many names the first, and how many more there are."""
-    if not isinstance(cell, tuple):
-        return str(cell)
-    return ", ".join(cell[:most]) + (f" and {len(cell) - most} more" if len(cell) > most else "")
+    return count_rest(cell, most) if isinstance(cell, tuple) else str(cell)
 
 
 def _format_rows(table: Table) -> Iterator[str]:
