@@ -169,7 +169,7 @@ def test_whatever_stands_in_a_file_nothing_breaks(file: tuple[str, str], changes
     read = read_script(name, text.encode())
     told = check_script(read)
     if read.places is not None:
-        read.places.place_findings(told)
+        list(map(read.places.place_finding, told))
     build_drafts(imported(text, name))
     lines = text.count("\n") + 1
     assert all(1 <= one.line <= lines for one in imported(text, name).found)

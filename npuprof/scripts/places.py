@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
 
 from npuprof.model import Finding, Record
 
@@ -39,10 +38,6 @@ class PartPlaces:
         part = self._lines[line - 1]
         before = json.dumps(part.text[: part.start + max(column - 1, 0)], ensure_ascii=False)  # as Jupyter writes it
         return part.line, part.column + len(before) - 1, f"cell {part.cell}, line {part.number}" if part.cell else ""
-
-    def place_findings(self, findings: Iterable[Finding]) -> list[Finding]:
-        """Return findings at their places in the file."""
-        return [self.place_finding(one) for one in findings]
 
     def place_finding(self, finding: Finding) -> Finding:
         """Return a finding at its place in the file; its text says which cell that is."""

@@ -13,8 +13,8 @@ from npuprof.store import spec
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.document.policy import TeamRule
-    from npuprof.scripts.lint.shared import Sharing
     from npuprof.scripts.places import PartPlaces
+    from npuprof.scripts.python.imports import Modules
     from npuprof.scripts.reading import ImportedFile
     from npuprof.scripts.summary.survey import Survey
 
@@ -40,13 +40,12 @@ def scan_scripts(paths: list[str], context: Context, store: str | None, survey: 
     from npuprof.scripts.blocks import build_block_checker
     from npuprof.scripts.files import find_script_files, read_script_files
     from npuprof.scripts.import_resolution import open_modules
-    from npuprof.scripts.lint.shared import Sharing
 
     result = Scanned()
     named = set(paths)
     folders = [path for path in paths if os.path.isdir(path)]
-    sharing = Sharing(open_modules(folders))
-    judge = _Judge(context, _load_team_rules(store), folders, sharing, build_block_checker(store))
+    modules = open_modules(folders)
+    judge = _Judge(context, _load_team_rules(store), folders, modules, build_block_checker(store))
     surveyed = _Surveyed(folders) if survey is not None else None
     pages = _Pages()
     faults: list[Finding] = []
@@ -63,7 +62,7 @@ def scan_scripts(paths: list[str], context: Context, store: str | None, survey: 
         result.unread += unread and file in named
         if survey is not None:
             survey.unread += unread and not holds  # what was read with a remark was read
-    told, result.accepted = pages.sift_findings(sharing.read_bytes, faults)
+    told, result.accepted = pages.sift_findings(modules.read, faults)
     if survey is not None and surveyed is not None:
         survey.files = result.files
         surveyed.count_scripts(survey, faults)
@@ -76,9 +75,10 @@ def scan_scripts(paths: list[str], context: Context, store: str | None, survey: 
 
 def _scan_script(file: str, data: bytes, named: bool, judge: _Judge, pages: _Pages, surveyed: _Surveyed | None) -> tuple[bool, bool]:
     """Add what a file sets and what is wrong with it; return whether some of it could not be read, and whether it sets anything."""
+    from npuprof.scripts.lint.shared import read_shared_script
     from npuprof.scripts.reading import read_script
 
-    imported = judge.sharing.read_script(file, data, named)
+    imported = read_shared_script(file, data, named, judge.modules)
     if imported is None:
         faults = read_script(file, data).problems if named else ()
         pages.add_page(file, b"", None, faults)
@@ -98,26 +98,27 @@ class _Judge:
         context: Context,
         team: list[TeamRule],
         folders: list[str],
-        sharing: Sharing,
+        modules: Modules,
         check_blocks: Callable[[str, bytes], list[Finding]],
     ) -> None:
         self._context = context
         self._team = team
         self._folders = folders
-        self.sharing = sharing
+        self.modules = modules
         self._check_blocks = check_blocks
         self._judged: set[tuple[Place | None, str]] = set()
 
     def judge_script(self, imported: ImportedFile, data: bytes) -> list[Finding]:
         """Return what is wrong with a script, its blocks and the files that it names."""
         from npuprof.scripts.lint import check_script
+        from npuprof.scripts.lint.shared import open_shared
         from npuprof.scripts.sidecars import attach_contents, check_sidecars, find_sidecars
 
         sidecars = find_sidecars(imported, self._folders)
         whole = attach_contents(imported, sidecars)
         found = check_script(whole, self._context, self._team)
         if any(one.code.startswith("NP3") or not one.code.startswith("NP") for one in found):  # what is not set may be set elsewhere
-            opened = self.sharing.open_shared(whole)
+            opened = open_shared(whole, self.modules)
             found = found if opened is whole else check_script(opened, self._context, self._team)
         beside = [one for one in check_sidecars(sidecars, self._context) if (one.where, one.message) not in self._judged]
         self._judged |= {(one.where, one.message) for one in beside}
@@ -186,7 +187,7 @@ def _sift_page(page: _Page, brought: bool) -> tuple[list[Finding], int]:
     text = page.places.text.encode(errors="replace") if page.places is not None else page.data
     sifted = sift_script_findings(page.file, text, findings)
     kept = [one for one in sifted.told if one in findings] if brought else sifted.told  # its own remarks were not asked for
-    return page.places.place_findings(kept) if page.places is not None else kept, len(sifted.accepted)
+    return [page.places.place_finding(one) for one in kept] if page.places is not None else kept, len(sifted.accepted)
 
 
 class _Surveyed:

@@ -210,5 +210,5 @@ def place_settings(imported: ImportedFile) -> ImportedFile:
     for site in imported.sites:
         line, column, _ = places.find_place(site.line, site.column)
         sites.append(site._replace(line=line, column=column))
-    problems = tuple(places.place_findings(imported.problems))
+    problems = tuple(map(places.place_finding, imported.problems))
     return imported._replace(found=found, others=others, sites=tuple(sites), problems=problems, places=None)
