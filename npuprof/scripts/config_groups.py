@@ -76,8 +76,9 @@ def find_given_sessions(imported: ImportedFile, groups: list[ConfigGroup]) -> di
         named = [group for name in _NAME.findall(given.expression) for group in _select_seen(sessions, name, given.seen)]
         makers = _CALL.findall(given.expression)
         made = [group for group in sessions if {group.function.rpartition(".")[2], *(group.site.made_by if group.site else ())} & {*makers}]
-        if session := _find_nearest(named or made, line):
-            result[scope] = session
+        before = [group for group in named or made if group.line <= line]
+        if named or made:  # the last one above, or the first one below
+            result[scope] = before[-1] if before else (named or made)[0]
     return result
 
 
@@ -86,9 +87,3 @@ def _select_seen(sessions: list[ConfigGroup], config: str, function: str) -> lis
     known = [(group.entry.scope, group) for group in sessions if group.entry is not None and group.entry.config == config]
     own = [group for scope, group in known if scope == function]
     return own or [group for scope, group in known if not scope or function.startswith(f"{scope}.") or "." in config]
-
-
-def _find_nearest(groups: list[ConfigGroup], line: int) -> ConfigGroup | None:
-    """Return the last one above a line, or the first one below."""
-    before = [group for group in groups if group.line <= line]
-    return before[-1] if before else groups[0] if groups else None

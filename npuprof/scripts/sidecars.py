@@ -65,8 +65,7 @@ def _find_file(script: str, named: str, folders: Sequence[str]) -> str | None:
 
 def find_sidecars(imported: ImportedFile, folders: Sequence[str] = ()) -> list[Sidecar]:
     """Return the files that the settings of a script name, as far as they are there."""
-    live = (setting for setting in imported.found if not setting.commented and not setting.dead)
-    return [sidecar for setting in live if (sidecar := open_sidecar(setting, folders))]
+    return [sidecar for one in imported.found if not (one.commented or one.dead) and (sidecar := open_sidecar(one, folders))]
 
 
 def attach_contents(imported: ImportedFile, sidecars: Sequence[Sidecar]) -> ImportedFile:

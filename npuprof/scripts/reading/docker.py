@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from npuprof.model import Finding
 from npuprof.scripts.reading.shell import find_shell_settings
@@ -20,16 +21,11 @@ _EARLIER = "stands in an earlier stage, which the last one is not built on"
 _FROM = re.compile(r"(?:[ \t]+--\S+)*[ \t]+(\S+)(?:[ \t]+[Aa][Ss][ \t]+(\S+))?")
 
 
-class _Stage:
+class _Stage(NamedTuple):
     """One ``FROM``: the texts of variables in it, and the places of those that hold for it, with what it has from the stage before."""
 
-    def __init__(self, base: _Stage | None = None) -> None:
-        self.texts: dict[str, str] = dict(base.texts) if base else {}
-        self.lines: set[tuple[int, int]] = set(base.lines) if base else set()
-
-    def has(self, setting: ScriptSetting) -> bool:
-        """Return whether a setting holds for this stage, or for no image at all."""
-        return setting.surface != "env" or (setting.line, setting.column) in self.lines
+    texts: dict[str, str]
+    lines: set[tuple[int, int]]
 
 
 def import_dockerfile(path: str, data: bytes) -> ImportedFile:
@@ -40,22 +36,22 @@ def import_dockerfile(path: str, data: bytes) -> ImportedFile:
         return ImportedFile(path, problems=tuple(problems))
     found: list[ScriptSetting] = []
     sites: list[Site] = []
-    stage = _Stage()
+    stage = _Stage({}, set())
     named: dict[str, _Stage] = {}
     for match in _INSTRUCTION.finditer(text):
         word, begin = match[1].upper(), match.start(2)
         if word == "FROM" and (image := _FROM.match(match[2])):
-            stage = _Stage(named.get(image[1].lower()))
-            named[str(len(named)) if image[2] is None else image[2].lower()] = stage
+            texts, lines = named.get(image[1].lower(), _Stage({}, set()))
+            stage = named[str(len(named)) if image[2] is None else image[2].lower()] = _Stage({**texts}, {*lines})
         elif word == "ENV":
             settings = _read_env(path, match[2], _find_place(text, begin), stage.texts)
-            stage.lines |= {(setting.line, setting.column) for setting in settings}
+            stage.lines.update((setting.line, setting.column) for setting in settings)
             found += settings
         elif word in ("RUN", "CMD", "ENTRYPOINT"):
             settings, conversions = _read_run(path, text, match)
             found += settings
             sites += conversions
-    found = [setting if stage.has(setting) else leave_out(setting, _EARLIER) for setting in found]
+    found = [one if one.surface != "env" or (one.line, one.column) in stage.lines else leave_out(one, _EARLIER) for one in found]
     return ImportedFile(path, tuple(found), tuple(sites), tuple(problems), text)
 
 

@@ -68,7 +68,9 @@ class Survey:
 
 def list_touched(draft: Draft, release: str, since: str = "") -> Iterator[Touched]:
     """Yield what a release does to the settings of a draft; defaults that changed are listed from a release on (``since``)."""
-    settings = _list_written(draft)
+    # settings that are left out of the preset are in the way all the same
+    left = {note.found.key: note.found.value for note in draft.notes if note.found.key and not note.found.reason and not note.found.dead}
+    settings = {**left, **draft.settings}
     stepped: set[str] = set()
     for step in load_migration_steps(release):
         if step.option in settings and step.option not in stepped and _is_step_due(step, settings):
@@ -87,12 +89,6 @@ def list_touched(draft: Draft, release: str, since: str = "") -> Iterator[Touche
             if row.option not in settings and row.unless not in settings:
                 finding = row.build_finding()
                 yield Touched("default", row.option, finding.message, finding.hint)
-
-
-def _list_written(draft: Draft) -> dict[str, Any]:
-    """Return what a script sets at all, those settings too that are left out of the preset: they are in the way all the same."""
-    left = {note.found.key: note.found.value for note in draft.notes if note.found.key and not note.found.reason and not note.found.dead}
-    return {**left, **draft.settings}
 
 
 def _is_step_due(step: Step, settings: dict[str, Any]) -> bool:
