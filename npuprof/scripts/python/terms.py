@@ -56,8 +56,13 @@ def format_dotted_name(node: ast.AST) -> str:
 
 def format_expression(node: ast.AST) -> str:
     """Return an expression as text, cut where it is long."""
-    text = " ".join(write_source(node).split()) or "a long expression"
-    return text if len(text) <= 80 else f"{text[:77]}..."
+    return cut_text(write_source(node)) or "a long expression"
+
+
+def cut_text(text: str, most: int = 80) -> str:
+    """Return a text in one line, cut where it is long."""
+    text = " ".join(text.split())
+    return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def name_callee(call: ast.Call) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from npuprof.scripts.python.optimizer_entries import NamedEntry
+from npuprof.scripts.python.terms import cut_text
 from npuprof.scripts.records import ImportedFile
 
 #: A line of Python that names what takes settings, and more than asks for it.
@@ -13,7 +14,6 @@ _NAMED = re.compile(
 )
 #: A conversion with flags, behind quotes or in an expansion, where no comment stands before it.
 _ATC = re.compile(r"^((?![ \t]*#).*?(?<![\w./-])(?:[\w./-]*/)?atc(?![\w./-])[^#\n]*?--\w+[^\n]*)", re.MULTILINE)
-_LONGEST = 80
 
 
 def find_passed_over(imported: ImportedFile) -> str:
@@ -27,16 +27,11 @@ def find_passed_over(imported: ImportedFile) -> str:
             return f"the optimizer entry is named {which}, as the run decides"
     text = imported.text
     if not imported.sites and (match := _NAMED.search(text)):
-        return f"{match[2]} in line {_count_line(text, match)} is not followed: {_shorten(match[1])}"
+        return f"{match[2]} in line {_count_line(text, match)} is not followed: {cut_text(match[1])}"
     if "atc" in text and not any(site.surface == "atc" for site in imported.sites) and (match := _ATC.search(text)):
-        return f"atc is run in line {_count_line(text, match)} in a way that is not followed: {_shorten(match[1])}"
+        return f"atc is run in line {_count_line(text, match)} in a way that is not followed: {cut_text(match[1])}"
     return ""
 
 
 def _count_line(text: str, match: re.Match[str]) -> int:
     return text.count("\n", 0, match.start(1)) + 1
-
-
-def _shorten(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."

@@ -12,6 +12,7 @@ from npuprof.model import Finding, Place
 from npuprof.scripts import atc_flags
 from npuprof.scripts.python import environ
 from npuprof.scripts.python.imports import Modules
+from npuprof.scripts.python.terms import cut_text
 from npuprof.scripts.reading.shells.constants import ASSIGNMENT, VARIABLE, fill_word, find_constants, list_assignments
 from npuprof.scripts.reading.shells.launchers import LAUNCHERS, find_directive_exports, find_given
 from npuprof.scripts.reading.shells.settling import settle
@@ -45,6 +46,8 @@ _UNSAFE = frozenset("*?[\\'\"")
 _MOST_BLOCKS = 200
 #: A variable of more characters is not put into its own next value.
 _LONGEST = 4096
+#: A condition has no more characters.
+_LONGEST_TEST = 200
 #: Commands that are run for what they answer.
 _TESTS = {"[", "[[", "test", "grep", "which", "command", "type", "!", "false", "diff", "cmp", "pgrep"}
 
@@ -111,7 +114,7 @@ class _Block:
     def open_arm(self, text: str) -> None:
         """Begin the next arm of an ``if``, the last one without a text."""
         self.arm = self.arm + 1 if text else -self.arm - 1
-        self.text = text or _shorten(f"not ({self.text or ':'})")
+        self.text = text or cut_text(f"not ({self.text or ':'})", _LONGEST_TEST)
 
 
 class _Reading:
@@ -191,7 +194,7 @@ class _Reading:
         if self.command.join == "||":
             self.test = f"not ({asked})"
         elif before and before[0].text in _TESTS:
-            self.test = _shorten(f"({self.test}) and ({asked})") if self.test else asked
+            self.test = cut_text(f"({self.test}) and ({asked})", _LONGEST_TEST) if self.test else asked
 
     def _read_command(self) -> None:
         if self.command.function:
@@ -379,8 +382,4 @@ def _strip_prefix(words: list[Word]) -> list[Word]:
 
 
 def _format_words(words: Sequence[Word]) -> str:
-    return _shorten(" ".join(word.text for word in words), 80)
-
-
-def _shorten(text: str, most: int = 200) -> str:
-    return text if len(text) <= most else f"{text[: most - 3]}..."
+    return cut_text(" ".join(word.text for word in words))
