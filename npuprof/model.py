@@ -60,7 +60,7 @@ class Record:
     _required: frozenset[str] = frozenset()
 
     def __init_subclass__(cls) -> None:
-        cls._fields = tuple(cls.__annotations__)
+        cls._fields = (*cls._fields, *cls.__annotations__)
         cls._required = frozenset(name for name in cls._fields if not any(name in base.__dict__ for base in cls.__mro__))
 
     def __init__(self, *values: Any, **named: Any) -> None:

@@ -357,7 +357,6 @@ def test_arguments_of_the_estimator_are_checked(text: str, codes: list[str]) -> 
             "TF 2 has no such option; HCCL_EXEC_TIMEOUT in the environment does the same.",
         ),
         ("npu.global_options().mix_compile_mode = True", "NP812", "it is an option of TensorFlow 1 only"),
-        ("setattr(npu.global_options(), 'jit_compile', True)", "NP202", 'write global_options().jit_compile = "true"'),
         ("npu.global_options().overflow_flag = 3", "NP203", "write one of 0, 1"),
         ("npu.global_options().topo_sorting_mode: int = 2", "NP203", "write one of 0, 1"),
         ("npu.global_options().topo_sorting_mode, npu.global_options().deterministic = 2, 1", "NP203", "write one of 0, 1"),

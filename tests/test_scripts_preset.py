@@ -114,7 +114,7 @@ DRAFTS: dict[str, tuple[str, dict[str, dict[str, object]]]] = {
     "an attribute in two methods": (CLASS, {"x": {"use_off_line": True, "hccl_timeout": 600}}),
     "an entry by its number": (
         session("train", MIXED, 'config.graph_options.rewrite_options.custom_optimizers[0].parameter_map["hccl_timeout"].i = 600'),
-        {"x": {"precision_mode": "allow_mix_precision", "hccl_timeout": 600}},
+        {"x-train-config": {"precision_mode": "allow_mix_precision"}, "x-train": {"hccl_timeout": 600}},
     ),
     "helpers for an entry of others": (
         f"def set_precision(op):\n    {MIXED}\n\ndef set_timeout(op):\n    {LOOPS}\n",

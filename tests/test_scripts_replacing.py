@@ -154,11 +154,6 @@ REPLACED: dict[str, tuple[str, str]] = {
         f'{HEAD}NPURunConfig(\n    model_dir=FLAGS.a, dump_config=DumpConfig(\n        enable_dump=True,  # inner\n        dump_path="/d"),\n    precision_mode="force_fp16")\n',
         "# inner",
     ),
-    "the last entry": (
-        f'{HEAD}config = tf.ConfigProto()\nentries = config.graph_options.rewrite_options.custom_optimizers\nentries.add().name = "NpuOptimizer"\n'
-        f'entries[-1].parameter_map["use_off_line"].b = True\nentries.add().name = "Other"\nentries[-1].parameter_map["use_off_line"].b = FLAGS.a\n{RUN}',
-        'entries.add().name = "Other"',
-    ),
     "an argument of the run beside": (
         f'{HEAD}tf.estimator.Estimator(config=NPURunConfig(precision_mode="force_fp16", iterations_per_loop=int(FLAGS.a) + 1))\n',
         "int(FLAGS.a) + 1",

@@ -35,7 +35,7 @@ def drafted(text: str, name: str = "x.py") -> tuple[dict[str, Any], dict[str, st
         (f"dump = {DUMP}\nNPURunConfig(precision_mode='force_fp16')", None, "the DumpConfig is given to no NPURunConfig here"),
         (f"dump = {DUMP}\n", None, "the DumpConfig is given to no NPURunConfig here"),
         (f"NPURunConfig(dump_config={DUMP} if FLAGS.dump else None)", None, "only if FLAGS.dump"),
-        (f"dump = {DUMP}\nNPURunConfig(dump_config=None if FLAGS.plain else dump)", None, "only if not (FLAGS.plain)"),
+        (f"dump = {DUMP}\nNPURunConfig(dump_config=None if FLAGS.plain else dump)", None, "only if what is given is the DumpConfig"),
         (f"dump = None\nif FLAGS.dump:\n    dump = {DUMP}\nNPURunConfig(dump_config=dump)", None, "only if FLAGS.dump"),
         (f"if FLAGS.npu:\n    dump = {DUMP}\n    run = NPURunConfig(dump_config=dump)", True, ""),
         (f"def make():\n    return {DUMP}\nNPURunConfig(dump_config=make())", True, ""),

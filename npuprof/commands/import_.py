@@ -342,7 +342,7 @@ def _build_setting_fields(one: ScriptSetting) -> dict[str, Any]:
     """Return a setting as the fields of the JSON form."""
     return {
         "file": one.file, "line": one.line, "column": one.column, "surface": one.surface,
-        "key": one.key or None, "name": one.name or None, "field": one.field,
+        "key": one.key or None, "name": one.name or None, "field": one.field or None,
         "value": None if one.reason else one.value, "reason": one.reason or None,
         "condition": one.condition or None, "runs": not one.dead, "unused": one.unused or None,
         "default": one.given.default, "scope": one.scope or None,

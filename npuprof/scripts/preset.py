@@ -128,8 +128,7 @@ def _take_back(draft: Draft, setting: ScriptSetting, base: int) -> None:
         del draft.settings[setting.key]
         draft.carried = [carried for carried in draft.carried if carried.key != setting.key]
         again = f"sets it again, to what {setting.reason}" if setting.reason.startswith("depends") else "sets it again"
-        line = f"line {setting.line} of {setting.file}" if setting.place.call else f"line {setting.line}"
-        draft.notes.append(Note(before, f"{line} {'takes it back' if is_unset else again}"))
+        draft.notes.append(Note(before, f"{setting.cited_line} {'takes it back' if is_unset else again}"))
 
 
 def _absorb_draft(home: Draft, draft: Draft) -> None:

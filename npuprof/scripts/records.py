@@ -42,16 +42,21 @@ HERE = "\ufdd0"
 Branch = tuple[int, int, str]
 
 
-class ScriptPlace(Record):
+class Placed(Record):
+    """What is at a line and a column of a file, both from 1."""
+
+    file: str
+    line: int
+    column: int
+
+
+class ScriptPlace(Placed):
     """Where a setting stands in a file, from 1.
 
     ``part`` says where that is as people count: ``cell 3, line 5``. ``call`` are line and column of the call in the script that another
     file, ``file``, sets it for, or of what takes that file in.
     """
 
-    file: str
-    line: int
-    column: int
     part: str = ""
     call: tuple[int, int] | tuple[()] = ()
 
@@ -119,6 +124,11 @@ class ScriptSetting(Record):
         return f"{self.place.file}:{self.place.line}"
 
     @property
+    def cited_line(self) -> str:
+        """Its line, with the file where that is another than the script."""
+        return f"line {self.line} of {self.file}" if self.place.call else f"line {self.line}"
+
+    @property
     def value(self) -> Any:
         """Its value, where there is no reason for having none."""
         return self.given.value
@@ -154,12 +164,9 @@ def take_here_out(value: Any) -> tuple[Any, bool]:
 Remark = TypeVar("Remark", bound=Record)
 
 
-class BlankExport(Record):
+class BlankExport(Placed):
     """An export of a shell script with blanks around ``=``, and the name that is meant."""
 
-    file: str
-    line: int
-    column: int
     name: str
 
 

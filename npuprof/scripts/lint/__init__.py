@@ -217,6 +217,3 @@ def _check_estimator_sessions(imported: ImportedFile, groups: dict[str, list[Scr
                 why = "NPUEstimator adds an entry of its own after the one in session_config, with its defaults, and the later one wins."
                 result.append(place_fault(Fault("NP809", what, why, f"give {setting.key} to NPURunConfig"), setting))
     return result
-
-
-__all__ = ["Site", "check_script"]

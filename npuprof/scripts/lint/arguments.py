@@ -35,7 +35,7 @@ def find_argument_faults(found: ScriptSetting, asked: Context) -> list[Fault]:
     has_value = option is not None or found.key.startswith("estimator.") or found.name in made.choices
     if found.reason or found.name in list_object_arguments() or not has_value:
         return []  # what is certain of objects is said where the call is
-    if option is not None and any(_is_before(asked, until) for until in option.field_until.values()):
+    if option is not None and any(is_before(asked, until) for until in option.field_until.values()):
         return []  # the argument was of another type then
     if found.given.kind in _CONTAINERS or found.given.kind != made.exact.get(found.name, found.given.kind):
         return [_build_argument_type_fault(found, made.exact.get(found.name, ""), option)]
@@ -48,20 +48,21 @@ def find_argument_faults(found: ScriptSetting, asked: Context) -> list[Fault]:
 def _is_argument_known(made: ConfigClass, name: str, asked: Context) -> bool:
     """Return whether a class may have an argument in the release asked for; without one, today's."""
     since = made.since.get(name)
-    if not since or not _is_before(asked, since):
+    if not since or not is_before(asked, since):
         return name in list_class_arguments(made.name)
     spelling = f"{made.argument}.{name}".lstrip(".")
     option = catalog.find_option(catalog.options_by_spelling("run_config").get(spelling, ""))
     return option is not None and option.states[releases.release_index(asked.cann or "")] == "?"
 
 
-def _is_before(asked: Context, release: str) -> bool:
+def is_before(asked: Context, release: str) -> bool:
+    """Return whether the release asked for is an earlier one; not where none is."""
     return bool(asked.cann) and releases.release_index(asked.cann or "") < releases.release_index(release)
 
 
 def _find_unknown_argument_faults(made: ConfigClass, name: str, asked: Context) -> list[Fault]:
     gone = made.formerly.get(name)
-    if gone and _is_before(asked, gone):
+    if gone and is_before(asked, gone):
         return []
     what, hint = f"{made.name} of the current adapter takes no argument {name!r}", _suggest_home(made, name)
     if name in list_class_arguments(made.name):
@@ -129,7 +130,7 @@ def _check_call(call: GivenCall, asked: Context) -> list[Fault]:
     twice = " and ".join(name for name in call.named if name in order[: call.placed])
     given = (*order[: call.placed], *call.named)
     missing = [name for name in made.required if name not in given and _is_argument_known(made, name, asked)]
-    gone = made.until and not _is_before(asked, made.until)
+    gone = made.until and not is_before(asked, made.until)
     why_gone = f"CANN {made.until} took the class away; its arguments became those of ExperimentalConfig."
     excess = f"{made.name} takes at most {len(order)} arguments by position"
     faults = (

@@ -13,8 +13,7 @@ from npuprof.model import Finding
 from npuprof.scripts.lint.worlds import are_exclusive, place_fault
 from npuprof.scripts.python.optimizer_entries import AddedEntry, NamedEntry
 from npuprof.scripts.python.parameter_map import HELPERS, Rewrite
-from npuprof.scripts.reading import ImportedFile
-from npuprof.scripts.records import IdleConfig
+from npuprof.scripts.records import IdleConfig, ImportedFile, Placed, ScriptSetting
 
 _TURNS = "The adapter reads both in turn: the later wins where they say the same key, and the checks between options see one at a time."
 #: A line that ends a path through a script, and one that takes entries away again.
@@ -64,8 +63,8 @@ def _build_idle_finding(imported: ImportedFile, idle: IdleConfig) -> Finding:
     if idle.has_other:
         why = "What is set in it has no effect."
     hint = f"write {session.partition('(')[0]}(config={name})" + (f", or delete what fills {name}" if idle.has_other else "")
-    at = next(iter((*entries, *settings)), AddedEntry(imported.file, idle.line, 1, "", "", ()))
-    return place_fault(Fault("NP823", what, why, hint), at)
+    places: list[Placed | ScriptSetting] = [*entries, *settings, Placed(imported.file, idle.line, 1)]
+    return place_fault(Fault("NP823", what, why, hint), places[0])
 
 
 def find_double_entries(imported: ImportedFile) -> list[Finding]:

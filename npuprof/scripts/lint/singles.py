@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog import Option, Variable, releases
+from npuprof.catalog import Option, Variable
 from npuprof.catalog.execution import is_known_variable
 from npuprof.checks import settings
 from npuprof.checks.meaning import UNKNOWN
@@ -16,7 +16,7 @@ from npuprof.checks.view import Fault
 from npuprof.document.keys import format_short_value
 from npuprof.model import Context, did_you_mean, find_nearest_names
 from npuprof.renderers.python import format_literal
-from npuprof.scripts.lint.arguments import find_argument_faults
+from npuprof.scripts.lint.arguments import find_argument_faults, is_before
 from npuprof.scripts.lint.atc import find_script_flag_faults
 from npuprof.scripts.lint.attributes import find_attribute_faults, find_plain_value_faults
 from npuprof.scripts.python.environ import has_slip, is_ascend_variable, list_ascend_names
@@ -65,9 +65,10 @@ def _find_script_parameter_faults(found: ScriptSetting, asked: Context) -> list[
     if option.field is None:
         return []  # nothing reads the key at all: NP502 says so
     if found.field != option.field:
-        if found.reason and any("isinstance(" in test or "type(" in test for _, _, test in found.branches):
-            return []  # the arm for one type of a value that the run decides: it may be of another one
-        return [_build_wrong_field_fault(found, option)] if not _was_field_right(found, option, asked) else []
+        if found.reason and (not found.field or any("isinstance(" in test or "type(" in test for _, _, test in found.branches)):
+            return []  # the arm for one type of a value that the run decides: it may be of another one; or no field is in sight
+        until = option.field_until.get(found.field or "")
+        return [_build_wrong_field_fault(found, option)] if not until or not is_before(asked, until) else []
     kind = found.given.kind
     if kind and kind not in _TYPES.get(found.field, (kind,)):
         hint = f"write {_suggest_field_value(found, option)}"
@@ -107,12 +108,6 @@ def _suggest_field_value(found: ScriptSetting, option: Option) -> str:
     if guess is not UNKNOWN:
         return f"tf.compat.as_bytes({format_literal(guess)})" if field == "s" else str(guess)
     return f"{_ANY[field]}, one of {', '.join(map(format_short_value, option.choices[:8]))}" if option.choices else _ANY[field]
-
-
-def _was_field_right(found: ScriptSetting, option: Option, asked: Context) -> bool:
-    """Return whether the field was the right one in the release that was asked for."""
-    until = option.field_until.get(found.field or "")
-    return bool(until and asked.cann) and releases.release_index(asked.cann or "") < releases.release_index(until or "")
 
 
 def _find_script_value_faults(found: ScriptSetting) -> list[Fault]:

@@ -13,8 +13,8 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.checks.view import Fault, View, build_asked_scope, find_chip, narrow_scope
-from npuprof.model import Context, Finding, Origin, Place, Record
-from npuprof.scripts.records import UNSET, Branch, ScriptSetting, Site
+from npuprof.model import Context, Finding, Origin, Place
+from npuprof.scripts.records import UNSET, Branch, Placed, ScriptSetting, Site
 
 #: The value of a setting that is there, while the run decides what it holds: equal to nothing.
 UNDECIDED = object()
@@ -64,7 +64,9 @@ class ScriptView(View):
         self.maybe = maybe
         self.surface = surface
         self.closed = closed
-        self.settings = {key: _read_value(setting) for key, setting in found.items()}
+        # what a file holds counts, where that has been read
+        seen = {key: one.value if one.given.content is None else one.given.content for key, one in found.items()}
+        self.settings = {key: UNDECIDED if found[key].reason else value for key, value in seen.items()}
         self.asked = asked
         online = "online-inference" if self.settings.get("graph_run_mode") == 0 else None
         self.scope = build_asked_scope(asked)._replace(scenario="offline-inference" if surface == "atc" else online, surface="")
@@ -123,16 +125,11 @@ class ScriptView(View):
 NOTHING = _Nothing()
 
 
-def place_fault(fault: Fault, at: ScriptSetting | Record) -> Finding:
+def place_fault(fault: Fault, at: ScriptSetting | Placed) -> Finding:
     """Return a fault as a finding at the place of a setting, or of something else that a script was found to hold."""
-    place = Place(at.file, at.line, at.column)  # type: ignore[union-attr]
+    place = Place(at.file, at.line, at.column)
     key = at.key if isinstance(at, ScriptSetting) else ""
     return Finding(fault.code, fault.message, fault.why, fault.hint, key=key, where=place, severity=fault.severity)
-
-
-def _read_value(setting: ScriptSetting) -> Any:
-    """Return what the rules see of a setting: what its file holds, where that has been read."""
-    return UNDECIDED if setting.reason else setting.value if setting.given.content is None else setting.given.content
 
 
 def build_script_views(name: str, usable: list[ScriptSetting], site: Site | None, asked: Context) -> list[ScriptView]:

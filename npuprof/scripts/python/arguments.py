@@ -26,8 +26,8 @@ def bind_call_arguments(function: Function, inside: Scope, call: ast.Call, where
     names = [arg.arg for arg in (*function.args.posonlyargs, *function.args.args)]
     if names and names[0] in ("self", "cls") and isinstance(call.func, ast.Attribute):
         names = names[1:]
-    named = _list_named(call, where)
-    if named is None or any(isinstance(arg, ast.Starred) for arg in call.args):
+    named: dict[str, Given] = {name: (value, home) for name, _, value, home in list_keywords(call, where)}
+    if "" in named or any(isinstance(arg, ast.Starred) for arg in call.args):
         return None
     outer = inside.outer or inside
     bound: dict[str, Given] = {name: (value, outer) for name, value in collect_parameter_defaults(function).items()}
@@ -36,18 +36,16 @@ def bind_call_arguments(function: Function, inside: Scope, call: ast.Call, where
     return {name: given for name, given in bound.items() if inside.list_binding_kinds(name) == {"parameter"}}
 
 
-def _list_named(call: ast.Call, where: Scope) -> dict[str, Given] | None:
-    """Return what a call gives by name, from tables behind two stars too; None where one of these is not written out."""
-    found: dict[str, Given] = {}
+def list_keywords(call: ast.Call, scope: Scope) -> list[tuple[str, ast.keyword, ast.expr, Scope]]:
+    """Return what a call gives by name: the name, the keyword, the value and the scope to read it in.
+
+    A table behind two stars gives several; without a name what is not written out.
+    """
+    found: list[tuple[str, ast.keyword, ast.expr, Scope]] = []
     for keyword in call.keywords:
-        if keyword.arg is not None:
-            found[keyword.arg] = (keyword.value, where)
-            continue
-        pairs, home = list_written_pairs(keyword.value, where)
-        for name, value in pairs or ():
-            if not isinstance(name, ast.Constant) or not isinstance(name.value, str):
-                return None
-            found[name.value] = (value, home)
+        pairs, where = list_written_pairs(keyword.value, scope) if keyword.arg is None else (None, scope)
         if pairs is None:
-            return None
+            found.append((keyword.arg or "", keyword, keyword.value, scope))
+        for key, value in pairs or ():
+            found.append((str(key.value) if isinstance(key, ast.Constant) else "", keyword, value, where))
     return found

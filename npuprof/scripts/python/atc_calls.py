@@ -7,6 +7,7 @@ import re
 from itertools import dropwhile
 
 from npuprof.scripts.atc_flags import read_flags
+from npuprof.scripts.python.loops import follow_name
 from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.terms import format_expression, list_nodes, name_callee
 from npuprof.scripts.python.visitor import Surface, Visitor
@@ -37,7 +38,8 @@ def _read_call(visitor: Visitor, call: ast.Call, scope: Scope, branches: tuple[B
 
 def _list_words(visitor: Visitor, node: ast.expr, scope: Scope) -> list[Word] | None:
     """Return the words behind ``atc`` that a call is given, each at its place; none for other programs, None where that is not known."""
-    items, where = _find_items(node, scope)
+    written, where = follow_name(node, scope)
+    items = written.elts if isinstance(written, (ast.List, ast.Tuple)) else []
     if items:
         words = [_make_word(visitor, item, where) for item in items]
         return words[1:] if _ATC.fullmatch(words[0].text) else [] if not words[0].open_part else None
@@ -48,14 +50,6 @@ def _list_words(visitor: Visitor, node: ast.expr, scope: Scope) -> list[Word] | 
         if words and _ATC.fullmatch(words[0].text):
             return [word._replace(line=line, column=column) for word in words[1:]]
     return None if reason else []
-
-
-def _find_items(node: ast.expr, scope: Scope) -> tuple[list[ast.expr], Scope]:
-    """Return the elements of a list that is written out, where nothing changes it, and the scope to read them in."""
-    found = scope.resolve_name(node.id) if isinstance(node, ast.Name) else None
-    if found is not None and [one.kind for one in found[1]] == ["assign"]:
-        node, scope = found[1][0].node, found[0]  # type: ignore[assignment]
-    return (node.elts if isinstance(node, (ast.List, ast.Tuple)) else []), scope
 
 
 def _make_word(visitor: Visitor, item: ast.expr, scope: Scope) -> Word:

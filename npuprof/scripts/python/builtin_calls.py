@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     Fold = Callable[[ast.expr], Any]
 
-METHODS = {"strip", "lstrip", "rstrip", "lower", "upper", "title", "replace", "join", "split", "format", "encode", "decode", "zfill"}
+METHODS = {"strip", "lstrip", "rstrip", "lower", "upper", "title", "replace", "join", "split", "format", "encode", "decode"}
 _CONVERSIONS = {"as_bytes", "to_bytes", "as_str_any", "as_text", "as_str", "ensure_binary", "ensure_str"}
 
 
@@ -34,12 +34,13 @@ def fold_known_call(node: ast.Call, scope: Scope, fold: Fold) -> Any:
         return _fold_builtin_call(name, node, fold)
     if len(node.args) == 1 and not node.keywords and _is_text_conversion(function, name, scope):
         return _convert_text(name, node, fold(node.args[0]))
-    if (whole := _resolve_function_name(function, scope)) in _LIBRARY and not node.keywords:
+    if (whole := resolve_function_name(function, scope)) in _LIBRARY and not node.keywords:
         return compute_value(node, _LIBRARY[whole], *map(fold, node.args))
-    if isinstance(function, ast.Attribute) and node.args and _is_own_type(function.value, scope):  # str.encode("a")
-        method = ast.copy_location(ast.Attribute(node.args[0], function.attr, ast.Load()), function)
-        return fold(ast.copy_location(ast.Call(method, node.args[1:], node.keywords), node))
     if isinstance(function, ast.Attribute):
+        owner = function.value
+        if node.args and isinstance(owner, ast.Name) and owner.id in ("str", "bytes") and scope.resolve_name(owner.id) is None:
+            method = ast.copy_location(ast.Attribute(node.args[0], function.attr, ast.Load()), function)  # str.encode("a")
+            return fold(ast.copy_location(ast.Call(method, node.args[1:], node.keywords), node))
         return _fold_method_call(function, node, scope, fold)
     raise Unknown(f"depends on the result of {format_expression(node)}")
 
@@ -53,10 +54,6 @@ def _convert_text(name: str, node: ast.Call, value: Any) -> Any:
     return compute_value(node, value.decode) if isinstance(value, bytes) else value
 
 
-def _is_own_type(node: ast.expr, scope: Scope) -> bool:
-    return isinstance(node, ast.Name) and node.id in ("str", "bytes") and scope.resolve_name(node.id) is None
-
-
 def _is_text_conversion(function: ast.expr, name: str, scope: Scope) -> bool:
     """Return whether a call is one of the known conversions between texts and bytes, and not a function of the script."""
     if isinstance(function, ast.Attribute):
@@ -65,7 +62,7 @@ def _is_text_conversion(function: ast.expr, name: str, scope: Scope) -> bool:
     return name in _CONVERSIONS and bool(found) and all(binding.kind == "import" for binding in found[1])  # type: ignore[index]
 
 
-def _resolve_function_name(function: ast.expr, scope: Scope) -> str:
+def resolve_function_name(function: ast.expr, scope: Scope) -> str:
     """Return the dotted name of a function of a module, whatever name the script imports it under; empty for others."""
     parts: list[str] = []
     while isinstance(function, ast.Attribute):
@@ -104,24 +101,16 @@ def _fold_builtin_call(name: str, node: ast.Call, fold: Fold) -> Any:
     return compute_value(node, _BUILTINS[name], *map(fold, given), **named)
 
 
-def _count_numbers(*bounds: int) -> list[int]:
-    if len(range(*bounds)) > _LONGEST_RANGE:
-        raise Unknown("the value is too large")
-    return list(range(*bounds))
-
-
 def _encode(value: str | bytes, encoding: str = "utf-8") -> bytes:
     """Return the bytes of a text, as Python 2 does without an encoding."""
     return value.encode(encoding) if isinstance(value, str) else value[:]
 
 
-#: Longer ranges are no values of a setting.
-_LONGEST_RANGE = 2000
 _TYPES = frozenset(("str", "int", "float", "bool", "bytes", "list", "dict", "tuple"))
 _BUILTINS: dict[str, Callable[..., Any]] = {
     "str": str, "unicode": str, "int": int, "float": float, "bool": bool, "list": list, "tuple": tuple, "dict": dict,
     "bytes": _encode, "bytearray": _encode, "len": len, "min": min, "max": max, "abs": abs, "round": round, "sum": sum, "repr": repr,
-    "sorted": sorted, "range": _count_numbers,
+    "sorted": sorted,
 }  # fmt: skip
 
 
@@ -137,8 +126,6 @@ def _fold_method_call(function: ast.Attribute, node: ast.Call, scope: Scope, fol
             named = {keyword.arg: fold(keyword.value) for keyword in node.keywords if keyword.arg}
             if function.attr == "format":
                 refuse_wide_format(value)
-            if function.attr == "zfill" and any(isinstance(one, int) and one > 1000 for one in given):
-                raise Unknown("the value is too large")
             return compute_value(node, getattr(value, function.attr), *given, **named)
     raise Unknown(f"depends on the result of {format_expression(node)}")
 

@@ -6,7 +6,7 @@ import ast
 from typing import cast
 from weakref import WeakKeyDictionary
 
-from npuprof.scripts.python.scopes import Binding, Function, Reached, Scope, iterate_statements
+from npuprof.scripts.python.scopes import Binding, Function, Reached, Scope, iterate_statements, list_targets
 from npuprof.scripts.python.terms import format_expression
 
 #: What brings no attribute that a script sets: the root of all classes, and the mark of an abstract one.
@@ -85,8 +85,7 @@ def _list_given_attributes(cls: ast.ClassDef) -> dict[str, list[tuple[ast.expr |
     given = _GIVEN[cls] = {}
     for function in cls.body:
         for statement in iterate_statements(function.body) if isinstance(function, Function) else ():
-            targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
-            for name in {target.attr for target in targets if isinstance(target, ast.Attribute)}:
+            for name in {target.attr for target in list_targets(statement) if isinstance(target, ast.Attribute)}:
                 given.setdefault(name, []).append((getattr(statement, "value", None), function))  # type: ignore[arg-type]
     return given
 

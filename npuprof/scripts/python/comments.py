@@ -9,13 +9,11 @@ import tokenize
 from collections.abc import Iterator
 from contextlib import suppress
 
-from npuprof.document.keys import format_key_segment
-from npuprof.scripts.python.constants import Unknown, fold_expression
 from npuprof.scripts.python.module import Module
-from npuprof.scripts.python.parameter_map import convert_field_value
-from npuprof.scripts.python.scopes import Scope
-from npuprof.scripts.python.syntax import parse_python
-from npuprof.scripts.records import ScriptPlace, ScriptSetting, ScriptValue
+from npuprof.scripts.python.parameter_map import SURFACE
+from npuprof.scripts.python.syntax import Script
+from npuprof.scripts.python.visitor import Visitor
+from npuprof.scripts.records import ScriptPlace, ScriptSetting
 
 _COMMENTED = re.compile(r"(\s*)(#.*\bparameter_map\s*\[.*)")
 
@@ -37,20 +35,11 @@ def iterate_comments(text: str) -> Iterator[tokenize.TokenInfo]:
 
 
 def _read_comment(path: str, line: int, match: re.Match[str]) -> list[ScriptSetting]:
-    try:
-        body = parse_python(match[2].lstrip("# \t").strip()).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    """Return what the text of a comment would set, read as a script of its own."""
+    script = Script(path, match[2].lstrip("# \t").strip().encode())
+    if script.tree is None or not script.tree.body or not isinstance(script.tree.body[0], ast.Assign):
         return []
-    target = body[0].targets[0] if len(body) == 1 and isinstance(body[0], ast.Assign) else None
-    place = target.value if isinstance(target, ast.Attribute) else None
-    if not isinstance(place, ast.Subscript) or not isinstance(place.value, ast.Attribute) or place.value.attr != "parameter_map":
-        return []
-    key, field = getattr(place.slice, "value", None), target.attr  # type: ignore[union-attr]
-    if not isinstance(key, str):
-        return []
-    try:
-        value, reason = convert_field_value(fold_expression(body[0].value, Scope(ast.Module([], []))), field)  # type: ignore[attr-defined]
-    except Unknown as unknown:
-        value, reason = None, unknown.reason
+    visitor = Visitor(Module(script, None), lambda module: (SURFACE,))
+    visitor.visit_module()
     at = ScriptPlace(path, line, match.end(1) + 1)
-    return [ScriptSetting(at, "session", format_key_segment(key), key, ScriptValue(value, reason), field, commented=True)]
+    return [one._replace(place=at, scope="", order=0, commented=True) for one in visitor.found if one.key]

@@ -66,9 +66,7 @@ def find_named_class(function: ast.expr, scope: Scope, depth: int = 0) -> str:
 
 def find_super_class(call: ast.Call, scope: Scope) -> str:
     """Return the class that ``super().__init__(...)`` makes an object of, in the method of a class made of it; else nothing."""
-    function, around = call.func, scope.outer
-    if not (isinstance(function, ast.Attribute) and function.attr == "__init__" and isinstance(function.value, ast.Call)):
-        return ""
-    if name_callee(function.value) != "super" or around is None or not isinstance(around.node, ast.ClassDef):
-        return ""
-    return find_named_class(around.node.bases[0], around.outer or around) if len(around.node.bases) == 1 else ""
+    owner = call.func.value if isinstance(call.func, ast.Attribute) and call.func.attr == "__init__" else None
+    around = scope.outer if isinstance(owner, ast.Call) and name_callee(owner) == "super" else None
+    bases = around.node.bases if around is not None and isinstance(around.node, ast.ClassDef) else []
+    return find_named_class(bases[0], around.outer or around) if around is not None and len(bases) == 1 else ""

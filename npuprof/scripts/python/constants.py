@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import operator
-import posixpath
 from collections.abc import Callable
 from typing import Any
 
@@ -25,7 +24,7 @@ from npuprof.scripts.python.terms import (
     refuse_large_value,
     refuse_wide_format,
 )
-from npuprof.scripts.records import COMMAND_LINE, take_here_out
+from npuprof.scripts.records import COMMAND_LINE
 
 _DEEPEST = 60
 _CHAIN = 5_000
@@ -82,8 +81,6 @@ def fold_expression(node: ast.expr, scope: Scope, depth: int = 0) -> Any:
 
 
 def _fold_name(node: ast.Name, scope: Scope, depth: int) -> Any:
-    if node.id in ("True", "False", "None"):  # Python 2 trees
-        return {"True": True, "False": False, "None": None}[node.id]
     found = scope.resolve_name(node.id)
     if found is None:
         raise Unknown(f"depends on the name {node.id}")
@@ -92,16 +89,7 @@ def _fold_name(node: ast.Name, scope: Scope, depth: int) -> Any:
         expression, where = home.bound[node.id]
         return fold_expression(expression, where, depth)
     given = select_last_given(node, scope, home, bindings)
-    return _refuse_foreign_place(_fold_bindings(bindings[0].name, home, given, depth), home, scope)
-
-
-def _refuse_foreign_place(value: Any, home: Scope, scope: Scope) -> Any:
-    """Return what another file says; a path that begins in its folder begins elsewhere for a script of another. Raises Unknown."""
-    if home.home is not scope.home and home.home is not None and scope.home is not None and take_here_out(value)[1]:
-        there, here = home.home.path, scope.home.path
-        if posixpath.dirname(there) != posixpath.dirname(here):
-            raise Unknown(f"depends on the folder of {posixpath.basename(there)}")
-    return value
+    return _fold_bindings(bindings[0].name, home, given, depth)
 
 
 def _fold_bindings(name: str, home: Scope, bindings: list[Binding], depth: int) -> Any:
@@ -155,7 +143,7 @@ def _follow_attribute(node: ast.Attribute, scope: Scope, depth: int) -> Any:
         raise Unknown(f"depends on the environment ({text})")
     if isinstance(root, ast.Name):
         if scope.home is not None and (given := scope.home.find_attribute(node, scope)) and given[1]:
-            return _refuse_foreign_place(_fold_bindings(given[1][0].name, *given, depth), given[0], scope)
+            return _fold_bindings(given[1][0].name, *given, depth)
         if isinstance(node.value, ast.Name) and (inner := _find_class_value(node.value, node.attr, scope)) is not None:
             return fold_expression(inner[0], inner[1], depth)
         if root.id == "self":
@@ -264,36 +252,22 @@ def _fold_subscript(node: ast.Subscript, scope: Scope, depth: int) -> Any:
     if format_expression(node.value).endswith("environ"):
         raise Unknown(f"depends on the environment ({format_expression(node)})")
     value = fold_expression(node.value, scope, depth)
-    if isinstance(node.slice, ast.Slice):
-        parts = [
-            None if part is None else fold_expression(part, scope, depth) for part in (node.slice.lower, node.slice.upper, node.slice.step)
-        ]
-        return compute_value(node, operator.getitem, value, slice(*parts))
     return compute_value(node, operator.getitem, value, fold_expression(node.slice, scope, depth))
 
 
 def _fold_fstring(node: ast.JoinedStr, scope: Scope, depth: int) -> Any:
     parts = []
     for part in node.values:
-        if isinstance(part, ast.FormattedValue):
-            value = fold_expression(part.value, scope, depth)
-            kinds: dict[int, Callable[[Any], str]] = {115: str, 114: repr, 97: ascii}
-            value = kinds[part.conversion](value) if part.conversion in kinds else value
-            form = fold_expression(part.format_spec, scope, depth) if part.format_spec else ""
-            parts.append(compute_value(node, _format_folded_value, value, form))
-        else:
-            parts.append(str(fold_expression(part, scope, depth)))
+        if isinstance(part, ast.FormattedValue) and (part.conversion >= 0 or part.format_spec):
+            raise Unknown(f"depends on {format_expression(node)}")
+        inner = part.value if isinstance(part, ast.FormattedValue) else part
+        parts.append(compute_value(node, str, fold_expression(inner, scope, depth)))
     return "".join(parts)
-
-
-def _format_folded_value(value: Any, form: str) -> str:
-    refuse_wide_format(form)
-    return format(value, form)
 
 
 def _fold_call(node: ast.Call, scope: Scope, depth: int) -> Any:
     if (returned := find_returned_value(node, scope)) is not None:
-        return _refuse_foreign_place(fold_expression(*returned, depth), returned[1], scope)
+        return fold_expression(*returned, depth)
     return fold_known_call(node, scope, lambda inner: fold_expression(inner, scope, depth))
 
 

@@ -12,8 +12,9 @@ from npuprof import catalog
 from npuprof.catalog.execution import is_known_variable, is_own_variable
 from npuprof.document.keys import format_full_key
 from npuprof.model import find_nearest_names
+from npuprof.scripts.python.arguments import list_keywords
 from npuprof.scripts.python.constants import format_expression
-from npuprof.scripts.python.loops import list_table_nodes
+from npuprof.scripts.python.loops import list_written_pairs
 from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.visitor import Surface, Visitor
 from npuprof.scripts.records import OTHER, Branch
@@ -75,12 +76,8 @@ def find_variable_key(name: str) -> str | None:
         return format_full_key("env", name) if is_ascend_variable(name) else None
     if short in catalog.OBEYED_VARIABLES:
         return None
-    return "" if short in catalog.SAID_VARIABLES else _carried_options().get(short)
-
-
-@cache
-def _carried_options() -> dict[str, str]:
-    return {name.upper(): name for name in catalog.record_names()}
+    option = short.lower() if short.isupper() and catalog.find_option(short.lower()) else None
+    return "" if short in catalog.SAID_VARIABLES else option
 
 
 def explain_other_variable(name: str) -> str:
@@ -121,13 +118,11 @@ def _read_call(visitor: Visitor, call: ast.Call, scope: Scope, branches: tuple[B
     if (single or function.attr == "putenv") and len(call.args) == 2:
         _report_variable(visitor, call, call.args[0], call.args[1], scope, branches)
     elif function.attr == "update" and _is_environ(function.value):
-        for keyword in call.keywords:
-            if keyword.arg:
-                _report_variable(visitor, keyword.value, ast.Constant(keyword.arg), keyword.value, scope, branches)
-        pairs, where = list_table_nodes(call.args[0], "items", scope) if call.args else ([], scope)
-        for pair in pairs:
-            if isinstance(pair, ast.Tuple):
-                _report_variable(visitor, pair, pair.elts[0], pair.elts[1], where, branches)
+        for variable, _, value, where in list_keywords(call, scope):
+            _report_variable(visitor, value, ast.Constant(variable), value, where, branches)
+        pairs, where = list_written_pairs(call.args[0], scope) if call.args else (None, scope)
+        for name, value in pairs or ():
+            _report_variable(visitor, name, name, value, where, branches)
 
 
 def _is_environ(node: ast.expr) -> bool:

@@ -7,29 +7,27 @@ from typing import cast
 
 from npuprof import catalog
 from npuprof.catalog.surfaces import list_attribute_groups, read_attribute_value
-from npuprof.model import Record
+from npuprof.scripts.python.builtin_calls import resolve_function_name
+from npuprof.scripts.python.loops import follow_name
 from npuprof.scripts.python.returned_values import find_returned_value, select_last_given
 from npuprof.scripts.python.run_config import convert_option_value
 from npuprof.scripts.python.scopes import Binding, Scope
-from npuprof.scripts.python.terms import list_nodes, name_callee, write_source
+from npuprof.scripts.python.terms import format_expression, list_nodes, name_callee, write_source
 from npuprof.scripts.python.visitor import Surface, Visitor
-from npuprof.scripts.records import UNSET, Branch, Site
+from npuprof.scripts.records import UNSET, Branch, Placed, Site
 
 HOT = ("global_options",)
 #: The options of the process, as one configuration.
 OWNER = "<process>:global_options"
 #: A name is followed through so many others.
 _DEEPEST = 10
-#: Functions that are given the options and set nothing in them; ``setattr`` is read.
+#: Functions that are given the options and set nothing in them; ``setattr`` is reported.
 _HARMLESS = frozenset(("setattr", "getattr", "hasattr", "isinstance", "print", "str", "repr", "type", "vars", "dir", "id"))
 
 
-class ReplacedGroup(Record):
+class ReplacedGroup(Placed):
     """A group of options that a script assigns as a whole: where, and its path."""
 
-    file: str
-    line: int
-    column: int
     path: str
 
 
@@ -40,28 +38,18 @@ def _read_statement(visitor: Visitor, statement: ast.stmt, expressions: list[ast
             visitor.sites[OWNER] = site._replace(closed=False)
 
 
-def _read_assignment(visitor: Visitor, target: ast.expr, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
-    if isinstance(target, ast.Attribute) and (path := _find_path(visitor, target, scope)) and _find_path(visitor, value, scope) is None:
-        _report_assignment(visitor, target, path, value, scope, branches)
-
-
 def _read_call(visitor: Visitor, call: ast.Call, scope: Scope, branches: tuple[Branch, ...]) -> None:
-    """``setattr(npu.global_options(), name, value)``."""
-    if not isinstance(call.func, ast.Name) or call.func.id != "setattr" or len(call.args) != 3 or call.keywords:
-        return
-    group = _find_path(visitor, call.args[0], scope)
-    name, reason, _ = visitor.evaluate_expression(call.args[1], scope) if group is not None else (None, "", None)
-    if group is None:
-        return
-    if reason:
+    """``setattr(npu.global_options(), name, value)`` is not followed."""
+    if name_callee(call) == "setattr" and call.args and _find_path(visitor, call.args[0], scope) is not None:
         _note_options(visitor, call)
-        why = f"the name is computed: {reason}"
+        why = f"depends on {format_expression(call)}"
         visitor.add_setting(call, "global_options", "", "", reason=why, branches=branches, scope=OWNER, function=scope.name)
-    elif isinstance(name, str):
-        _report_assignment(visitor, call, ".".join(filter(None, (group, name))), call.args[2], scope, branches)
 
 
-def _report_assignment(visitor: Visitor, target: ast.expr, path: str, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
+def _read_assignment(visitor: Visitor, target: ast.expr, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
+    path = _find_path(visitor, target, scope) if isinstance(target, ast.Attribute) else None
+    if not path or _find_path(visitor, value, scope) is not None:
+        return
     if path in list_attribute_groups():
         visitor.add_remark(ReplacedGroup(visitor.module.path, *visitor.place(target), path))
         return
@@ -134,18 +122,9 @@ def _find_path_of_name(visitor: Visitor, node: ast.expr, found: tuple[Scope, lis
 
 
 def is_options_function(call: ast.Call, scope: Scope) -> bool:
-    """Return whether a call is one of ``global_options``, by that name, by the one it is imported as, or by a second name."""
-    name = name_callee(call)
-    if name == "global_options" or not isinstance(call.func, ast.Name) or not (found := scope.resolve_name(name)):
-        return name == "global_options"
-    return bool(found[1]) and all(_is_function_given(binding.node, name) for binding in found[1])
-
-
-def _is_function_given(node: ast.AST, name: str) -> bool:
-    """Return whether a binding gives a name to the function ``global_options``."""
-    if isinstance(node, ast.ImportFrom):
-        return any((one.name, one.asname) == ("global_options", name) for one in node.names)
-    return getattr(node, "attr", None) == "global_options" or getattr(node, "id", None) == "global_options"
+    """Return whether a call is one of ``global_options``, by that name, the one it is imported as, or a second one."""
+    function = follow_name(call.func, scope) if isinstance(call.func, ast.Name) else (call.func, scope)
+    return name_callee(call) == "global_options" or resolve_function_name(*function).rpartition(".")[2] == "global_options"
 
 
 #: What reads the options of TensorFlow 2.

@@ -259,30 +259,23 @@ class Home:
         """Return the files of the tree that an import names."""
         place = node.lineno, node.col_offset
         if place not in self._sources:
-            self._sources[place] = self._list_sources(node)
+            module, level = (node.module or "", node.level) if isinstance(node, ast.ImportFrom) else ("", 0)
+            names = [module, *(f"{module}.{one.name}".lstrip(".") for one in node.names)]
+            self._sources[place] = {path for name in names if (name or level) and (path := self.modules.locate(self.path, name, level))}
         return self._sources[place]
-
-    def _list_sources(self, node: ast.Import | ast.ImportFrom) -> set[str]:
-        module, level = (node.module or "", node.level) if isinstance(node, ast.ImportFrom) else ("", 0)
-        names = [module, *(f"{module}.{one.name}".lstrip(".") for one in node.names)]
-        return {path for name in names if (name or level) and (path := self.modules.locate(self.path, name, level))}
 
     def find_name(self, name: str, bindings: Iterable[Binding]) -> tuple[Scope, list[Binding]] | None:
         """Return what a name stands for that is imported from modules of the tree; None where one of them is no such module."""
         found = None
         for binding in bindings:
-            one = self._find_imported(name, binding.node) if isinstance(binding.node, ast.ImportFrom) else None
+            node = binding.node
+            source = next((one.name for one in getattr(node, "names", ()) if (one.asname or one.name) == name), "")
+            path = self.modules.locate(self.path, node.module or "", node.level) if source and isinstance(node, ast.ImportFrom) else ""
+            one = self._find_in_module(path, source) if path else None
             if one is None or (found is not None and one[1] is not found[1]):
                 return None
             found = one
         return found
-
-    def _find_imported(self, name: str, node: ast.ImportFrom) -> tuple[Scope, list[Binding]] | None:
-        for alias in node.names:
-            if (alias.asname or alias.name) == name:
-                path = self.modules.locate(self.path, node.module or "", node.level)
-                return self._find_in_module(path, alias.name) if path else None
-        return None
 
     def find_starred(self, name: str, bindings: Iterable[Binding]) -> tuple[Scope, list[Binding]] | None:
         """Return what a name stands for that comes with all others of a module of the tree; the last one wins."""
@@ -345,10 +338,6 @@ class Home:
 
 def _is_public(module: Module, name: str) -> bool:
     """Return whether a star takes a name along: where the module lists some, only those."""
-    listed = module.scope.list_bindings("__all__")
-    if not listed:
-        return True
-    names = listed[0].node
-    if len(listed) > 1 or not isinstance(names, (ast.List, ast.Tuple)):
-        return True
-    return any(isinstance(item, ast.Constant) and item.value == name for item in names.elts)
+    names = [binding.node for binding in module.scope.list_bindings("__all__")]
+    listed = names[0].elts if len(names) == 1 and isinstance(names[0], (ast.List, ast.Tuple)) else None
+    return listed is None or any(isinstance(item, ast.Constant) and item.value == name for item in listed)

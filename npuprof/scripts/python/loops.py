@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from npuprof.scripts.python.scopes import Scope
+from npuprof.scripts.python.scopes import Scope, pair_targets
 
 #: Loops of more iterations are not followed.
 MOST_ITERATIONS = 300
@@ -30,37 +30,32 @@ def count_iterations(loop: ast.AST, scope: Scope) -> int:
 
 def _bind_target(target: ast.expr, node: ast.expr, scope: Scope) -> dict[str, Node] | None:
     """Return what each variable of a loop is in one iteration; None where that is not in sight."""
-    if isinstance(target, ast.Name):
-        return {target.id: (node, scope)}
-    both = isinstance(target, (ast.Tuple, ast.List)) and isinstance(node, (ast.Tuple, ast.List))
-    if not both or len(target.elts) != len(node.elts):  # type: ignore[attr-defined]
-        return None
-    names: dict[str, Node] = {}
-    for inner, part in zip(target.elts, node.elts, strict=True):  # type: ignore[attr-defined]
-        bound = _bind_target(inner, part, scope)
-        if bound is None:
-            return None
-        names |= bound
-    return names
+    parts = list(pair_targets(target, node))
+    names: dict[str, Node] = {part.id: (given, scope) for part, given, is_shown in parts if is_shown and isinstance(part, ast.Name)}
+    return names if len(names) == len(parts) else None
 
 
 def _list_nodes(node: ast.expr, scope: Scope) -> tuple[list[ast.expr], Scope]:
     """Return what a loop goes over, and the scope to read it in; nothing where that is not written out."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.args and node.func.attr in _TABLE_METHODS:
         return list_table_nodes(node.func.value, _TABLE_METHODS[node.func.attr], scope)
-    node, scope = _follow_name(node, scope)
+    node, scope = follow_name(node, scope)
     if isinstance(node, (ast.List, ast.Tuple)):
         return (node.elts if not any(isinstance(item, ast.Starred) for item in node.elts) else []), scope
     return list_table_nodes(node, "keys", scope) if isinstance(node, ast.Dict) else ([], scope)
 
 
-def _follow_name(node: ast.expr, scope: Scope) -> Node:
-    """Return the one expression that a name always is, and its scope; the name itself where there is no such."""
+def follow_name(node: ast.expr, scope: Scope, may_change: bool = False) -> Node:
+    """Return the one expression that a name always is, and its scope; the name itself where there is no such.
+
+    What it stands for ``may_change``, where it is a table that has another name, too.
+    """
     found = scope.resolve(node)
     if found and not found[1] and isinstance(node, ast.Name) and node.id in found[0].bound:
         return found[0].bound[node.id]
-    if found and len(found[1]) == 1 and found[1][0].kind == "assign" and found[1][0].name not in found[0].rebound:
-        expression = found[1][0].node
+    bindings = [one for one in found[1] if one.kind != "change" or not may_change] if found else []
+    if found and len(bindings) == 1 and bindings[0].kind == "assign" and bindings[0].name not in found[0].rebound:
+        expression = bindings[0].node
         assert isinstance(expression, ast.expr)
         return expression, found[0]
     return node, scope
@@ -68,7 +63,7 @@ def _follow_name(node: ast.expr, scope: Scope) -> Node:
 
 def list_written_pairs(node: ast.expr, scope: Scope, depth: int = 0) -> tuple[list[tuple[ast.expr, ast.expr]] | None, Scope]:
     """Return the keys and values of a table, as nodes, and the scope to read them in; None for them where it is not written out."""
-    node, scope = _follow_name(node, scope)
+    node, scope = follow_name(node, scope)
     parts = _list_table_parts(node)
     if parts is None or depth > _DEEPEST_TABLE:
         return None, scope

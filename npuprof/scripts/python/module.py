@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from npuprof.scripts.python.flag_defaults import collect_flag_defaults
-from npuprof.scripts.python.scopes import Function, ModuleHome, Reached, Scope, iterate_statements
+from npuprof.scripts.python.scopes import Function, ModuleHome, Reached, Scope, iterate_statements, list_targets
 from npuprof.scripts.python.syntax import Script
 from npuprof.scripts.python.terms import list_nodes, name_callee, write_source
 from npuprof.scripts.records import HERE
@@ -149,5 +149,4 @@ def _is_table(node: ast.expr) -> bool:
 def _iterate_top_names(tree: ast.Module) -> Iterator[str]:
     """Yield the names that statements of the module assign."""
     for statement in iterate_statements(tree.body):
-        targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
-        yield from (target.id for target in targets if isinstance(target, ast.Name))
+        yield from (target.id for target in list_targets(statement) if isinstance(target, ast.Name))

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from npuprof.model import Record
+from npuprof.scripts.python.arguments import list_keywords
 from npuprof.scripts.python.config_classes import list_object_arguments
 from npuprof.scripts.python.constants import format_expression
-from npuprof.scripts.python.loops import list_table_nodes
 from npuprof.scripts.python.returned_values import find_only_return, select_last_given
 from npuprof.scripts.python.scopes import MOST_BINDINGS, Scope
 from npuprof.scripts.python.terms import write_source
@@ -31,11 +31,10 @@ class GivenSession(Record):
 
 
 class _Value(NamedTuple):
-    """What an expression may be, the scope to read it in, and the tests under which it is that; ``alone`` if it is nothing else then."""
+    """What an expression may be, and the scope to read it in; ``alone`` if it is nothing else."""
 
     node: ast.expr
     scope: Scope
-    tests: tuple[str, ...] = ()
     alone: bool = True
 
 
@@ -52,25 +51,24 @@ def note_taken_configs(visitor: Visitor, call: ast.Call, owner: str, scope: Scop
             continue  # a loop leads back to it
         seen.add((name, value, where.label))
         if name == "session_config":
-            visitor.add_remark(GivenSession(visitor.module.path, *_find_given(value, where), call.lineno, scope.name))
+            text, giver = where.name_outside(format_expression(value))
+            visitor.add_remark(GivenSession(visitor.module.path, text, giver.name, call.lineno, scope.name))
         if name not in list_object_arguments():
             continue
         values = list(_iterate_values(visitor, value, where))
         if isinstance(value, ast.Call) and not values:
-            home = TakenConfig(owner, " and ".join(given.tests), where.label, given.alone)
+            home = TakenConfig(owner, where.label, given.alone)
             same = taken.setdefault((where.file, value.lineno, value.col_offset), [])
             if all((other.scope, other.label) != (home.scope, home.label) for other in same):
                 same.append(home)
             waiting += _iterate_arguments(value, given)
-        waiting += [(name, inner._replace(tests=(*given.tests, *inner.tests), alone=given.alone and inner.alone)) for inner in values]
+        waiting += [(name, inner._replace(alone=given.alone and inner.alone)) for inner in values]
 
 
 def _iterate_values(visitor: Visitor, value: ast.expr, scope: Scope) -> Iterator[_Value]:
     """Yield what an expression may be that does not make an object itself."""
     if isinstance(value, ast.IfExp):
-        test = format_expression(value.test)
-        yield _Value(value.body, scope, (test,))
-        yield _Value(value.orelse, scope, (f"not ({test})",))
+        yield from (_Value(node, scope, alone=False) for node in (value.body, value.orelse))
     elif isinstance(value, ast.Name):
         found = scope.resolve_name(value.id)
         home, bindings = found or (scope, [])
@@ -91,23 +89,9 @@ def _iterate_values(visitor: Visitor, value: ast.expr, scope: Scope) -> Iterator
             yield _Value(returned, Scope(function, found[0]))
 
 
-def _find_given(value: ast.expr, scope: Scope) -> tuple[str, str]:
-    """Return an argument as text, in the words of the script that gives it to a function of another file, and the function there."""
-    while isinstance(value, ast.Name) and value.id in scope.bound:
-        value, scope = scope.bound[value.id]
-    return format_expression(value), scope.name
-
-
 def _iterate_arguments(call: ast.Call, given: _Value) -> Iterator[tuple[str, _Value]]:
     """Yield the arguments of a call by name, those of tables behind two stars too."""
-    for keyword in call.keywords:
-        if keyword.arg is not None:
-            yield keyword.arg, given._replace(node=keyword.value)
-            continue
-        pairs, where = list_table_nodes(keyword.value, "items", given.scope)
-        for pair in pairs:
-            if isinstance(pair, ast.Tuple) and isinstance(pair.elts[0], ast.Constant):
-                yield str(pair.elts[0].value), given._replace(node=pair.elts[1], scope=where)
+    yield from ((name, given._replace(node=value, scope=where)) for name, _, value, where in list_keywords(call, given.scope))
 
 
 def link_nested_configs(visitor: Visitor) -> None:
@@ -118,7 +102,7 @@ def link_nested_configs(visitor: Visitor) -> None:
         if config is None:
             linked.append(setting)
             continue
-        same = visitor.taken.get(config.place, [])
+        same = visitor.taken.get((config.file, config.line, config.offset), [])
         homes = [home for home in same if home.label == config.label] or same  # those of the same call come first
         if not homes:
             linked.append(setting._replace(unused=f"the {config.made} is given to no NPURunConfig here"))
@@ -127,8 +111,8 @@ def link_nested_configs(visitor: Visitor) -> None:
 
 
 def _link_setting(visitor: Visitor, setting: ScriptSetting, config: NestedConfig, home: TakenConfig) -> ScriptSetting:
-    test = home.condition
-    if not test and not home.alone:
+    test = ""
+    if not home.alone:
         site = visitor.sites[home.scope]
         own = {text for _, _, text in setting.branches} - {text for _, _, text in site.branches}
         if not own or config.line > site.line:  # its own tests do not decide it

@@ -5,24 +5,21 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from npuprof.model import Record, find_nearest_names
+from npuprof.model import find_nearest_names
 from npuprof.scripts.python.constants import format_expression
 from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.terms import list_nodes, name_callee
 from npuprof.scripts.python.visitor import Visitor
-from npuprof.scripts.records import Branch
+from npuprof.scripts.records import Branch, Placed
 
 
-class AddedEntry(Record):
+class AddedEntry(Placed):
     """An optimizer entry that is added to a configuration: where, and to what.
 
     ``owner`` is the expression that the entry is added to, ``config`` what that begins with. ``site`` is where the entry gets its
     name later, ``name`` the one it is made with.
     """
 
-    file: str
-    line: int
-    column: int
     scope: str
     owner: str
     branches: tuple[Branch, ...]
@@ -35,12 +32,9 @@ class AddedEntry(Record):
         return self.owner.partition(".graph_options")[0]
 
 
-class NamedEntry(Record):
+class NamedEntry(Placed):
     """An optimizer entry that gets a name: where, and which; ``site`` is its configuration, empty for one that is made elsewhere."""
 
-    file: str
-    line: int
-    column: int
     name: str
     site: str
 
@@ -60,18 +54,8 @@ def note_added_entry(
             text, reason, _ = visitor.evaluate_expression(keyword.value, scope)
             name = str(text) if not reason else name
     if not visitor.dead and isinstance(call.func, ast.Attribute):
-        owner, where = _find_owner(format_expression(call.func.value), scope)
+        owner, where = scope.name_outside(format_expression(call.func.value))
         visitor.add_remark(AddedEntry(visitor.module.path, *visitor.place(node), where.name, owner, branches, site, name))
-
-
-def _find_owner(owner: str, scope: Scope) -> tuple[str, Scope]:
-    """Return what an entry is added to, in the words of who hands it to the function."""
-    root, dot, rest = owner.partition(".")
-    while root in scope.bound and (scope.label or isinstance(scope.bound[root][0], ast.Name)):
-        given, scope = scope.bound[root]
-        root, more, behind = format_expression(given).partition(".")
-        rest = f"{behind}{dot}{rest}" if more else rest
-    return f"{root}{'.' if rest else ''}{rest}", scope
 
 
 def is_optimizer_added(node: ast.expr) -> bool:

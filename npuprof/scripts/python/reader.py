@@ -37,7 +37,7 @@ def _can_set(text: bytes, part: bytes) -> bool:
 
 def calls_python_settings(path: str, data: bytes, modules: Modules) -> bool:
     """Return whether a script can call a function of its tree that sets something, without parsing the script."""
-    return surfaces.may_follow(path, data, modules, _can_set)
+    return modules.may_call(path, data, _can_set)
 
 
 def import_python(path: str, data: bytes, modules: Modules | None = None) -> ImportedFile:

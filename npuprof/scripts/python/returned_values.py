@@ -12,8 +12,7 @@ from npuprof.scripts.python.terms import list_nodes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    #: An expression, and the scope to read it in.
-    Given = tuple[ast.expr, Scope]
+    from npuprof.scripts.python.arguments import Given
 
 
 #: What functions return, as long as somebody has their trees.

@@ -7,44 +7,38 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.document.keys import format_full_key
-from npuprof.model import Record
+from npuprof.scripts.python.arguments import list_keywords
 from npuprof.scripts.python.config_classes import CLASSES, find_named_class, find_super_class, list_class_arguments, list_object_arguments
 from npuprof.scripts.python.constants import format_expression
-from npuprof.scripts.python.loops import list_written_pairs
+from npuprof.scripts.python.loops import follow_name
 from npuprof.scripts.python.nested_configs import note_taken_configs
 from npuprof.scripts.python.plain_values import make_plain
 from npuprof.scripts.python.scopes import Scope
-from npuprof.scripts.python.terms import name_callee
+from npuprof.scripts.python.terms import Unknown, name_callee
 from npuprof.scripts.python.visitor import NestedConfig, Surface, Visitor
-from npuprof.scripts.records import UNSET, Branch
+from npuprof.scripts.records import UNSET, Branch, Placed
 
 HOT = tuple(CLASSES)
 
 
-class GivenCall(Record):
+class GivenCall(Placed):
     """A call that makes an object of one of the classes: how many arguments it is given by position, and which by name.
 
     ``open`` is a call whose arguments a star hides; none of it counts as given by position where one star stands there.
     """
 
-    file: str
-    line: int
-    column: int
     name: str
     placed: int
     named: tuple[str, ...]
     open: bool
 
 
-class GivenObject(Record):
+class GivenObject(Placed):
     """What an argument is given that takes an object: the name of a class of ours, or something written out; empty for what is unknown.
 
     ``owner`` is the class that is given it.
     """
 
-    file: str
-    line: int
-    column: int
     owner: str
     argument: str
     given: str
@@ -55,17 +49,11 @@ def _read_call(visitor: Visitor, call: ast.Call, scope: Scope, branches: tuple[B
         return  # these are common names
     if cls := find_named_class(call.func, scope) or find_super_class(call, scope):
         _report_config_call(visitor, call, cls, scope, branches)
-    elif cls := next((name for given in call.args if (name := find_named_class(given, scope))), ""):
-        _report_handed_class(visitor, call, cls, scope, branches)
-
-
-def _report_handed_class(visitor: Visitor, call: ast.Call, cls: str, scope: Scope, branches: tuple[Branch, ...]) -> None:
-    """Report that other code makes objects of a class, such as ``functools.partial``; what it gives them is not seen."""
-    if name_callee(call) not in ("isinstance", "issubclass", "super"):
-        reason = f"{cls} is handed to {format_expression(call.func)}(), which is not followed"
-        visitor.add_setting(
-            call, "run_config", "", "", reason=reason, branches=branches, scope=f"{scope.name or '<module>'}:{cls}@{call.lineno}"
-        )
+        return
+    cls = next((name for given in call.args if (name := find_named_class(given, scope))), "")
+    if cls and name_callee(call) not in ("isinstance", "issubclass", "super"):  # such as functools.partial
+        site, reason = f"{scope.name or '<module>'}:{cls}@{call.lineno}", f"{cls} is handed to {format_expression(call.func)}()"
+        visitor.add_setting(call, "run_config", "", "", reason=f"{reason}, which is not followed", branches=branches, scope=site)
 
 
 def _report_config_call(visitor: Visitor, call: ast.Call, cls: str, scope: Scope, branches: tuple[Branch, ...]) -> None:
@@ -75,7 +63,7 @@ def _report_config_call(visitor: Visitor, call: ast.Call, cls: str, scope: Scope
         owner = f"{scope.name or '<module>'}:NPURunConfig@{call.lineno}@{call.lineno}"
         note_taken_configs(visitor, call, owner, scope)
     else:
-        visitor.nested[owner] = NestedConfig(owner, call.lineno, call.col_offset, cls, scope.file, scope.label)
+        visitor.nested[owner] = NestedConfig(call.lineno, call.col_offset, cls, scope.file, scope.label)
     _note_call(visitor, call, cls)
     order = CLASSES[cls].positional
     for number, value in enumerate(call.args):
@@ -83,34 +71,22 @@ def _report_config_call(visitor: Visitor, call: ast.Call, cls: str, scope: Scope
             visitor.add_setting(value, "run_config", "", "", reason="given by position", branches=branches, scope=owner)
         else:
             _report_argument(visitor, value, cls, order[number], value, scope, branches, owner)
-    for keyword in call.keywords:
-        if keyword.arg is not None:
-            _report_argument(visitor, keyword, cls, keyword.arg, keyword.value, scope, branches, owner)
+    for name, keyword, value, where in list_keywords(call, scope):
+        if name:
+            place = keyword if keyword.arg else value if where.node is scope.node else keyword.value  # one place, whoever gives it
+            _report_argument(visitor, place, cls, name, value, where, branches, owner)
         elif not _is_rendered_more(visitor, keyword.value, scope):
-            _report_table(visitor, cls, keyword.value, scope, branches, owner)
-
-
-def _report_table(visitor: Visitor, cls: str, table: ast.expr, scope: Scope, branches: tuple[Branch, ...], owner: str) -> None:
-    """Report the arguments that two stars take from a table."""
-    names, where = list_written_pairs(table, scope)
-    if names is None:
-        reason = f"depends on **{format_expression(table)}"
-        visitor.add_setting(table, "run_config", "", "", reason=reason, branches=branches, scope=owner)
-    for key, item in names or ():
-        text, reason, _ = visitor.evaluate_expression(key, where)
-        if not reason:
-            place = item if where.node is scope.node else table  # one place, whoever gives what stands there
-            _report_argument(visitor, place, cls, str(text), item, where, branches, owner)
+            reason = f"depends on **{format_expression(keyword.value)}"
+            visitor.add_setting(keyword.value, "run_config", "", "", reason=reason, branches=branches, scope=owner)
 
 
 def _is_rendered_more(visitor: Visitor, node: ast.expr, scope: Scope) -> bool:
     """Return whether a node is the ``**more`` of a function that npuprof rendered, which sets nothing by itself."""
     function = scope.node
-    named = isinstance(node, ast.Name) and node.id == "more" and isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
-    if not named or "npuprof" not in visitor.module.script.text or function.name in map(name_callee, visitor.module.index.calls):  # type: ignore[union-attr]
+    if not isinstance(node, ast.Name) or node.id != "more" or not isinstance(function, ast.FunctionDef) or function.args.kwarg is None:
         return False
-    kwarg = function.args.kwarg  # type: ignore[union-attr]
-    return kwarg is not None and kwarg.arg == "more"
+    rendered = function.args.kwarg.arg == "more" and "npuprof" in visitor.module.script.text
+    return rendered and function.name not in map(name_callee, visitor.module.index.calls)
 
 
 def _report_argument(
@@ -146,10 +122,9 @@ def _note_call(visitor: Visitor, call: ast.Call, cls: str) -> None:
 
 def _describe_given_object(visitor: Visitor, value: ast.expr, scope: Scope) -> str:
     """Return the class of an object, or the text of what is none; nothing where that is not certain."""
-    if isinstance(value, ast.Name) and (bound := scope.resolve_name(value.id)):
-        if len(bound[1]) != 1 or bound[1][0].kind != "assign" or bound[1][0].name in bound[0].rebound:
-            return ""
-        value, scope = bound[1][0].node, bound[0]  # type: ignore[assignment]
+    value, scope = follow_name(value, scope)
+    if isinstance(value, ast.Name):
+        return ""
     if isinstance(value, ast.Call) and (made := find_named_class(value.func, scope)):
         return made
     got, reason, _ = visitor.evaluate_expression(value, scope)
@@ -174,9 +149,12 @@ def _read_argument_value(made: catalog.ConfigClass, name: str, option: str | Non
 def convert_option_value(option: str | None, value: Any) -> tuple[Any, str]:
     """Return a Python value as the option stores it, and the reason where it cannot."""
     record = catalog.find_option(option) if option else None
-    value, reason = make_plain(value)
-    if reason or record is None:
-        return value, reason
+    try:
+        value = make_plain(value)
+    except Unknown as unknown:
+        return None, unknown.reason
+    if record is None:
+        return value, ""
     if record.field == "i" and isinstance(value, bool):
         return int(value), ""
     if (record.field or record.kind) in ("b", "bool") and type(value) is int:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
+
+from npuprof.scripts.python.terms import format_expression
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,18 +22,15 @@ _SIMPLE = (ast.Assign, ast.Expr, ast.Return, ast.AugAssign, ast.AnnAssign, ast.I
 _CHANGING = {"append", "extend", "insert", "remove", "pop", "popitem", "clear", "update", "setdefault", "sort", "reverse", "add"}
 
 
-class Binding:
+class Binding(NamedTuple):
     """One way a name gets a value: ``kind`` is assign, parameter, loop, change, import, or other.
 
     ``name`` is what it is called there, which may be another name than that of who imports it.
     """
 
-    __slots__ = ("kind", "name", "node")
-
-    def __init__(self, kind: str, node: ast.AST, name: str) -> None:
-        self.kind = kind
-        self.node = node
-        self.name = name
+    kind: str
+    node: ast.AST
+    name: str
 
 
 #: A name that is given a value more often has no value that could be told.
@@ -171,6 +170,15 @@ class Scope:
             scope = outer
         return scope, scope.list_bindings(name)
 
+    def name_outside(self, text: str) -> tuple[str, Scope]:
+        """Return an object that a function is handed, or a part of one, in the words of who hands it over, and the scope of these."""
+        root, dot, rest = text.partition(".")
+        scope = self
+        while root in scope.bound and (not rest or scope.label or isinstance(scope.bound[root][0], ast.Name)):
+            given, scope = scope.bound[root]
+            root, dot, rest = f"{format_expression(given)}{dot}{rest}".partition(".")
+        return f"{root}{dot}{rest}", scope
+
     def resolve(self, node: ast.expr) -> tuple[Scope, list[Binding]] | None:
         """Return what a name, or a name of an imported module, stands for, as ``resolve_name`` does; None for other expressions."""
         if isinstance(node, ast.Name):
@@ -250,19 +258,30 @@ _BINDERS: dict[type[ast.stmt], Callable[[Any], Iterator[NewBinding]]] = {
 
 
 def _bind_target(target: ast.expr, value: ast.expr) -> Iterator[NewBinding]:
-    """Yield what a target of an assignment binds: names, elements of tuples one by one where both sides show them, changed tables."""
-    if isinstance(target, ast.Name):
-        yield target.id, "assign", value
-    elif isinstance(target, (ast.Tuple, ast.List)):
-        written_out = isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts)
-        if written_out and not any(isinstance(item, ast.Starred) for item in target.elts):
-            assert isinstance(value, (ast.Tuple, ast.List))
-            for inner, item in zip(target.elts, value.elts, strict=True):
-                yield from _bind_target(inner, item)
+    """Yield what a target of an assignment binds: names, and changed tables."""
+    for part, given, is_shown in pair_targets(target, value):
+        if isinstance(part, ast.Name) and is_shown:
+            yield part.id, "assign", given
         else:
-            yield from ((name, "other", target) for name in _iterate_target_names(target))
-    elif isinstance(target, ast.Subscript):
-        yield from ((name, "change", target) for name in _iterate_target_names(target.value))
+            kind = "change" if isinstance(part, ast.Subscript) else "other"
+            yield from ((name, kind, part) for name in _iterate_target_names(part))
+
+
+def pair_targets(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr, bool]]:
+    """Yield the parts of a target with what each is given; the whole value, and False, where that does not show them one by one."""
+    if not isinstance(target, (ast.Tuple, ast.List)):
+        yield target, value, True
+        return
+    values = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
+    is_shown = len(values) == len(target.elts) and not any(isinstance(item, ast.Starred) for item in target.elts)
+    for inner, item in zip(target.elts, values if is_shown else [value] * len(target.elts), strict=True):
+        yield from ((part, given, shown and is_shown) for part, given, shown in pair_targets(inner, item))
+
+
+def list_targets(statement: ast.stmt) -> list[ast.expr]:
+    """Return what a statement assigns to."""
+    target = getattr(statement, "target", None)
+    return statement.targets if isinstance(statement, ast.Assign) else [target] if target is not None else []
 
 
 def _iterate_target_names(node: ast.AST | None) -> Iterator[str]:

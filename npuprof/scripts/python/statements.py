@@ -8,11 +8,6 @@ from bisect import bisect_right
 from npuprof.scripts.python.scopes import Scope, statement_blocks
 from npuprof.scripts.python.terms import format_dotted_name, format_expression
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    #: A line, and a column in bytes.
-    Position = tuple[int, int]
-
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 _ENDING = frozenset(("exit", "quit", "sys.exit", "os._exit", "os.abort"))
@@ -23,17 +18,18 @@ def find_surroundings(node: ast.expr, scope: Scope) -> tuple[list[ast.stmt], ast
     body: list[ast.stmt] = scope.node.body
     found: list[ast.stmt] = []
     while True:
-        around = _find_statement(body, _find_start(node))
-        block = next((one for one in statement_blocks(around) if _find_statement(one, _find_start(node))), None) if around else None
+        around = _find_statement(body, find_start(node))
+        block = next((one for one in statement_blocks(around) if _find_statement(one, find_start(node))), None) if around else None
         if around is None or block is None or isinstance(around, DEFINITIONS):
             return found, around
         found.append(around)
         body = block
 
 
-def _find_statement(body: list[ast.stmt], place: Position) -> ast.stmt | None:
-    at = bisect_right(body, place, key=_find_start) - 1
-    return body[at] if at >= 0 and place < _find_end(body[at]) else None
+def _find_statement(body: list[ast.stmt], place: tuple[int, int]) -> ast.stmt | None:
+    at = bisect_right(body, place, key=find_start) - 1
+    end = (body[at].end_lineno or 0, body[at].end_col_offset or 0) if at >= 0 else place  # a value has been computed, a name given
+    return body[at] if place < end else None
 
 
 def is_main_test(test: ast.expr | None) -> bool:
@@ -59,10 +55,6 @@ def find_way_on(statement: ast.If) -> str:
     return f"not ({text})" if turns[0] else text
 
 
-def _find_start(node: ast.AST) -> Position:
+def find_start(node: ast.AST) -> tuple[int, int]:
+    """Return the line and the column, from 0, where a node begins."""
     return node.lineno, node.col_offset  # type: ignore[attr-defined]
-
-
-def _find_end(node: ast.AST) -> Position:
-    """Return where a value has been computed; a definition has its name once it is done."""
-    return node.end_lineno, node.end_col_offset  # type: ignore[attr-defined]

@@ -16,11 +16,6 @@ SURFACES = (parameter_map.SURFACE, run_config.SURFACE, global_options.SURFACE, e
 WORDS = tuple(dict.fromkeys(word for surface in SURFACES for word in surface.words))
 
 
-def may_follow(path: str, data: bytes, modules: Modules, can_set: CanSet) -> bool:
-    """Return whether a script imports a module of its tree that can set something, without parsing the script."""
-    return modules.may_call(path, data, can_set)
-
-
 def open_visitor(script: Script, data: bytes, modules: Modules | None, can_set: CanSet) -> Visitor:
     """Return the visitor of a script; with ``modules`` its calls of functions of other files are followed."""
     if modules is None:
@@ -49,6 +44,5 @@ def _choose_surfaces(module: Module) -> tuple[Surface, ...]:
     """Return what reads a file: the surfaces whose words it holds, and that of the options where a module that it imports has them."""
     text = module.script.text
     modules = module.home.modules if isinstance(module.home, Home) else None
-    files = (module.path, *modules.list_imported(module.path)) if modules is not None else ()
-    shared = modules is not None and any(map(modules.has_options, files))
+    shared = modules is not None and any(map(modules.has_options, (module.path, *modules.list_imported(module.path))))
     return tuple(one for one in SURFACES if any(word in text for word in one.words) or (one is global_options.SURFACE and shared))

@@ -14,7 +14,7 @@ from functools import cached_property
 from npuprof.scripts.python.module import NodeIndex
 from npuprof.scripts.python.optimizer_entries import AddedEntry
 from npuprof.scripts.python.scopes import Scope, statement_blocks
-from npuprof.scripts.python.statements import DEFINITIONS
+from npuprof.scripts.python.statements import DEFINITIONS, find_start
 from npuprof.scripts.python.terms import list_parts, name_callee, write_source
 
 #: What takes a configuration as it is then.
@@ -157,8 +157,3 @@ class Calls:
             return False
         sibling = around[around.index(parent) - 1]
         return any(node in block and sibling in block[block.index(node) :] for block in statement_blocks(parent))  # type: ignore[arg-type]
-
-
-def find_start(node: ast.stmt | ast.Call) -> tuple[int, int]:
-    """Return the line and the column, from 0, where a node begins."""
-    return node.lineno, node.col_offset

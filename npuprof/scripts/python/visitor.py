@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import ast
 import posixpath
-from collections import Counter
+from collections import ChainMap, Counter
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
-from npuprof.model import Record
+from npuprof.model import Record, is_utf8
 from npuprof.scripts.python.arguments import bind_call_arguments
 from npuprof.scripts.python.calls import Entered, find_function, find_method
 from npuprof.scripts.python.class_lineage import get_first_parameter
 from npuprof.scripts.python.constants import Unknown, fold_expression, fold_with_defaults, format_expression
 from npuprof.scripts.python.loops import unroll_loop
 from npuprof.scripts.python.module import Module, NodeIndex
-from npuprof.scripts.python.scopes import Function, Reached, Scope, statement_blocks
+from npuprof.scripts.python.scopes import Function, Reached, Scope, list_targets, pair_targets, statement_blocks
 from npuprof.scripts.python.statements import find_way_on, is_main_test, leaves_block
 from npuprof.scripts.python.terms import PLAIN, list_parts, name_callee
 from npuprof.scripts.records import HALF_CHARACTER, Branch, Followed, ScriptPlace, ScriptSetting, ScriptValue, Site, take_here_out
@@ -46,32 +46,22 @@ _MOST_VALUES = 4
 
 
 class NestedConfig(Record):
-    """A configuration object on its way into an NPURunConfig: the scope its settings have got, where its call is (0 from the left).
+    """A configuration object on its way into an NPURunConfig: where its call is (0 from the left), and its class.
 
     ``file`` and ``label`` are those of the file around it, where calls are followed into other files.
     """
 
-    scope: str
     line: int
     offset: int
     made: str
     file: str = ""
     label: str = ""
 
-    @property
-    def place(self) -> Spot:
-        """Where it is made."""
-        return self.file, self.line, self.offset
-
 
 class TakenConfig(Record):
-    """What an NPURunConfig takes: the scope of its settings, and the condition under which the object is given to it, if any.
-
-    ``alone`` means that it is given no other object there.
-    """
+    """What an NPURunConfig takes: the scope of its settings; ``alone`` means that it is given no other object there."""
 
     scope: str
-    condition: str = ""
     label: str = ""
     alone: bool = True
 
@@ -106,7 +96,6 @@ class Visitor:
         self.sites: dict[str, Site] = {}
         self._made: dict[str, list[tuple[Branch, ...]]] = {}  #: the tests around each time that a site is made
         self.current: dict[tuple[str, str], str] = {}
-        self.aliases: dict[tuple[str, str], ast.expr] = {}
         self.nested: dict[str, NestedConfig] = {}
         self.taken: dict[Spot, list[TakenConfig]] = {}
         self.functions: dict[tuple[str, int], Followed] = {}  #: functions of other files that set something
@@ -114,7 +103,6 @@ class Visitor:
         self.shares_options = False  #: whether other code has the options of TensorFlow 2, too
         self.skips = False  #: whether something was left out that other calls run
         self.handed_on: dict[ast.AST, frozenset[str]] = {}  #: names that a function hands to other code, see ``optimizer_entries``
-        self.names: set[str] = set()  #: what has been set so far, by what scripts write
         self.dead = 0
         self.remarks: dict[Record, None] = {}  #: what else was noticed, for who judges the settings
         self._choose, self._lead, self._reached = choose, lead, reached
@@ -331,16 +319,9 @@ class Visitor:
 
     # -- configuration objects -----------------------------------------------------------------------------------------
 
-    def find_alias(self, name: str, scope: Scope) -> ast.expr | None:
-        """Return what a second name stands for, as seen from a scope."""
-        return next((self.aliases[where.name, name] for where in _iterate_outwards(scope) if (where.name, name) in self.aliases), None)
-
     def resolve_site(self, scope: Scope, root: str, surface: str, node: ast.AST) -> str:
         """Return the name of the configuration object that a variable stands for here."""
-        first, dot, rest = root.partition(".")
-        if first in scope.bound and (not dot or scope.label):
-            expression, caller = scope.bound[first]
-            return self.resolve_site(caller, f"{format_expression(expression)}{dot}{rest}", surface, node)
+        root, scope = scope.name_outside(root)
         known = next((self.current[where.name, root] for where in _iterate_outwards(scope) if (where.name, root) in self.current), None)
         if known is not None:
             return known
@@ -392,7 +373,6 @@ class Visitor:
         folders = {posixpath.dirname(path) for path in (self.main.path, self.module.path)}
         if relative and len(folders) > 1:
             given = ScriptValue(reason="depends on the folder of the script", default=given.default)
-        self.names.add(name)
         more.setdefault("dead", self.dead > 0)
         place = ScriptPlace(self.module.path, *self.place(node))
         self.found.append(ScriptSetting(place, surface, key, name, given, order=self._order, **more))
@@ -401,11 +381,7 @@ class Visitor:
         """Return ``(value, reason, default)`` of an expression; the reason is empty where the value is known."""
         try:
             value = fold_expression(node, scope)
-            if isinstance(value, str) and not value.isascii():
-                value.encode()
-            return value, "", None
-        except UnicodeEncodeError:
-            return None, HALF_CHARACTER, None
+            return (None, HALF_CHARACTER, None) if isinstance(value, str) and not is_utf8(value) else (value, "", None)
         except Unknown as unknown:
             return None, unknown.reason, self._find_default(node, scope)
 
@@ -421,13 +397,9 @@ class Visitor:
     def _find_default(self, node: ast.expr, scope: Scope) -> Any:
         """Return what an expression is where nobody says otherwise, on the command line or in a call; None where that is not known."""
         try:
-            return fold_with_defaults(node, scope, self._find_flag_default)
+            return fold_with_defaults(node, scope, ChainMap(self.module.flags, self.main.flags).get)
         except Unknown:
             return None
-
-    def _find_flag_default(self, flag: str) -> Any:
-        found = self.module.flags.get(flag)
-        return self.main.flags.get(flag) if found is None else found
 
 
 def fold_test(test: ast.expr, scope: Scope) -> bool | None:
@@ -476,17 +448,9 @@ def _list_tested_parts(node: ast.IfExp | ast.BoolOp | ast.Lambda, tests: tuple[s
 
 def _iterate_assignments(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
     """Yield what a statement assigns to, and the value of each; of a tuple one by one where both sides show them."""
-    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
     value = statement.value if isinstance(statement, (ast.Assign, ast.AnnAssign)) else None
-    waiting = [(target, value) for target in reversed(targets) if target is not None and value is not None]
-    while waiting:
-        target, given = waiting.pop()
-        if not isinstance(target, (ast.Tuple, ast.List)):
-            yield target, given
-            continue
-        written_out = isinstance(given, (ast.Tuple, ast.List)) and len(given.elts) == len(target.elts)
-        values = given.elts if written_out else [given] * len(target.elts)  # type: ignore[attr-defined]
-        waiting += list(zip(target.elts, values, strict=True))[::-1]
+    if value is not None:
+        yield from ((part, given) for target in list_targets(statement) for part, given, _ in pair_targets(target, value))
 
 
 def _iterate_outwards(scope: Scope) -> Iterator[Scope]:
@@ -500,17 +464,13 @@ def _sort_by_calls(waiting: list[Waiting], index: NodeIndex) -> Iterator[Waiting
     """Yield functions, those first that none of the others calls: what these call needs no visit by itself then."""
     calls = [index.list_called(one[0]) for one in waiting]
     counts = Counter(name for names in calls for name in names)
-    left = {at: _get_called_name(*one[:2]) for at, one in enumerate(waiting)}
+    made = [where.node.name if isinstance(where.node, ast.ClassDef) and one.name == "__init__" else one.name for one, where, _ in waiting]
+    left = dict(enumerate(made))  # a class is called by its own name
     while left:
         at = next((at for at, name in left.items() if counts[name] == (name in calls[at])), next(iter(left)))
         counts.subtract(calls[at])
         del left[at]
         yield waiting[at]
-
-
-def _get_called_name(function: Function, scope: Scope) -> str:
-    """Return the name by which a function is called: that of its class where it makes objects."""
-    return scope.node.name if function.name == "__init__" and isinstance(scope.node, ast.ClassDef) else function.name
 
 
 # -- calls of one function ---------------------------------------------------------------------------------------------

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from npuprof.scripts.reading.files import import_script, may_call_settings, may_hold_settings, place_settings, read_script
-from npuprof.scripts.records import ImportedFile, ScriptSetting, Site
-
-__all__ = [
-    "ImportedFile",
-    "ScriptSetting",
-    "Site",
-    "import_script",
-    "may_call_settings",
-    "may_hold_settings",
-    "place_settings",
-    "read_script",
-]
+from npuprof.scripts.reading.files import import_script as import_script
+from npuprof.scripts.reading.files import may_call_settings as may_call_settings
+from npuprof.scripts.reading.files import may_hold_settings as may_hold_settings
+from npuprof.scripts.reading.files import place_settings as place_settings
+from npuprof.scripts.reading.files import read_script as read_script
+from npuprof.scripts.records import ImportedFile as ImportedFile
+from npuprof.scripts.records import ScriptSetting as ScriptSetting
+from npuprof.scripts.records import Site as Site

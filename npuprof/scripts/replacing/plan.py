@@ -19,7 +19,7 @@ from npuprof.scripts.preset import build_draft
 from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.reading import import_script
 from npuprof.scripts.reading.files import KINDS, detect_script_kind
-from npuprof.scripts.records import ImportedFile, ScriptSetting
+from npuprof.scripts.records import ImportedFile
 from npuprof.scripts.replacing.edits import NEW, Cut, build_refusal, list_leftovers, open_blocks
 from npuprof.scripts.replacing.proof import find_differences
 from npuprof.scripts.replacing.python import PythonFile, plan_arguments, plan_assignments
@@ -145,22 +145,17 @@ def _compare_settings(config: Config, sections: tuple[str, ...], draft: Draft) -
         if key not in draft.settings:
             yield f"{key} = {ours} is in the preset only"
         elif key not in preset:
-            yield f"{key} = {theirs} is in {_cite_line(draft.origins[key])} only"
+            yield f"{key} = {theirs} is in {draft.origins[key].cited_line} only"
         elif not is_equivalent_setting(key, preset[key], draft.settings[key]) and (
             "env" not in sections or str(preset[key]) != draft.settings[key]
         ):
-            yield f"{key} is {ours} in the preset, {theirs} in {_cite_line(draft.origins[key])}"
-
-
-def _cite_line(one: ScriptSetting) -> str:
-    """Return where a setting stands, with the file where that is another than the script."""
-    return f"line {one.line} of {one.file}" if one.place.call else f"line {one.line}"
+            yield f"{key} is {ours} in the preset, {theirs} in {draft.origins[key].cited_line}"
 
 
 def _describe_other(one: _Candidate) -> str:
     """Return a remark on a configuration that stays, for it is another than the preset."""
     first = min(one.draft.carried, key=lambda setting: (bool(setting.place.call), setting.line))
-    return f"{_cite_line(first)}: another configuration stays as it is: {one.differences[0]}"
+    return f"{first.cited_line}: another configuration stays as it is: {one.differences[0]}"
 
 
 def _build_mismatch(path: str, imported: ImportedFile, candidates: list[_Candidate], spec: str) -> NpuprofError:
