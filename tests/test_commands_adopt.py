@@ -196,6 +196,40 @@ def test_a_script_in_a_read_only_folder_stays_and_the_others_are_taken(here: Pat
     assert (here / "src/bert/train.py").read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    ("more", "code", "line"),
+    [
+        ("custom_op.parameter_map['hccl_timeout'].i = -5\n", "NP203", 8),
+        ("custom_op.parameter_map['modify_mixlist'].s = b'/m.json'\n", "NP302", 8),
+    ],
+)
+def test_a_preset_that_render_rejects_is_not_written_and_its_script_keeps_its_lines(
+    more: str, code: str, line: int, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = OTHER.replace(OFF, f"{more}{OFF}")
+    write(here, {"src/bert/bad.py": text})
+    assert run("adopt", "src") == 0
+    told = capsys.readouterr().err
+    assert f"src/bert/bad.py:{line} keeps its lines: " in told
+    assert (here / "src/bert/bad.py").read_text() == text
+    assert (here / "profiles/bert-train.toml").exists()
+    assert not list(here.glob("profiles/*bad*"))
+    assert run("check", "--strict") == 0
+    capsys.readouterr()
+    assert run("adopt", "src", "--format", "json") == 0
+    kept = {one["file"]: one["findings"] for one in json.loads(capsys.readouterr().out)["kept"]}
+    assert [(one["code"], one["path"], one["line"]) for one in kept["src/bert/bad.py"]] == [(code, "src/bert/bad.py", line)]
+
+
+def test_a_block_of_a_preset_of_the_store_that_render_rejects_is_not_written(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(here, {"profiles/mine.toml": '[options]\nprecision_mode = "force_fp16"\nhccl_timeout = -5\n'})
+    text = OTHER.replace("'use_off_line'].b = True", "'hccl_timeout'].i = -5")
+    write(here, {"src/bert/bad.py": text})
+    assert run("adopt", "src/bert/bad.py") == 0
+    assert "src/bert/bad.py keeps its lines: hccl_timeout = -5 is out of range" in capsys.readouterr().err
+    assert (here / "src/bert/bad.py").read_text() == text
+
+
 def test_a_file_that_is_not_there_is_an_error(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("adopt", "nothere") == 2
     assert "cannot read the file" in capsys.readouterr().err

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from npuprof.commands.framework.parameters import DRY_RUN, STORE, TRUST, formats
 from npuprof.commands.framework.verb import Verb, arguments, flag, option
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import Finding, NpuprofError, Place
 from npuprof.report.answer import Answer
 from npuprof.report.findings import build_finding_dict
 from npuprof.report.isolating import isolate_faults
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from npuprof.edit.preset_file import NewFile
     from npuprof.report.writing import Wanted
     from npuprof.scripts.adopting import Adoption, Script
-    from npuprof.scripts.blocks import Block
+    from npuprof.scripts.blocks import Block, Injector
     from npuprof.scripts.draft import Draft
     from npuprof.scripts.family import Family
     from npuprof.scripts.python.imports import Modules
@@ -28,6 +28,15 @@ if TYPE_CHECKING:
     from npuprof.store.spec import Workspace
 
 _MOST_TOLD = 10
+
+
+class _Proposal(NamedTuple):
+    """The presets that scripts would be moved into: their family, where each goes, its text, and what renders blocks of them."""
+
+    family: Family | None
+    new: dict[str, NewFile]
+    texts: dict[str, str]
+    injector: Injector
 
 
 class Adopt(Verb):
@@ -61,7 +70,6 @@ class Adopt(Verb):
         from npuprof.renderers.trusting import trust_carried
         from npuprof.report.locks import lock_folders
         from npuprof.scripts.adopting import find_standing, index_presets, list_wanted_blocks, plan_adoption
-        from npuprof.scripts.blocks import Injector
         from npuprof.scripts.import_resolution import open_modules
         from npuprof.store import spec
 
@@ -77,25 +85,37 @@ class Adopt(Verb):
         drafts, beside = self._list_drafts(scripts, workspace, problems)
         known = index_presets(workspace, problems)
         rest, standing = find_standing(drafts, known)
-        family = _build_family(rest, below, known) if any(draft.settings for draft in rest) else None
-        new = _locate_presets(home, [f"{below}{name}" for name in family.files] if family else [], self.under)
-        texts = {name: family.files[name.removeprefix(below)] for name in new} if family else {}
+        family, new, texts, injector = self._propose(rest, below, known, home)
+        if rejected := _find_rejected(family, below, injector):
+            rest = [draft for draft in rest if draft.file not in rejected]
+            standing = [(file, name) for file, name in standing if file not in rejected]
+            family, new, texts, injector = self._propose(rest, below, known, home)
         with lock_folders([home.root, *{os.path.dirname(os.path.realpath(path)) for path in scripts}]):
-            sources = {name: (file.source, texts[name]) for name, file in new.items()}
-            opener = spec.build_opener(self.store, sources)
-            injector = Injector(self.store, trusting=self.trust, open_store=opener, allowing_unknown=True)  # trusted below
             blocks = list_wanted_blocks(family, below, standing)
             adoption = plan_adoption(scripts, blocks, injector, lambda path: _refuse_unwritable(path, folders), modules)
+            adoption.kept.update(rejected)
             wanted = [file.build_wanted(texts[name].encode()) for name, file in new.items()] + _list_scripts(adoption, folders)
             if not self.dry_run:
                 _write(home, new, wanted)
-                trust_carried(home, [Profile(parse_document(name, *sources[name]), home=home) for name in new])
+                trust_carried(home, [Profile(parse_document(name, file.source, texts[name]), home=home) for name, file in new.items()])
         told = _Told(texts, below, family, adoption, beside, self.dry_run, bool(scripts))
         problems += adoption.faults
         code = 2 if any(one.severity == "error" for one in problems) else int(self.strict and bool(adoption.kept or beside))
         text = {"json": told.build_fields} if self.format == "json" else _format_differences(wanted) if self.dry_run else None
         remarks = [] if self.format == "json" else told.format_remarks(home.label)
         return Answer(text, tuple(remarks), code, problems=tuple(problems))
+
+    def _propose(self, drafts: list[Draft], below: str, known: Mapping[frozenset[Pair], str], home: Folder) -> _Proposal:
+        """Return the presets for drafts that no preset of the store equals. Raises NpuprofError where a name is taken."""
+        from npuprof.commands.parts.resolving import build_checked_injector
+        from npuprof.store import spec
+
+        family = _build_family(drafts, below, known) if any(draft.settings for draft in drafts) else None
+        new = _locate_presets(home, [f"{below}{name}" for name in family.files] if family else [], self.under)
+        texts = {name: family.files[name.removeprefix(below)] for name in new} if family else {}
+        opener = spec.build_opener(self.store, {name: (file.source, texts[name]) for name, file in new.items()})
+        injector = build_checked_injector(self.store, trusting=self.trust, open_store=opener, allowing_unknown=True)  # trusted later
+        return _Proposal(family, new, texts, injector)
 
     def _read_scripts(self, problems: list[Finding], modules: Modules) -> dict[str, Script]:
         from npuprof.scripts.adopting import Script
@@ -148,6 +168,27 @@ def _build_family(drafts: list[Draft], below: str, known: Mapping[frozenset[Pair
     return family
 
 
+def _find_rejected(family: Family | None, below: str, injector: Injector) -> dict[str, list[Finding]]:
+    """Return the scripts whose presets ``render`` would reject, with the reasons at their places in the scripts."""
+    from npuprof.commands.parts.resolving import refuse_errors
+
+    found: dict[str, list[Finding]] = {}
+    for leaf in family.leaves if family else ():
+        try:
+            refuse_errors(injector.resolve_config(f"{below}{leaf.name}"))
+        except NpuprofError as error:
+            faults = [one for one in error.findings if one.severity == "error"]
+            for draft in leaf.drafts:
+                found.setdefault(draft.file, []).extend(_place_in_script(one, draft) for one in faults)
+    return found
+
+
+def _place_in_script(finding: Finding, draft: Draft) -> Finding:
+    """Return a finding about a preset at the line of the script that sets the value."""
+    setting = draft.origins.get(finding.key) or next(iter(draft.origins.values()))
+    return finding._replace(origin=None, profiles=(), where=Place(setting.file, setting.line, setting.column))
+
+
 def _locate_presets(home: Folder, names: list[str], under: str | None) -> dict[str, NewFile]:
     """Return where presets go. Raises NpuprofError where the store has one of these names."""
     from npuprof.edit.preset_file import locate_new_file, refuse_taken_name
@@ -169,7 +210,6 @@ def _locate_presets(home: Folder, names: list[str], under: str | None) -> dict[s
 
 def _refuse_unwritable(path: str, folders: list[str]) -> None:
     """Raise NpuprofError for a script that a link leads out of its folder to, or that is read-only, itself or its folder."""
-    from npuprof.model import Place
     from npuprof.report import writing
 
     target = writing.find_target(path, _find_folder(path, folders))

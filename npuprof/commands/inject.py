@@ -9,11 +9,6 @@ from npuprof.commands.framework.verb import Verb, argument, flag, number, option
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.resolve.config import Config
-    from npuprof.scripts.blocks import Injector
-
 
 class Inject(Verb):
     """Write a preset into a script as a block.
@@ -44,6 +39,7 @@ class Inject(Verb):
 
     def run(self) -> Answer:
         """Write or refresh blocks. Exit 1 with ``check`` where one is not up to date, 0 otherwise. Raises NpuprofError."""
+        from npuprof.commands.parts.resolving import build_checked_injector
         from npuprof.scripts.block_files import Writing
         from npuprof.scripts.files import find_script_files
         from npuprof.scripts.injection import Asked, check_blocks, inject_block, refresh_blocks
@@ -57,7 +53,7 @@ class Inject(Verb):
         if self.file.endswith(".toml") and os.path.isfile(self.file):
             what, why = f"{self.file} is a preset, and no script", "inject writes what a preset says into a script that uses it."
             raise NpuprofError([Finding("NP902", what, why, f"name the script: npuprof inject train.py {self.spec or self.file}")])
-        injector = _build_injector(self.store, trusting=self.check or self.trust)
+        injector = build_checked_injector(self.store, trusting=self.check or self.trust)
         if self.replace:
             self._refuse_beside_replace()
         if self.spec is None or self.everywhere:
@@ -92,21 +88,6 @@ class Inject(Verb):
         else:
             return
         raise NpuprofError([Finding("NP902", what, "", hint)])
-
-
-def _build_injector(store: str | None, trusting: bool) -> Injector:
-    """Return an injector that rejects the presets that ``render`` rejects."""
-    from npuprof.commands.parts.resolving import refuse_errors
-    from npuprof.scripts.blocks import Injector
-
-    class CheckedInjector(Injector):
-        def resolve_config(self, name: str, cann: str = "", product: str = "", target: str = "") -> Config:
-            config = super().resolve_config(name, cann, product, target)
-            if target:
-                refuse_errors(config)
-            return config
-
-    return CheckedInjector(store, trusting)
 
 
 VERB = Inject

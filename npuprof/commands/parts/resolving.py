@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from npuprof.commands.parts.reading import open_workspace
 from npuprof.model import Finding, NpuprofError
@@ -17,6 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.document.profile import Profile
     from npuprof.model import Step
+    from npuprof.scripts.blocks import Injector
 
     class ResolvingVerb(Protocol):
         """A verb that resolves a spec, with its parameters as the user wrote them."""
@@ -144,3 +145,17 @@ def tell_findings(findings: Sequence[Finding]) -> None:
         from npuprof.report.findings import format_findings
 
         output.write_to_stderr(format_findings(findings, output.is_colour_wanted("auto", sys.stderr)).rstrip("\n"))
+
+
+def build_checked_injector(store: str | None, **how: Any) -> Injector:
+    """Return an injector that rejects the presets that ``render`` rejects; ``how`` are its other arguments."""
+    from npuprof.scripts.blocks import Injector
+
+    class CheckedInjector(Injector):
+        def resolve_config(self, name: str, cann: str = "", product: str = "", target: str = "") -> Config:
+            config = super().resolve_config(name, cann, product, target)
+            if target:
+                refuse_errors(config)
+            return config
+
+    return CheckedInjector(store, **how)
