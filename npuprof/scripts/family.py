@@ -22,11 +22,13 @@ from npuprof.scripts.draft import Draft, Source, cite_script
 from npuprof.scripts.naming import name_all_drafts, name_covering_folder, number_names
 from npuprof.scripts.preset_text import describe_assumed, describe_notes, escape_file_name, format_preset
 from npuprof.scripts.release_ranges import find_needed_releases
-from npuprof.scripts.sharing import Pair, find_shared_pairs, list_pairs
+from npuprof.scripts.sharing import Pair, list_pairs
 from npuprof.scripts.topics import describe_topics, join_topics
 
 _SCENARIO = "profile.scenario"
 _MOST_NOTES = 30
+#: A base of fewer settings is not worth an ``extends`` in every preset.
+_FEWEST_SHARED = 2
 
 #: The name of a base, by the kind of the presets that extend it.
 _BASES = {"session": "base", "environment": "base-environment", "conversion": "base-conversion"}
@@ -114,7 +116,8 @@ def _share_settings(leaves: list[Leaf], taken: list[str]) -> dict[str, dict[str,
     bases: dict[str, dict[str, Any]] = {}
     for kind, plain_name in _BASES.items():
         members = [leaf for leaf in leaves if leaf.kind == kind]
-        if pairs := find_shared_pairs([leaf.pairs for leaf in members]):
+        pairs = frozenset.intersection(*(leaf.pairs for leaf in members)) if len(members) > 1 else frozenset()
+        if len(pairs) >= _FEWEST_SHARED:
             (name,) = number_names([plain_name], taken)
             bases[name] = {key: members[0].facts[key] for key, _ in sorted(pairs)}
             for leaf in members:

@@ -1,8 +1,8 @@
-"""What several presets have in common: the settings that are the same in every one of them."""
+"""Settings of presets as pairs that are the same for the same value, to tell what presets have in common."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from npuprof.catalog import values
@@ -10,9 +10,6 @@ from npuprof.document import keys
 
 #: A key, and the text of its value.
 Pair = tuple[str, str]
-
-#: A base of fewer settings is not worth an ``extends`` in every preset.
-_FEWEST_SHARED = 2
 
 
 def list_pairs(facts: Mapping[str, Any]) -> frozenset[Pair]:
@@ -23,9 +20,3 @@ def list_pairs(facts: Mapping[str, Any]) -> frozenset[Pair]:
 def _write_value(key: str, value: Any) -> str:
     written = keys.format_toml_value(values.build_canonical_value(key, value))
     return f"{written} {value!r}" if isinstance(value, str) else written
-
-
-def find_shared_pairs(presets: Sequence[frozenset[Pair]]) -> frozenset[Pair]:
-    """Return the pairs that every preset has; empty for a single preset, and if a base of these pairs would not be shorter."""
-    shared = frozenset.intersection(*presets) if len(presets) > 1 else frozenset()
-    return shared if len(shared) >= _FEWEST_SHARED else frozenset()

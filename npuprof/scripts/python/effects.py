@@ -18,7 +18,8 @@ from npuprof.scripts.python.terms import list_nodes, name_callee, write_source
 from npuprof.scripts.python.uses import TRAINING, Calls
 from npuprof.scripts.records import GOES_NOWHERE, TOO_LATE, IdleConfig, ScriptSetting
 
-#: What finds functions by names that are computed; a method such as ``tensor.eval()`` is something else.
+#: What finds functions by names that are computed; a method such as ``tensor.eval()`` is something else. One word of each comes first.
+_COMPUTING = ("globals(", "locals(", "vars(", "eval(", "exec(", "__import__(", "__dict__", "modules", "import_module", "Fire", "getattr(")
 _COMPUTED_NAMES = re.compile(
     r"(?<![\w.])(?:globals|locals|vars|eval|exec|__import__)\(|__dict__|\bsys\.modules\b|\bimport_module\b|\bFire\b"
     r"|\bgetattr\([^,()]+,\s*(?![\"'\s])"
@@ -46,7 +47,7 @@ def mark_without_effect(
     if not (added or any(map(_is_judged, marked))):
         return marked, []
     text = module.script.text
-    is_open = _COMPUTED_NAMES.search(text) is not None
+    is_open = any(word in text for word in _COMPUTING) and _COMPUTED_NAMES.search(text) is not None
     uncalled = _find_uncalled(module.tree, module.index.nodes, is_named_elsewhere) if not is_open else {}
     marked = [_mark(setting, uncalled.get(_get_place(setting)[0], "")) for setting in marked]
     calls = Calls(module.index, added)
