@@ -25,7 +25,7 @@ from npuprof.scripts.records import ScriptSetting
 #: Variables that old scripts set and that no current component was found to read, with what took their place.
 UNREAD_VARIABLES = {
     "SLOG_PRINT_TO_STDOUT": "ASCEND_SLOG_PRINT_TO_STDOUT", "NEW_GE_FE_ID": "", "EXPERIMENTAL_DYNAMIC_PARTITION": "",
-    "ASCEND_GLOBAL_LOG_LEVEL_ETP": "",
+    "ASCEND_GLOBAL_LOG_LEVEL_ETP": "", "PTCOPY_ENABLE": "",
 }  # fmt: skip
 #: From here on two names are so much alike that one is a misspelling of the other: keys of the adapter, and variables.
 _ALIKE, _SLIP = 0.8, 0.93

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 
+from npuprof.model import Finding, Place
 from npuprof.scripts.python import atc_calls, environ, global_options, nested_configs, run_config, surfaces
 from npuprof.scripts.python.comments import find_commented_settings
 from npuprof.scripts.python.effects import mark_without_effect
@@ -19,10 +21,17 @@ _CERTAIN = (b"parameter_map", b"custom_optimizers", b"NpuOptimizer", b"NPURunCon
 _COMMON = tuple(word.encode() for word in (*run_config.HOT, *global_options.HOT))
 _ATC = tuple(word.encode() for word in atc_calls.HOT)
 _PROGRAMS = (b"subprocess", b"system", b"popen")
+#: What a script of PyTorch sets in torch_npu: calls, and attributes of its modules.
+_TORCH_WORDS = (b"npu.set_option(", b"npu.set_compile_mode(", b"npu.config.", b"npu.matmul.", b"npu.conv.")
+_TORCH = re.compile(r"^[ \t]*((?:\w+\.)*npu\.(?:set_option\(|set_compile_mode\(|(?:config|matmul|conv)\.\w+ *=(?!=))[^#\n]*)", re.MULTILINE)
 
 
 def mentions_python_setting(data: bytes) -> bool:
-    """Return whether a script can hold a setting, without parsing it."""
+    """Return whether a script can hold a setting, or something for torch_npu, without parsing it."""
+    return _holds_setting(data) or _mentions_torch_npu(data)
+
+
+def _holds_setting(data: bytes) -> bool:
     if any(word in data for word in _CERTAIN) or (b"npu" in data and any(word in data for word in _COMMON)):
         return True
     if any(word in data for word in _ATC) and any(word in data for word in _PROGRAMS):
@@ -30,9 +39,13 @@ def mentions_python_setting(data: bytes) -> bool:
     return (b"environ" in data or b"putenv" in data) and environ.mentions_variable(data)
 
 
+def _mentions_torch_npu(data: bytes) -> bool:
+    return any(word in data for word in _TORCH_WORDS)
+
+
 def _can_set(text: bytes, part: bytes) -> bool:
     """Return whether a part of a text can set something; by words that are rare where it is the whole."""
-    return (part is text or any(word in part for word in _WORDS)) and mentions_python_setting(text)
+    return (part is text or any(word in part for word in _WORDS)) and _holds_setting(text)
 
 
 def calls_python_settings(path: str, data: bytes, modules: Modules) -> bool:
@@ -42,9 +55,12 @@ def calls_python_settings(path: str, data: bytes, modules: Modules) -> bool:
 
 def import_python(path: str, data: bytes, modules: Modules | None = None) -> ImportedFile:
     """Return what a Python script holds; any bytes will do. With ``modules`` what it imports from files of its tree counts too."""
+    notes = _find_torch_npu_notes(path, data) if _mentions_torch_npu(data) else ()
+    if notes and not (_holds_setting(data) or (modules is not None and calls_python_settings(path, data, modules))):
+        return ImportedFile(path, problems=notes)
     script = Script(path, data)
     if script.tree is None:
-        return ImportedFile(path, (), (), tuple(script.problems))
+        return ImportedFile(path, (), (), (*script.problems, *notes))
     visitor = surfaces.open_visitor(script, data, modules, _can_set)
     idle: list[IdleConfig] = []
     try:
@@ -61,7 +77,19 @@ def import_python(path: str, data: bytes, modules: Modules | None = None) -> Imp
     _tell_what_is_too_much(script, found, visitor.unfollowed)
     sites = tuple(site for scope, site in visitor.sites.items() if scope not in others)
     remarks, followed = (*visitor.remarks, *idle), tuple(visitor.functions.values())
-    return ImportedFile(path, tuple(found), sites, tuple(script.problems), script.text, remarks, followed=followed)
+    return ImportedFile(path, tuple(found), sites, (*script.problems, *notes), script.text, remarks, followed=followed)
+
+
+def _find_torch_npu_notes(path: str, data: bytes) -> tuple[Finding, ...]:
+    """Return a note of what a script sets in torch_npu, which no preset holds."""
+    text = data.decode(errors="replace")
+    found = list(_TORCH.finditer(text))
+    if not found:
+        return ()
+    match, more = found[0], f", and {len(found) - 1} more" if len(found) > 1 else ""
+    what = f"torch_npu is set up here in a way that no preset holds: {match[1].strip()}{more}"
+    where = Place(path, text.count("\n", 0, match.start(1)) + 1, match.start(1) - match.start() + 1)
+    return (Finding("NP801", what, "Its options are neither checked nor carried over.", "", where=where, severity="info"),)
 
 
 def _tell_what_is_too_much(script: Script, found: list[ScriptSetting], unfollowed: tuple[int, str] | tuple[()]) -> None:
