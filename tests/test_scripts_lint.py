@@ -317,6 +317,8 @@ def test_settings_that_the_estimator_loses_are_named() -> None:
     lost = [f for f in findings(ESTIMATOR.format(more=""), cann="9.0.0") if f.severity != "info"]
     assert [(f.code, f.key, f.line) for f in lost] == [("NP809", "mix_compile_mode", 5)]
     assert not [f for f in findings(ESTIMATOR.format(more=", mix_compile_mode=True")) if f.code == "NP809"]
+    old = ESTIMATOR.replace('"hcom_parallel"].b = True', '"enable_data_pre_proc"].b = False').format(more="")
+    assert [f.code for f in findings(old) if f.key == "enable_data_pre_proc"] == ["NP809"]
 
 
 @pytest.mark.parametrize(
