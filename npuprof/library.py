@@ -16,7 +16,7 @@ from npuprof.document.profile import Profile
 from npuprof.model import Context, Finding, NpuprofError, is_utf8
 from npuprof.resolve.config import Config
 from npuprof.store import Folder, spec
-from npuprof.store.plain import build_plain_steps
+from npuprof.store.one_time import build_plain_steps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

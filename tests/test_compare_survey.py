@@ -20,7 +20,7 @@ from npuprof.document.profile import Profile
 from npuprof.model import Context, NpuprofError
 from npuprof.store import revisions
 from npuprof.store.repository import Repository, TreeFile
-from npuprof.store.revision import Revision
+from npuprof.store.revisions import Revision
 
 # -- who extends whom, found without parsing -----------------------------------------------------------------------
 

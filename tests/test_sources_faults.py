@@ -23,8 +23,7 @@ from npuprof.model import NpuprofError
 from npuprof.store.sources.fetching import fetch_commit, fetch_source
 from npuprof.store.sources.lock import format_lock, parse_lock
 from npuprof.store.sources.mirror import LOCKED, find_cache_folder, find_mirror_folder
-from npuprof.store.sources.mirrorgit import MirrorGit
-from npuprof.store.sources.mirrorrefs import put_refs
+from npuprof.store.sources.mirrorgit import MirrorGit, put_refs
 
 Run = Callable[..., Any]
 

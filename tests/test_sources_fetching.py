@@ -17,7 +17,7 @@ from repositories import Repo
 from waiting import wait_for
 
 from npuprof.model import NpuprofError
-from npuprof.store.sources import fetching, holding, transport
+from npuprof.store.sources import fetching, mirrorgit, transport
 from npuprof.store.sources.failures import build_failure
 from npuprof.store.sources.fetching import LOCKED, Fetched, fetch_commit, fetch_source, find_mirror_folder, keep_commit
 from npuprof.store.sources.urls import find_url_fault, hide_credentials, normalize_url
@@ -682,13 +682,13 @@ def test_what_a_run_started_ends_with_it_or_is_waited_for(
     killed.kill()
     killed.communicate()
     (Path(find_mirror_folder(url)) / "packed-refs.lock").write_text("")
-    monkeypatch.setattr(holding, "PATIENCE", 0.1)
+    monkeypatch.setattr(mirrorgit, "PATIENCE", 0.1)
     code, said = read_failure(lambda: fetch_source(url))
     assert (code, "packed-refs.lock" in said) == ("NP053", True)
     for pid in list_living(tmp_path):
         os.killpg(os.getpgid(pid), signal.SIGKILL)
     ssh.write_text(ssh.read_text().replace("hang) sleep 1000", 'hang) exec sh -c "$2"'))
-    monkeypatch.setattr(holding, "PATIENCE", 10.0)
+    monkeypatch.setattr(mirrorgit, "PATIENCE", 10.0)
     assert len(fetch_source(url).tags) == 2
 
 

@@ -16,7 +16,7 @@ from building import REPOSITORY
 from lanes import product_at_night
 from repositories import ENVIRONMENT, Repo
 
-from npuprof.store import bare
+from npuprof.store import around
 
 BASE = "[options]\nhccl_timeout = {}\n"
 LEAF = '[profile]\nextends = ["base"]\n[options]\ndeterministic = 1\n'
@@ -133,8 +133,8 @@ def test_a_store_that_is_nearer_goes_before_the_repository_around_it(
     (hub / "work/profiles/mine.toml").write_text(BASE.format(5))
     monkeypatch.chdir(hub / "work")
     assert "mine" in run("list").out
-    assert bare.find_bare_repository("/tmp", {}) == ""
-    assert bare.find_bare_repository("../elsewhere", {}) == ""
+    assert around.find_bare_repository("/tmp", {}) == ""
+    assert around.find_bare_repository("../elsewhere", {}) == ""
 
 
 HOOK = """#!/bin/sh

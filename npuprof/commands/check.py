@@ -134,7 +134,7 @@ class Check(JudgingVerb):
 
             found += find_idle_ignores(configs, accepted)
             if (policy := judged.home.load_policy()) is not None:
-                from npuprof.store.sources.policies import find_project
+                from npuprof.store.sources.reading import find_project
 
                 own = find_project(judged.home)  # what a source says it says of its own presets
                 found += find_idle_globs([rule for rule in policy.rules if rule in own.rules], names)
@@ -233,7 +233,7 @@ def _is_whole(error: NpuprofError) -> bool:
 
 def _find_strays(home: ReadOnceStore) -> Iterator[Finding]:
     """Yield a finding for each file of the store whose name no preset can have."""
-    from npuprof.store.bad_names import build_bad_name_finding
+    from npuprof.store.problems import build_bad_name_finding
 
     for stray in home.stray_files():
         yield build_bad_name_finding(stray)._replace(hint="rename the file", where=Place(home.cite_file(stray)))

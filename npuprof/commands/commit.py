@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from npuprof.history.writing import ExpectedCommit
     from npuprof.store.layout import Layout
     from npuprof.store.repository import Repository
-    from npuprof.store.revision import ProposedRevision, Revision
+    from npuprof.store.revisions import ProposedRevision, Revision
     from npuprof.store.worktree import ChangedPaths
 
 _MOST_CHANGES = 3  # so often a hook may change what is committed, each time to something else
@@ -151,7 +151,7 @@ def _open_proposed_store(repository: Repository, chosen: Chosen, given: Expected
     """Hand out the store as it would be committed: as a hook has made it, or as it follows from the files."""
     from npuprof.history.proposed import propose_commit
     from npuprof.store import revisions
-    from npuprof.store.revision import ProposedRevision
+    from npuprof.store.revisions import ProposedRevision
 
     if given is not None:
         yield ProposedRevision(repository, given.tree, revisions.find_pin)

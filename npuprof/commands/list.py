@@ -143,7 +143,7 @@ def _find_newest_versions(store: ReadOnceStore, names: set[str]) -> dict[str, st
 
 def _find_former_versions(repository: Repository, names: set[str], found: dict[str, TagRef]) -> dict[str, TagRef]:
     """Return the newest versions of presets under the names they had before, from before they were renamed."""
-    from npuprof.store.renames import find_former_names
+    from npuprof.store.repository import find_former_names
 
     newest: dict[str, TagRef] = {}
     for name, formers in find_former_names(repository.git, "HEAD", repository.find_layout("HEAD"), names).items():
@@ -267,7 +267,7 @@ def _list_versions(store: str | None) -> Answer:
 
 def _find_names_now(repository: Repository) -> tuple[dict[str, str], set[str]]:
     """Return what the presets of tags are called at the last commit, where they had other names, and all names that there are."""
-    from npuprof.store.renames import find_former_names
+    from npuprof.store.repository import find_former_names
 
     names = set(repository.list_profile_files("HEAD"))
     found: dict[str, str] = {}

@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.compare.survey import Survey
     from npuprof.store.repository import Repository
-    from npuprof.store.revision import Revision
+    from npuprof.store.revisions import Revision
 
 #: Where the file may lie; the first there is counts.
 PLACES = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")

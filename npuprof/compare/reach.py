@@ -9,12 +9,12 @@ from npuprof.model import Finding, NpuprofError, did_you_mean
 from npuprof.store import Folder
 from npuprof.store.around import has_release_tags
 from npuprof.store.parents import is_source_reference
-from npuprof.store.revision import Revision
+from npuprof.store.revisions import Revision
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.document.policy import TeamRule
-    from npuprof.store.sources.opening import Sources
+    from npuprof.store.sources.reading import Sources
 
 
 def select_named_presets(names: Sequence[str], known: list[str], renamed: dict[str, str]) -> list[str]:

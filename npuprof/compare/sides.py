@@ -11,7 +11,7 @@ from npuprof.resolve.config import Config
 from npuprof.store import Folder, spec
 from npuprof.store.around import has_sparse_checkout
 from npuprof.store.repository import TreeFile
-from npuprof.store.revision import Revision
+from npuprof.store.revisions import Revision
 from npuprof.store.worktree import find_work_tree_layout, list_absent_files
 
 _EXTENDS = re.compile(rb"""extends["']?\s*=\s*\[([^\]]*)\]""")

@@ -14,7 +14,7 @@ from npuprof.model import Finding, NpuprofError, Record
 from npuprof.resolve.config import Config
 from npuprof.store import parents, revisions, spec
 from npuprof.store.repository import Repository
-from npuprof.store.revision import Revision
+from npuprof.store.revisions import Revision
 from npuprof.store.sources.reading import find_edited_copies
 from npuprof.store.versions import ReleaseRecord, Version, VersionText
 

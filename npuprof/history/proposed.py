@@ -9,8 +9,7 @@ from contextlib import closing, contextmanager, suppress
 
 from npuprof.store.git import Git
 from npuprof.store.repository import Repository
-from npuprof.store.revision import ProposedRevision, Revision
-from npuprof.store.revisions import find_pin
+from npuprof.store.revisions import ProposedRevision, Revision, find_pin
 from npuprof.system.tree import Tree
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from npuprof.model import Finding, NpuprofError
 from npuprof.store.git import build_refusal_finding
-from npuprof.store.sources.talking import read_timeout
+from npuprof.store.sources.fetching import read_timeout
 from npuprof.store.sources.transport import HangingError, Line, Talk
 from npuprof.store.versions import YANKED, parse_version_text
 

@@ -14,10 +14,9 @@ from npuprof.store import read_once
 from npuprof.store.commits import Commit, walk_commits
 from npuprof.store.problems import build_clash_finding
 from npuprof.store.repository import CLASH, Repository, TreeFile
-from npuprof.store.revision import Revision
+from npuprof.store.revisions import Revision
 from npuprof.store.sources.beside import list_project_paths
-from npuprof.store.sources.opening import Sources
-from npuprof.store.sources.reading import read_sources_at
+from npuprof.store.sources.reading import Sources, read_sources_at
 from npuprof.store.versions import Version
 
 TYPE_CHECKING = False

@@ -11,8 +11,8 @@ from npuprof.model import NpuprofError
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
 from npuprof.store import Folder, revisions
-from npuprof.store.renames import find_former_names
-from npuprof.store.revision import Revision
+from npuprof.store.repository import find_former_names
+from npuprof.store.revisions import Revision
 
 #: How many presets a reason names; the notes name all.
 _SHOWN = 8

@@ -8,13 +8,16 @@ from collections.abc import Generator, Iterable, Iterator
 from typing import NamedTuple
 
 from npuprof.report.output import read_plain_file
-from npuprof.store.dates import format_commit_date
 from npuprof.store.layout import Layout, Located
 from npuprof.store.repository import LINK, SUBMODULE, Repository, TreeFile
+from npuprof.store.versions import format_commit_date
 
 _AUTHOR = re.compile(rb"^author (.*?) <(.*?)> (\d{1,18}) ([+-]\d{4})$", re.MULTILINE)
+
 _ENCODING = re.compile(rb"^encoding (\S+)$", re.MULTILINE)
+
 _NO_FILE = ("000000", SUBMODULE)
+
 _LOG_COMMAND = (
     "-c", "log.showRoot=true", "-c", "log.showSignature=false", "-c", "diff.renameLimit=4000",
     "log", "--topo-order", "--full-history", "--parents", "-z", "--raw", "-M", "--diff-merges=off", "--no-abbrev", "--no-decorate",

@@ -13,7 +13,7 @@ from typing import IO, NamedTuple
 
 from npuprof.model import Finding, NpuprofError, Place
 from npuprof.report.output import name_special_file, read_plain_file
-from npuprof.store.bare import is_own_folder
+from npuprof.store.around import is_own_folder
 from npuprof.system import processes
 from npuprof.system.processes import READ, GitProfile, Replies, SilentError
 from npuprof.system.tree import find_repository_top, is_below
@@ -99,6 +99,10 @@ class Git:
             for start in range(0, len(names), _CHUNK):
                 found += self._read_object_batch(names[start : start + _CHUNK])
             return found
+
+    def read_files(self, names: Sequence[str]) -> list[bytes | None]:
+        """Return the contents of files by ``COMMIT:PATH``, None for each that is missing or no file. Raises NpuprofError."""
+        return [read.content if read is not None and read.type == "blob" else None for read in self.read_objects(names)]
 
     def request_contents(self, oids: Sequence[str]) -> PendingContents:
         """Start to read the contents of objects by their full ids; return what waits for them and tells them.

@@ -11,12 +11,12 @@ from npuprof.store import Folder, find_store
 from npuprof.store.versions import find_bare_version
 from npuprof.wording import say_option
 
-#: How many presets of a folder are told.
-_MOST_TOLD = 3
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.store.sources.opening import Sources
+    from npuprof.store.sources.reading import Sources
+
+#: How many presets of a folder are listed.
+_MOST_TOLD = 3
 
 
 def explain_missing_preset(home: Folder, word: str, error: NpuprofError) -> NpuprofError:

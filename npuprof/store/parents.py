@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from npuprof.document.policy import Policy
     from npuprof.document.profile import ProfileSource
     from npuprof.store.kept import KeptRelease
-    from npuprof.store.revision import Pin, Revision
+    from npuprof.store.revisions import Pin, Revision
     from npuprof.store.versions import Version
 
 #: What may stand in the name of a source besides letters and digits; ``/`` stands before a source of a source.
@@ -147,8 +147,7 @@ def _has_history(home: Folder) -> bool:
 
 
 def _load_profile_from_git(home: ProfileSource, reference: str, asked: Origin | None) -> PinnedProfile:
-    from npuprof.store.revision import Revision
-    from npuprof.store.revisions import find_pin
+    from npuprof.store.revisions import Revision, find_pin
 
     pin = home.pin_parent(reference, asked) if isinstance(home, Revision) else find_pin(home, reference, asked)
     found = pin.home.profile(pin.name, asked)

@@ -138,7 +138,7 @@ class Repository(ReleaseTags):
         elif not self.git.read_objects(["HEAD"])[0] and revision.startswith(("HEAD", "@")):
             why, hint = "The repository has no commits yet.", "commit the presets first"
         else:
-            from npuprof.store.unknown_revisions import suggest_revision
+            from npuprof.store.problems import suggest_revision
 
             listed = self.git.run_command("for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags", "refs/remotes")
             known = os.fsdecode(listed).splitlines()
@@ -206,8 +206,6 @@ class Repository(ReleaseTags):
 
     def _find_former_version(self, name: str, revision: str) -> str:
         """Return how a version is named that a preset had before it was renamed, an empty text where there is none."""
-        from npuprof.store.renames import find_former_names
-
         request, head = parse_version_request(revision), self.git.read_objects(["HEAD"])[0]
         if not request or not head:
             return ""
@@ -235,8 +233,8 @@ class Repository(ReleaseTags):
         if known is None:
             known = Layout(self.prefix)
             if commit and self.prefix and not self.is_source:
-                said = self.git.read_objects([f"{commit}:{known.project_file}"])[0]
-                known = Layout(self.prefix, read_globs(said.content)) if said is not None and said.type == "blob" else known
+                raw = self.git.read_files([f"{commit}:{known.project_file}"])[0]
+                known = known if raw is None else Layout(self.prefix, read_globs(raw))
             if len(self.layouts) > _LAYOUTS:
                 self.layouts.clear()
             self.layouts[commit] = known
@@ -377,3 +375,47 @@ def _parse_tree_entries(raw: bytes, size: int) -> list[TreeEntry]:
 def _is_sayable(revision: str) -> bool:
     """Return whether git can be asked for a revision: one that reads as a flag, or of several lines, is none."""
     return bool(revision) and not revision.startswith("-") and "\n" not in revision and "\0" not in revision
+
+
+class FormerName(NamedTuple):
+    """A name that a preset had, and the commit that gave it the next one."""
+
+    name: str
+    commit: str
+
+
+def find_former_names(git: Git, tip: str, layout: Layout, names: set[str]) -> dict[str, list[FormerName]]:
+    """Return what presets were called before a commit, latest first, from one git process; those that were not renamed are left out.
+
+    ``layout`` says where they are, and were. Raises NpuprofError.
+    """
+    listed = git.run_command(
+        "-c", "diff.renameLimit=4000", "log", "--topo-order", "--diff-filter=R", "-M", "--name-status", "-z", "--no-color", "--no-ext-diff",
+        "--no-relative", "--format=%x01%H", tip, "--", *layout.pathspecs,
+    )  # fmt: skip
+    current = {name: name for name in names}
+    found: dict[str, list[FormerName]] = {}
+    for record in listed.split(b"\1")[1:]:
+        commit, *words = record.split(b"\0")
+        for was, now in zip(words[1::3], words[2::3], strict=False):
+            old, new = (layout.name_of(os.fsdecode(path)) for path in (was, now))
+            if old and new and new in current:
+                name = current.pop(new)
+                current[old] = name
+                found.setdefault(name, []).append(FormerName(old, commit.decode()))
+    return found
+
+
+def find_uncommitted_names(git: Git, layout: Layout) -> dict[str, str]:
+    """Return what presets are called in the work tree that HEAD has under another name, each with that name. Raises NpuprofError.
+
+    Only what is staged counts: what ``git mv`` or ``git add`` put into the index.
+    """
+    listed = git.run_command(
+        "-c", "diff.renameLimit=4000", "diff-index", "--cached", "--diff-filter=R", "-M", "--name-status", "-z", "--no-ext-diff",
+        "--no-relative", "HEAD", "--", *layout.pathspecs,
+    )  # fmt: skip
+    words = listed.split(b"\0")
+    pairs = zip(words[1::3], words[2::3], strict=False)
+    names = [tuple(layout.name_of(os.fsdecode(path)) for path in pair) for pair in pairs]
+    return {new: old for old, new in names if old and new}

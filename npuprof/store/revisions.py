@@ -5,16 +5,48 @@ Imported only by what was asked for a revision, a version or a history.
 
 from __future__ import annotations
 
-from npuprof.model import Finding, NpuprofError, Origin
-from npuprof.store import Folder
-from npuprof.store.bare import BareStore
-from npuprof.store.repository import Repository, shorten_commit
-from npuprof.store.revision import Pin, Revision
+import os
+import posixpath
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import NamedTuple
+
+from npuprof import document
+from npuprof.document.profile import Profile
+from npuprof.model import Finding, NpuprofError, Origin, Place
+from npuprof.store import Folder, ReadOnceStore, is_profile_name
+from npuprof.store.around import BareStore
+from npuprof.store.layout import Layout
+from npuprof.store.problems import build_clash_finding, build_missing_finding, build_outside_finding
+from npuprof.store.repository import CLASH, Repository, TreeFile, shorten_commit
 from npuprof.store.versions import Version
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.document.profile import ProfileSource
+
+    #: Finds what a reference with an @ names, seen from a store.
+    PinFinder = Callable[["Revision", str, Origin | None], "Pin"]
+
+__all__ = [
+    "Pin",
+    "Repository",
+    "Revision",
+    "Version",
+    "advise_refetch",
+    "build_unfit_finding",
+    "find_pin",
+    "find_repository",
+    "load_named_revision",
+    "load_release",
+    "load_repository_revision",
+    "load_revision",
+    "shorten_commit",
+]
+
+_MAX_LINKS = 8  # one that leads to itself has to end
+
+_NO_PINS: frozenset[str] = frozenset()
 
 
 def find_repository(home: ProfileSource) -> Repository:
@@ -121,18 +153,245 @@ def _build_lost_parent_finding(release: Version, reference: str, commit: str, as
     return Finding("NP022", what, why, f"fetch it: git fetch origin {commit}", asked, "profile.extends" if asked else "")
 
 
-__all__ = [
-    "Pin",
-    "Repository",
-    "Revision",
-    "Version",
-    "advise_refetch",
-    "build_unfit_finding",
-    "find_pin",
-    "find_repository",
-    "load_named_revision",
-    "load_release",
-    "load_repository_revision",
-    "load_revision",
-    "shorten_commit",
-]
+class Pin(NamedTuple):
+    """What a reference with an @ names: a preset, its version (an empty text where it names no version), its commit, the store there.
+
+    ``released`` is the version that was looked up for it, None where it is recorded in the release that is seen.
+    """
+
+    name: str
+    version: str
+    commit: str
+    home: Revision
+    label: str
+    released: Version | None = None
+
+
+class Revision(ReadOnceStore):
+    """A store as it was at a commit (or is in a tree, by its id). Nothing but the object database is read, every file once.
+
+    Of a ``release`` it is the store as the tag records it: parents with an @ are what they were then. ``view`` says which of
+    the versions that the tag knows is seen, as in the tag. ``find_pin`` finds what a reference with an @ names, seen from
+    here.
+    """
+
+    def __init__(
+        self,
+        repository: Repository,
+        commit: str,
+        files: dict[str, TreeFile] | None = None,
+        release: Version | None = None,
+        view: str = "",
+        find_pin: PinFinder | None = None,
+    ) -> None:
+        super().__init__()
+        self.release = release
+        self.view = view
+        self._find_pin = find_pin
+        self._found: dict[str, Pin] = {}
+        self._keyed: set[str] = set()
+        self.pins: dict[str, frozenset[str]] = {}  #: what the pinned ancestors of each profile are, once it was asked for
+        self.repository = repository
+        self.root = repository.folder
+        self.commit = commit
+        self.seen_from = commit  #: the commit whose tags count for ranges; empty for the last one
+        self.shown: str | None = commit  #: the revision to cite with each file
+        self.label = f"{repository.prefix.rstrip('/') or 'the repository'} at {shorten_commit(commit)}"
+        self._files = files
+        self._contents: dict[str, bytes] = {}
+
+    @property
+    def files(self) -> dict[str, TreeFile]:
+        """The files of the presets by their names."""
+        if self._files is None:
+            self._files = self.repository.list_profile_files(self.commit)
+        return self._files
+
+    def _list_files(self) -> Iterable[str]:
+        return self.files
+
+    def profile(self, name: str, asked: Origin | None = None) -> Profile:
+        """Return one profile. What its ancestors with an @ are is part of its key: it may be other profiles in another view.
+
+        Raises NpuprofError.
+        """
+        found = super().profile(name, asked)
+        if name not in self._keyed and self._find_pin is not None:
+            self._keyed.add(name)
+            _collect_pins(self, name)
+            if pins := self.pins[name]:
+                found.key = f"{found.key}[{' '.join(sorted(pins))}]"
+        return found
+
+    def pin_parent(self, reference: str, asked: Origin | None) -> Pin:
+        """Return what a reference with an @ names, seen from here; looked up once. Raises NpuprofError."""
+        if reference not in self._found:
+            assert self._find_pin is not None, "a store that no commit holds has no such parents"
+            self._found[reference] = self._find_pin(self, reference, asked)
+        return self._found[reference]
+
+    def list_parent_stores(self, name: str) -> tuple[set[str], list[tuple[Revision, str]]]:
+        """Return what the pinned parents of a profile are, and the stores and names of all parents, as far as they can be found."""
+        pins: set[str] = set()
+        parents: list[tuple[Revision, str]] = []
+        with suppress(NpuprofError):
+            profile = super().profile(name)
+            for index, reference in enumerate(profile.extends):
+                if "@" not in reference:
+                    parents.append((self, reference))
+                    continue
+                with suppress(NpuprofError):
+                    pin = self.pin_parent(reference, profile.origin("profile", "extends", index))
+                    pins.add(f"{name}@{shorten_commit(self.commit)}:{reference}={pin.name}@{pin.commit}")
+                    parents.append((pin.home, pin.name))
+        return pins, [(home, parent) for home, parent in parents if parent in home.files]
+
+    @property
+    def layout(self) -> Layout:
+        """Where the presets are, as ``npuprof.toml`` says it there."""
+        return self.repository.find_layout(self.commit)
+
+    @property
+    def has_store(self) -> bool:
+        """Whether there is any preset in the store's folder."""
+        return any(not file.outside for file in self.files.values())
+
+    def source_path(self, name: str) -> str:
+        """Return a preset's path as git writes it, from the top of the repository."""
+        return Layout(self.repository.prefix).path_of(name) if not self.is_outside(name) else self.layout.path_of(name, True)
+
+    def is_outside(self, name: str) -> bool:
+        """Return whether a preset lies outside the store's folder, where npuprof.toml of that commit names it."""
+        return name in self.files and self.files[name].outside
+
+    def cite_file(self, path: str) -> str:
+        """Return the path to cite for a file of the store, by its name with ``.toml``, with the revision."""
+        return self._cite_path(self.source_path(path.removesuffix(".toml")))
+
+    def _cite_path(self, full: str) -> str:
+        return f"{shorten_commit(self.shown)}:{full}" if self.shown else full
+
+    def load_texts(self, names: Iterable[str]) -> None:
+        """Read the texts of profiles in one go. Raises NpuprofError where the repository lacks any."""
+        wanted = {self.files[name].oid: name for name in names if name in self.files}
+        self._contents.update(self.repository.read_blobs(oid for oid in wanted if oid not in self._contents))
+        if absent := [oid for oid in wanted if oid not in self._contents]:
+            reason = self.repository.git.explain_absence(absent)
+            what = "its content is missing from the repository"
+            problems = [self._build_blob_finding("NP022", wanted[oid], what, reason.hint) for oid in absent]
+            raise NpuprofError([problem._replace(why=reason.why) for problem in problems])
+
+    def adopt_texts(self, other: Revision) -> None:
+        """Take over the texts that another revision of the repository has read."""
+        self._contents.update(other._contents)
+
+    def read_profile_text(self, name: str) -> bytes:
+        """Return the text of a profile that is there; of a link, that of the file it leads to. Raises NpuprofError."""
+        return self._read_content(self.follow_links(name))
+
+    def follow_links(self, name: str) -> str:
+        """Return the name of the file that holds a profile's text: its own, or the one its links lead to. Raises NpuprofError."""
+        return self.trace_links(name)[-1]
+
+    def trace_links(self, name: str) -> list[str]:
+        """Return the names of a file, of those its links lead to, one after the other. Raises NpuprofError."""
+        found, target = [name], ""
+        while len(found) <= _MAX_LINKS:
+            if not self.files[found[-1]].is_link:
+                return found
+            link = self._read_content(found[-1]).decode(errors="replace")
+            target = posixpath.normpath(posixpath.join(posixpath.dirname(found[-1]), link))
+            found.append(target.removesuffix(".toml"))
+            if target == found[-1] or found[-1] not in self.files or self.is_outside(found[-1]) or self.is_outside(found[0]):
+                break
+        if self.is_outside(found[0]):
+            raise NpuprofError([build_outside_finding(self.cite_file(f"{found[0]}.toml"), found[0], None, True)])
+        what = f"a link to {target}, which is no preset"
+        if target.startswith(("../", "/")):
+            what = "a link that leads out of the store"
+        elif found[-1] in found[:-1]:
+            what = "a link that leads to itself"
+        elif len(found) > _MAX_LINKS:
+            what = "a link to a link, and so on: more than are followed"
+        raise NpuprofError([self._build_blob_finding("NP005", found[0], what, "put the file itself there")])
+
+    def _read_content(self, name: str) -> bytes:
+        oid = self.files[name].oid
+        if oid not in self._contents:
+            self.load_texts([name])
+        return self._contents[oid]
+
+    def _read_profile(self, name: str, asked: Origin | None) -> Profile:
+        if name not in self.files or not is_profile_name(name):
+            raise NpuprofError([self._build_missing_finding(name, asked)])
+        if self.files[name].mode == CLASH:
+            paths = (self._cite_path(self.layout.path_of(name)), self._cite_path(self.layout.path_of(name, True)))
+            raise NpuprofError([build_clash_finding(name, paths, asked)])
+        raw = self.read_profile_text(name)
+        try:
+            read = document.parse_document(name, self.source_path(name), raw, self.shown)
+        except NpuprofError as error:
+            raise NpuprofError([_place_finding_at_revision(finding, self.shown) for finding in error.findings]) from None
+        return Profile(read, key=f"{name}@{self.commit}", home=self)
+
+    def _build_blob_finding(self, code: str, name: str, what: str, hint: str) -> Finding:
+        where = Place(self.cite_file(f"{name}.toml"))
+        return Finding(code, f"cannot read {name}: {what}", "", hint, where=where)
+
+    def _build_missing_finding(self, name: str, asked: Origin | None) -> Finding:
+        if asked is None and not self.files:
+            return Finding("NP023", f"there are no profiles in {self.label}", "", "name a later revision")
+        hint = self._suggest_name(name, f"npuprof log {name} shows when it came")
+        return build_missing_finding("NP023", name, self.label, hint, asked)
+
+    def __repr__(self) -> str:
+        return f"Revision({shorten_commit(self.commit)!r})"
+
+
+def _collect_pins(home: Revision, name: str) -> None:
+    """Work out what the pinned ancestors of a profile are, and of all that it extends; each keeps its own."""
+    waiting = [(home, name)]
+    opened: dict[tuple[int, str], tuple[set[str], list[tuple[Revision, str]]]] = {}
+    while waiting:
+        store, current = waiting[-1]
+        if current in store.pins:
+            waiting.pop()
+        elif (id(store), current) not in opened:
+            opened[id(store), current] = store.list_parent_stores(current)
+            waiting += [one for one in opened[id(store), current][1] if (id(one[0]), one[1]) not in opened]
+        else:
+            own, parents = opened[id(store), current]
+            below = {pins for other, parent in parents if (pins := other.pins.get(parent))}
+            store.pins[current] = frozenset(own).union(*below) if own or below else _NO_PINS
+            waiting.pop()
+
+
+class ProposedRevision(Revision):
+    """A store as it is in a tree that no commit holds yet: its files are cited by their paths alone.
+
+    ``staged`` says that the tree is that of the index.
+    """
+
+    def __init__(self, repository: Repository, tree: str, find_pin: PinFinder | None = None, staged: bool = False) -> None:
+        super().__init__(repository, tree, find_pin=find_pin)
+        self._staged = staged
+        self.seen_from = ""
+        self.label = f"{repository.prefix.rstrip('/') or 'the repository'} as it would be committed"
+        self.shown = None
+
+    def _build_missing_finding(self, name: str, asked: Origin | None) -> Finding:
+        told = super()._build_missing_finding(name, asked)
+        path = self.layout.path_of(name)
+        is_left_out = self._staged and os.path.isfile(os.path.join(self.repository.top, path))
+        return told._replace(hint=f"git add {path}: it is there, and not staged") if is_left_out else told
+
+    def __repr__(self) -> str:
+        return f"ProposedRevision({shorten_commit(self.commit)!r})"
+
+
+def _place_finding_at_revision(finding: Finding, commit: str | None) -> Finding:
+    """Return a finding of a document whose place says at which revision it was, if there is one to say."""
+    if commit is None:
+        return finding
+    assert finding.where is not None, "a document is at fault somewhere"
+    return finding._replace(where=finding.where._replace(file=f"{shorten_commit(commit)}:{finding.where.file}"))

@@ -7,16 +7,17 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from npuprof import catalog, store
+from npuprof import catalog, document, store
 from npuprof.catalog import products, releases, targets
 from npuprof.document import build_command_line_document, keys, parse_document
 from npuprof.document.profile import ASKED, Profile
 from npuprof.model import Context, Finding, NpuprofError, Step, did_you_mean
-from npuprof.report.output import describe_os_error, read_standard_input
+from npuprof.report.output import describe_os_error, read_plain_file, read_standard_input
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
-from npuprof.store import BUILTIN, Folder, ReadOnceStore
+from npuprof.store import BUILTIN, Folder, ReadOnceStore, format_relative_path
 from npuprof.store.parents import ComposedParts, find_extended_profile, find_source_profile, is_source_reference
+from npuprof.store.problems import build_unreadable_finding
 from npuprof.system.folders import expand_home
 from npuprof.wording import say_option
 
@@ -24,7 +25,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.document import Document
     from npuprof.document.profile import ProfileSource
-
 
 #: One of the specs joined by ``+``; a revision in quotes may hold any.
 _SPEC_PART = r"""(?:(?<=@)"[^"]*"|(?<=@)'[^']*'|[^+])+|(?:^|(?<=\+))(?=\+|$)"""
@@ -34,6 +34,7 @@ _LONGEST_NAME = 255
 
 #: What begins like a path is never the name of a preset.
 _PATHS = ("./", "../", "/", "~/")
+
 #: Codes of what says that nothing is called so: no preset, no store, no such name, no such revision.
 _NOT_THERE = frozenset(("NP004", "NP008", "NP010", "NP011", "NP023", "NP043"))
 
@@ -83,7 +84,7 @@ class Workspace:
         """Return the store of a repository without a work tree; None where there is none, or a store lies nearer."""
         if not asked and os.path.isdir("profiles"):
             return None
-        from npuprof.store.bare import BareStore, find_bare_repository
+        from npuprof.store.around import BareStore, find_bare_repository
 
         repository = find_bare_repository(asked, os.environ)
         return BareStore(repository, asked or "profiles") if repository else None
@@ -120,7 +121,7 @@ class Workspace:
             parts = self.split_spec(spec)
             if len(parts) > 1:
                 if any(part != part.strip() or not part for part in parts):
-                    from npuprof.store.bad_names import build_bad_stack_finding
+                    from npuprof.store.problems import build_bad_stack_finding
 
                     raise NpuprofError([build_bad_stack_finding(spec, parts)])
                 return self.compose_profiles(spec, [self.profile(part) for part in parts])
@@ -191,7 +192,7 @@ class Workspace:
         """Return name and revision of a spec that must be one preset of the store. Raises NpuprofError."""
         name, at, revision = asked.partition("@")
         if at and " " in asked:
-            from npuprof.store.bad_names import refuse_blanks_around
+            from npuprof.store.problems import refuse_blanks_around
 
             refuse_blanks_around(asked)
         if asked.startswith(BUILTIN):
@@ -257,11 +258,11 @@ class Workspace:
 
         name, _, revision = spec.partition("@")
         if not name:
-            from npuprof.store.bad_names import build_nameless_revision_finding
+            from npuprof.store.problems import build_nameless_revision_finding
 
             raise NpuprofError([build_nameless_revision_finding(revision)])
         if " " in spec:
-            from npuprof.store.bad_names import refuse_blanks_around
+            from npuprof.store.problems import refuse_blanks_around
 
             refuse_blanks_around(spec)
         if _is_file_spec(name):
@@ -274,8 +275,8 @@ class Workspace:
         found = parents.load_profile_at_revision(self.home, f"{name}@{revision}")
         home = found.profile.home
         if isinstance(self.home, Folder) and not self.home.in_work_tree and home is not None:
+            from npuprof.store.sources.beside import refuse_unmet_requirement_of
             from npuprof.store.sources.reading import find_sources
-            from npuprof.store.sources.requirements import refuse_unmet_requirement_of
 
             refuse_unmet_requirement_of(find_sources(home).project)  # a work tree was asked when it was opened
         self._names[found.profile.key] = found.label
@@ -359,8 +360,6 @@ class Workspace:
             return home.profile(name)
         if path in self._laid:
             return self._laid[path]
-        from npuprof.store.one_file import read_profile_file
-
         return read_profile_file(path, home)
 
     def lay_over(self, document: Document) -> None:
@@ -398,7 +397,7 @@ def _refuse_other_npuprof(home: Folder) -> None:
     """Raise NpuprofError where the repository of a store says that it needs another npuprof, or cannot say what it needs."""
     if not home.project_file:
         return
-    from npuprof.store.sources.requirements import refuse_unmet_requirement
+    from npuprof.store.sources.beside import refuse_unmet_requirement
 
     refuse_unmet_requirement(home)
 
@@ -482,3 +481,22 @@ def build_opener(given: str | None, files: Mapping[str, tuple[str, str]], withou
         return workspace
 
     return open_as_it_will_be
+
+
+def read_profile_file(path: str, home: ProfileSource | None) -> Profile:
+    """Return the profile in one file outside any store; its parents are looked up in ``home``. Raises NpuprofError."""
+    source = format_relative_path(path)
+    try:
+        raw = read_plain_file(path)
+    except FileNotFoundError:
+        raise NpuprofError([Finding("NP008", f"there is no file {path!r}", "", _suggest_for_file(path, home))]) from None
+    except (OSError, ValueError) as error:
+        raise NpuprofError([build_unreadable_finding(source, error)]) from None
+    return Profile(document.parse_document(path, source, raw), key=f"file:{os.path.realpath(path)}", home=home)
+
+
+def _suggest_for_file(path: str, home: ProfileSource | None) -> str:
+    name = path.removesuffix(".toml")
+    if isinstance(home, Folder) and name in home.names():
+        return f"did you mean the preset {name!r}? It is named without .toml"
+    return "give a path to a TOML file, or a profile's name"

@@ -20,19 +20,28 @@ from functools import cache
 from typing import NamedTuple
 
 from npuprof.model import Record
-from npuprof.store.dates import format_commit_date
 
 # Texts, compiled when the first one is asked for: few commands read versions, and all import this.
 _PART = r"(0|[1-9]\d{0,8})"
+
 _WORD = r"(?:0|[1-9]\d{0,17}|\d*[A-Za-z-][0-9A-Za-z-]*)"
+
 _PRE = rf"(?:-({_WORD}(?:\.{_WORD})*))?"
+
 _NUMBER = rf"v?{_PART}\.{_PART}\.{_PART}{_PRE}"
+
 _ASKED = rf"v?(\d{{1,9}})(?:\.(\d{{1,9}})(?:\.(\d{{1,9}}){_PRE})?)?"
+
 _BARE = r"v?\d+(?:\.\d+){1,2}"
+
 _TAG = rf"refs/tags/(.+)/v{_PART}\.{_PART}\.{_PART}{_PRE}"
+
 _TAGGER = r"^tagger .*> (-?\d{1,18}) ([+-]\d{4})$"
+
 _LINE = r"(Digest|Preset-Digest|Digest-Form|Parent):[ \t]*(.*?)[ \t]*"
+
 _HEX = r"[0-9a-f]{64}"
+
 _PARENT = r"(\S+[@:]\S+) (\S+) ([0-9a-f]{40}|[0-9a-f]{64})(?: by (\S+@\S+))?"
 
 #: What the name of a tag ends in that says that nobody should use the version before it any more: ``base/v1.2.0.yanked``.
@@ -40,6 +49,7 @@ YANKED = ".yanked"
 
 #: The number of a released version without what makes it a pre-release: 1.2.0.
 VersionNumber = tuple[int, int, int]
+
 #: What versions are sorted by, as semantic versioning wants it: a pre-release stands before its release.
 VersionOrder = tuple[VersionNumber, bool, tuple[tuple[bool, int, str], ...]]
 
@@ -268,3 +278,21 @@ def _find_record_lines(paragraph: str) -> list[tuple[str, str]]:
 def select_newest(refs: Iterable[TagRef], request: VersionRequest) -> list[TagRef]:
     """Return the tags that a request means, the newest first."""
     return sorted((ref for ref in refs if request.accepts(ref.text)), key=lambda ref: ref.text.order, reverse=True)
+
+
+def format_commit_date(stamp: int, zone: str) -> str:
+    """Return a time as ``2026-01-31T12:00:00+01:00``, in the author's own zone."""
+    minutes = int(zone[1:3]) * 60 + int(zone[3:5])
+    day, second = divmod(stamp + 60 * (minutes if zone[0] == "+" else -minutes), 86400)
+    try:
+        return f"{_format_day_number(day)}T{second // 3600:02d}:{second // 60 % 60:02d}:{second % 60:02d}{zone[:3]}:{zone[3:]}"
+    except OverflowError:
+        return str(stamp)
+
+
+@cache
+def _format_day_number(number: int) -> str:
+    """Return a day, counted from 1970-01-01, as ``2026-01-31``. Raises OverflowError."""
+    from datetime import date, timedelta
+
+    return (date(1970, 1, 1) + timedelta(days=number)).isoformat()

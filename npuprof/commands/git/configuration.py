@@ -74,7 +74,7 @@ def open_git(everywhere: bool) -> Git:
 
 def open_server_git() -> Git:
     """Return git in the bare repository around this folder. Raises NpuprofError where there is none."""
-    from npuprof.store.bare import find_bare_repository
+    from npuprof.store.around import find_bare_repository
     from npuprof.store.git import Git
 
     found = find_bare_repository("", os.environ)

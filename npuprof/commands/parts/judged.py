@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.document import Document
     from npuprof.document.profile import Profile
-    from npuprof.store.revision import Revision
+    from npuprof.store.revisions import Revision
 
 
 class JudgedStore:
@@ -53,8 +53,8 @@ class JudgedStore:
         self._use(found)
 
     def _use(self, found: Revision) -> None:
+        from npuprof.store.sources.beside import refuse_unmet_requirement_of
         from npuprof.store.sources.reading import find_sources
-        from npuprof.store.sources.requirements import refuse_unmet_requirement_of
 
         refuse_unmet_requirement_of(find_sources(found).project)  # npuprof.toml tells which presets there are, if it can be understood
         self._past = found

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.history.proposal import Proposal
     from npuprof.store.repository import Repository
-    from npuprof.store.revision import Revision
+    from npuprof.store.revisions import Revision
     from npuprof.store.versions import Version
 
 

@@ -9,9 +9,8 @@ from typing import NamedTuple
 from npuprof.model import Finding, NpuprofError
 from npuprof.store.parents import is_source_reference
 from npuprof.store.sources.lock import Lock, LockedSource, LockedVersion
-from npuprof.store.sources.opening import Sources
 from npuprof.store.sources.project import Project, Source
-from npuprof.store.sources.reading import find_source_store, find_sources
+from npuprof.store.sources.reading import Sources, find_source_store, find_sources
 from npuprof.store.sources.stores import SourceStore
 from npuprof.store.sources.vendored import (
     MANIFEST,

@@ -12,7 +12,7 @@ from npuprof.report.tables import Table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.store.sources.opening import Sources
+    from npuprof.store.sources.reading import Sources
 
 
 class List(Verb):

@@ -10,14 +10,20 @@ from npuprof.commands.source.place import ProjectPlace
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.store.sources import fetching
 from npuprof.store.sources.lock import Lock, LockedSource
-from npuprof.store.sources.locking import advise_store_release, list_unfetched_tags, lock_source, select_refs
-from npuprof.store.sources.mirror import name_mirror, open_mirror
-from npuprof.store.sources.mirrorrefs import is_version_tag, shorten_ids
-from npuprof.store.sources.opening import Sources
+from npuprof.store.sources.locking import (
+    advise_store_release,
+    is_own_name,
+    is_own_reference,
+    list_unfetched_tags,
+    list_versioned_references,
+    lock_source,
+    select_refs,
+)
+from npuprof.store.sources.mirror import name_mirror
+from npuprof.store.sources.mirrorgit import is_version_tag, open_mirror, shorten_ids
 from npuprof.store.sources.project import Project, Source
 from npuprof.store.sources.ranges import parse_version_range
-from npuprof.store.sources.reading import find_source_store_among, find_sources
-from npuprof.store.sources.references import is_own_name, is_own_reference, list_versioned_references
+from npuprof.store.sources.reading import Sources, find_source_store_among, find_sources
 from npuprof.store.sources.released import list_newer_releases, load_released_tags
 from npuprof.store.sources.storedigest import build_digest_finding, compute_kept_digest
 from npuprof.store.sources.stores import SourceStore

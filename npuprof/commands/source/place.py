@@ -12,7 +12,7 @@ from npuprof.model import Finding, NpuprofError, Origin
 from npuprof.report import writing
 from npuprof.report.writing import Wanted
 from npuprof.store import Folder, find_project_folder, spec
-from npuprof.store.bare import BareStore
+from npuprof.store.around import BareStore
 from npuprof.store.parents import is_source_reference
 from npuprof.store.sources import lock as locks
 from npuprof.store.sources import project as projects

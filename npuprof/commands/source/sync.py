@@ -13,7 +13,7 @@ from npuprof.report.answer import Answer
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.store import Folder
-    from npuprof.store.sources.opening import Sources
+    from npuprof.store.sources.reading import Sources
 
 
 _SHOWN = 3  # commits that a message names
@@ -93,8 +93,8 @@ class Sync(Verb):
         """
         from npuprof.commands.source.place import ProjectPlace
         from npuprof.store import revisions
+        from npuprof.store.sources.beside import refuse_unmet_requirement_of
         from npuprof.store.sources.reading import find_sources
-        from npuprof.store.sources.requirements import refuse_unmet_requirement_of
 
         if home is None:
             yield find_sources(ProjectPlace(self.store).home), ""

@@ -12,10 +12,9 @@ from npuprof.report.answer import Answer
 from npuprof.report.asking import answer_refusal, ask_on_terminal
 from npuprof.store.sources.lock import Lock
 from npuprof.store.sources.locking import list_unreadable
-from npuprof.store.sources.mirror import open_mirror
-from npuprof.store.sources.opening import Sources
+from npuprof.store.sources.mirrorgit import open_mirror
 from npuprof.store.sources.project import Project, Source
-from npuprof.store.sources.reading import find_copy_faults, find_source_store_among
+from npuprof.store.sources.reading import Sources, find_copy_faults, find_source_store_among
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

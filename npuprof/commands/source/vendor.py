@@ -39,7 +39,7 @@ class Vendor(Verb):
         """Write the copy and name it in npuprof.toml. Raises NpuprofError, and writes nothing then."""
         from npuprof.commands.source.copying import collect_files
         from npuprof.commands.source.place import ProjectPlace
-        from npuprof.store.sources.opening import Sources
+        from npuprof.store.sources.reading import Sources
         from npuprof.store.sources.vendored import MANIFEST, digest_manifest
 
         if self.name == OWN:

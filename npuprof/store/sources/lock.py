@@ -12,7 +12,7 @@ from npuprof.model import Finding, NpuprofError, Origin, Path, Record
 from npuprof.resolve.digests import load_sha256
 from npuprof.store.sources.ranges import parse_version_range
 from npuprof.store.sources.urls import find_url_fault
-from npuprof.store.versions import VersionText, parse_version_text
+from npuprof.store.versions import parse_version_text
 
 FILE = "npuprof.lock"
 _HEAD = "# Which commits the sources of npuprof.toml are at. Written by npuprof source; change it with npuprof source update.\n"
@@ -35,33 +35,18 @@ class LockedVersion(Record):
         return f"{self.version} {self.commit}{f' yanked: {self.yanked}' if self.yanked else ''}"
 
 
-class LockedVersions:
-    """What a lock, or a copy, says of references with an @: by how they are written, and by the whole number that they mean.
+def find_locked_version(versions: dict[str, LockedVersion], reference: str) -> LockedVersion | None:
+    """Return the locked version that a reference names, as it is spelled or by its whole number; None for none, or for several commits.
 
-    A version is what was locked, whoever asks: the tag of this machine's mirror may have moved, or never been fetched.
+    A version is what was locked: the tag of this machine's mirror may have moved, or may never have been fetched.
     """
-
-    def __init__(self, said: dict[str, LockedVersion]) -> None:
-        self.said = said
-        self._by_number: dict[tuple[str, VersionText], LockedVersion | None] | None = None
-
-    def find(self, reference: str) -> LockedVersion | None:
-        """Return what is said of a reference, None where nothing is, or not one thing."""
-        if (found := self.said.get(reference)) is not None:
-            return found
-        name, _, wanted = reference.partition("@")
-        number = parse_version_text(wanted.strip("\"'"))
-        return self._index_numbers().get((name, number)) if number is not None else None
-
-    def _index_numbers(self) -> dict[tuple[str, VersionText], LockedVersion | None]:
-        if self._by_number is None:
-            self._by_number = {}
-            for reference, pin in self.said.items():
-                if (number := parse_version_text(pin.version)) is not None:
-                    first = self._by_number.setdefault((reference.partition("@")[0], number), pin)
-                    if first is not None and first.commit != pin.commit:
-                        self._by_number[reference.partition("@")[0], number] = None
-        return self._by_number
+    if (pin := versions.get(reference)) is not None:
+        return pin
+    name, _, wanted = reference.partition("@")
+    if (number := parse_version_text(wanted.strip("\"'"))) is None:
+        return None
+    pins = [pin for other, pin in versions.items() if other.partition("@")[0] == name and parse_version_text(pin.version) == number]
+    return pins[0] if len({pin.commit for pin in pins}) == 1 else None
 
 
 #: The doubt about an entry without a seal.

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 
+from npuprof.document import parse_document
 from npuprof.document.keys import format_toml_value
+from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin
 from npuprof.store.repository import Repository
-from npuprof.store.revisions import load_repository_revision
+from npuprof.store.revisions import Revision, load_repository_revision
 from npuprof.store.sources.fetching import Fetched
 from npuprof.store.sources.lock import LockedSource, LockedVersion
-from npuprof.store.sources.mirror import build_later_finding, open_mirror
-from npuprof.store.sources.mirrorrefs import HEADS, TAGS, RemoteRefs
+from npuprof.store.sources.mirror import build_later_finding, name_source_in_error
+from npuprof.store.sources.mirrorgit import HEADS, TAGS, RemoteRefs, open_mirror
 from npuprof.store.sources.project import Source
 from npuprof.store.sources.ranges import VersionRange, parse_version_range
-from npuprof.store.sources.references import is_own_reference, list_versioned_references
 from npuprof.store.sources.released import find_named_commit, keep_released_tags, list_released_tags, seal_released_tags
 from npuprof.store.sources.storedigest import compute_kept_digest
-from npuprof.store.sources.wording import name_source_in_error
 from npuprof.store.versions import YANKED, VersionText, parse_version_request, parse_version_text
 
 #: How many versions a message lists.
@@ -221,4 +222,28 @@ def list_unreadable(locked: LockedSource) -> list[str]:
             there.read_profile_text(name)
         except NpuprofError as error:
             found.append(error.findings[0].message.replace(f"cannot read {name}:", f"{locked.name}:{name} cannot be read:"))
+    return found
+
+
+def is_own_reference(reference: str) -> bool:
+    """Return whether a reference in ``extends`` names a preset of the same store at a version or a revision."""
+    name, at, _ = reference.partition("@")
+    return bool(at) and ":" not in name
+
+
+def is_own_name(reference: str) -> bool:
+    """Return whether a reference in ``extends`` names a preset of the same store at the same commit."""
+    return "@" not in reference and ":" not in reference
+
+
+def list_versioned_references(there: Revision) -> set[str]:
+    """Return the references with an @ that the presets of a store make, as far as they can be read. Raises NpuprofError."""
+    names = there.names()
+    there.load_texts(names)
+    found: set[str] = set()
+    for name in names:
+        with suppress(NpuprofError):  # told where the preset is read
+            raw = there.read_profile_text(name)
+            if b"@" in raw or b"\\u" in raw or b"\\x" in raw.lower():  # an @ may be escaped
+                found.update(reference for reference in Profile(parse_document(name, name, raw)).extends if "@" in reference)
     return found

@@ -14,20 +14,24 @@ from npuprof.store.sources.urls import normalize_url
 from npuprof.system.folders import find_user_folder
 from npuprof.system.tree import make_tree
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.store.repository import Repository
-
 #: What fetches what a lock names, and what may stand behind it to say which lock.
 _SYNC = "npuprof source sync"
+
 _WHICH = ("", "--rev", "--history")
+
 _SEAL = b"\n# npuprof sha256:"
+
 #: Where a mirror keeps the commits that locks name.
 LOCKED = "refs/npuprof/locked/"
+
 #: Codes of what says that a source cannot be read on this machine: what builds on it may be right all the same.
 UNTOLD = frozenset(("NP043", "NP053", "NP054"))
+
 #: And with them codes of what nobody can read here for another reason: objects that git lacks, a tree for another npuprof.
 UNREADABLE = UNTOLD | {"NP022", "NP041"}
+
+#: Hints that are of use to anybody; all others are commands for the repository itself.
+_KEPT = ("released are", "did you mean")
 
 
 def find_cache_folder() -> str:
@@ -49,32 +53,6 @@ def find_mirror_folder(url: str) -> str:
     return os.path.join(find_cache_folder(), name_mirror(url))
 
 
-def open_mirror(name: str, url: str, path: str) -> Repository:
-    """Return the repository of a source as it was fetched, with its store in ``path``.
-
-    Raises NpuprofError where it was never fetched here, or somebody else owns it.
-    """
-    from npuprof.store.repository import Repository
-    from npuprof.store.sources.mirrorgit import MirrorGit
-
-    folder = find_mirror_folder(url)
-    if not os.path.exists(folder):
-        raise NpuprofError([build_unfetched_finding(name, "it was never fetched on this machine")])
-    refuse_foreign_cache()
-    found = Repository(os.path.join(folder, path) if path else folder, folder, MirrorGit(folder, f"the source {name!r}"))
-    found.is_source = True
-    return found
-
-
-def require_commit(repository: Repository, name: str, commit: str) -> None:
-    """Raise NpuprofError where the mirror of a source lacks a commit: never fetched, or kept and lost with a part of the mirror."""
-    if repository.git.read_objects([commit])[0] is not None:
-        return
-    if repository.git.run_command("for-each-ref", "--format=%(refname)", f"{LOCKED}{commit}").strip():
-        raise NpuprofError([repository.git.explain_absence([commit])])
-    raise NpuprofError([build_unfetched_finding(name, f"the commit {commit[:7]} is not on this machine")])
-
-
 def refuse_foreign_cache() -> None:
     """Raise NpuprofError (NP053) where the folder of all mirrors, or the one above, belongs to somebody else."""
     refuse_foreign(find_cache_folder())
@@ -83,7 +61,7 @@ def refuse_foreign_cache() -> None:
 
 def refuse_foreign(folder: str) -> None:
     """Raise NpuprofError (NP053) where a folder of the cache belongs to somebody else."""
-    from npuprof.store.bare import is_own_folder
+    from npuprof.store.around import is_own_folder
     from npuprof.store.sources.failures import build_foreign_error
 
     if not is_own_folder(os.path.realpath(folder)):
@@ -145,7 +123,7 @@ class TextCache:
 
 def _is_owned(folder: str) -> bool:
     """Return whether texts in a folder are the user's own: anybody can seal one."""
-    from npuprof.store.bare import is_own_folder
+    from npuprof.store.around import is_own_folder
 
     return all(map(is_own_folder, (find_cache_folder(), os.path.dirname(folder), folder)))
 
@@ -153,3 +131,26 @@ def _is_owned(folder: str) -> bool:
 def _seal_text(name: str, text: bytes) -> bytes:
     """Return the digest of a text and its name: where file names have no case, two presets may meet in one file."""
     return str(load_sha256()(name.encode(errors="surrogateescape") + b"\n" + text).hexdigest()).encode()
+
+
+def place_finding(finding: Finding, asked: Origin | None) -> Finding:
+    """Return a finding at the reference that asked for what it is about; as it is where no preset did."""
+    if asked is None:
+        return finding
+    return finding._replace(origin=asked, key="profile.extends", profiles=(asked.profile,))
+
+
+def name_source_in_error(error: NpuprofError, source: str, name: str) -> NpuprofError:
+    """Return an error about a version of a preset as one about that of a source's preset."""
+    return NpuprofError([_name_source(finding, source, name) for finding in error.findings])
+
+
+def _name_source(finding: Finding, source: str, name: str) -> Finding:
+    if finding.code != "NP011":
+        return finding
+    message = finding.message.replace(f"{name} has", f"{source}:{name} has").replace(f"of {name} is", f"of {source}:{name} is")
+    hint = finding.hint
+    if not hint.startswith(_KEPT):
+        hint = f"leave the @ off; npuprof source update {source.partition('/')[0]} takes what is newer there"
+    message = message if f"{source}:{name}" in message else f"{message} in {source}"
+    return finding._replace(message=message, hint=hint)

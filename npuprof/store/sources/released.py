@@ -36,7 +36,7 @@ class ReleasedTag(Record):
 
 def list_released_tags(repository: Repository, commit: str, known: Collection[str] | None = None) -> list[ReleasedTag]:
     """Return the tags of versions that lead to a commit, the oldest first; ``known`` are those that count. Raises NpuprofError."""
-    from npuprof.store.sources.mirrorrefs import is_version_tag
+    from npuprof.store.sources.mirrorgit import is_version_tag
 
     form = "--format=%(taggerdate:unix) %(objecttype) %(*objecttype) %(*objectname) %(refname:strip=2)"
     listed = os.fsdecode(repository.git.run_command("for-each-ref", f"--merged={commit}", form, "refs/tags/"))

@@ -12,7 +12,7 @@ from npuprof.store.sources.mirror import TextCache
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.store.repository import Repository
-    from npuprof.store.revision import Revision
+    from npuprof.store.revisions import Revision
 
 #: What the digest is kept as, beside the texts of a commit: no preset can be called so.
 _KEPT = ".digest"

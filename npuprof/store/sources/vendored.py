@@ -15,7 +15,7 @@ from npuprof.store.sources.urls import normalize_url
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.store.revision import Revision
+    from npuprof.store.revisions import Revision
 
 #: Below this folder of a copy lie the stores at the commits of versions that are referred to.
 VERSIONS = ".versions"
@@ -175,8 +175,7 @@ class VendoredCopy:
     def _read_files(self, paths: Sequence[str]) -> list[bytes | None]:
         if self._revision is not None:
             prefix = f"{self._revision.commit}:{self._revision.repository.prefix}"
-            found = self._revision.repository.git.read_objects([f"{prefix}{path}" for path in paths])
-            return [one.content if one is not None and one.type == "blob" else None for one in found]
+            return self._revision.repository.git.read_files([f"{prefix}{path}" for path in paths])
         return [_read_below(self._folder, path) for path in paths]
 
     def names(self) -> list[str]:
@@ -251,7 +250,7 @@ def find_copy_folder(base: str, folder: str) -> str:
 
 
 def _open_below(revision: Revision, folder: str) -> Revision:
-    from npuprof.store.revision import Revision
+    from npuprof.store.revisions import Revision
 
     repository = revision.repository.with_store_prefix(f"{folder}/")
     repository.is_source = True
