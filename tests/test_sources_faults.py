@@ -20,7 +20,7 @@ from teams import BASE, HEIR, Shared, Team, copy_shared, copy_team, offline, pub
 from test_sources_fetching import CALLS, KILLING, RENAMING
 
 from npuprof.model import NpuprofError
-from npuprof.store.sources.fetching import fetch_commit, fetch_source
+from npuprof.store.sources.fetching import fetch_locked, fetch_source
 from npuprof.store.sources.lock import format_lock, parse_lock
 from npuprof.store.sources.mirror import LOCKED, find_cache_folder, find_mirror_folder
 from npuprof.store.sources.mirrorgit import MirrorGit, put_refs
@@ -254,7 +254,7 @@ def test_what_a_damaged_mirror_still_has_is_kept_though_its_remote_has_it_no_lon
     team.repo.git("checkout", "-q", "--orphan", "fresh")
     new = team.repo.commit({"base": BASE.format(1)})
     team.repo.git("push", "-q", str(team.bare), "fresh")
-    assert fetch_commit(team.url, new)
+    assert not fetch_locked(team.url, [new])
     team.repo.git(f"--git-dir={team.bare}", "symbolic-ref", "HEAD", "refs/heads/fresh")
     team.repo.git("push", "-q", str(team.bare), ":main", ":v1.0.0", ":base/v1.0.0", ":base/v0.9.0")
     team.repo.git(f"--git-dir={team.bare}", "gc", "-q", "--prune=now")
@@ -265,7 +265,7 @@ def test_what_a_damaged_mirror_still_has_is_kept_though_its_remote_has_it_no_lon
         subprocess.run(["git", f"--git-dir={mirror}", "unpack-objects", "-q"], check=True, input=raw)
     blob = team.repo.git("rev-parse", "fresh:profiles/base.toml")
     (mirror / "objects" / blob[:2] / blob[2:]).unlink()
-    assert fetch_commit(team.url, new)
+    assert not fetch_locked(team.url, [new])
     assert {f"{LOCKED}{old}", f"{LOCKED}{new}"} <= list_mirror_refs(team)
     for commit in (old, new):
         subprocess.run(["git", f"--git-dir={mirror}", "rev-list", "--objects", "--quiet", commit], check=True)

@@ -19,7 +19,7 @@ from waiting import wait_for
 from npuprof.model import NpuprofError
 from npuprof.store.sources import fetching, mirrorgit, transport
 from npuprof.store.sources.failures import build_failure
-from npuprof.store.sources.fetching import LOCKED, Fetched, fetch_commit, fetch_source, find_mirror_folder, keep_commit
+from npuprof.store.sources.fetching import LOCKED, Fetched, fetch_locked, fetch_source, find_mirror_folder, keep_commits
 from npuprof.store.sources.urls import find_url_fault, hide_credentials, normalize_url
 
 BASE = "[options]\nhccl_timeout = {}\n"
@@ -49,6 +49,11 @@ refuse) echo "ssh: connect to host refuse port 22: Connection refused" >&2; exit
 evil) printf 'fatal: \\033[2J\\033]0;x\\007 https://user:secret@evil/x\\n' >&2; exit 1 ;;
 esac
 """
+
+
+def fetch_commit(url: str, commit: str) -> bool:
+    """Return whether a commit is in the mirror of a source once it was asked for."""
+    return not fetch_locked(url, [commit])
 
 
 @pytest.fixture(autouse=True)
@@ -380,7 +385,7 @@ def test_a_locked_commit_stays_whatever_its_remote_does(repo: Repo, hub: Path) -
     hub.rename(hub.with_name("away.git"))
     assert list_refs(url)[f"{LOCKED}{locked}"] == locked
     assert fetch_commit(url, locked)  # without the remote
-    keep_commit(url, locked)
+    keep_commits(url, [locked])
     assert read_failure(lambda: fetch_commit(url, "1" * 40))[0] == "NP045"
 
 
@@ -393,7 +398,7 @@ def test_a_commit_that_no_ref_leads_to_is_asked_for_by_its_id(repo: Repo, hub: P
     assert not fetch_commit(str(hub), repo.git("rev-parse", "HEAD:profiles"))  # no commit
     repo.git("--git-dir=../hub.git", "gc", "-q", "--prune=now")
     environ = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "another")}
-    code = f"from npuprof.store.sources.fetching import *; print(fetch_commit({str(hub)!r}, {repo.head!r}))"
+    code = f"from npuprof.store.sources.fetching import *; print(not fetch_locked({str(hub)!r}, [{repo.head!r}]))"
     done = subprocess.run([sys.executable, "-c", code], env={**environ, "PYTHONPATH": str(REPOSITORY)}, capture_output=True, check=True)
     assert done.stdout == b"False\n"
 

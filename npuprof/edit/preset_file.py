@@ -123,7 +123,7 @@ def locate_new_file(home: store.Folder, name: str, old: str = "") -> NewFile:
     """
     refuse_builtin(home)
     if not store.is_profile_name(name):
-        from npuprof.store.problems import build_bad_new_name_finding
+        from npuprof.store.suggestions import build_bad_new_name_finding
 
         raise NpuprofError([build_bad_new_name_finding(name, old)])
     path, folder = home.profile_path(name), home.folder_of(name)

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 
 from npuprof import document
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin, did_you_mean
 from npuprof.report.output import read_plain_file
-from npuprof.store.layout import FILE, Layout, read_globs
+from npuprof.store.layout import FILE, Layout, read_globs, scan_outside_presets
+from npuprof.store.problems import (
+    build_clash_finding,
+    build_missing_finding,
+    build_no_folder_finding,
+    build_no_store_finding,
+    build_outside_finding,
+    build_project_folder_finding,
+    build_unreadable_finding,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,6 +73,7 @@ class ReadOnceStore:
     def __init__(self) -> None:
         self._profiles: dict[str, ProfileOrError] = {}
         self._hints: dict[str, str] = {}
+        self._keyed: set[str] = set()
         self._policy: Policy | None = None
         self._has_read_policy = False
         self.kept: dict[str, object] = {}  #: releases that lie in it as files, by the references to them: kept for ``kept``
@@ -85,7 +95,20 @@ class ReadOnceStore:
 
         Raises NpuprofError: no such profile, not a file, outside the store, not text, not TOML.
         """
+        profile = self.load_profile(name, asked)
+        if name not in self._keyed:
+            self._keyed.add(name)
+            if pins := self._find_pins(profile):
+                profile.key = f"{profile.key}[{' '.join(sorted(pins))}]"
+        return profile
+
+    def load_profile(self, name: str, asked: Origin | None = None) -> Profile:
+        """Return one profile without what its ancestors with an @ mean in its key. Raises NpuprofError."""
         return read_once(self._profiles, name, lambda: self._read_profile(name, asked))
+
+    def _find_pins(self, profile: Profile) -> Collection[str]:
+        """Return what the references with an @ of a profile and its ancestors mean: part of its key if that is not the same everywhere."""
+        return ()
 
     def lay_over(self, profile: Profile) -> None:
         """Let a profile be what its name gives from here on: one that may be written."""
@@ -93,8 +116,6 @@ class ReadOnceStore:
 
     def take_out(self, name: str) -> None:
         """Let a name give nothing from here on: that of a preset that may go."""
-        from npuprof.store.problems import build_missing_finding
-
         self._profiles[name] = NpuprofError([build_missing_finding("NP008", name, self.label, "", None)])
 
     def find_policy(self, name: str) -> Policy | None:
@@ -227,14 +248,10 @@ class Folder(ReadOnceStore):
 
     def _scan_outside(self) -> dict[str, bool]:
         """Return the names that npuprof.toml names files outside the store by. Raises NpuprofError where a folder cannot be read."""
-        from npuprof.store.layout import scan_outside_presets
-
         folder = os.path.dirname(self.project_file)
         try:
             return dict(scan_outside_presets(folder, self.layout))
         except OSError as error:
-            from npuprof.store.problems import build_unreadable_finding
-
             path = format_relative_path(str(error.filename or folder))
             hint = f"check its permissions, or write {format_relative_path(self.project_file)} so that presets leads elsewhere"
             raise NpuprofError([build_unreadable_finding(path, error)._replace(hint=hint)]) from None
@@ -271,8 +288,6 @@ class Folder(ReadOnceStore):
         except OSError as error:
             if self.is_implied and isinstance(error, FileNotFoundError):
                 return
-            from npuprof.store.problems import build_unreadable_finding
-
             raise NpuprofError([build_unreadable_finding(format_relative_path(folder), error)]) from None
         for entry in entries:
             name = entry.name
@@ -296,7 +311,7 @@ class Folder(ReadOnceStore):
 
     def _read_profile(self, name: str, asked: Origin | None) -> Profile:
         if not is_profile_name(name):
-            from npuprof.store.problems import build_bad_name_finding
+            from npuprof.store.suggestions import build_bad_name_finding
 
             raise NpuprofError([build_bad_name_finding(name, asked, self.names())])
         path = f"{self.root}/{name}.toml"
@@ -307,13 +322,9 @@ class Folder(ReadOnceStore):
             if not os.path.lexists(path):
                 path, source = other, shown
             elif os.path.lexists(other):
-                from npuprof.store.problems import build_clash_finding
-
                 raise NpuprofError([build_clash_finding(name, (source, shown), asked)])
         try:
             if not (self._listed or {}).get(name) and self._leads_elsewhere(path, path != f"{self.root}/{name}.toml"):
-                from npuprof.store.problems import build_outside_finding
-
                 raise NpuprofError([build_outside_finding(source, name, asked, path != f"{self.root}/{name}.toml")])
             raw = read_plain_file(path)
         except (FileNotFoundError, NotADirectoryError):
@@ -322,8 +333,6 @@ class Folder(ReadOnceStore):
                 raise NpuprofError([self._build_missing_finding(name, asked)]) from None
             raw = kept
         except OSError as error:
-            from npuprof.store.problems import build_unreadable_finding
-
             raise NpuprofError([build_unreadable_finding(source, error)]) from None
         return Profile(document.parse_document(name, source, raw), key=f"{self.beside}{name}", home=self)
 
@@ -335,8 +344,6 @@ class Folder(ReadOnceStore):
         return not os.path.realpath(path).startswith(self._real.rstrip(os.sep) + os.sep)
 
     def _build_missing_finding(self, name: str, asked: Origin | None) -> Finding:
-        from npuprof.store.problems import build_missing_finding
-
         hint = self._suggest_name(
             name, f"npuprof list{' --store builtin:' if self.label == 'builtin:' else ''} shows what is in {self.label}"
         )
@@ -357,12 +364,8 @@ def find_store(given: str | None, environ: dict[str, str] | os._Environ[str], in
         return open_builtin_store()
     if asked:
         if not os.path.isdir(asked):
-            from npuprof.store.problems import build_no_folder_finding
-
             raise NpuprofError([build_no_folder_finding(asked, bool(given), in_python)])
         if _holds_store_below(asked):
-            from npuprof.store.problems import build_project_folder_finding
-
             raise NpuprofError([build_project_folder_finding(asked, bool(given), in_python)])
         return Folder(asked)
     here = os.getcwd()
@@ -376,8 +379,6 @@ def find_store(given: str | None, environ: dict[str, str] | os._Environ[str], in
             return implied
         parent = os.path.dirname(here)
         if parent == here:
-            from npuprof.store.problems import build_no_store_finding
-
             raise NpuprofError([build_no_store_finding(in_python)])
         here = parent
 

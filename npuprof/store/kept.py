@@ -19,7 +19,7 @@ from npuprof import document
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin, Record
 from npuprof.store import BUILTIN, Folder, ReadOnceStore, is_profile_name
-from npuprof.store.problems import build_missing_finding
+from npuprof.store.problems import build_missing_finding, place_finding
 from npuprof.store.sources.vendored import VendoredCopy
 from npuprof.store.versions import parse_version_request, parse_version_text
 
@@ -70,29 +70,16 @@ class KeptRelease(ReadOnceStore):
         self.is_proved = False  #: whether its digest was found to be the one that was kept
         self._copy = VendoredCopy(folder, revision)
         self._revision = revision
-        self._keyed: set[str] = set()
 
-    def profile(self, name: str, asked: Origin | None = None) -> Profile:
-        """Return one profile. What its ancestors with an @ are is part of its key, as at a revision: another release may see others.
-
-        Raises NpuprofError.
-        """
-        found = super().profile(name, asked)
-        if name not in self._keyed:
-            self._keyed.add(name)
-            if pins := self._find_pins(name):
-                found.key = f"{found.key}[{' '.join(sorted(pins))}]"
-        return found
-
-    def _find_pins(self, name: str) -> set[str]:
+    def _find_pins(self, profile: Profile) -> set[str]:
         """Return what the references with an @ mean that a profile and its ancestors make, as far as they can be found."""
         found: set[str] = set()
-        waiting: list[tuple[KeptRelease, str, Origin | None]] = [(self, name, None)]
-        seen = {(self.root, name)}
+        waiting: list[tuple[KeptRelease, str, Origin | None]] = [(self, profile.name, None)]
+        seen = {(self.root, profile.name)}
         while waiting:
             store, current, asked = waiting.pop()
             with suppress(NpuprofError):  # told where it is resolved
-                profile = ReadOnceStore.profile(store, current, asked)
+                profile = store.load_profile(current, asked)
                 for index, reference in enumerate(profile.extends):
                     with suppress(NpuprofError):
                         parent = (store, reference) if "@" not in reference else store.pin_parent(current, reference, found)
@@ -187,12 +174,11 @@ def advise_keeping(finding: Finding, reference: str, asked: Origin) -> Finding:
     """Return that there is no history to find a release in, told at the reference to it, with what else it may be read from."""
     hint = f"{finding.hint}; or keep {reference} as files, in a clone that has it: npuprof source vendor ."
     hint = hint if may_be_kept(reference) else finding.hint
-    return finding._replace(hint=hint, origin=asked, key="profile.extends", profiles=(asked.profile,))
+    return place_finding(finding._replace(hint=hint), asked)
 
 
 def _build_finding(what: str, why: str, asked: Origin | None = None) -> Finding:
-    where = (asked.profile,) if asked else ()
-    return Finding("NP049", what, why, ADVICE, asked, "profile.extends" if asked else "", where)
+    return place_finding(Finding("NP049", what, why, ADVICE), asked)
 
 
 def may_be_kept(reference: str) -> bool:

@@ -51,13 +51,14 @@ class _Step:
 
     def follow(self, name: str) -> Iterator[_Step]:
         """Yield the steps behind the segments that mean a name."""
+        from fnmatch import fnmatchcase
+
         if name in self.plain:
             yield self.plain[name]
         for first, last in self.lengths:
             if first + last <= len(name):
-                for segment, behind in self.wild.get((name[:first], name[len(name) - last :]), {}).items():
-                    if _matches(segment, name):
-                        yield behind
+                wild = self.wild.get((name[:first], name[len(name) - last :]), {})
+                yield from (behind for segment, behind in wild.items() if fnmatchcase(name, segment))
 
     @property
     def leads_on(self) -> bool:
@@ -125,17 +126,14 @@ class Layout(Record):
         if not self.globs or not self.prefix or _is_hidden(name) or f"{name}.toml" == FILE or name.startswith(self.store_folder):
             return False
         *folders, last = f"{name}.toml".split("/")
-        state = self.start()
+        state = self.start
         for folder in folders:
             state = enter_folder(state, folder)
         return accepts_file(state, last)
 
-    def start(self) -> GlobState:
-        """Return what the globs have left to match in the folder of ``npuprof.toml``."""
-        return self._start
-
     @cached_property
-    def _start(self) -> GlobState:
+    def start(self) -> GlobState:
+        """What the globs have left to match in the folder of ``npuprof.toml``."""
         first = _Step()
         for glob in self.globs if self.prefix else ():
             step = first
@@ -211,22 +209,6 @@ def _expand(steps: Iterable[_Step]) -> GlobState:
     return frozenset(found)
 
 
-def _matches(pattern: str, name: str) -> bool:
-    """Return whether a segment is what a pattern means, in which ``*`` stands for any text."""
-    if "*" not in pattern:
-        return pattern == name
-    first, *middle, last = pattern.split("*")
-    if len(name) < len(first) + len(last) or not name.startswith(first) or not name.endswith(last):
-        return False
-    place, end = len(first), len(name) - len(last)
-    for part in middle:
-        place = name.find(part, place, end)
-        if place < 0:
-            return False
-        place += len(part)
-    return True
-
-
 def _is_hidden(name: str) -> bool:
     return name.startswith(".") or "/." in name
 
@@ -236,7 +218,7 @@ def scan_outside_presets(folder: str, layout: Layout) -> Iterator[tuple[str, boo
 
     No link is followed, and neither folders that begin with a dot nor other repositories are entered. Raises OSError.
     """
-    waiting: list[tuple[str, GlobState]] = [("", layout.start())]
+    waiting: list[tuple[str, GlobState]] = [("", layout.start)]
     while waiting:
         below, state = waiting.pop()
         for name, mode in _list_entries(os.path.join(folder, below), state, bool(below)):

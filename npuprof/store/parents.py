@@ -10,6 +10,7 @@ from npuprof.resolve.digests import FORM, compute_preset_digest
 from npuprof.resolve.lineages import Lineages
 from npuprof.store import BUILTIN, Folder
 from npuprof.store.around import has_release_tags
+from npuprof.store.problems import place_finding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -225,5 +226,4 @@ def build_changed_finding(version: Version, asked: Origin | None = None) -> Find
 
     what = f"{version.name} {version.number_text} is not what was released: its preset digest is another than its tag holds"
     why = "The tag was moved or written by hand, or what it names has been replaced."
-    where = (asked.profile,) if asked else ()
-    return Finding("NP028", what, why, advise_refetch(version), asked, "profile.extends" if asked else "", where)
+    return place_finding(Finding("NP028", what, why, advise_refetch(version)), asked)

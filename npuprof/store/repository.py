@@ -9,6 +9,7 @@ from typing import NamedTuple
 from npuprof.model import Finding, NpuprofError, Origin
 from npuprof.store.git import Git, build_refusal_finding
 from npuprof.store.layout import FILE, Layout, accepts_file, enter_folder, list_plain_names, read_globs
+from npuprof.store.problems import place_finding
 from npuprof.store.tags import ReleaseTags
 from npuprof.store.versions import Version, parse_version_request
 
@@ -138,7 +139,7 @@ class Repository(ReleaseTags):
         elif not self.git.read_objects(["HEAD"])[0] and revision.startswith(("HEAD", "@")):
             why, hint = "The repository has no commits yet.", "commit the presets first"
         else:
-            from npuprof.store.problems import suggest_revision
+            from npuprof.store.suggestions import suggest_revision
 
             listed = self.git.run_command("for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags", "refs/remotes")
             known = os.fsdecode(listed).splitlines()
@@ -146,13 +147,12 @@ class Repository(ReleaseTags):
             if self.is_shallow():
                 why = "This clone is shallow: it holds the newest commits only."
                 hint = hint if hint.startswith("did") else "fetch the rest: git fetch --unshallow"
-        where = (asked.profile,) if asked else ()
         if revision.lower() in _NEWEST:
             hint = "NAME@HEAD is the last commit, NAME@1 the newest released version 1.x; npuprof list shows what is released"
         if not revision:
             what, hint = "the revision behind @ is missing", "write one, NAME@HEAD or NAME@1.2.0, or leave the @ off"
-            return Finding("NP011", what, "", hint, asked, "profile.extends" if asked else "", where)
-        return Finding("NP011", f"unknown revision {revision!r}", why, hint, asked, "profile.extends" if asked else "", where)
+            return place_finding(Finding("NP011", what, "", hint), asked)
+        return place_finding(Finding("NP011", f"unknown revision {revision!r}", why, hint), asked)
 
     def is_shallow(self) -> bool:
         """Return whether the clone lacks its older commits, as it was when that was asked first."""
@@ -189,8 +189,7 @@ class Repository(ReleaseTags):
         hint = f"released elsewhere, or later, {'is' if len(found) == 1 else 'are'} {others}: name one in full, or merge it first"
         if self.is_shallow():
             hint = "this clone is shallow and may not reach back to the version: git fetch --unshallow"
-        where = (asked.profile,) if asked else ()
-        return Finding("NP011", what, why, hint, asked, "profile.extends" if asked else "", where)
+        return place_finding(Finding("NP011", what, why, hint), asked)
 
     def _build_unreleased_finding(self, name: str, revision: str, asked: Origin | None) -> Finding:
         released = [version.number_text for version in self.load_versions(name)]
@@ -201,8 +200,7 @@ class Repository(ReleaseTags):
             hint = "this clone is shallow and may lack the tags: git fetch --tags --unshallow"
         elif former := self._find_former_version(name, revision):
             hint = f"it was called {former.partition('@')[0]} then: {former}"
-        where = (asked.profile,) if asked else ()
-        return Finding("NP011", what, why, hint, asked, "profile.extends" if asked else "", where)
+        return place_finding(Finding("NP011", what, why, hint), asked)
 
     def _find_former_version(self, name: str, revision: str) -> str:
         """Return how a version is named that a preset had before it was renamed, an empty text where there is none."""
@@ -257,7 +255,7 @@ class Repository(ReleaseTags):
         """Return the presets outside the store's folder by their names: what the globs lead to in the trees."""
         root = self.git.read_objects([f"{commit}:{layout.base.rstrip('/')}"])[0]
         found: dict[str, TreeFile] = {}
-        level = [("", root.oid, layout.start())] if root is not None and root.type == "tree" else []
+        level = [("", root.oid, layout.start)] if root is not None and root.type == "tree" else []
         while level:
             self._load_trees(tree for _, tree, _ in level)
             below = []

@@ -189,7 +189,6 @@ class Revision(ReadOnceStore):
         self.view = view
         self._find_pin = find_pin
         self._found: dict[str, Pin] = {}
-        self._keyed: set[str] = set()
         self.pins: dict[str, frozenset[str]] = {}  #: what the pinned ancestors of each profile are, once it was asked for
         self.repository = repository
         self.root = repository.folder
@@ -210,18 +209,11 @@ class Revision(ReadOnceStore):
     def _list_files(self) -> Iterable[str]:
         return self.files
 
-    def profile(self, name: str, asked: Origin | None = None) -> Profile:
-        """Return one profile. What its ancestors with an @ are is part of its key: it may be other profiles in another view.
-
-        Raises NpuprofError.
-        """
-        found = super().profile(name, asked)
-        if name not in self._keyed and self._find_pin is not None:
-            self._keyed.add(name)
-            _collect_pins(self, name)
-            if pins := self.pins[name]:
-                found.key = f"{found.key}[{' '.join(sorted(pins))}]"
-        return found
+    def _find_pins(self, profile: Profile) -> frozenset[str]:
+        if self._find_pin is None:
+            return _NO_PINS
+        _collect_pins(self, profile.name)  # it may be other profiles in another view
+        return self.pins[profile.name]
 
     def pin_parent(self, reference: str, asked: Origin | None) -> Pin:
         """Return what a reference with an @ names, seen from here; looked up once. Raises NpuprofError."""
@@ -235,7 +227,7 @@ class Revision(ReadOnceStore):
         pins: set[str] = set()
         parents: list[tuple[Revision, str]] = []
         with suppress(NpuprofError):
-            profile = super().profile(name)
+            profile = self.load_profile(name)
             for index, reference in enumerate(profile.extends):
                 if "@" not in reference:
                     parents.append((self, reference))

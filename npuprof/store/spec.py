@@ -121,7 +121,7 @@ class Workspace:
             parts = self.split_spec(spec)
             if len(parts) > 1:
                 if any(part != part.strip() or not part for part in parts):
-                    from npuprof.store.problems import build_bad_stack_finding
+                    from npuprof.store.suggestions import build_bad_stack_finding
 
                     raise NpuprofError([build_bad_stack_finding(spec, parts)])
                 return self.compose_profiles(spec, [self.profile(part) for part in parts])
@@ -192,7 +192,7 @@ class Workspace:
         """Return name and revision of a spec that must be one preset of the store. Raises NpuprofError."""
         name, at, revision = asked.partition("@")
         if at and " " in asked:
-            from npuprof.store.problems import refuse_blanks_around
+            from npuprof.store.suggestions import refuse_blanks_around
 
             refuse_blanks_around(asked)
         if asked.startswith(BUILTIN):
@@ -258,11 +258,11 @@ class Workspace:
 
         name, _, revision = spec.partition("@")
         if not name:
-            from npuprof.store.problems import build_nameless_revision_finding
+            from npuprof.store.suggestions import build_nameless_revision_finding
 
             raise NpuprofError([build_nameless_revision_finding(revision)])
         if " " in spec:
-            from npuprof.store.problems import refuse_blanks_around
+            from npuprof.store.suggestions import refuse_blanks_around
 
             refuse_blanks_around(spec)
         if _is_file_spec(name):

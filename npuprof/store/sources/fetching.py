@@ -132,16 +132,6 @@ def fetch_locked(url: str, commits: Iterable[str], tags: Iterable[str] = (), pro
     return [*lost, *_work_in_mirror(talker, fetch_commits)]
 
 
-def fetch_commit(url: str, commit: str, progress: bool | None = None) -> bool:
-    """Have one commit in the mirror of a source, as ``fetch_locked`` does; return whether it is there. Raises NpuprofError."""
-    return not fetch_locked(url, [commit], (), progress)
-
-
-def keep_commit(url: str, commit: str) -> None:
-    """Keep a commit of a mirror for ever, whatever its remote does. Raises NpuprofError where it is not there."""
-    keep_commits(url, [commit])
-
-
 def keep_commits(url: str, commits: Iterable[str]) -> None:
     """Keep commits of a mirror for ever, whatever its remote does. Raises NpuprofError where one is not there."""
     told = name_source(url)
@@ -345,9 +335,8 @@ class Talker:
         try:
             return ask()
         except HangingError as error:
-            why = f"It gave no sign of life for {self._timeout:g} seconds, and was given up."
-            if error.is_slow:
-                why = f"It sent less than {LEAST_SPEED} bytes a second for {self._timeout:g} seconds, and was given up."
+            how = f"sent less than {LEAST_SPEED} bytes a second" if error.is_slow else "gave no sign of life"
+            why = f"It {how} for {self._timeout:g} seconds, and was given up."
             raise build_fetch_error(self.told, why, "try again later; NPUPROF_TIMEOUT says for how many seconds to wait") from None
 
     def _build_failure(self, talk: Talk, asked: str) -> NpuprofError:

@@ -178,23 +178,21 @@ def _find_entry_fault(said: Any) -> str:
     for key in _TEXTS:
         if not isinstance(said.get(key, "" if key in _OPTIONAL else None), str):
             return f"has no {key}" if key not in said else f"has a {key} that is no text"
-    if fault := find_url_fault(said["url"]):
-        return f"has a url that is none: {fault}"
-    if ":" in said["rev"]:
-        return "has a rev that is none"
-    if not _COMMIT.fullmatch(said["commit"]):
-        return "has a commit that is no full id"
+    url_fault, versions = find_url_fault(said["url"]), said.get("versions", {})
     wanted, number = parse_version_range(said["rev"]), parse_version_text(said.get("tag", ""))
-    if wanted is not None and (number is None or not wanted.accepts(number)):
-        return f"contradicts itself: {said.get('tag') or 'no version'} is not in {said['rev']!r}"
-    if not _DIGEST.fullmatch(said["digest"]) or not _DIGEST.fullmatch(said.get("copy") or said["digest"]):
-        return "has a digest that is none"
-    if said.get("releases") and not _RELEASES.fullmatch(said["releases"]):
-        return "has releases that are none"
-    versions = said.get("versions", {})
-    if not isinstance(versions, dict) or not all(isinstance(text, str) and _PIN.fullmatch(text) for text in versions.values()):
-        return "has versions that are none"
-    return ""
+    is_outside = wanted is not None and (number is None or not wanted.accepts(number))
+    are_digests = _DIGEST.fullmatch(said["digest"]) and _DIGEST.fullmatch(said.get("copy") or said["digest"])
+    are_pins = isinstance(versions, dict) and all(isinstance(text, str) and _PIN.fullmatch(text) for text in versions.values())
+    faults = (
+        (url_fault, f"has a url that is none: {url_fault}"),
+        (":" in said["rev"], "has a rev that is none"),
+        (not _COMMIT.fullmatch(said["commit"]), "has a commit that is no full id"),
+        (is_outside, f"contradicts itself: {said.get('tag') or 'no version'} is not in {said['rev']!r}"),
+        (not are_digests, "has a digest that is none"),
+        (said.get("releases") and not _RELEASES.fullmatch(said["releases"]), "has releases that are none"),
+        (not are_pins, "has versions that are none"),
+    )
+    return next((text for is_fault, text in faults if is_fault), "")
 
 
 def format_lock(sources: dict[str, LockedSource]) -> str:

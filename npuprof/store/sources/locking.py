@@ -10,6 +10,7 @@ from npuprof.document import parse_document
 from npuprof.document.keys import format_toml_value
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin
+from npuprof.store.problems import place_finding
 from npuprof.store.repository import Repository
 from npuprof.store.revisions import Revision, load_repository_revision
 from npuprof.store.sources.fetching import Fetched
@@ -72,13 +73,11 @@ def lock_source(
 
 def _place_findings(findings: Iterable[Finding], asked: Origin | None, lost: LockedVersion | None) -> list[Finding]:
     """Return why a reference names nothing, with the preset that makes it, and what was ``lost`` upstream of what it named."""
-    placed = list(findings)
-    if asked is not None:
-        placed = [one._replace(origin=asked, key="profile.extends", profiles=(asked.profile,)) for one in placed]
+    placed = [place_finding(finding, asked) for finding in findings]
     if lost is not None:
         why = f"npuprof.lock has it at {lost.commit[:12]}, which the source no longer has: its history was rewritten."
         hint = "refer to another version; or who synced it before gives it back with its tag, or vendors it: npuprof source vendor"
-        placed = [one._replace(why=why, hint=f"{hint} ({one.hint})" if one.hint else hint) for one in placed]
+        placed = [finding._replace(why=why, hint=f"{hint} ({finding.hint})" if finding.hint else hint) for finding in placed]
     return placed
 
 

@@ -133,13 +133,6 @@ def _seal_text(name: str, text: bytes) -> bytes:
     return str(load_sha256()(name.encode(errors="surrogateescape") + b"\n" + text).hexdigest()).encode()
 
 
-def place_finding(finding: Finding, asked: Origin | None) -> Finding:
-    """Return a finding at the reference that asked for what it is about; as it is where no preset did."""
-    if asked is None:
-        return finding
-    return finding._replace(origin=asked, key="profile.extends", profiles=(asked.profile,))
-
-
 def name_source_in_error(error: NpuprofError, source: str, name: str) -> NpuprofError:
     """Return an error about a version of a preset as one about that of a source's preset."""
     return NpuprofError([_name_source(finding, source, name) for finding in error.findings])

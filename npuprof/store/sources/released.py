@@ -125,33 +125,14 @@ def find_newest_kept(tags: list[ReleasedTag], name: str) -> str:
 
 
 def find_named_commit(repository: Repository, locked: str, wanted: str) -> str:
-    """Return the commit that an id names, or HEAD, which is the locked one; an empty text where it is not in the history of that.
-
-    Raises NpuprofError where several commits of that history begin so.
-    """
+    """Return the commit that an id names, or HEAD, which is the locked one; an empty text where it is not in the history of that."""
     match = _COMMIT.fullmatch(wanted)
     if match is None:
         return ""
-    start, steps = match[1], match[2]
-    if start not in ("HEAD", "@"):
-        listed = repository.git.try_command("rev-parse", f"--disambiguate={start}")
-        oids = listed.output.decode().split() if not listed.code else []
-        kinds = repository.git.read_objects(oids)
-        found = [
-            oid
-            for oid, one in zip(oids, kinds, strict=True)
-            if one is not None and one.type == "commit" and repository.is_ancestor(oid, locked)
-        ]
-        if len(found) > 1:
-            what = f"several commits begin with {start!r}"
-            raise NpuprofError([Finding("NP011", what, "", f"write more of it: {' or '.join(oid[:12] for oid in found[:3])}")])
-        if not found:
-            return ""
-        start = found[0]
-    else:
-        start = locked
-    named = repository.git.read_objects([f"{start}{steps}"])[0] if steps else None
-    return start if not steps else named.oid if named is not None and named.type == "commit" else ""
+    start = locked if match[1] in ("HEAD", "@") else match[1]
+    first, named = repository.git.read_objects([f"{start}^{{commit}}", f"{start}^{{commit}}{match[2]}"])
+    is_named = first is not None and first.oid.startswith(start) and repository.is_ancestor(first.oid, locked)  # no branch of that name
+    return named.oid if is_named and named is not None and named.type == "commit" else ""
 
 
 def build_unknown_finding(source: str, reference: str, tags: list[ReleasedTag]) -> Finding:

@@ -13,18 +13,11 @@ from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin, Place
 from npuprof.store import ReadOnceStore, is_profile_name
 from npuprof.store.layout import Layout
-from npuprof.store.problems import build_missing_finding
+from npuprof.store.problems import build_missing_finding, place_finding
 from npuprof.store.sources import project as projects
 from npuprof.store.sources.beside import find_unmet_requirement
 from npuprof.store.sources.lock import LockedSource, LockedVersion, find_locked_version
-from npuprof.store.sources.mirror import (
-    TextCache,
-    advise_sync_of,
-    build_later_finding,
-    find_mirror_folder,
-    name_source_in_error,
-    place_finding,
-)
+from npuprof.store.sources.mirror import TextCache, advise_sync_of, build_later_finding, find_mirror_folder, name_source_in_error
 from npuprof.store.sources.ranges import parse_version_range
 from npuprof.store.sources.released import (
     ReleasedTag,
@@ -87,7 +80,6 @@ class SourceStore(ReadOnceStore):
         self._cache = None if revision is not None or self._copy else TextCache(locked.url, place, self.commit)
         self._is_fit = False
         self._versions: dict[tuple[str, bool], SourceStore] = {}
-        self._keyed: set[str] = set()
         self.asked: Origin | None = None  #: where npuprof.toml says which versions of it are wanted
         self.which = ""  #: which lock names it, as ``source sync`` is told
         self.proved_by: Origin | None = None  #: where the lock says what its digest is
@@ -268,21 +260,11 @@ class SourceStore(ReadOnceStore):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.source!r}, {self.shown!r})"
 
-    def profile(self, name: str, asked: Origin | None = None) -> Profile:
-        """Return one profile. What the lock says of its own ancestors with an @ is part of its key: another lock may say otherwise.
-
-        Raises NpuprofError.
-        """
-        found = super().profile(name, asked)
-        if self.locked.versions and not self.is_version and name not in self._keyed:
-            self._keyed.add(name)
-            if pins := self._find_pins(found):
-                found.key = f"{found.key}[{' '.join(sorted(pins))}]"
-        return found
-
     def _find_pins(self, profile: Profile) -> set[str]:
         """Return what the lock says of the references with an @ that a profile and its ancestors in this store make."""
         found: set[str] = set()
+        if not self.locked.versions or self.is_version:
+            return found
         seen, waiting = {profile.name}, [profile]
         while waiting:
             for reference in waiting.pop().extends:
@@ -291,7 +273,7 @@ class SourceStore(ReadOnceStore):
                 elif is_profile_name(reference) and reference not in seen:
                     seen.add(reference)
                     with suppress(NpuprofError):  # told where it is resolved
-                        waiting.append(super().profile(reference))
+                        waiting.append(self.load_profile(reference))
         return found
 
     def find_version(self, reference: str, asked: Origin | None = None, is_own: bool = False) -> SourceStore:
@@ -390,11 +372,6 @@ class SourceStore(ReadOnceStore):
         if pin.released and not is_own and not self.revision.repository.is_version_reachable(name, pin.released.text, self.commit):
             raise NpuprofError([build_later_finding(self.source, reference, pin.version, asked)])
         return pin
-
-    def list_versions(self) -> list[SourceStore]:
-        """Return the stores at the versions that its lock holds, each commit once. Raises NpuprofError."""
-        found = {pin.commit: reference for reference, pin in self.locked.versions.items()} if not self.is_version else {}
-        return [self.find_version(reference) for reference in found.values()]
 
     def advise_yanked(self, reference: str) -> str:
         """Return what to do about a reference to a version that was yanked, as far as that is known here."""

@@ -51,22 +51,19 @@ _LEFT_OUT = (
     "GIT_HTTP_LOW_SPEED_TIME",
 )  # fmt: skip
 #: How far something is: git's own lines, or those of the other side.
-_PROGRESS = re.compile(r"(?:remote: )?[A-Z][\w ]+: +\d+(?:% \(\d+/\d+\))?(?:,.*| *)")
+_PROGRESS = re.compile(r"(?:remote: )?([A-Z]\w*)[\w ]*: +(?:\d+% \((\d+)/(\d+)\)|(\d+))(?:,.*| *)")
+_STEPS = {"Counting": "counting", "Compressing": "compressing", "Receiving": "receiving", "Resolving": "resolving deltas of"}
 _MOST_LINES = 200  # what a remote says is kept up to this many lines
 _MOST_BYTES = 4096  # and up to this many bytes of one
 _LOOK = 0.2  # seconds after which the process is looked at, if it says nothing
 
 
 class HangingError(Exception):
-    """A remote gave no sign of life, or is too slow to come to an end."""
+    """A remote gave no sign of life, or, if it is slow, sent too little to come to an end."""
 
-    is_slow = False
-
-
-class SlowError(HangingError):
-    """A remote sends something now and then, and too little of it."""
-
-    is_slow = True
+    def __init__(self, is_slow: bool = False) -> None:
+        super().__init__()
+        self.is_slow = is_slow
 
 
 class Talk(NamedTuple):
@@ -179,7 +176,7 @@ def build_program_variables(git: Git, timeout: float) -> dict[str, str]:
 def _listen(process: subprocess.Popen[bytes], line: Line, tell: Tell) -> Talk:
     """Take in what git says until it ends.
 
-    Raises HangingError where it is silent, and its files do not grow, for too long; SlowError where both come to too little.
+    Raises HangingError if it is silent and its files do not grow for too long, or if both come to too little.
     """
     import selectors
 
@@ -216,7 +213,7 @@ def _listen(process: subprocess.Popen[bytes], line: Line, tell: Tell) -> Talk:
             if time.monotonic() - since > line.timeout:
                 came = total + _measure_packs(line.mirror)
                 if came - heard_before < LEAST_SPEED * line.timeout and alive > since:
-                    raise SlowError
+                    raise HangingError(is_slow=True)
                 since, heard_before = time.monotonic(), came
             if time.monotonic() - alive > min(1.0, line.timeout / 2):
                 now = _measure_packs(line.mirror)
@@ -250,7 +247,7 @@ class _Said:
     def __init__(self, tell: Tell) -> None:
         self._lines: deque[str] = deque(maxlen=_MOST_LINES)
         self._rest = b""
-        self._handle = None if tell is _say_nothing else _build_progress_handler(tell)
+        self._tell = tell
 
     def take(self, heard: bytes) -> None:
         *lines, self._rest = re.split(rb"[\r\n]+", self._rest + heard)
@@ -264,30 +261,11 @@ class _Said:
 
     def _take_line(self, line: bytes) -> None:
         text = line[:_MOST_BYTES].decode(errors="replace").rstrip()
-        if not _PROGRESS.fullmatch(text):
-            if text:
-                self._lines.append(text)
-        elif self._handle is not None:
-            self._handle(text)
-
-
-def _build_progress_handler(tell: Tell) -> Callable[[str], None]:
-    """Return what takes one line of git's progress and tells it in the terminal."""
-    import git
-
-    names = {
-        git.RemoteProgress.COUNTING: "counting", git.RemoteProgress.COMPRESSING: "compressing",
-        git.RemoteProgress.RECEIVING: "receiving", git.RemoteProgress.RESOLVING: "resolving deltas of",
-    }  # fmt: skip
-
-    class Progress(git.RemoteProgress):
-        def update(self, op_code: int, cur_count: str | float, max_count: str | float | None = None, message: str = "") -> None:
-            name = names.get(op_code & self.OP_MASK)
-            if name:
-                of = f" of {float(max_count):,.0f}" if max_count else ""
-                tell(f"fetching: {name} {float(cur_count or 0):,.0f}{of} objects")
-
-    return Progress().new_message_handler()
+        if (progress := _PROGRESS.fullmatch(text)) is None:
+            self._lines += [text] if text else []
+        elif step := _STEPS.get(progress[1]):
+            count = f"{int(progress[2]):,} of {int(progress[3]):,}" if progress[2] else f"{int(progress[4]):,}"
+            self._tell(f"fetching: {step} {count} objects")
 
 
 @contextmanager

@@ -1,0 +1,180 @@
+"""What to write instead of a word that cannot be the name of a preset, or a revision that git does not know."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
+
+from npuprof.model import Finding, NpuprofError, Origin, did_you_mean, find_nearest_names
+from npuprof.store.problems import place_finding
+from npuprof.store.versions import find_bare_version
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.store.git import Git
+
+#: How many names are listed where a pattern takes more.
+_MOST_TOLD = 3
+
+
+_WHY = "A name is a path below the store: letters, digits, '.', '_' and '-', no segment starting with '.' or '-'."
+
+
+_LIST = "npuprof list shows the names there are"
+
+
+_NAME = r"(?![.-])[\w.-]+(?:/(?![.-])[\w.-]+)*"
+
+
+def build_bad_name_finding(name: str, asked: Origin | None = None, known: Collection[str] = ()) -> Finding:
+    """Return what is to be said of a text that cannot be the name of a profile, where presets of some names are ``known``."""
+    what = f"{name!r} cannot be the name of a profile" if name else "the name of a profile is missing"
+    hint = _find_parent_hint(name, known) if asked is not None else _find_spec_hint(name, known)
+    return place_finding(Finding("NP004", what, _WHY, hint), asked)
+
+
+def build_bad_new_name_finding(name: str, old: str = "") -> Finding:
+    """Return what is to be said of a text that a new preset cannot be called by, one that is made of an ``old`` one perhaps."""
+    plain = _make_name(name + old.rpartition("/")[2] if name.endswith("/") else name)
+    hint = f"write {plain}" if plain else "choose another name"
+    if name.startswith(("../", "/", "~")):
+        hint = f"a preset is made in the store, {plain or 'NAME'} for one; --store names another store"
+    what = f"{name!r} cannot be the name of a profile" if name else "the name of a profile is missing"
+    return Finding("NP004", what, _WHY, hint)
+
+
+def build_bad_stack_finding(spec: str, parts: Iterable[str]) -> Finding:
+    """Return that specs joined by ``+`` have blanks around them, or that one is missing."""
+    plain = "+".join(stripped for part in parts if (stripped := part.strip()))
+    what = f"{spec!r} names no preset on one side of a +" if not all(part.strip() for part in spec.split("+")) else f"{spec!r} holds blanks"
+    return Finding(
+        "NP004", what, "A + joins two specs: what is behind it is laid over what is before.", f"write {plain}" if plain else _LIST
+    )
+
+
+def refuse_blanks_around(spec: str) -> None:
+    """Raise NpuprofError where blanks stand around the ``@`` of a spec, or at its ends."""
+    plain = "@".join(part.strip() for part in spec.split("@", 1))
+    if plain != spec:
+        raise NpuprofError([Finding("NP004", f"{spec!r} holds blanks", "NAME@REV is one word.", f"write {plain}")])
+
+
+def build_nameless_revision_finding(revision: str) -> Finding:
+    """Return that a revision stands without the name of a preset."""
+    if not revision:
+        return Finding("NP004", "'@' names no preset", "NAME@REV is a preset as it was at a revision.", _LIST)
+    hint = f"write the name of a preset before it, bert-training@{revision}; npuprof check --rev {revision} checks the whole store"
+    return Finding("NP004", f"'@{revision}' names no preset", "NAME@REV is a preset as it was at a revision.", hint)
+
+
+def _find_parent_hint(name: str, known: Collection[str]) -> str:
+    """Return what to write in ``extends``: a name there is, as a parent is never named by a path."""
+    if not name:
+        return f"take it out, or name a parent; {_LIST}"
+    if near := _find_alike(name, known):
+        return f'write "{near}"'
+    if name.startswith("builtin:"):
+        plain = name.removeprefix("builtin:").partition("@")[0]
+        return f"what npuprof ships changes with it: npuprof copy {name.partition('@')[0]} {plain} makes one of this store to extend"
+    parts = [part.strip() for part in re.split(r"[,+]", name)]
+    if len(parts) > 1 and all(re.fullmatch(_NAME, part, re.ASCII) for part in parts):
+        return "name each by itself: " + ", ".join(f'"{part}"' for part in parts)
+    if name.startswith((".", "/", "~")) or "/../" in name:
+        return "parents are presets of the same store: name one of it, or copy the other one in"
+    return did_you_mean(_make_name(name), known, _LIST)
+
+
+def _find_spec_hint(name: str, known: Collection[str]) -> str:
+    """Return what to type instead of a name on the command line."""
+    if not name:
+        return _LIST
+    if name.endswith("/"):
+        return "leave the / off; npuprof check without a name looks at the whole store"
+    if near := _find_alike(name, known):
+        return f'write "{near}"'
+    if re.match(r"HEAD\b|.*\.\.|[^/]*[~^]", name) and "/" not in name:
+        return f"a revision stands behind a name, bert@{name}; two of them are compared by npuprof diff --rev {name}"
+    if re.search(r"[*?\[]", name):
+        return _find_pattern_hint(name, known)
+    if len(parts := [part.strip() for part in name.split(",")]) > 1:
+        return f"a + lays one preset over another, {'+'.join(filter(None, parts))}; verbs that take several take a word for each"
+    if name.endswith(".toml"):
+        return "leave out the .toml"
+    if name.startswith((".", "/", "~")):
+        return did_you_mean(_make_name(name), known, "for a file elsewhere give a path that ends in .toml")
+    return did_you_mean(_make_name(name), known, _LIST)
+
+
+def _find_pattern_hint(name: str, known: Collection[str]) -> str:
+    from fnmatch import fnmatchcase
+
+    meant = [one for one in known if fnmatchcase(one, name)]
+    if not meant:
+        return f"a name is taken as it is, and no preset would match; {_LIST}"
+    more = f" (and {len(meant) - _MOST_TOLD} more)" if len(meant) > _MOST_TOLD else ""
+    return f"a name is taken as it is; name each: {' '.join(meant[:_MOST_TOLD])}{more}; npuprof check without a name looks at all"
+
+
+def _find_alike(name: str, known: Collection[str]) -> str:
+    """Return the name that differs in nothing but what no name holds, or in the folder of the store before it; empty for none."""
+    plain = re.sub(r"^(?:\.{0,2}/)*(?:profiles/)?", "", name.replace("\\", "/").removesuffix(".toml"))
+    if plain in known:
+        return plain
+    found = _group_by_letters(tuple(known)).get(_keep_letters(plain), [])
+    return found[0] if len(found) == 1 else ""
+
+
+@lru_cache(2)
+def _group_by_letters(known: tuple[str, ...]) -> dict[str, list[str]]:
+    """Return names by their letters and digits: made once for all the words that are none."""
+    found: dict[str, list[str]] = {}
+    for name in known:
+        found.setdefault(_keep_letters(name), []).append(name)
+    return found
+
+
+def _keep_letters(text: str) -> str:
+    return re.sub(r"[\W_]+", "", text).lower()
+
+
+def _make_name(text: str) -> str:
+    """Return the name that a text is nearest to; empty where nothing is left."""
+    plain = re.sub(r"^(?:[.~]{0,2}/)*(?:profiles/)?", "", text.replace("\\", "/").removesuffix(".toml"))
+    segments = [re.sub(r"[^A-Za-z0-9._-]+", "-", segment).strip("-").lstrip(".-") for segment in plain.split("/")]
+    name = "/".join(filter(None, segments)).removesuffix(".toml")
+    return name if re.fullmatch(_NAME, name, re.ASCII) else ""
+
+
+def suggest_revision(git: Git, revision: str, known: Sequence[str]) -> str:
+    """Return what to do about a revision that there is not; ``known`` are branches and tags. Empty where nothing is near."""
+    steps = re.fullmatch(r"(.+?)([~^][~^\d]*)", revision)
+    if steps:
+        return _count_back(git, steps[1], steps[2], known)
+    plain = revision.strip("{}()[]<> \"'")
+    if plain != revision and (version := find_bare_version(plain)):
+        return f"write NAME@{version}"
+    if near := did_you_mean(revision, known):
+        return near
+    if ".." in revision:
+        return "one preset has one revision; npuprof diff A B compares two presets, npuprof diff --rev A..B the store at two revisions"
+    if version := find_bare_version(revision):
+        found = [name for name in known if name.endswith(f"/v{version}")]
+        return f"versions are told by preset: {' or '.join(found[:3])}" if found else ""
+    if ranged := re.fullmatch(r"[\^~=>]+\s*v?(\d+(?:\.\d+)*)", revision):
+        parts = ranged[1].split(".")[: 1 if revision[0] == "^" else 2]
+        return f"behind an @ a range is its beginning: NAME@{'.'.join(parts)} is the newest {'.'.join(parts)}.x"
+    return ""
+
+
+def _count_back(git: Git, start: str, steps: str, known: Sequence[str]) -> str:
+    """Return how far back one can go from a revision by ``~`` and ``^``, or what the revision itself is meant to be."""
+    if git.read_objects([f"{start}^{{commit}}"])[0] is None:
+        meant = find_nearest_names(start, known, 1)
+        return f"did you mean '{meant[0]}{steps}'?" if meant else ""
+    if re.search(r"\^[2-9]", steps):
+        return "a commit that is no merge has one parent, which ^ alone names"
+    back = int(git.run_command("rev-list", "--count", "--first-parent", start)) - 1
+    if not back:
+        return f"{start} is the first commit, with none before it"
+    return f"{start} goes {back} commit{'s' if back > 1 else ''} back: {start}~{back} is the first there is"
