@@ -141,7 +141,7 @@ def loads(
         workspace.use_store(home)
     profile = Profile(parse_document("<text>", "<text>", text), key="text:", home=home)
     changes = _build_changes(set, unset)
-    workspace.refuse_unknown_unset(profile, profile.name, changes)
+    workspace.require_known_unset(profile, profile.name, changes)
     return workspace.resolver.resolve_profile(profile, changes=changes)
 
 

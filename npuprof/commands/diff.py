@@ -207,9 +207,9 @@ def _choose_sides(workspace: spec.Workspace, one: str) -> tuple[str, str]:
 def _refuse_revision(workspace: spec.Workspace, word: str) -> None:
     """Raise NpuprofError where a revision, or a range of them, stands where a preset belongs."""
     from npuprof.store import revisions
-    from npuprof.store.missing import refuse_range_of_presets
+    from npuprof.store.missing import require_no_range_of_presets
 
-    refuse_range_of_presets(workspace.store, word)
+    require_no_range_of_presets(workspace.store, word)
     ends = [end for end in re.split(r"\.{2,3}", word) if end]
     if not re.search(r"\.\.|[~^]", word):
         try:

@@ -19,7 +19,7 @@ from npuprof.store import one_time, spec
 def locate_key(text: str) -> tuple[Path, str]:
     """Return the path in the document of a key a user wrote, and the full key of its setting ("" for ``[profile]``)."""
     segments = keys.split_dotted_key(text)
-    one_time.refuse_deep_key(text)
+    one_time.require_shallow_key(text)
     if segments and segments[0] == "profile" and len(segments) > 1:
         return segments, ""
     appended = bool(segments) and segments is not None and segments[0] == "append" and len(segments) > 2 and segments[1] in SECTIONS
@@ -56,7 +56,7 @@ def parse_assignment(data: dict[str, Any], text: str, before: str = "", after: S
     name, equals, raw = text.partition("=")
     if not equals or name.endswith(":") or one_time.is_doubled(name, raw):
         raise NpuprofError([Finding("NP009", f"{text!r} is not KEY=VALUE", "", one_time.suggest_assignment(text, before, after))])
-    one_time.refuse_open_text(text, after)
+    one_time.require_closed_quote(text, after)
     path, key = locate_key(name.strip())
     depth = 3 if path[0] == "append" else 2
     value = one_time.parse_assigned_value(key if len(path) == depth and path[0] != "append" else "", raw.strip())

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from npuprof.model import Finding, NpuprofError
-from npuprof.store.git import Git, build_git_environment, build_refusal_finding, refuse_links_out
+from npuprof.store.git import Git, build_git_environment, build_refusal_finding, require_no_links_out
 from npuprof.system import processes
 
 TYPE_CHECKING = False
@@ -190,7 +190,7 @@ def open_git_commands(repository: Repository) -> git.Git:
 
     Raises NpuprofError (NP941) where it would write through links out of its folder.
     """
-    refuse_links_out(repository.git.bare or repository.top)
+    require_no_links_out(repository.git.bare or repository.top)
     return processes.open_git_writer(repository.top)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from npuprof.model import Finding, NpuprofError
-from npuprof.store.git import Git, refuse_links_out
+from npuprof.store.git import Git, require_no_links_out
 from npuprof.store.repository import Repository, shorten_commit
 from npuprof.store.sources.transport import UPLOAD, build_program_variables
 from npuprof.system.processes import NETWORK
@@ -45,7 +45,7 @@ def _has_both(folder: str, base: str, head: str) -> bool:
 
 def _fetch_rest(folder: str, base: str, head: str, shallow: bool) -> str:
     """Fetch from where the checkout came; return what git complains of, empty where it does not."""
-    refuse_links_out(Git(folder).top)
+    require_no_links_out(Git(folder).top)
     git = Git(folder, {**build_program_variables(Git(folder), _PATIENCE), **_FETCHING}, profile=NETWORK)
     deeper = ["--unshallow"] if shallow else []
     complaint = ""

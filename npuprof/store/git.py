@@ -255,7 +255,7 @@ class Git:
             environ |= self._filters_off
         if not self._is_looked_at:
             self._is_looked_at = True
-            refuse_special_files(self.bare or self.top, "" if self.bare else self.folder)
+            require_plain_files(self.bare or self.top, "" if self.bare else self.folder)
         try:
             return processes.start_git(words, place, environ, self.bare, is_asked, self.profile)
         except FileNotFoundError:
@@ -366,7 +366,7 @@ def _widen_pipe(pipe: IO[bytes] | None) -> int:
         return 512  # what POSIX promises
 
 
-def refuse_special_files(repository: str, folder: str = "") -> None:
+def require_plain_files(repository: str, folder: str = "") -> None:
     """Raise NpuprofError where git would read a pipe, a socket or a device as a file, and wait for ever.
 
     ``repository`` is the folder of one without a work tree, or the top of a work tree; an empty text is none. ``folder`` is in a work tree,
@@ -376,7 +376,7 @@ def refuse_special_files(repository: str, folder: str = "") -> None:
     while repository and folder:
         for name in _TREE_FILES:
             if not os.path.islink(path := os.path.join(here, name)):  # git follows no link there
-                refuse_special_file(path)
+                require_plain_file(path)
         if here == repository:
             break
         here = os.path.dirname(here)
@@ -387,10 +387,10 @@ def refuse_special_files(repository: str, folder: str = "") -> None:
         for place, below in places:
             for entry in _list_entries(place, below):
                 if not entry.is_file() and not entry.is_dir():
-                    refuse_special_file(entry.path)
+                    require_plain_file(entry.path)
 
 
-def refuse_links_out(repository: str) -> None:
+def require_no_links_out(repository: str) -> None:
     """Raise NpuprofError (NP941) where git would write through a link of its folder to another folder or out of it."""
     folders = [*_list_git_folders(repository)]
     for folder in folders:
@@ -411,13 +411,13 @@ def _list_git_folders(repository: str) -> Iterator[str]:
     if not os.path.lexists(inside):
         yield repository
         return
-    refuse_special_file(inside)
+    require_plain_file(inside)
     if os.path.isfile(inside):
         inside = os.path.join(repository, read_path(inside).removeprefix("gitdir:").strip())
     yield inside
     common = os.path.join(inside, "commondir")
     if os.path.lexists(common):
-        refuse_special_file(common)
+        require_plain_file(common)
         yield os.path.join(inside, read_path(common).strip())
 
 
@@ -473,7 +473,7 @@ def _list_entries(folder: str, below: bool = False) -> Iterator[os.DirEntry[str]
                     folders.append(entry.path)
 
 
-def refuse_special_file(path: str) -> None:
+def require_plain_file(path: str) -> None:
     """Raise NpuprofError where a pipe, a socket or a device is at a path that git reads."""
     try:
         kind = name_special_file(os.stat(path).st_mode)

@@ -143,8 +143,7 @@ def find_kept_release(home: ProfileSource, reference: str) -> KeptRelease | None
     if isinstance(home, Folder):
         shown = home.root if home.label == BUILTIN else home.label  # a path that can be opened
         return _open_once(home, reference, home.root, shown, None) if keeps_releases(home) else None
-    from npuprof.store.repository import shorten_commit
-    from npuprof.store.revisions import Revision
+    from npuprof.store.revisions import Revision, shorten_commit
 
     if not isinstance(home, Revision):
         return None

@@ -6,8 +6,10 @@ import os
 import re
 from contextlib import suppress
 
+from npuprof import catalog
+from npuprof.document import keys
 from npuprof.model import Finding, NpuprofError, find_nearest_names
-from npuprof.store import Folder, find_store
+from npuprof.store import Folder, find_store, revisions
 from npuprof.store.versions import find_bare_version
 from npuprof.wording import say_option
 
@@ -24,7 +26,7 @@ def explain_missing_preset(home: Folder, word: str, error: NpuprofError) -> Npup
     if len(error.findings) != 1 or error.findings[0].code not in ("NP004", "NP008", "NP023") or error.findings[0].origin is not None:
         return error
     finding = error.findings[0]
-    refuse_range_of_presets(home, word)
+    require_no_range_of_presets(home, word)
     name, _, number = word.rpartition("/v")
     if name and number[:1].isdigit() and name in home.names():
         return NpuprofError([Finding("NP008", f"{word!r} is the tag of a released version", finding.why, f"write {name}@{number}")])
@@ -76,9 +78,6 @@ def explain_swapped_names(home: Folder, old: str, new: str, error: NpuprofError)
 
 def is_known_key(word: str) -> bool:
     """Return whether the catalogue has a key of that name."""
-    from npuprof import catalog
-    from npuprof.document import keys
-
     parsed = keys.parse_key(word)
     return parsed is not None and catalog.find_record(*keys.split_section_and_name(parsed[0])) is not None
 
@@ -93,7 +92,7 @@ def explain_missing_source(home: object, word: str, error: NpuprofError) -> Npup
     return error
 
 
-def refuse_range_of_presets(home: Folder, word: str) -> None:
+def require_no_range_of_presets(home: Folder, word: str) -> None:
     """Raise NpuprofError where two presets are joined by dots as revisions are."""
     ends = re.split(r"\.{2,3}", word)
     if len(ends) == 2 and all(end in home.names() for end in ends):
@@ -103,8 +102,6 @@ def refuse_range_of_presets(home: Folder, word: str) -> None:
 
 def _is_revision(home: Folder, word: str) -> bool:
     """Return whether git knows a word, or both ends of what looks like a range."""
-    from npuprof.store import revisions
-
     ends = [end for end in re.split(r"\.{2,3}", word) if end]
     if not ends or len(ends) > 2 or word.startswith(("-", ".", "/")) or not home.in_work_tree:
         return False

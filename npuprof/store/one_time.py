@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from datetime import date, datetime, time
+from enum import Enum
 from typing import Any
 
 from npuprof import catalog
@@ -69,7 +71,7 @@ def is_doubled(name: str, raw: str) -> bool:
     return raw.startswith("=") and not name.strip().startswith("env.")
 
 
-def refuse_open_text(text: str, after: Sequence[str] = ()) -> None:
+def require_closed_quote(text: str, after: Sequence[str] = ()) -> None:
     """Raise NpuprofError for ``KEY=VALUE`` whose value begins with a quote that nothing closes: it would be part of the text."""
     name, _, value = text.partition("=")
     value = value.strip()
@@ -102,7 +104,7 @@ def suggest_unknown_key(key: str) -> str:
     return did_you_mean(key, [keys.format_full_key(section, one) for one in catalog.record_names(section)])
 
 
-def refuse_deep_key(text: str) -> None:
+def require_shallow_key(text: str) -> None:
     """Raise NpuprofError for a key of more parts than any value has levels."""
     if keys.is_too_deep(text):
         what = f"{keys.format_short_value(text)} is a key of {len(keys.split_dotted_key(text) or ())} parts"
@@ -127,7 +129,7 @@ def parse_assignments(set_: Sequence[str], unset: Sequence[str] = (), argument: 
     problems: list[Finding] = []
     for place, (before, text) in enumerate(zip(("", *set_), set_, strict=False)):
         name, equals, raw = text.partition("=")
-        refuse_deep_key(name)
+        require_shallow_key(name)
         parsed = keys.parse_key(name)
         if name.strip().startswith("profile."):
             problems.append(build_profile_key_finding(name, argument))
@@ -135,10 +137,10 @@ def parse_assignments(set_: Sequence[str], unset: Sequence[str] = (), argument: 
             hint = suggest_assignment(text, before, set_[place + 1 : place + 3])
             problems.append(Finding("NP009", f"{text!r} is not KEY=VALUE", "", hint, where=place_argument(argument)))
         else:
-            refuse_open_text(text, set_[place + 1 :])
+            require_closed_quote(text, set_[place + 1 :])
             steps.append(build_set_step(*parsed, parse_assigned_value(parsed[0] if not parsed[1] else "", raw.strip()), argument))
     for text in unset:
-        refuse_deep_key(text)
+        require_shallow_key(text)
         parsed = keys.parse_key(text)
         if text.strip().startswith("profile."):
             problems.append(build_profile_key_finding(text, "unset", in_python))
@@ -184,7 +186,7 @@ def build_plain_steps(changes: Mapping[str, object], unset: Sequence[str] = ()) 
     cleared = one_time.parse_assignments([], unset, in_python=True)
     found: list[Step] = []
     for name, value in changes.items():
-        one_time.refuse_deep_key(name)
+        one_time.require_shallow_key(name)
         parsed = keys.parse_key(name)
         if name.strip().startswith("profile."):
             raise NpuprofError([one_time.build_profile_key_finding(name, in_python=True)])
@@ -202,8 +204,6 @@ def build_plain_steps(changes: Mapping[str, object], unset: Sequence[str] = ()) 
 
 def _convert_value(value: Any, depth: int) -> TomlValue:
     """Return a value as TOML would hold it: tuples and arrays as lists, members of an enum and kinds of numbers as what they stand for."""
-    from enum import Enum
-
     if depth > _DEEPEST:
         raise _UnfitError("nested so deeply, or inside itself")
     if isinstance(value, Enum):
@@ -232,6 +232,4 @@ def _require_writable(value: TomlValue) -> TomlValue:
 
 
 def _is_date(value: object) -> bool:
-    from datetime import date, datetime, time
-
     return type(value) in (date, datetime, time)

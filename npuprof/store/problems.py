@@ -8,6 +8,9 @@ from npuprof.model import Finding, Origin, Place
 from npuprof.report.output import UnfitFileError, describe_os_error
 from npuprof.wording import say_option
 
+#: What to type to see which presets there are.
+LIST_ADVICE = "npuprof list shows the names there are"
+
 
 def place_finding(finding: Finding, asked: Origin | None) -> Finding:
     """Return a finding at the reference in ``extends`` that it is about; as it is if no preset made that."""

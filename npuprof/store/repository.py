@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from copy import copy
 from typing import NamedTuple
 
 from npuprof.model import Finding, NpuprofError, Origin
@@ -338,16 +339,12 @@ class Repository(ReleaseTags):
 
     def with_store_prefix(self, prefix: str) -> Repository:
         """Return the same repository with the store in another of its folders, where it was once."""
-        from copy import copy
-
         other = copy(self)
         other.prefix, other.revisions, other.layouts = prefix, {}, {}
         return other
 
     def with_git(self, git: Git) -> Repository:
         """Return the same repository read by another git: one that sees more objects."""
-        from copy import copy
-
         other = copy(self)
         other.git, other.revisions = git, {}
         return other

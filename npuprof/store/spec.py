@@ -16,8 +16,9 @@ from npuprof.report.output import describe_os_error, read_plain_file, read_stand
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
 from npuprof.store import BUILTIN, Folder, ReadOnceStore, format_relative_path
-from npuprof.store.parents import ComposedParts, find_extended_profile, find_source_profile, is_source_reference
-from npuprof.store.problems import build_unreadable_finding
+from npuprof.store.around import BareStore, find_bare_repository, has_sparse_checkout
+from npuprof.store.parents import ComposedParts, find_extended_profile, find_source_profile, is_source_reference, load_profile_at_revision
+from npuprof.store.problems import LIST_ADVICE, build_unreadable_finding
 from npuprof.system.folders import expand_home
 from npuprof.wording import say_option
 
@@ -64,7 +65,7 @@ class Workspace:
                 return self._store
             found = self._find_bare_store(asked) or self._find_store()
             found.read_absent = _build_absent_reader(found)
-            _refuse_other_npuprof(found)
+            _require_this_npuprof(found)
             self._store = found
         return self._store
 
@@ -84,8 +85,6 @@ class Workspace:
         """Return the store of a repository without a work tree; None where there is none, or a store lies nearer."""
         if not asked and os.path.isdir("profiles"):
             return None
-        from npuprof.store.around import BareStore, find_bare_repository
-
         repository = find_bare_repository(asked, os.environ)
         return BareStore(repository, asked or "profiles") if repository else None
 
@@ -121,8 +120,6 @@ class Workspace:
             parts = self.split_spec(spec)
             if len(parts) > 1:
                 if any(part != part.strip() or not part for part in parts):
-                    from npuprof.store.suggestions import build_bad_stack_finding
-
                     raise NpuprofError([build_bad_stack_finding(spec, parts)])
                 return self.compose_profiles(spec, [self.profile(part) for part in parts])
         if spec == "-":
@@ -192,9 +189,7 @@ class Workspace:
         """Return name and revision of a spec that must be one preset of the store. Raises NpuprofError."""
         name, at, revision = asked.partition("@")
         if at and " " in asked:
-            from npuprof.store.suggestions import refuse_blanks_around
-
-            refuse_blanks_around(asked)
+            require_no_blanks(asked)
         if asked.startswith(BUILTIN):
             what, why = (
                 f"{verb} takes a preset of this repository, not {asked!r}",
@@ -254,17 +249,11 @@ class Workspace:
 
     def _load_revision_profile(self, spec: str) -> Profile:
         """Return the profile that ``NAME@REV`` names, its parents at that revision too."""
-        from npuprof.store import parents
-
         name, _, revision = spec.partition("@")
         if not name:
-            from npuprof.store.suggestions import build_nameless_revision_finding
-
             raise NpuprofError([build_nameless_revision_finding(revision)])
         if " " in spec:
-            from npuprof.store.suggestions import refuse_blanks_around
-
-            refuse_blanks_around(spec)
+            require_no_blanks(spec)
         if _is_file_spec(name):
             inside = self._find_name_in_store(name)
             if not inside:
@@ -272,13 +261,13 @@ class Workspace:
 
                 raise NpuprofError([build_file_revision_finding(name, revision)])
             name = inside
-        found = parents.load_profile_at_revision(self.home, f"{name}@{revision}")
+        found = load_profile_at_revision(self.home, f"{name}@{revision}")
         home = found.profile.home
         if isinstance(self.home, Folder) and not self.home.in_work_tree and home is not None:
-            from npuprof.store.sources.beside import refuse_unmet_requirement_of
+            from npuprof.store.sources.beside import require_fitting_project
             from npuprof.store.sources.reading import find_sources
 
-            refuse_unmet_requirement_of(find_sources(home).project)  # a work tree was asked when it was opened
+            require_fitting_project(find_sources(home).project)  # a work tree was asked when it was opened
         self._names[found.profile.key] = found.label
         if found.yanked:
             found.profile.yanked[ASKED] = found.yanked
@@ -325,10 +314,10 @@ class Workspace:
             if not mixins:  # it is the shared preset still
                 composed.table |= {key: profile.table[key] for key in ("description", "abstract") if key in profile.table}
             profile = composed
-        self.refuse_unknown_unset(profile, name, changes)
+        self.require_known_unset(profile, name, changes)
         return self.resolver.resolve_profile(profile, name, changes)
 
-    def refuse_unknown_unset(self, profile: Profile, name: str, changes: Sequence[Step]) -> None:
+    def require_known_unset(self, profile: Profile, name: str, changes: Sequence[Step]) -> None:
         """Refuse to unset what no preset could hold and this one does not: a misspelt key would stay in force unseen."""
         strange = [
             step.key for step in changes if step.op == "unset" and not catalog.find_record_texts(*keys.split_section_and_name(step.key))
@@ -393,19 +382,17 @@ def _open_source(name: str) -> ProfileSource:
     return find_sources(store.find_store(None, {})).open_source(name)
 
 
-def _refuse_other_npuprof(home: Folder) -> None:
+def _require_this_npuprof(home: Folder) -> None:
     """Raise NpuprofError where the repository of a store says that it needs another npuprof, or cannot say what it needs."""
     if not home.project_file:
         return
-    from npuprof.store.sources.beside import refuse_unmet_requirement
+    from npuprof.store.sources.beside import require_fitting_store
 
-    refuse_unmet_requirement(home)
+    require_fitting_store(home)
 
 
 def _build_absent_reader(home: Folder) -> Callable[[str], bytes | None]:
     def read_absent_file(name: str) -> bytes | None:
-        from npuprof.store.around import has_sparse_checkout
-
         if not has_sparse_checkout(home.root):
             return None
         from npuprof.store import worktree
@@ -500,3 +487,27 @@ def _suggest_for_file(path: str, home: ProfileSource | None) -> str:
     if isinstance(home, Folder) and name in home.names():
         return f"did you mean the preset {name!r}? It is named without .toml"
     return "give a path to a TOML file, or a profile's name"
+
+
+def build_bad_stack_finding(spec: str, parts: Sequence[str]) -> Finding:
+    """Return that specs joined by ``+`` have blanks around them, or that one is missing."""
+    plain = "+".join(stripped for part in parts if (stripped := part.strip()))
+    what = f"{spec!r} names no preset on one side of a +" if not all(part.strip() for part in spec.split("+")) else f"{spec!r} holds blanks"
+    return Finding(
+        "NP004", what, "A + joins two specs: what is behind it is laid over what is before.", f"write {plain}" if plain else LIST_ADVICE
+    )
+
+
+def require_no_blanks(spec: str) -> None:
+    """Raise NpuprofError where blanks stand around the ``@`` of a spec, or at its ends."""
+    plain = "@".join(part.strip() for part in spec.split("@", 1))
+    if plain != spec:
+        raise NpuprofError([Finding("NP004", f"{spec!r} holds blanks", "NAME@REV is one word.", f"write {plain}")])
+
+
+def build_nameless_revision_finding(revision: str) -> Finding:
+    """Return that a revision stands without the name of a preset."""
+    if not revision:
+        return Finding("NP004", "'@' names no preset", "NAME@REV is a preset as it was at a revision.", LIST_ADVICE)
+    hint = f"write the name of a preset before it, bert-training@{revision}; npuprof check --rev {revision} checks the whole store"
+    return Finding("NP004", f"'@{revision}' names no preset", "NAME@REV is a preset as it was at a revision.", hint)

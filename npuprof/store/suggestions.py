@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
+from fnmatch import fnmatchcase
 from functools import lru_cache
 
-from npuprof.model import Finding, NpuprofError, Origin, did_you_mean, find_nearest_names
-from npuprof.store.problems import place_finding
+from npuprof.model import Finding, Origin, did_you_mean, find_nearest_names
+from npuprof.store.problems import LIST_ADVICE, place_finding
 from npuprof.store.versions import find_bare_version
 
 TYPE_CHECKING = False
@@ -19,9 +20,6 @@ _MOST_TOLD = 3
 
 
 _WHY = "A name is a path below the store: letters, digits, '.', '_' and '-', no segment starting with '.' or '-'."
-
-
-_LIST = "npuprof list shows the names there are"
 
 
 _NAME = r"(?![.-])[\w.-]+(?:/(?![.-])[\w.-]+)*"
@@ -44,34 +42,10 @@ def build_bad_new_name_finding(name: str, old: str = "") -> Finding:
     return Finding("NP004", what, _WHY, hint)
 
 
-def build_bad_stack_finding(spec: str, parts: Iterable[str]) -> Finding:
-    """Return that specs joined by ``+`` have blanks around them, or that one is missing."""
-    plain = "+".join(stripped for part in parts if (stripped := part.strip()))
-    what = f"{spec!r} names no preset on one side of a +" if not all(part.strip() for part in spec.split("+")) else f"{spec!r} holds blanks"
-    return Finding(
-        "NP004", what, "A + joins two specs: what is behind it is laid over what is before.", f"write {plain}" if plain else _LIST
-    )
-
-
-def refuse_blanks_around(spec: str) -> None:
-    """Raise NpuprofError where blanks stand around the ``@`` of a spec, or at its ends."""
-    plain = "@".join(part.strip() for part in spec.split("@", 1))
-    if plain != spec:
-        raise NpuprofError([Finding("NP004", f"{spec!r} holds blanks", "NAME@REV is one word.", f"write {plain}")])
-
-
-def build_nameless_revision_finding(revision: str) -> Finding:
-    """Return that a revision stands without the name of a preset."""
-    if not revision:
-        return Finding("NP004", "'@' names no preset", "NAME@REV is a preset as it was at a revision.", _LIST)
-    hint = f"write the name of a preset before it, bert-training@{revision}; npuprof check --rev {revision} checks the whole store"
-    return Finding("NP004", f"'@{revision}' names no preset", "NAME@REV is a preset as it was at a revision.", hint)
-
-
 def _find_parent_hint(name: str, known: Collection[str]) -> str:
     """Return what to write in ``extends``: a name there is, as a parent is never named by a path."""
     if not name:
-        return f"take it out, or name a parent; {_LIST}"
+        return f"take it out, or name a parent; {LIST_ADVICE}"
     if near := _find_alike(name, known):
         return f'write "{near}"'
     if name.startswith("builtin:"):
@@ -82,13 +56,13 @@ def _find_parent_hint(name: str, known: Collection[str]) -> str:
         return "name each by itself: " + ", ".join(f'"{part}"' for part in parts)
     if name.startswith((".", "/", "~")) or "/../" in name:
         return "parents are presets of the same store: name one of it, or copy the other one in"
-    return did_you_mean(_make_name(name), known, _LIST)
+    return did_you_mean(_make_name(name), known, LIST_ADVICE)
 
 
 def _find_spec_hint(name: str, known: Collection[str]) -> str:
     """Return what to type instead of a name on the command line."""
     if not name:
-        return _LIST
+        return LIST_ADVICE
     if name.endswith("/"):
         return "leave the / off; npuprof check without a name looks at the whole store"
     if near := _find_alike(name, known):
@@ -103,15 +77,13 @@ def _find_spec_hint(name: str, known: Collection[str]) -> str:
         return "leave out the .toml"
     if name.startswith((".", "/", "~")):
         return did_you_mean(_make_name(name), known, "for a file elsewhere give a path that ends in .toml")
-    return did_you_mean(_make_name(name), known, _LIST)
+    return did_you_mean(_make_name(name), known, LIST_ADVICE)
 
 
 def _find_pattern_hint(name: str, known: Collection[str]) -> str:
-    from fnmatch import fnmatchcase
-
     meant = [one for one in known if fnmatchcase(one, name)]
     if not meant:
-        return f"a name is taken as it is, and no preset would match; {_LIST}"
+        return f"a name is taken as it is, and no preset would match; {LIST_ADVICE}"
     more = f" (and {len(meant) - _MOST_TOLD} more)" if len(meant) > _MOST_TOLD else ""
     return f"a name is taken as it is; name each: {' '.join(meant[:_MOST_TOLD])}{more}; npuprof check without a name looks at all"
 

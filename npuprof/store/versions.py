@@ -296,3 +296,9 @@ def _format_day_number(number: int) -> str:
     from datetime import date, timedelta
 
     return (date(1970, 1, 1) + timedelta(days=number)).isoformat()
+
+
+def is_version_tag(tag: str) -> bool:
+    """Return whether a tag names a version: ``v2.1.0`` of a whole store, ``base/v2.1.0`` of a preset."""
+    number = tag.rpartition("/")[2]
+    return number.startswith("v") and parse_version_text(number) is not None

@@ -8,7 +8,7 @@ import shlex
 from npuprof.commands.git.configuration import find_command
 from npuprof.model import Finding, NpuprofError, Place
 from npuprof.report import output
-from npuprof.store.git import read_path, refuse_links_out
+from npuprof.store.git import read_path, require_no_links_out
 from npuprof.system.folders import expand_home
 from npuprof.system.tree import Tree, is_below
 
@@ -65,7 +65,7 @@ def reject_foreign_folder(git: Git) -> str:
     Raises NpuprofError (NP941) where that or ``.git`` leads to a folder that knows nothing of this work tree, as an archive may have it.
     """
     top, inside = git.bare or git.top, os.path.join(git.top, ".git")
-    refuse_links_out(top)
+    require_no_links_out(top)
     folder, common = (os.path.join(top, os.fsdecode(git.run_command("rev-parse", f"--{name}").rstrip(b"\n"))) for name in _FOLDERS)
     if os.path.realpath(common) != os.path.realpath(folder) and not is_below(folder, os.path.join(common, "worktrees")):
         link, why = os.path.join(folder, "commondir"), "A clone or an archive may have brought it, and that repository would be changed."

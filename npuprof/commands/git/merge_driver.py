@@ -182,12 +182,12 @@ def _read_merged(path: str, raw: bytes) -> str | None:
 
 def _merge_as_text(ours: str, base: str, theirs: str, size: int) -> LineMerge:
     """Return git's own merge of three files, and how many conflicts are in it; None where it has no answer."""
-    from npuprof.store.git import Git, refuse_special_file
+    from npuprof.store.git import Git, require_plain_file
 
     names = [word for label in ("ours", "base", "theirs") for word in ("-L", label)]
     files = [os.path.abspath(name) for name in (ours, base, theirs)]
     for file in files:
-        refuse_special_file(file)
+        require_plain_file(file)
     code, text, _ = Git(os.getcwd()).try_command("merge-file", "-p", f"--marker-size={size}", *names, *files)
     return LineMerge(code, None if code >= 128 else text)
 

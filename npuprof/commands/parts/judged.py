@@ -53,10 +53,10 @@ class JudgedStore:
         self._use(found)
 
     def _use(self, found: Revision) -> None:
-        from npuprof.store.sources.beside import refuse_unmet_requirement_of
+        from npuprof.store.sources.beside import require_fitting_project
         from npuprof.store.sources.reading import find_sources
 
-        refuse_unmet_requirement_of(find_sources(found).project)  # npuprof.toml tells which presets there are, if it can be understood
+        require_fitting_project(find_sources(found).project)  # npuprof.toml tells which presets there are, if it can be understood
         self._past = found
 
     def load_profiles(self, names: Sequence[str]) -> None:

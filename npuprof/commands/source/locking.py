@@ -20,7 +20,7 @@ from npuprof.store.sources.locking import (
     select_refs,
 )
 from npuprof.store.sources.mirror import name_mirror
-from npuprof.store.sources.mirrorgit import is_version_tag, open_mirror, shorten_ids
+from npuprof.store.sources.mirrorgit import open_mirror, shorten_ids
 from npuprof.store.sources.project import Project, Source
 from npuprof.store.sources.ranges import parse_version_range
 from npuprof.store.sources.reading import Sources, find_source_store_among, find_sources
@@ -28,7 +28,7 @@ from npuprof.store.sources.released import list_newer_releases, load_released_ta
 from npuprof.store.sources.storedigest import build_digest_finding, compute_kept_digest
 from npuprof.store.sources.stores import SourceStore
 from npuprof.store.sources.urls import hide_credentials
-from npuprof.store.versions import parse_version_text
+from npuprof.store.versions import is_version_tag, parse_version_text
 
 #: How many tags a remark names.
 _SHOWN = 5
@@ -219,7 +219,7 @@ def fetch_sources_of(store: SourceStore, seen: set[object] | None = None) -> lis
     seen = set() if seen is None else seen
     fetched: list[str] = []
     for part in _walk_versions(store):
-        part.refuse_unfit()
+        part.require_fit()
         for nested in find_sources(part).lock.sources.values():
             mark = (nested.url, nested.path, nested.commit, tuple(sorted(nested.versions.items())))
             if mark in seen:

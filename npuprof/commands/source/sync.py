@@ -93,14 +93,14 @@ class Sync(Verb):
         """
         from npuprof.commands.source.place import ProjectPlace
         from npuprof.store import revisions
-        from npuprof.store.sources.beside import refuse_unmet_requirement_of
+        from npuprof.store.sources.beside import require_fitting_project
         from npuprof.store.sources.reading import find_sources
 
         if home is None:
             yield find_sources(ProjectPlace(self.store).home), ""
         elif not self.history:
             sources = find_sources(revisions.load_named_revision(home, self.rev or "HEAD"))
-            refuse_unmet_requirement_of(sources.project)
+            require_fitting_project(sources.project)
             yield sources, ""
         else:
             now: Sources | None = None
@@ -126,7 +126,7 @@ def _sync(sources: Sources, name: str, problems: list[Finding]) -> Sequence[str]
     if sources.project.sources[name].vendor:
         faults = find_copy_faults(sources, name)
         if not faults:
-            sources.open_source(name).refuse_unfit()
+            sources.open_source(name).require_fit()
             return ()
         problems += faults
     found = sync_source(name, locked)

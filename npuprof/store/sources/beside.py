@@ -7,8 +7,8 @@ import posixpath
 from contextlib import suppress
 
 from npuprof.document import Document, parse_document
-from npuprof.model import Finding, NpuprofError, Origin
-from npuprof.report.output import read_plain_file
+from npuprof.model import Finding, NpuprofError, Origin, __version__
+from npuprof.report.output import describe_os_error, read_plain_file
 from npuprof.store import Folder, find_project_folder
 from npuprof.store.sources import lock as locks
 from npuprof.store.sources import project as projects
@@ -39,13 +39,11 @@ def read_file_beside(path: str) -> bytes | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        from npuprof.report.output import describe_os_error
-
         what = f"cannot read {os.path.relpath(path)}: {describe_os_error(error, path)}"
         raise NpuprofError([Finding("NP040", what, "", "mend or remove it")]) from None
 
 
-def refuse_unmet_requirement(home: Folder) -> None:
+def require_fitting_store(home: Folder) -> None:
     """Raise NpuprofError (NP041) where ``requires`` in npuprof.toml does not mean this npuprof, NP040 where the file is not understood."""
     document, fault = None, None
     try:
@@ -60,7 +58,7 @@ def refuse_unmet_requirement(home: Folder) -> None:
         raise fault
 
 
-def refuse_unmet_requirement_of(project: Project) -> None:
+def require_fitting_project(project: Project) -> None:
     """Raise NpuprofError (NP041) where ``requires`` does not mean this npuprof."""
     document = project.document
     if document is not None and (unmet := find_unmet_requirement(document, "this repository", "install one of them, or widen requires")):
@@ -69,8 +67,6 @@ def refuse_unmet_requirement_of(project: Project) -> None:
 
 def find_unmet_requirement(document: Document, who: str, hint: str) -> Finding | None:
     """Return that npuprof.toml needs another npuprof, None where it needs none."""
-    from npuprof.model import __version__
-
     said = document.data.get("requires")
     wanted, here = parse_version_range(said) if isinstance(said, str) else None, parse_version_text(__version__)
     if wanted is None or here is None or wanted.accepts(here):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
@@ -93,7 +94,7 @@ def fetch_source(
     object now than the mirror knew stays as it was known, unless ``accept_moved``. How far it is is told on a terminal, or
     as ``progress`` says. With ``remake`` the mirror is made anew. Raises NpuprofError; the mirror is as it was then.
     """
-    _refuse_url(url)
+    _require_url(url)
     talker = Talker(url, name, progress)
 
     def fetch_refs(held: HeldMirror) -> Fetched:
@@ -110,7 +111,7 @@ def fetch_locked(url: str, commits: Iterable[str], tags: Iterable[str] = (), pro
     to, and nothing else unless the remote gives no commit to who asks by its id. The network is touched only for what is not
     there yet. Raises NpuprofError; the mirror is as it was then.
     """
-    _refuse_url(url)
+    _require_url(url)
     wanted = [commit for commit in dict.fromkeys(commits) if is_full_id(commit)]
     lost = [commit for commit in commits if not is_full_id(commit)]
     talker = Talker(url, name, progress)
@@ -154,7 +155,7 @@ def build_moved_finding(url: str, moved: tuple[tuple[str, str, str], ...]) -> Fi
     return Finding("NP046", what, "A tag names a version, and a version never changes.", "ask who keeps the source whether that was meant")
 
 
-def _refuse_url(url: str) -> None:
+def _require_url(url: str) -> None:
     if fault := find_url_fault(url):
         what = f"{hide_credentials(url)!r} is no source: {fault}" if url else f"an empty address is no source: {fault}"
         raise NpuprofError([Finding("NP048", what, "", "ssh://git@host/presets.git, https://host/presets.git, /srv/presets.git")])
@@ -228,8 +229,6 @@ class Talker:
     """Talks to the remote of a source, and tells of it by its name."""
 
     def __init__(self, url: str, name: str, progress: bool | None) -> None:
-        import sys
-
         self.url = url
         self.told = name_source(url, name)
         self._timeout = read_timeout(self.told)

@@ -8,7 +8,7 @@ from typing import Any
 from npuprof.document import Document, parse_document
 from npuprof.document.keys import format_key_segment, format_toml_value
 from npuprof.document.secrets import hide_secrets
-from npuprof.model import Finding, NpuprofError, Origin, Path, Record
+from npuprof.model import Finding, NpuprofError, Origin, Path, Place, Record
 from npuprof.resolve.digests import load_sha256
 from npuprof.store.sources.ranges import parse_version_range
 from npuprof.store.sources.urls import find_url_fault
@@ -107,8 +107,6 @@ def parse_lock(source: str, raw: bytes, revision: str | None = None) -> Lock:
     if re.search(rb"^(<{7}|={7}|>{7})", raw, re.MULTILINE):
         way = "npuprof source update writes it anew, and shows what differs from HEAD; or take one side: git checkout --ours npuprof.lock"
         line = next(number for number, text in enumerate(raw.split(b"\n"), 1) if text.startswith((b"<<<<<<<", b"=======", b">>>>>>>")))
-        from npuprof.model import Place
-
         raise NpuprofError([Finding("NP044", f"{source} holds the marks of a merge", "", way, where=Place(source, line, 1))])
     hint = "restore it (git checkout npuprof.lock), or write it anew: npuprof source update"
     try:

@@ -10,6 +10,7 @@ from contextlib import suppress
 from npuprof.model import Finding, NpuprofError, Origin
 from npuprof.report.output import read_plain_file
 from npuprof.resolve.digests import load_sha256
+from npuprof.store.around import is_own_folder
 from npuprof.store.sources.urls import normalize_url
 from npuprof.system.folders import find_user_folder
 from npuprof.system.tree import make_tree
@@ -53,15 +54,14 @@ def find_mirror_folder(url: str) -> str:
     return os.path.join(find_cache_folder(), name_mirror(url))
 
 
-def refuse_foreign_cache() -> None:
+def require_own_cache() -> None:
     """Raise NpuprofError (NP053) where the folder of all mirrors, or the one above, belongs to somebody else."""
-    refuse_foreign(find_cache_folder())
-    refuse_foreign(os.path.join(find_cache_folder(), "sources"))
+    require_own_folder(find_cache_folder())
+    require_own_folder(os.path.join(find_cache_folder(), "sources"))
 
 
-def refuse_foreign(folder: str) -> None:
+def require_own_folder(folder: str) -> None:
     """Raise NpuprofError (NP053) where a folder of the cache belongs to somebody else."""
-    from npuprof.store.around import is_own_folder
     from npuprof.store.sources.failures import build_foreign_error
 
     if not is_own_folder(os.path.realpath(folder)):
@@ -123,8 +123,6 @@ class TextCache:
 
 def _is_owned(folder: str) -> bool:
     """Return whether texts in a folder are the user's own: anybody can seal one."""
-    from npuprof.store.around import is_own_folder
-
     return all(map(is_own_folder, (find_cache_folder(), os.path.dirname(folder), folder)))
 
 

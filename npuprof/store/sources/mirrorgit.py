@@ -15,8 +15,8 @@ from npuprof.report.output import describe_os_error
 from npuprof.store.git import Git, GitObject
 from npuprof.store.repository import Repository
 from npuprof.store.sources.failures import build_cache_error, build_mirror_finding, build_os_error
-from npuprof.store.sources.mirror import LOCKED, build_unfetched_finding, find_mirror_folder, refuse_foreign, refuse_foreign_cache
-from npuprof.store.versions import YANKED, ReleaseRecord, parse_release_record, parse_version_text
+from npuprof.store.sources.mirror import LOCKED, build_unfetched_finding, find_mirror_folder, require_own_cache, require_own_folder
+from npuprof.store.versions import YANKED, ReleaseRecord, is_version_tag, parse_release_record
 from npuprof.system.tree import Tree, make_tree
 
 try:
@@ -102,12 +102,6 @@ class RemoteRefs(Record):
     def is_version(self, name: str) -> bool:
         """Return whether a ref is a tag of a version, of a preset or of a whole store, or says that one was yanked."""
         return name.startswith(TAGS) and is_version_tag(name.removeprefix(TAGS).removesuffix(YANKED))
-
-
-def is_version_tag(tag: str) -> bool:
-    """Return whether a tag names a version: ``v2.1.0`` of a whole store, ``base/v2.1.0`` of a preset."""
-    number = tag.rpartition("/")[2]
-    return number.startswith("v") and parse_version_text(number) is not None
 
 
 def is_full_id(text: str) -> bool:
@@ -330,7 +324,7 @@ def _make_cache_folder(cache: str) -> None:
         make_tree(cache, 0o700)
     except OSError as error:
         raise build_cache_error(cache, f"It cannot be made: {describe_os_error(error, os.path.join(cache, 'x'))}.") from None
-    refuse_foreign_cache()
+    require_own_cache()
     if not os.access(cache, os.R_OK | os.W_OK | os.X_OK):
         raise build_cache_error(cache, "It cannot be written.")
 
@@ -348,7 +342,7 @@ def _identify_folder(folder: str, make: bool = True) -> tuple[int, int]:
     if not stat.S_ISDIR(found.st_mode):
         raise build_cache_error(folder, "It is no folder.")
     if make:
-        refuse_foreign(folder)
+        require_own_folder(folder)
     return found.st_dev, found.st_ino
 
 
@@ -438,7 +432,7 @@ def open_mirror(name: str, url: str, path: str) -> Repository:
     folder = find_mirror_folder(url)
     if not os.path.exists(folder):
         raise NpuprofError([build_unfetched_finding(name, "it was never fetched on this machine")])
-    refuse_foreign_cache()
+    require_own_cache()
     found = Repository(os.path.join(folder, path) if path else folder, folder, MirrorGit(folder, f"the source {name!r}"))
     found.is_source = True
     return found

@@ -93,7 +93,7 @@ class _Reader:
             if fault := layout.find_glob_fault(pattern):
                 self._add(f"presets: {pattern!r} {fault}", ("presets", index), 'write presets = ["jobs/*/preset.toml"]')
         sources = {name: found for name, said in good.get("sources", {}).items() if (found := self._read_source(name, said))}
-        self._refuse_alike(sources)
+        self._require_distinct_names(sources)
         rules = self._read_rules(good.get("rule", ()))
         ignores = self._read_ignores(good.get("ignore", ()))
         return Project(self._document, good.get("requires", ""), tuple(good.get("presets", ())), sources, rules, ignores)
@@ -173,7 +173,7 @@ class _Reader:
             name, good["url"], "" if folder == "." else folder, good.get("rev", "*"), good.get("rules", False), good.get("vendor", "")
         )
 
-    def _refuse_alike(self, sources: dict[str, Source]) -> None:
+    def _require_distinct_names(self, sources: dict[str, Source]) -> None:
         first: dict[str, str] = {}
         for name in sources:
             other = first.setdefault(name.lower(), name)

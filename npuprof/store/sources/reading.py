@@ -238,7 +238,7 @@ def find_sources_of(store: SourceStore) -> Sources:
     """Return the sources that the store of a source refers to, read once. Raises NpuprofError where its two files are not understood."""
     known = getattr(store, "sources", None)
     if not isinstance(known, Sources):
-        store.refuse_unfit()
+        store.require_fit()
         cited = {name: store.cite_beside(name) for name in (projects.FILE, locks.FILE)}
         known = parse_sources(cited, {name: store.read_file(name) for name in cited}, None, f"{store.source}/", store.copy)
         known.which = store.which
@@ -273,6 +273,4 @@ def read_policy(home: ProfileSource) -> Policy | None:
 
 def find_project(home: ProfileSource) -> Project:
     """Return what a store's own npuprof.toml says. Raises NpuprofError where it cannot be understood."""
-    from npuprof.store import Folder
-
     return read_project(home) if isinstance(home, Folder) else find_sources(home).project

@@ -14,7 +14,7 @@ from npuprof.model import Finding, NpuprofError, Record
 from npuprof.resolve.digests import load_sha256
 from npuprof.store.sources.lock import LockedSource, LockedVersion
 from npuprof.store.sources.mirror import TextCache
-from npuprof.store.versions import YANKED, VersionText, parse_tag_ref, parse_version_request, parse_version_text
+from npuprof.store.versions import YANKED, VersionText, is_version_tag, parse_tag_ref, parse_version_request, parse_version_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,8 +36,6 @@ class ReleasedTag(Record):
 
 def list_released_tags(repository: Repository, commit: str, known: Collection[str] | None = None) -> list[ReleasedTag]:
     """Return the tags of versions that lead to a commit, the oldest first; ``known`` are those that count. Raises NpuprofError."""
-    from npuprof.store.sources.mirrorgit import is_version_tag
-
     form = "--format=%(taggerdate:unix) %(objecttype) %(*objecttype) %(*objectname) %(refname:strip=2)"
     listed = os.fsdecode(repository.git.run_command("for-each-ref", f"--merged={commit}", form, "refs/tags/"))
     rows = (line.split(" ", 4) for line in listed.splitlines())

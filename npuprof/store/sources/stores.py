@@ -153,7 +153,7 @@ class SourceStore(ReadOnceStore):
         return self._copy is not None or (self._cache is not None and self._cache.read_text(f"{name}.toml") is not None)
 
     def _list_files(self) -> Iterable[str]:
-        self.refuse_unfit()
+        self.require_fit()
         if self._copy is not None:
             return self._copy.names()
         listed = self._load_cached(_LISTING, lambda: "\n".join(self.revision.files).encode(errors="surrogateescape"))
@@ -172,7 +172,7 @@ class SourceStore(ReadOnceStore):
         """Return the path to cite for a file below the store, with the source and the version."""
         return f"{self.source}@{self.shown}:{posixpath.join(self.locked.path, path)}"
 
-    def refuse_unfit(self) -> None:
+    def require_fit(self) -> None:
         """Raise NpuprofError where the repository of the source needs another npuprof (NP041), or its store is not what was locked (NP049).
 
         It is asked for before anything is read.
@@ -213,7 +213,7 @@ class SourceStore(ReadOnceStore):
     def _read_profile(self, name: str, asked: Origin | None) -> Profile:
         if not is_profile_name(name):
             raise NpuprofError([self._build_missing_finding(name, asked)])
-        self.refuse_unfit()
+        self.require_fit()
         raw = self._copy.read_text(name) if self._copy else self._load_cached(f"{name}.toml", lambda: self._read_text(name, asked))
         if raw is None:
             raise NpuprofError([self._build_missing_finding(name, asked)])
@@ -288,7 +288,7 @@ class SourceStore(ReadOnceStore):
         return self._versions[key]
 
     def _open_version(self, reference: str, asked: Origin | None, is_own: bool) -> SourceStore:
-        self.refuse_unfit()
+        self.require_fit()
         name, _, wanted = reference.partition("@")
         pinned = None if self.is_version else find_locked_version(self.locked.versions, reference)
         copied: dict[str, LockedVersion] = {}

@@ -8,6 +8,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import written_condition
+from npuprof.catalog.acceptance import find_acceptance_fault
 from npuprof.document import Document
 from npuprof.document.policy import Condition, Ignore, TeamRule
 from npuprof.model import SECTIONS, SEVERITIES, Origin, Path, did_you_mean
@@ -68,8 +69,6 @@ def read_rule(document: Document, path: Path, said: dict[str, Any], good: dict[s
 
 def read_ignore(document: Document, path: Path, said: dict[str, Any], good: dict[str, Any], add: Add) -> Ignore | None:
     """Return what a table accepts, None where something is wrong with it, which ``add`` takes; as ``read_rule`` does."""
-    from npuprof.catalog.acceptance import find_acceptance_fault
-
     missing = [name for name in IGNORE_KEYS if name not in said]
     faults: list[tuple[str, Path, str, str]] = [
         (f"an ignore has no {name}", path, f"write {IGNORE_EXAMPLES[name]}", "") for name in missing

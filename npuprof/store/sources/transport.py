@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import selectors
 import shlex
 import signal
+import tempfile
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -105,8 +108,6 @@ class Line(NamedTuple):
 
         By ids, as git looks for each name among all the others.
         """
-        import tempfile
-
         try:
             with tempfile.TemporaryFile(dir=self.mirror) as listed:  # a command line does not hold any number of them
                 listed.write("".join(f"{oid}\n" for oid in wanted).encode())
@@ -178,8 +179,6 @@ def _listen(process: subprocess.Popen[bytes], line: Line, tell: Tell) -> Talk:
 
     Raises HangingError if it is silent and its files do not grow for too long, or if both come to too little.
     """
-    import selectors
-
     assert process.stdout is not None, "it was asked for"
     assert process.stderr is not None, "it was asked for"
     said, answer = _Said(tell), bytearray()
@@ -271,8 +270,6 @@ class _Said:
 @contextmanager
 def _end_together() -> Iterator[list[subprocess.Popen[bytes]]]:
     """Give a list of processes that end when this one is asked to: they have a session of their own, no terminal reaches them."""
-    import threading
-
     started: list[subprocess.Popen[bytes]] = []
 
     def end(number: int, frame: object) -> None:
