@@ -102,11 +102,11 @@ def _talk(repository: Repository, remote: str, ask: Callable[[Line], Talk], expl
         why = f"{remote} sent nothing for {timeout:g} seconds."
         hint = "try again later; NPUPROF_TIMEOUT is how many seconds to wait"
         raise NpuprofError([Finding("NP022", f"git could not answer: {remote} is silent", why, hint)]) from None
-    if refused := re.search(r"transport '([^']+)' not allowed", talk.said):
+    if refused := re.search(r"transport '([^']+)' not allowed", talk.messages):
         why = f"npuprof talks to remotes over ssh, https and file only, not over {refused[1]}."
         raise NpuprofError([Finding("NP022", f"git could not answer: {remote} was not asked", why, "use git itself")])
     if talk.code:
-        raise NpuprofError([explain(talk.said.encode(), repository.folder)])
+        raise NpuprofError([explain(talk.messages.encode(), repository.folder)])
     return talk
 
 

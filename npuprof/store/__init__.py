@@ -154,25 +154,25 @@ class ReadOnceStore:
         """Return which presets a part of a name may mean: the last segment, or how a name begins; empty where there is none."""
         if len(name) < _LEAST_PART:
             return ""
-        found = [one for one in self.names() if one.endswith(f"/{name}")]
-        found = found or [one for one in self.names() if one.rpartition("/")[2].startswith((f"{name}-", f"{name}_"))]
-        return f"did you mean {' or '.join(map(repr, found[:_MOST_NEAR]))}?" if found else ""
+        names = [candidate for candidate in self.names() if candidate.endswith(f"/{name}")]
+        names = names or [candidate for candidate in self.names() if candidate.rpartition("/")[2].startswith((f"{name}-", f"{name}_"))]
+        return f"did you mean {' or '.join(map(repr, names[:_MOST_NEAR]))}?" if names else ""
 
 
 def read_once(known: dict[Key, ProfileOrError], key: Key, read: Callable[[], Profile]) -> Profile:
     """Return what ``known`` has below a key, else what is read; an error is kept alike. Raises NpuprofError."""
-    found = known.get(key)
-    if found is None:
+    profile = known.get(key)
+    if profile is None:
         try:
-            found = read()
+            profile = read()
         except NpuprofError as error:
             if error.findings[0].origin is not None:
                 raise  # blames whoever asked: the next to ask gets an error of its own
-            found = error
-        known[key] = found
-    if isinstance(found, NpuprofError):
-        raise found
-    return found
+            profile = error
+        known[key] = profile
+    if isinstance(profile, NpuprofError):
+        raise profile
+    return profile
 
 
 class Folder(ReadOnceStore):
@@ -231,19 +231,19 @@ class Folder(ReadOnceStore):
         """Return the names that begin with a text, sorted; folders in which none can are not looked into."""
         if self.layout.globs:
             return [name for name in self.names() if name.startswith(text)]
-        found = (name for name, _ in self._scan_folder(self.root, "", text))
+        names = (name for name, _ in self._scan_folder(self.root, "", text))
         reserved = FILE.removesuffix(".toml") if self.project_file and not self.layout.prefix else ""
-        return sorted({name for name in found if name.startswith(text) and name != reserved and is_profile_name(name)})
+        return sorted({name for name in names if name.startswith(text) and name != reserved and is_profile_name(name)})
 
     def _load_listing(self) -> dict[str, bool]:
         """Return the names of the store, looked up once, and whether each is a plain file, no link."""
         if self._listed is None:
-            found = dict(self._scan_folder(self.root, ""))
+            listed = dict(self._scan_folder(self.root, ""))
             if self.project_file and not self.layout.prefix:
-                found.pop(FILE.removesuffix(".toml"), None)
+                listed.pop(FILE.removesuffix(".toml"), None)
             if self.layout.globs:
-                found = {**self._scan_outside(), **found}
-            self._listed = found
+                listed = {**self._scan_outside(), **listed}
+            self._listed = listed
         return self._listed
 
     def _scan_outside(self) -> dict[str, bool]:
@@ -317,21 +317,21 @@ class Folder(ReadOnceStore):
         path = f"{self.root}/{name}.toml"
         source = f"{self.label}/{name}.toml" if self.label != BUILTIN else path
         if self.project_file and self.layout.takes(name):
-            other = os.path.join(os.path.dirname(self.project_file), f"{name}.toml")
-            shown = format_relative_path(other)
+            outer = os.path.join(os.path.dirname(self.project_file), f"{name}.toml")
+            shown = format_relative_path(outer)
             if not os.path.lexists(path):
-                path, source = other, shown
-            elif os.path.lexists(other):
+                path, source = outer, shown
+            elif os.path.lexists(outer):
                 raise NpuprofError([build_clash_finding(name, (source, shown), asked)])
         try:
             if not (self._listed or {}).get(name) and self._leads_elsewhere(path, path != f"{self.root}/{name}.toml"):
                 raise NpuprofError([build_outside_finding(source, name, asked, path != f"{self.root}/{name}.toml")])
             raw = read_plain_file(path)
         except (FileNotFoundError, NotADirectoryError):
-            kept = self.read_absent(name) if self.read_absent else None
-            if kept is None:
+            absent = self.read_absent(name) if self.read_absent else None
+            if absent is None:
                 raise NpuprofError([self._build_missing_finding(name, asked)]) from None
-            raw = kept
+            raw = absent
         except OSError as error:
             raise NpuprofError([build_unreadable_finding(source, error)]) from None
         return Profile(document.parse_document(name, source, raw), key=f"{self.beside}{name}", home=self)

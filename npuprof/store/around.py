@@ -112,10 +112,10 @@ def is_own_folder(folder: str) -> bool:
     words = ["config", "--show-scope", "--type=path", "-z", "--get-all", "safe.directory"]
     environ = {name: text for name, text in os.environ.items() if not name.startswith("GIT_DIR")}
     try:
-        said = processes.finish(processes.start_git(words, os.sep, environ | {**processes.READ.variables}))[0]
+        output = processes.finish(processes.start_git(words, os.sep, environ | {**processes.READ.variables}))[0]
     except OSError:
         return False
-    parts = os.fsdecode(said).split("\0")
+    parts = os.fsdecode(output).split("\0")
     safe = False
     for scope, place in zip(parts[::2], parts[1::2], strict=False):
         if scope not in ("system", "global", "command"):

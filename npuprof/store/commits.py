@@ -118,8 +118,8 @@ class Commit:
     def _load_headers(self) -> CommitHeaders:
         """Return the headers; read when somebody asks, for most commits nobody does."""
         if self._headers is None:
-            found = self.repository.git.read_objects([self.id])[0]
-            self._headers = _parse_commit_headers(found.content if found else b"")
+            commit = self.repository.git.read_objects([self.id])[0]
+            self._headers = _parse_commit_headers(commit.content if commit else b"")
         return self._headers
 
 
@@ -129,9 +129,9 @@ def load_commit_headers(wanted: Iterable[Commit]) -> None:
     for commit in wanted:
         unread.setdefault(commit.repository, []).append(commit)
     for repository, commits in unread.items():
-        found = repository.request_contents(commit.id for commit in commits)()
+        contents = repository.request_contents(commit.id for commit in commits)()
         for commit in commits:
-            commit.adopt_headers(found.get(commit.id, b""))
+            commit.adopt_headers(contents.get(commit.id, b""))
 
 
 def _parse_commit_headers(raw: bytes) -> CommitHeaders:
@@ -139,11 +139,11 @@ def _parse_commit_headers(raw: bytes) -> CommitHeaders:
     coded = _ENCODING.search(headers) if b"\nencoding " in headers else None
     encoding = coded[1].decode(errors="replace") if coded else "utf-8"
     match = _AUTHOR.search(headers)
-    said = [*(match.groups() if match else ()), message]
+    parts = [*(match.groups() if match else ()), message]
     try:
-        text = [part.decode(encoding, errors="replace") for part in said]
+        text = [part.decode(encoding, errors="replace") for part in parts]
     except LookupError:
-        text = [part.decode(errors="replace") for part in said]
+        text = [part.decode(errors="replace") for part in parts]
     subject = next((line.strip() for line in text[-1].splitlines() if line.strip()), "")
     if match is None:
         return CommitHeaders("", "", "", subject)
@@ -198,8 +198,8 @@ def _find_store_move(repository: Repository, commit: str, changed: list[FileChan
     inside = [change for change in changed if not any(file is not None and file.outside for file in (change.old, change.new))]
     if not inside or any(change.was is not None for change in inside):
         return None
-    found = repository.git.read_objects([commit])[0]
-    parents = re.findall(rb"^parent (\S+)$", found.content.partition(b"\n\n")[0], re.MULTILINE) if found else []
+    read = repository.git.read_objects([commit])[0]
+    parents = re.findall(rb"^parent (\S+)$", read.content.partition(b"\n\n")[0], re.MULTILINE) if read else []
     if len(parents) != 1 or not repository.git.read_objects([parent := parents[0].decode()])[0]:
         return None
     if repository.list_profile_files(parent, Layout(repository.prefix)):
@@ -251,8 +251,8 @@ def _split_log_records(blocks: Iterable[bytes]) -> Iterator[bytes]:
     """Yield what git says of each commit: its id and those of its parents, NUL, then raw lines and paths."""
     rest = b""
     for block in blocks:
-        *whole, rest = (rest + block).split(b"\0\1")
-        for record in whole:
+        *records, rest = (rest + block).split(b"\0\1")
+        for record in records:
             yield record.lstrip(b"\1")
     if rest:
         yield rest.lstrip(b"\1").removesuffix(b"\0")
@@ -265,26 +265,26 @@ def _parse_raw_changes(
 
     ``former`` says where they were before, if that was elsewhere.
     """
-    found: list[FileChange] = []
+    changes: list[FileChange] = []
     place = 0
     while place + 1 < len(files):
         path = files[place + 1]
         if path not in names:
             names[path] = layout.locate(os.fsdecode(path))
         was = now = names[path]
-        before, after, left, right, status = files[place][1:].decode().split(" ")
+        before, after, old_id, new_id, status = files[place][1:].decode().split(" ")
         place += 2
         if status == "M" and before != SUBMODULE != after:
             if was is not None:
-                found.append(FileChange(was.name, TreeFile(before, left, was.outside), was.name, TreeFile(after, right, was.outside)))
+                changes.append(FileChange(was.name, TreeFile(before, old_id, was.outside), was.name, TreeFile(after, new_id, was.outside)))
             continue
         if status[0] == "R":
             now = layout.locate(os.fsdecode(files[place]))
             place += 1
         if former is not None:
             was = former.locate(os.fsdecode(path))
-        old = TreeFile(before, left, was.outside) if was is not None and before not in _NO_FILE else None
-        new = TreeFile(after, right, now.outside) if now is not None and after not in _NO_FILE else None
+        old = TreeFile(before, old_id, was.outside) if was is not None and before not in _NO_FILE else None
+        new = TreeFile(after, new_id, now.outside) if now is not None and after not in _NO_FILE else None
         if old or new:
-            found.append(FileChange(was.name if was and old else None, old, now.name if now and new else None, new))
-    return found
+            changes.append(FileChange(was.name if was and old else None, old, now.name if now and new else None, new))
+    return changes

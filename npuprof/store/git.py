@@ -95,10 +95,10 @@ class Git:
         from one process. Raises NpuprofError where git or the repository cannot be used.
         """
         with self._lock:
-            found: list[GitObject | None] = []
+            objects: list[GitObject | None] = []
             for start in range(0, len(names), _CHUNK):
-                found += self._read_object_batch(names[start : start + _CHUNK])
-            return found
+                objects += self._read_object_batch(names[start : start + _CHUNK])
+            return objects
 
     def read_files(self, names: Sequence[str]) -> list[bytes | None]:
         """Return the contents of files by ``COMMIT:PATH``, None for each that is missing or no file. Raises NpuprofError."""
@@ -165,10 +165,10 @@ class Git:
     def read_contents(self, oids: Iterable[str]) -> dict[str, bytes]:
         """Return the contents of objects by their full ids, read in one go. Raises NpuprofError where any is missing."""
         wanted = list(dict.fromkeys(oids))
-        found = {oid: read.content for oid, read in zip(wanted, self.read_objects(wanted), strict=True) if read}
-        if len(found) < len(wanted):
-            raise NpuprofError([self.explain_absence(oid for oid in wanted if oid not in found)])
-        return found
+        contents = {oid: read.content for oid, read in zip(wanted, self.read_objects(wanted), strict=True) if read}
+        if len(contents) < len(wanted):
+            raise NpuprofError([self.explain_absence(oid for oid in wanted if oid not in contents)])
+        return contents
 
     def list_files(self, folder: str, only_tracked: bool = False) -> list[bytes]:
         """Return the files that git would show in a folder, from there: tracked ones, and new ones that are not ignored.
@@ -181,21 +181,21 @@ class Git:
 
     def with_filters(self) -> Git:
         """Return the same git with the filters of the configuration on."""
-        found = Git(self.folder, self._variables, self.bare, self.profile)
-        found._runs_filters = True
-        return found
+        git = Git(self.folder, self._variables, self.bare, self.profile)
+        git._runs_filters = True
+        return git
 
     def beside(self, variables: Mapping[str, str]) -> Git:
         """Return the same git with other variables, such as GIT_INDEX_FILE."""
-        found = Git(self.folder, variables, self.bare, self.profile)
-        found._runs_filters = self._runs_filters
-        return found
+        git = Git(self.folder, variables, self.bare, self.profile)
+        git._runs_filters = self._runs_filters
+        return git
 
     def _list_filters_off(self) -> dict[str, str]:
         """Return the variables that switch off all filters of the configuration."""
         listed = self.try_command("config", "-z", "--name-only", "--get-regexp", r"^filter\..*\.(clean|smudge|process|required)$")
-        found = dict.fromkeys(os.fsdecode(listed.output).split("\0"))
-        off = [(name, "false" if name.endswith(".required") else "") for name in found if name]
+        names = dict.fromkeys(os.fsdecode(listed.output).split("\0"))
+        off = [(name, "false" if name.endswith(".required") else "") for name in names if name]
         return build_config_variables(off)
 
     def writing(self) -> Git:
@@ -291,16 +291,16 @@ class Git:
 
 def _split_contents(replies: bytes, oids: Sequence[str]) -> dict[str, bytes]:
     """Return contents by the ids that were asked for, from all that ``cat-file --batch`` said; what is missing is left out."""
-    found: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     place = 0
     for oid in oids:
         end = replies.index(b"\n", place)
         size = replies[replies.rindex(b" ", place, end) + 1 : end]
         place = end + 1
         if size.isdigit():
-            found[oid] = replies[place : place + int(size)]
+            contents[oid] = replies[place : place + int(size)]
             place += int(size) + 1
-    return found
+    return contents
 
 
 def build_config_variables(settings: Sequence[tuple[str, str]]) -> dict[str, str]:
@@ -319,27 +319,27 @@ def build_git_environment(top: str, bare: str = "") -> dict[str, str]:
     Its messages are in English. What a hook hands down about another repository is left out, what it says of this one
     but for its objects too; where there is neither, it names the repository.
     """
-    found = {**os.environ, "LC_ALL": "C"}
-    given = found.get("GIT_DIR")
+    environ = {**os.environ, "LC_ALL": "C"}
+    git_folder = environ.get("GIT_DIR")
     for name in ("GIT_OBJECT_DIRECTORY", "GIT_QUARANTINE_PATH"):
-        if found.get(name):
-            found[name] = os.path.abspath(found[name])
+        if environ.get(name):
+            environ[name] = os.path.abspath(environ[name])
     if not top and not bare:
         for name in _REPOSITORY_VARIABLES:
-            if name in found and name != "GIT_PREFIX":
-                found[name] = os.path.abspath(found[name])
-        return found
-    is_this = given is None or (os.path.realpath(given) == bare if bare else _is_git_folder_of(given, top))
+            if name in environ and name != "GIT_PREFIX":
+                environ[name] = os.path.abspath(environ[name])
+        return environ
+    is_this = git_folder is None or (os.path.realpath(git_folder) == bare if bare else _is_git_folder_of(git_folder, top))
     gone = _REPOSITORY_VARIABLES if is_this else (*_REPOSITORY_VARIABLES, *_OBJECT_VARIABLES)
-    return {name: value for name, value in found.items() if name not in gone}
+    return {name: value for name, value in environ.items() if name not in gone}
 
 
-def _is_git_folder_of(given: str, top: str) -> bool:
+def _is_git_folder_of(folder: str, top: str) -> bool:
     """Return whether a folder is where the repository with a top keeps what it knows."""
     inside = os.path.join(top, ".git")
     if os.path.isfile(inside):
         inside = os.path.join(top, read_path(inside).removeprefix("gitdir:").strip())
-    return os.path.realpath(given) == os.path.realpath(inside)
+    return os.path.realpath(folder) == os.path.realpath(inside)
 
 
 #: Commands that read no file of the work tree, so that no filter runs.
@@ -423,15 +423,15 @@ def _list_git_folders(repository: str) -> Iterator[str]:
 
 def _list_object_folders(objects: str) -> Iterable[str]:
     """Return a folder of objects and its alternates, as deep as git follows them."""
-    found, level = {objects: None}, [objects]
+    folders, level = {objects: None}, [objects]
     for _ in range(_ALTERNATE_LEVELS):
-        if len(found) > _MOST_ALTERNATES:
+        if len(folders) > _MOST_ALTERNATES:
             what = f"git cannot use {objects}: it has more than {_MOST_ALTERNATES} alternates"
             raise NpuprofError([Finding("NP021", what, "Each is another folder of objects.", "clone the repository again")])
         read = dict.fromkeys(alternate for folder in level for alternate in _read_alternates(folder))
-        level = [folder for folder in read if folder not in found]
-        found |= dict.fromkeys(level)
-    return found
+        level = [folder for folder in read if folder not in folders]
+        folders |= dict.fromkeys(level)
+    return folders
 
 
 def _read_alternates(objects: str) -> Iterator[str]:

@@ -73,7 +73,7 @@ class KeptRelease(ReadOnceStore):
 
     def _find_pins(self, profile: Profile) -> set[str]:
         """Return what the references with an @ mean that a profile and its ancestors make, as far as they can be found."""
-        found: set[str] = set()
+        pins: set[str] = set()
         waiting: list[tuple[KeptRelease, str, Origin | None]] = [(self, profile.name, None)]
         seen = {(self.root, profile.name)}
         while waiting:
@@ -82,11 +82,11 @@ class KeptRelease(ReadOnceStore):
                 profile = store.load_profile(current, asked)
                 for index, reference in enumerate(profile.extends):
                     with suppress(NpuprofError):
-                        parent = (store, reference) if "@" not in reference else store.pin_parent(current, reference, found)
+                        parent = (store, reference) if "@" not in reference else store.pin_parent(current, reference, pins)
                         if parent is not None and (parent[0].root, parent[1]) not in seen:
                             seen.add((parent[0].root, parent[1]))
                             waiting.append((*parent, profile.origin("profile", "extends", index)))
-        return found
+        return pins
 
     def pin_parent(self, heir: str, reference: str, pins: set[str]) -> tuple[KeptRelease, str] | None:
         """Return the store and the name of a parent with an @, None where it was not kept; what it means goes to ``pins``.
@@ -105,10 +105,10 @@ class KeptRelease(ReadOnceStore):
 
     def read_profile_text(self, name: str) -> bytes:
         """Return the text of a preset. Raises NpuprofError where there is none."""
-        found = self._copy.read_text(name)
-        if found is None:
+        text = self._copy.read_text(name)
+        if text is None:
             raise NpuprofError([self._build_missing_finding(name, None)])
-        return found
+        return text
 
     def build_edited_finding(self, asked: Origin | None) -> Finding:
         """Return that it is not what was released."""
@@ -162,11 +162,11 @@ def keeps_releases(home: ProfileSource) -> bool:
 
 def find_nested_release(home: KeptRelease, reference: str, asked: Origin | None) -> KeptRelease:
     """Return the release that a preset of a kept one extends. Raises NpuprofError (NP049) where it was not kept with it."""
-    found = home.find_nested(reference)
-    if found is None:
+    release = home.find_nested(reference)
+    if release is None:
         what = f"{home.label} was kept without {reference}, which {asked.profile if asked else 'a preset in it'} extends"
         raise NpuprofError([_build_finding(what, "", asked)])
-    return found
+    return release
 
 
 def advise_keeping(finding: Finding, reference: str, asked: Origin) -> Finding:
@@ -190,8 +190,8 @@ def _open_once(home: ReadOnceStore, reference: str, store: str, shown: str, revi
     """Return what a store keeps for a reference: all that pin it share what was read and proved of it."""
     if reference not in home.kept:
         home.kept[reference] = _open_release(reference, store, shown, revision)
-    found = home.kept[reference]
-    return found if isinstance(found, KeptRelease) else None
+    release = home.kept[reference]
+    return release if isinstance(release, KeptRelease) else None
 
 
 def _open_release(reference: str, store: str, shown: str, revision: Revision | None) -> KeptRelease | None:

@@ -27,9 +27,9 @@ def find_kept_faults(home: Folder) -> Iterator[Finding]:
     for reference in sorted(filter(may_be_kept, pinned)):
         place = Place(home.cite_file(f"{FOLDER}/{reference}"))
         try:
-            kept = find_kept_release(home, reference)
-            if kept is not None:
-                prove_kept_release(kept, None)
+            release = find_kept_release(home, reference)
+            if release is not None:
+                prove_kept_release(release, None)
         except NpuprofError as error:
             for finding in error.findings:
                 yield finding if finding.where or finding.origin else finding._replace(where=place)
@@ -38,16 +38,16 @@ def find_kept_faults(home: Folder) -> Iterator[Finding]:
 def list_kept_references(home: Folder) -> list[str]:
     """Return the references that releases are kept for, by the folders that hold one, sorted; links are not followed."""
     top = os.path.join(home.root, FOLDER)
-    found: list[str] = []
+    references: list[str] = []
     if os.path.islink(top):
-        return found
+        return references
     for folder, below, _ in os.walk(top):
         place = os.path.relpath(folder, top)
         if "@" in os.path.basename(folder) and may_be_kept(place):
-            found.append(place)
+            references.append(place)
             below.clear()  # what it keeps of its own is part of it
         below[:] = [name for name in below if not name.startswith(".")]
-    return sorted(found)
+    return sorted(references)
 
 
 def _build_idle_finding(home: Folder, reference: str) -> Finding:

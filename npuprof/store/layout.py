@@ -114,8 +114,8 @@ class Layout(Record):
 
     def name_of(self, path: str) -> str | None:
         """Return what the file of a path from the top is called as a preset; None where it is none."""
-        found = self.locate(path)
-        return found.name if found else None
+        located = self.locate(path)
+        return located.name if located else None
 
     def path_of(self, name: str, outside: bool = False) -> str:
         """Return the path of a preset's file from the top of the repository, as git writes it."""
@@ -158,9 +158,9 @@ def enter_folder(state: GlobState, folder: str) -> GlobState:
     """Return what the globs have left to match in a folder below; nothing where no preset can be in there."""
     if not state or folder.startswith("."):
         return frozenset()
-    found = [step for step in state if step.repeats]
-    found += (behind for step in state for behind in step.follow(folder) if behind.leads_on)
-    return _expand(found)
+    steps = [step for step in state if step.repeats]
+    steps += (behind for step in state for behind in step.follow(folder) if behind.leads_on)
+    return _expand(steps)
 
 
 def accepts_file(state: GlobState, name: str) -> bool:
@@ -195,18 +195,18 @@ def find_glob_fault(glob: str) -> str:
 def read_globs(raw: bytes) -> tuple[str, ...]:
     """Return the globs in the text of an ``npuprof.toml``, as far as they can be understood: its faults are told elsewhere."""
     try:
-        said = parse_toml_text(raw.decode("utf-8-sig")).get("presets")
+        presets = parse_toml_text(raw.decode("utf-8-sig")).get("presets")
     except (ValueError, RecursionError):
         return ()
-    found = said if isinstance(said, list) else []
-    return tuple(glob for glob in found if isinstance(glob, str) and not find_glob_fault(glob))
+    globs = presets if isinstance(presets, list) else []
+    return tuple(glob for glob in globs if isinstance(glob, str) and not find_glob_fault(glob))
 
 
 def _expand(steps: Iterable[_Step]) -> GlobState:
     """Return steps with those behind a ``**`` that means no folder at all."""
-    found = set(steps)
-    found.update(step.skipped for step in (*found,) if step.skipped is not None)  # no ** follows another: ``add`` makes one of them
-    return frozenset(found)
+    expanded = set(steps)
+    expanded.update(step.skipped for step in (*expanded,) if step.skipped is not None)  # no ** follows another: ``add`` makes one of them
+    return frozenset(expanded)
 
 
 def _is_hidden(name: str) -> bool:
@@ -242,8 +242,8 @@ def _list_entries(folder: str, state: GlobState, is_below: bool) -> Iterator[_En
                 continue
         return
     try:
-        with os.scandir(folder) as found:
-            entries = list(found)
+        with os.scandir(folder) as scanned:
+            entries = list(scanned)
     except FileNotFoundError:  # gone meanwhile
         return
     if is_below and any(entry.name == ".git" for entry in entries):

@@ -124,8 +124,8 @@ def _find_preset_of_source(home: Folder, word: str) -> str:
         return ""
     with suppress(NpuprofError):
         sources = _find_sources(home)
-        if source in sources.project.sources and (near := find_nearest_names(name, sources.open_source(source).names(), 1)):
-            return f"{source}:{near[0]}"
+        if source in sources.project.sources and (names := find_nearest_names(name, sources.open_source(source).names(), 1)):
+            return f"{source}:{names[0]}"
     return ""
 
 
@@ -143,8 +143,8 @@ def build_missing_store_finding(word: str, why: str, in_python: bool = False) ->
             why,
             f"npuprof source add NAME URL, then {say_option('store', 'NAME:', in_python)} ({what})",
         )
-    if near := find_nearest_names(f"{word.rstrip(':/')}:", known, 1):
-        hint = f"write {near[0]} for the store of that source"
+    if sources := find_nearest_names(f"{word.rstrip(':/')}:", known, 1):
+        hint = f"write {sources[0]} for the store of that source"
     elif known:
         hint = f"name a folder that holds presets, or a source: {', '.join(known)}"
     return Finding("NP010", f"the store {word!r} is not a folder", why, hint)

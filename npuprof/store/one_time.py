@@ -11,7 +11,6 @@ from typing import Any
 from npuprof import catalog
 from npuprof.document import is_nested_too_deeply, keys, parse_toml_text
 from npuprof.model import SECTIONS, Finding, NpuprofError, Place, Step, TomlValue, did_you_mean, is_utf8
-from npuprof.store import one_time
 from npuprof.wording import say_option
 
 _DEEPEST = 100
@@ -77,22 +76,22 @@ def require_closed_quote(text: str, after: Sequence[str] = ()) -> None:
     value = value.strip()
     if value[:1] not in ("'", '"') or not is_cut(text):
         return
-    key, other = name.strip(), "'" if value[0] == '"' else '"'
-    hint = f"leave the quote out: {key}={value[1:]}; as part of the text it stands in others: {key}={other}{value}{other}"
+    key, quote = name.strip(), "'" if value[0] == '"' else '"'
+    hint = f"leave the quote out: {key}={value[1:]}; as part of the text it stands in others: {key}={quote}{value}{quote}"
     hint = suggest_assignment(text, "", after) if after else hint
     raise NpuprofError([Finding("NP009", f"the quote before the value of {key} is not closed", "It would be part of the text.", hint)])
 
 
-def suggest_key(key: str, held: Collection[str], otherwise: str = "") -> str:
-    """Return the hint on a key that is not there: the name in another section, else the nearest of those that are ``held``."""
-    elsewhere = catalog.find_key_elsewhere(key, held)
-    return f"write {elsewhere}" if elsewhere else did_you_mean(key, held, otherwise)
+def suggest_key(key: str, known: Collection[str], otherwise: str = "") -> str:
+    """Return the hint on a key that is not there: the name in another section, else the nearest of those that are ``known``."""
+    elsewhere = catalog.find_key_elsewhere(key, known)
+    return f"write {elsewhere}" if elsewhere else did_you_mean(key, known, otherwise)
 
 
 def suggest_option(key: str, name: str) -> str:
     """Return the hint on a key that neither a preset nor the catalogue has: the nearest that the catalogue has in that section."""
     section = keys.split_section_and_name(key)[0]
-    known = [keys.format_full_key(section, one) for one in catalog.record_names(section)]
+    known = [keys.format_full_key(section, record) for record in catalog.record_names(section)]
     return did_you_mean(key, known, f"npuprof show {name} lists what is in force")
 
 
@@ -101,7 +100,7 @@ def suggest_unknown_key(key: str) -> str:
     section, name = keys.split_section_and_name(key)
     if catalog.find_record(section, name) is not None or section not in SECTIONS:
         return ""
-    return did_you_mean(key, [keys.format_full_key(section, one) for one in catalog.record_names(section)])
+    return did_you_mean(key, [keys.format_full_key(section, record) for record in catalog.record_names(section)])
 
 
 def require_shallow_key(text: str) -> None:
@@ -183,23 +182,23 @@ class _UnfitError(Exception):
 
 def build_plain_steps(changes: Mapping[str, object], unset: Sequence[str] = ()) -> list[Step]:
     """Return changes given as Python values as steps. Raises NpuprofError for what is no key, or no value of TOML."""
-    cleared = one_time.parse_assignments([], unset, in_python=True)
-    found: list[Step] = []
+    cleared = parse_assignments([], unset, in_python=True)
+    steps: list[Step] = []
     for name, value in changes.items():
-        one_time.require_shallow_key(name)
+        require_shallow_key(name)
         parsed = keys.parse_key(name)
         if name.strip().startswith("profile."):
-            raise NpuprofError([one_time.build_profile_key_finding(name, in_python=True)])
+            raise NpuprofError([build_profile_key_finding(name, in_python=True)])
         if parsed is None:
-            hint = one_time.suggest_bare_key(name)
-            raise NpuprofError([Finding("NP009", f"{name!a} is not a key", "", hint, where=one_time.place_argument("set", in_python=True))])
+            hint = suggest_bare_key(name)
+            raise NpuprofError([Finding("NP009", f"{name!a} is not a key", "", hint, where=place_argument("set", in_python=True))])
         try:
-            found.append(one_time.build_set_step(*parsed, _convert_value(value, 0), in_python=True))
+            steps.append(build_set_step(*parsed, _convert_value(value, 0), in_python=True))
         except _UnfitError as unfit:
             hint = "give text, a number, a truth value, a date, a list, or a table with texts as keys; to leave a key out name it in unset"
-            what, where = f"{ascii(name)[1:-1]} cannot be {unfit}", one_time.place_argument("set", in_python=True)
+            what, where = f"{ascii(name)[1:-1]} cannot be {unfit}", place_argument("set", in_python=True)
             raise NpuprofError([Finding("NP202", what, "No preset could hold it.", hint, where=where)]) from None
-    return found + cleared
+    return steps + cleared
 
 
 def _convert_value(value: Any, depth: int) -> TomlValue:
@@ -212,9 +211,9 @@ def _convert_value(value: Any, depth: int) -> TomlValue:
         if isinstance(value, kind):
             return _require_writable(convert(value))
     if isinstance(value, (list, tuple)):
-        return [_convert_value(one, depth + 1) for one in value]
+        return [_convert_value(item, depth + 1) for item in value]
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
-        return {_convert_value(key, depth + 1): _convert_value(one, depth + 1) for key, one in value.items()}
+        return {_convert_value(key, depth + 1): _convert_value(item, depth + 1) for key, item in value.items()}
     if _is_date(value):
         return value
     plain = value.tolist() if callable(getattr(value, "tolist", None)) else value  # numbers, truth values and arrays of numpy

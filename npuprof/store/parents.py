@@ -51,11 +51,11 @@ class ComposedParts:
 
     def find_policy(self, name: str) -> Policy | None:
         """Return what holds for any of the parts. Raises NpuprofError."""
-        found: Policy | None = None
+        joined: Policy | None = None
         for part in self.parts.values():
             policy = part.home.find_policy(part.name) if part.home is not None else None
-            found = policy if found is None else found.join(policy) if policy is not None else found
-        return found
+            joined = policy if joined is None else joined.join(policy) if policy is not None else joined
+        return joined
 
 
 def find_extended_profile(home: ProfileSource, reference: str, referrer: Profile | None, index: int) -> Profile:
@@ -93,14 +93,14 @@ def find_source_profile(home: ProfileSource, reference: str, asked: Origin | Non
     name = reference.partition(":")[2].partition("@")[0]
     if not store.has_text(name) and store.released and is_changed_release(store.revision, store.released):
         raise NpuprofError([build_changed_finding(store.released, asked)])
-    found = store.profile(name, asked)
+    profile = store.profile(name, asked)
     if store.yanked:
-        said = Yank(store.yanked, store.advise_yanked(reference))
+        yank = Yank(store.yanked, store.advise_yanked(reference))
         if referrer is not None:
-            referrer.yanked[reference] = said
+            referrer.yanked[reference] = yank
         else:
-            found.yanked[ASKED] = said
-    return found
+            profile.yanked[ASKED] = yank
+    return profile
 
 
 def load_profile_at_revision(home: ProfileSource, reference: str, asked: Origin | None = None) -> PinnedProfile:
@@ -115,32 +115,32 @@ def load_profile_at_revision(home: ProfileSource, reference: str, asked: Origin 
         inner = find_nested_release(home, reference, asked)  # the digest of the outermost one is that of all its layers
         return _build_kept(inner, inner.profile(inner.record.name, asked))
     has_history = not isinstance(home, Folder) or _has_history(home)
-    if not has_history and (kept := find_kept_release(home, reference)) is not None:
-        return _load_kept_profile(kept, asked)
+    if not has_history and (release := find_kept_release(home, reference)) is not None:
+        return _load_kept_profile(release, asked)
     try:
-        found = _load_profile_from_git(home, reference, asked)
+        pinned = _load_profile_from_git(home, reference, asked)
     except NpuprofError as error:
-        kept = find_kept_release(home, reference)
-        if kept is None and asked is not None and error.findings[0].code in ("NP020", "NP021"):
+        release = find_kept_release(home, reference)
+        if release is None and asked is not None and error.findings[0].code in ("NP020", "NP021"):
             raise NpuprofError([advise_keeping(finding, reference, asked) for finding in error.findings]) from None
-        if kept is None or error.findings[0].code == "NP028":
+        if release is None or error.findings[0].code == "NP028":
             raise
-        return _load_kept_profile(kept, asked)
-    return found._replace(outdated=_describe_other_release(home, reference, found)) if keeps_releases(home) else found
+        return _load_kept_profile(release, asked)
+    return pinned._replace(outdated=_describe_other_release(home, reference, pinned)) if keeps_releases(home) else pinned
 
 
-def _describe_other_release(home: ProfileSource, reference: str, found: PinnedProfile) -> str:
+def _describe_other_release(home: ProfileSource, reference: str, pinned: PinnedProfile) -> str:
     """Return what a store keeps for a reference that git knows, an empty text where it is that, or nothing need be kept."""
     from npuprof.store.kept import find_kept_release
 
     try:
-        kept = find_kept_release(home, reference)
+        release = find_kept_release(home, reference)
     except NpuprofError:
         return ""  # the check of the whole store tells; git has the release
-    if kept is None:
-        return "nothing" if found.version else ""
-    same = (found.commit, found.version) == (kept.record.commit, kept.record.version)
-    return "" if same else f"{kept.record.version} at {kept.record.commit[:7]}"
+    if release is None:
+        return "nothing" if pinned.version else ""
+    same = (pinned.commit, pinned.version) == (release.record.commit, release.record.version)
+    return "" if same else f"{release.record.version} at {release.record.commit[:7]}"
 
 
 def _has_history(home: Folder) -> bool:
@@ -151,32 +151,32 @@ def _load_profile_from_git(home: ProfileSource, reference: str, asked: Origin | 
     from npuprof.store.revisions import Revision, find_pin
 
     pin = home.pin_parent(reference, asked) if isinstance(home, Revision) else find_pin(home, reference, asked)
-    found = pin.home.profile(pin.name, asked)
+    profile = pin.home.profile(pin.name, asked)
     if pin.released and is_changed_release(pin.home, pin.released):
         raise NpuprofError([build_changed_finding(pin.released, asked)])
     yanked = _find_yank(pin, reference.partition("@")[2].strip("\"'"))
-    return PinnedProfile(found, pin.label, pin.version, pin.commit, yanked)
+    return PinnedProfile(profile, pin.label, pin.version, pin.commit, yanked)
 
 
-def _load_kept_profile(kept: KeptRelease, asked: Origin | None) -> PinnedProfile:
+def _load_kept_profile(release: KeptRelease, asked: Origin | None) -> PinnedProfile:
     """Return a preset as it was kept. Raises NpuprofError (NP049) where that is not what was released."""
-    return _build_kept(kept, prove_kept_release(kept, asked))
+    return _build_kept(release, prove_kept_release(release, asked))
 
 
-def prove_kept_release(kept: KeptRelease, asked: Origin | None) -> Profile:
+def prove_kept_release(release: KeptRelease, asked: Origin | None) -> Profile:
     """Return the preset of a kept release. Raises NpuprofError (NP049) where it is not what was released."""
-    record = kept.record
-    found = kept.profile(record.name, asked)
-    if not kept.is_proved and record.form == FORM:
-        if digest_pinned_profile(found) != record.digest:
-            raise NpuprofError([kept.build_edited_finding(asked)])
-        kept.is_proved = True
-    return found
+    record = release.record
+    profile = release.profile(record.name, asked)
+    if not release.is_proved and record.form == FORM:
+        if digest_pinned_profile(profile) != record.digest:
+            raise NpuprofError([release.build_edited_finding(asked)])
+        release.is_proved = True
+    return profile
 
 
-def _build_kept(kept: KeptRelease, found: Profile) -> PinnedProfile:
-    record = kept.record
-    return PinnedProfile(found, f"{record.name}@{record.version}", record.version, record.commit)
+def _build_kept(release: KeptRelease, profile: Profile) -> PinnedProfile:
+    record = release.record
+    return PinnedProfile(profile, f"{record.name}@{record.version}", record.version, record.commit)
 
 
 def _find_yank(pin: Pin, revision: str) -> Yank | None:
@@ -186,13 +186,13 @@ def _find_yank(pin: Pin, revision: str) -> Yank | None:
     tags = pin.home.repository
     if not pin.version and not (revision.startswith("v") and parse_version_text(revision)):
         return None
-    said = tags.find_yank(f"{pin.name}/v{pin.version}" if pin.version else revision)
-    if not said:
+    reason = tags.find_yank(f"{pin.name}/v{pin.version}" if pin.version else revision)
+    if not reason:
         return None
     newest = tags.find_newest_kept(pin.name if pin.version else "")
     newest = f"v{newest}" if newest and not pin.version else newest
     hint = f'write "{pin.name}@{newest}" in its place' if newest else f'release {pin.name} anew, or write "{pin.name}" without a version'
-    return Yank(said, hint)
+    return Yank(reason, hint)
 
 
 def is_changed_release(home: Revision, version: Version) -> bool:

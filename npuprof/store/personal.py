@@ -52,7 +52,7 @@ def load_personal_layers(profile: Profile) -> list[Profile]:
     """Return the layers that this user has for a profile, later over earlier. Raises NpuprofError for one that cannot be read."""
     if not os.path.isdir(find_personal_folder()):
         return []
-    found: list[Profile] = []
+    layers: list[Profile] = []
     for shared in list_shared_presets(profile):
         path = find_personal_file(shared)
         try:
@@ -69,13 +69,13 @@ def load_personal_layers(profile: Profile) -> list[Profile]:
         except NpuprofError as error:
             raise NpuprofError([*error.findings, build_unfit_finding(path)]) from None
         if _says_anything(layer.document.data):
-            found.append(layer)
-    return found
+            layers.append(layer)
+    return layers
 
 
-def _says_anything(said: object) -> bool:
+def _says_anything(value: object) -> bool:
     """Return whether anything stands in a part of a layer: its last key may have been taken out, and only a table is left."""
-    return any(map(_says_anything, said.values())) if isinstance(said, dict) else said != []
+    return any(map(_says_anything, value.values())) if isinstance(value, dict) else value != []
 
 
 def build_unfit_finding(path: str) -> Finding:

@@ -28,18 +28,18 @@ def build_no_store_finding(in_python: bool = False) -> Finding:
     )
 
 
-def build_no_folder_finding(asked: str, given: bool, in_python: bool = False) -> Finding:
-    """Return that what was named as the store is no folder: by the option where it was ``given``, else by the variable."""
+def build_no_folder_finding(asked: str, is_option: bool, in_python: bool = False) -> Finding:
+    """Return that what was named as the store is no folder: by the option where it was ``is_option``, else by the variable."""
     what = f"the store {asked!r} is not a folder"
-    origin = say_option("store", in_python=in_python) if given else "$NPUPROF_STORE"
+    origin = say_option("store", in_python=in_python) if is_option else "$NPUPROF_STORE"
     return Finding("NP010", what, f"It was named by {origin}.", "name a folder that holds presets, or make one: npuprof init")
 
 
-def build_project_folder_finding(asked: str, given: bool, in_python: bool = False) -> Finding:
+def build_project_folder_finding(asked: str, is_option: bool, in_python: bool = False) -> Finding:
     """Return that what was named as the store is the folder of a project that has one."""
     inner = os.path.join(asked, "profiles").removeprefix("./")
     what = f"{asked!r} is no store of presets: those are in {inner}"
-    return Finding("NP010", what, "", f"write {say_option('store', inner, in_python)}" if given else f"set NPUPROF_STORE={inner}")
+    return Finding("NP010", what, "", f"write {say_option('store', inner, in_python)}" if is_option else f"set NPUPROF_STORE={inner}")
 
 
 def build_missing_finding(code: str, name: str, label: str, hint: str, asked: Origin | None) -> Finding:

@@ -124,10 +124,10 @@ class Repository(ReleaseTags):
         return commit
 
     def _find_commit(self, revision: str) -> str:
-        found = self.git.read_objects([revision])[0]
-        if found is not None and found.type == "tag":
-            found = self.git.read_objects([f"{found.oid}^{{commit}}"])[0]
-        return found.oid if found is not None and found.type == "commit" else ""
+        named = self.git.read_objects([revision])[0]
+        if named is not None and named.type == "tag":
+            named = self.git.read_objects([f"{named.oid}^{{commit}}"])[0]
+        return named.oid if named is not None and named.type == "commit" else ""
 
     def has_commit(self, revision: str) -> bool:
         """Return whether a revision names a commit."""
@@ -183,11 +183,11 @@ class Repository(ReleaseTags):
             raise
         return ResolvedRevision(commit, shorten_commit(commit), self.find_version_of_tag(revision, name))
 
-    def _build_unreachable_finding(self, name: str, revision: str, found: list[Version], asked: Origin | None, at: str) -> Finding:
+    def _build_unreachable_finding(self, name: str, revision: str, versions: list[Version], asked: Origin | None, at: str) -> Finding:
         what = f"no released version {revision} of {name} is in the history of {shorten_commit(at) if at else 'HEAD'}"
         why = "A range takes the newest version that is reachable from the commit that holds the reference."
-        others = ", ".join(version.number_text for version in found)
-        hint = f"released elsewhere, or later, {'is' if len(found) == 1 else 'are'} {others}: name one in full, or merge it first"
+        others = ", ".join(version.number_text for version in versions)
+        hint = f"released elsewhere, or later, {'is' if len(versions) == 1 else 'are'} {others}: name one in full, or merge it first"
         if self.is_shallow():
             hint = "this clone is shallow and may not reach back to the version: git fetch --unshallow"
         return place_finding(Finding("NP011", what, why, hint), asked)
@@ -213,9 +213,9 @@ class Repository(ReleaseTags):
                 return f"{former.name}@{revision}"
         return ""
 
-    def is_ancestor(self, commit: str, other: str) -> bool:
+    def is_ancestor(self, commit: str, descendant: str) -> bool:
         """Return whether a commit is in the history of another, or is the same."""
-        return commit == other or self.git.try_command("merge-base", "--is-ancestor", commit, other).code == 0
+        return commit == descendant or self.git.try_command("merge-base", "--is-ancestor", commit, descendant).code == 0
 
     def find_merge_base(self, left: str, right: str) -> str:
         """Return the merge base of two commits. Raises NpuprofError where there is none."""
@@ -245,17 +245,17 @@ class Repository(ReleaseTags):
         ``layout`` says where they are, if not as ``npuprof.toml`` says there. There are none where the store did not exist then.
         """
         self._trees.make_room()
-        found = self._list_store_files(commit)
+        files = self._list_store_files(commit)
         layout = layout if layout is not None else self.find_layout(commit)
         if layout.globs:
             for name, file in self._list_outside_files(commit, layout).items():
-                found[name] = found[name]._replace(mode=CLASH) if name in found else file
-        return found
+                files[name] = files[name]._replace(mode=CLASH) if name in files else file
+        return files
 
     def _list_outside_files(self, commit: str, layout: Layout) -> dict[str, TreeFile]:
         """Return the presets outside the store's folder by their names: what the globs lead to in the trees."""
         root = self.git.read_objects([f"{commit}:{layout.base.rstrip('/')}"])[0]
-        found: dict[str, TreeFile] = {}
+        files: dict[str, TreeFile] = {}
         level = [("", root.oid, layout.start)] if root is not None and root.type == "tree" else []
         while level:
             self._load_trees(tree for _, tree, _ in level)
@@ -269,15 +269,15 @@ class Repository(ReleaseTags):
                         inner = enter_folder(state, entry.name) if f"{path}{entry.name}/" != layout.store_folder else None
                         below += [(f"{path}{entry.name}/", entry.oid, inner)] if inner else []
                     elif entry.is_profile and accepts_file(state, entry.name) and layout.takes(name := f"{path}{entry.name[:-5]}"):
-                        found[name] = TreeFile(entry.mode, entry.oid, True)
+                        files[name] = TreeFile(entry.mode, entry.oid, True)
             level = below
-        return found
+        return files
 
     def _list_store_files(self, commit: str) -> dict[str, TreeFile]:
         root = self._find_store_tree(commit)
         if not root:
             return {}
-        found: dict[str, TreeFile] = {}
+        files: dict[str, TreeFile] = {}
         level = [("", root)]
         while level:
             self._load_trees(tree for _, tree in level)
@@ -289,9 +289,9 @@ class Repository(ReleaseTags):
                     if entry.is_folder:
                         below.append((f"{path}{entry.name}/", entry.oid))
                     elif entry.is_profile:
-                        found[f"{path}{entry.name[:-5]}"] = TreeFile(entry.mode, entry.oid)
+                        files[f"{path}{entry.name[:-5]}"] = TreeFile(entry.mode, entry.oid)
             level = below
-        return found
+        return files
 
     def _find_store_tree(self, commit: str) -> str:
         """Return the id of the store's tree at a commit, an empty text where there was none. Raises NpuprofError."""
@@ -300,10 +300,10 @@ class Repository(ReleaseTags):
             self._trees[root.oid] = _parse_tree_entries(root.content, len(root.oid) // 2) if root.type == "tree" else []
             return root.oid if root.type == "tree" else ""
         # It was not there, or a tree above it is missing, which only a walk by ids can tell.
-        given = self.git.read_objects([commit])[0]
-        if given is None:
+        named = self.git.read_objects([commit])[0]
+        if named is None:
             raise NpuprofError([self.git.explain_absence([commit])])
-        tree = commit if given.type == "tree" else given.content.partition(b"\n")[0].removeprefix(b"tree ").decode()
+        tree = commit if named.type == "tree" else named.content.partition(b"\n")[0].removeprefix(b"tree ").decode()
         for part in self.prefix.split("/")[:-1]:
             self._load_trees([tree])
             tree = next((entry.oid for entry in self._trees[tree] if entry.name == part and entry.is_folder), "")
@@ -325,8 +325,8 @@ class Repository(ReleaseTags):
     def find_filters(self, paths: Iterable[str]) -> dict[str, str]:
         """Return the names of the filters that attributes give to files, by path; files without one are left out."""
         asked = "".join(f"{path}\0" for path in paths)
-        said = os.fsdecode(self.git.run_command("check-attr", "-z", "--stdin", "filter", stdin=os.fsencode(asked))).split("\0")
-        return {path: name for path, name in zip(said[::3], said[2::3], strict=False) if name not in ("unspecified", "unset", "set")}
+        rows = os.fsdecode(self.git.run_command("check-attr", "-z", "--stdin", "filter", stdin=os.fsencode(asked))).split("\0")
+        return {path: name for path, name in zip(rows[::3], rows[2::3], strict=False) if name not in ("unspecified", "unset", "set")}
 
     def read_checked_out(self, commit: str, path: str) -> bytes | None:
         """Return a file as it would be checked out, with the line endings of this work tree and no filter; None where git cannot tell."""
@@ -339,15 +339,15 @@ class Repository(ReleaseTags):
 
     def with_store_prefix(self, prefix: str) -> Repository:
         """Return the same repository with the store in another of its folders, where it was once."""
-        other = copy(self)
-        other.prefix, other.revisions, other.layouts = prefix, {}, {}
-        return other
+        moved = copy(self)
+        moved.prefix, moved.revisions, moved.layouts = prefix, {}, {}
+        return moved
 
     def with_git(self, git: Git) -> Repository:
         """Return the same repository read by another git: one that sees more objects."""
-        other = copy(self)
-        other.git, other.revisions = git, {}
-        return other
+        repository = copy(self)
+        repository.git, repository.revisions = git, {}
+        return repository
 
 
 def shorten_commit(commit: str) -> str:
@@ -357,14 +357,14 @@ def shorten_commit(commit: str) -> str:
 
 def _parse_tree_entries(raw: bytes, size: int) -> list[TreeEntry]:
     """Return the entries of a tree object, whose ids have ``size`` bytes."""
-    found = []
+    entries = []
     position = 0
     while position < len(raw):
         blank = raw.index(b" ", position)
         end = raw.index(b"\0", blank)
-        found.append(TreeEntry(raw[position:blank].decode(), os.fsdecode(raw[blank + 1 : end]), raw[end + 1 : end + 1 + size].hex()))
+        entries.append(TreeEntry(raw[position:blank].decode(), os.fsdecode(raw[blank + 1 : end]), raw[end + 1 : end + 1 + size].hex()))
         position = end + 1 + size
-    return found
+    return entries
 
 
 def _is_sayable(revision: str) -> bool:
@@ -389,7 +389,7 @@ def find_former_names(git: Git, tip: str, layout: Layout, names: set[str]) -> di
         "--no-relative", "--format=%x01%H", tip, "--", *layout.pathspecs,
     )  # fmt: skip
     current = {name: name for name in names}
-    found: dict[str, list[FormerName]] = {}
+    former: dict[str, list[FormerName]] = {}
     for record in listed.split(b"\1")[1:]:
         commit, *words = record.split(b"\0")
         for was, now in zip(words[1::3], words[2::3], strict=False):
@@ -397,8 +397,8 @@ def find_former_names(git: Git, tip: str, layout: Layout, names: set[str]) -> di
             if old and new and new in current:
                 name = current.pop(new)
                 current[old] = name
-                found.setdefault(name, []).append(FormerName(old, commit.decode()))
-    return found
+                former.setdefault(name, []).append(FormerName(old, commit.decode()))
+    return former
 
 
 def find_uncommitted_names(git: Git, layout: Layout) -> dict[str, str]:

@@ -53,11 +53,11 @@ def find_repository(home: ProfileSource) -> Repository:
     """Return the repository around a store, found once. Raises NpuprofError where there is none."""
     if isinstance(home, Folder) and home.repository is None:
         home.repository = Repository(home.root, home.git_folder if isinstance(home, BareStore) else "")
-    found = getattr(home, "repository", None)
-    if not isinstance(found, Repository):
+    repository = getattr(home, "repository", None)
+    if not isinstance(repository, Repository):
         what = f"{getattr(home, 'label', 'this store')} has no revisions"
         raise NpuprofError([Finding("NP021", what, "Revisions are those of a git repository.", "leave out the revision")])
-    return found
+    return repository
 
 
 def load_revision(home: ProfileSource, commit: str) -> Revision:
@@ -72,14 +72,14 @@ def load_repository_revision(repository: Repository, commit: str) -> Revision:
     """
     known = repository.revisions.get(commit)
     if not isinstance(known, Revision):
-        made = Revision(repository, commit, find_pin=find_pin)
-        head = None if made.has_store else repository.git.read_objects(["HEAD"])[0]
+        revision = Revision(repository, commit, find_pin=find_pin)
+        head = None if revision.has_store else repository.git.read_objects(["HEAD"])[0]
         if head and head.oid != commit:
             from npuprof.store.commits import find_former_folder
 
             place = find_former_folder(repository, commit, head.oid)
-            made = made if place is None else Revision(repository.with_store_prefix(place), commit, find_pin=find_pin)
-        repository.revisions[commit] = known = made
+            revision = revision if place is None else Revision(repository.with_store_prefix(place), commit, find_pin=find_pin)
+        repository.revisions[commit] = known = revision
     return known
 
 
@@ -127,10 +127,14 @@ def find_pin(home: ProfileSource, reference: str, asked: Origin | None = None) -
         label = f"{name}@{recorded.version or shorten_commit(recorded.commit)}"
         there = _load_view(repository, recorded.commit, release, recorded.own_view)
         return Pin(name, recorded.version, recorded.commit, there, label)
-    found = repository.resolve_revision(name, revision, asked, getattr(home, "seen_from", ""))
-    there = _load_view(repository, found.commit, found.version) if found.version else load_repository_revision(repository, found.commit)
-    version = found.version
-    return Pin(name, version.number_text if version else "", found.commit, there, f"{name}@{found.label}", version)
+    resolved = repository.resolve_revision(name, revision, asked, getattr(home, "seen_from", ""))
+    there = (
+        _load_view(repository, resolved.commit, resolved.version)
+        if resolved.version
+        else load_repository_revision(repository, resolved.commit)
+    )
+    version = resolved.version
+    return Pin(name, version.number_text if version else "", resolved.commit, there, f"{name}@{resolved.label}", version)
 
 
 def build_unfit_finding(version: Version) -> Finding:
@@ -273,9 +277,9 @@ class Revision(ReadOnceStore):
             problems = [self._build_blob_finding("NP022", wanted[oid], what, reason.hint) for oid in absent]
             raise NpuprofError([problem._replace(why=reason.why) for problem in problems])
 
-    def adopt_texts(self, other: Revision) -> None:
+    def adopt_texts(self, revision: Revision) -> None:
         """Take over the texts that another revision of the repository has read."""
-        self._contents.update(other._contents)
+        self._contents.update(revision._contents)
 
     def read_profile_text(self, name: str) -> bytes:
         """Return the text of a profile that is there; of a link, that of the file it leads to. Raises NpuprofError."""
@@ -287,25 +291,25 @@ class Revision(ReadOnceStore):
 
     def trace_links(self, name: str) -> list[str]:
         """Return the names of a file, of those its links lead to, one after the other. Raises NpuprofError."""
-        found, target = [name], ""
-        while len(found) <= _MAX_LINKS:
-            if not self.files[found[-1]].is_link:
-                return found
-            link = self._read_content(found[-1]).decode(errors="replace")
-            target = posixpath.normpath(posixpath.join(posixpath.dirname(found[-1]), link))
-            found.append(target.removesuffix(".toml"))
-            if target == found[-1] or found[-1] not in self.files or self.is_outside(found[-1]) or self.is_outside(found[0]):
+        names, target = [name], ""
+        while len(names) <= _MAX_LINKS:
+            if not self.files[names[-1]].is_link:
+                return names
+            link = self._read_content(names[-1]).decode(errors="replace")
+            target = posixpath.normpath(posixpath.join(posixpath.dirname(names[-1]), link))
+            names.append(target.removesuffix(".toml"))
+            if target == names[-1] or names[-1] not in self.files or self.is_outside(names[-1]) or self.is_outside(names[0]):
                 break
-        if self.is_outside(found[0]):
-            raise NpuprofError([build_outside_finding(self.cite_file(f"{found[0]}.toml"), found[0], None, True)])
+        if self.is_outside(names[0]):
+            raise NpuprofError([build_outside_finding(self.cite_file(f"{names[0]}.toml"), names[0], None, True)])
         what = f"a link to {target}, which is no preset"
         if target.startswith(("../", "/")):
             what = "a link that leads out of the store"
-        elif found[-1] in found[:-1]:
+        elif names[-1] in names[:-1]:
             what = "a link that leads to itself"
-        elif len(found) > _MAX_LINKS:
+        elif len(names) > _MAX_LINKS:
             what = "a link to a link, and so on: more than are followed"
-        raise NpuprofError([self._build_blob_finding("NP005", found[0], what, "put the file itself there")])
+        raise NpuprofError([self._build_blob_finding("NP005", names[0], what, "put the file itself there")])
 
     def _read_content(self, name: str) -> bytes:
         oid = self.files[name].oid
@@ -350,10 +354,10 @@ def _collect_pins(home: Revision, name: str) -> None:
             waiting.pop()
         elif (id(store), current) not in opened:
             opened[id(store), current] = store.list_parent_stores(current)
-            waiting += [one for one in opened[id(store), current][1] if (id(one[0]), one[1]) not in opened]
+            waiting += [entry for entry in opened[id(store), current][1] if (id(entry[0]), entry[1]) not in opened]
         else:
             own, parents = opened[id(store), current]
-            below = {pins for other, parent in parents if (pins := other.pins.get(parent))}
+            below = {pins for there, parent in parents if (pins := there.pins.get(parent))}
             store.pins[current] = frozenset(own).union(*below) if own or below else _NO_PINS
             waiting.pop()
 
@@ -372,10 +376,10 @@ class ProposedRevision(Revision):
         self.shown = None
 
     def _build_missing_finding(self, name: str, asked: Origin | None) -> Finding:
-        told = super()._build_missing_finding(name, asked)
+        finding = super()._build_missing_finding(name, asked)
         path = self.layout.path_of(name)
         is_left_out = self._staged and os.path.isfile(os.path.join(self.repository.top, path))
-        return told._replace(hint=f"git add {path}: it is there, and not staged") if is_left_out else told
+        return finding._replace(hint=f"git add {path}: it is there, and not staged") if is_left_out else finding
 
     def __repr__(self) -> str:
         return f"ProposedRevision({shorten_commit(self.commit)!r})"

@@ -63,10 +63,10 @@ class Workspace:
             if asked.endswith(":") and is_source_reference(asked):
                 self._store = _open_source(asked[:-1])
                 return self._store
-            found = self._find_bare_store(asked) or self._find_store()
-            found.read_absent = _build_absent_reader(found)
-            _require_this_npuprof(found)
-            self._store = found
+            folder = self._find_bare_store(asked) or self._find_store()
+            folder.read_absent = _build_absent_reader(folder)
+            _require_this_npuprof(folder)
+            self._store = folder
         return self._store
 
     def _find_store(self) -> Folder:
@@ -114,8 +114,8 @@ class Workspace:
 
         Raises NpuprofError.
         """
-        if spec.startswith(_PATHS) and os.path.exists(expand_home(spec)) and (other := self._read_other_kind(spec)) is not None:
-            return other
+        if spec.startswith(_PATHS) and os.path.exists(expand_home(spec)) and (run_profile := self._read_other_kind(spec)) is not None:
+            return run_profile
         if "+" in spec and not _is_one_file(spec):
             parts = self.split_spec(spec)
             if len(parts) > 1:
@@ -129,21 +129,21 @@ class Workspace:
         try:
             return self._find_named_profile(spec)
         except NpuprofError as error:
-            other = self._read_other_kind(spec) if error.findings[0].code in _NOT_THERE else None
-            if other is None:
+            run_profile = self._read_other_kind(spec) if error.findings[0].code in _NOT_THERE else None
+            if run_profile is None:
                 raise (self._explain_lost_path(spec, error.findings[0]) or error) from None
-            return other
+            return run_profile
 
     def is_of_a_run(self, spec: str) -> bool:
         """Return whether a spec names what a run has left behind, and no preset. Raises NpuprofError."""
-        found = self.profile(spec)
-        return any(found is other for other in self._others.values())
+        profile = self.profile(spec)
+        return any(profile is run_profile for run_profile in self._others.values())
 
-    def _explain_lost_path(self, spec: str, said: Finding) -> NpuprofError | None:
+    def _explain_lost_path(self, spec: str, finding: Finding) -> NpuprofError | None:
         """Return that nothing is at a path, which may as well be of what a run leaves behind; None where a spec is none."""
-        if self.read_other is None or not spec.startswith(_PATHS) or said.code != "NP004" or os.path.lexists(expand_home(spec)):
+        if self.read_other is None or not spec.startswith(_PATHS) or finding.code != "NP004" or os.path.lexists(expand_home(spec)):
             return None
-        hint = said.hint if said.hint.startswith("write ") else "check the path; a file of a preset ends in .toml"
+        hint = finding.hint if finding.hint.startswith("write ") else "check the path; a file of a preset ends in .toml"
         return NpuprofError([Finding("NP003", f"there is no {spec}", "", hint)])
 
     def _read_other_kind(self, spec: str) -> Profile | None:
@@ -153,10 +153,10 @@ class Workspace:
             return None
         if path not in self._others:  # a pipe can be read once only, and a log may be long
             self._others[path] = self.read_other(path)
-        found = self._others[path]
-        if found is not None:
-            self._names[found.key] = spec
-        return found
+        profile = self._others[path]
+        if profile is not None:
+            self._names[profile.key] = spec
+        return profile
 
     def _find_named_profile(self, spec: str) -> Profile:
         """Return the preset that a spec names, which is of one part and no standard input. Raises NpuprofError."""
@@ -233,14 +233,14 @@ class Workspace:
         from npuprof.store import revisions
 
         repository = revisions.find_repository(self.store)
-        found = 0
+        last = 0
         for end in range(place + 1, len(parts)):
             revision += f"+{parts[end]}"
             if len(revision) > _LONGEST_NAME:
                 break
             if repository.has_commit(revision):
-                found = end + 1
-        return found
+                last = end + 1
+        return last
 
     @functools.cached_property
     def _known_names(self) -> frozenset[str]:
@@ -261,17 +261,17 @@ class Workspace:
 
                 raise NpuprofError([build_file_revision_finding(name, revision)])
             name = inside
-        found = load_profile_at_revision(self.home, f"{name}@{revision}")
-        home = found.profile.home
+        pinned = load_profile_at_revision(self.home, f"{name}@{revision}")
+        home = pinned.profile.home
         if isinstance(self.home, Folder) and not self.home.in_work_tree and home is not None:
             from npuprof.store.sources.beside import require_fitting_project
             from npuprof.store.sources.reading import find_sources
 
             require_fitting_project(find_sources(home).project)  # a work tree was asked when it was opened
-        self._names[found.profile.key] = found.label
-        if found.yanked:
-            found.profile.yanked[ASKED] = found.yanked
-        return found.profile
+        self._names[pinned.profile.key] = pinned.label
+        if pinned.yanked:
+            pinned.profile.yanked[ASKED] = pinned.yanked
+        return pinned.profile
 
     def _load_builtin_profile(self, spec: str) -> Profile:
         """Return the profile that ``builtin:NAME`` names: one that npuprof ships, whatever the store."""
@@ -281,21 +281,21 @@ class Workspace:
             raise NpuprofError([Finding("NP023", what, why, f"write {BUILTIN}{name}; npuprof --version says which that is")])
         if self._builtin is None:
             self._builtin = store.open_builtin_store(beside=True)
-        found = self._builtin.profile(name)
-        self._names[found.key] = spec
-        return found
+        profile = self._builtin.profile(name)
+        self._names[profile.key] = spec
+        return profile
 
     def _load_source_profile(self, spec: str) -> Profile:
         """Return the profile that ``SOURCE:NAME`` or ``SOURCE:NAME@VERSION`` names."""
         try:
-            found = find_source_profile(self.home, spec)
+            profile = find_source_profile(self.home, spec)
         except NpuprofError as error:
             from npuprof.store.missing import explain_missing_source
 
             raise explain_missing_source(self.home, spec, error) from None
         if "@" in spec:
-            self._names[found.key] = spec
-        return found
+            self._names[profile.key] = spec
+        return profile
 
     def compose_profiles(self, name: str, parts: Sequence[Profile]) -> Profile:
         """Return a profile without settings that lays the given ones over one another, in order."""
@@ -423,15 +423,15 @@ def _find_end_of_file(parts: Sequence[str], place: int, last_file: int) -> int:
     if not _begins_like_preset(parts[place]):
         return last_file + 1 if last_file > place else 0
     path = parts[place]
-    found = 0
+    last = 0
     for end in range(place + 1, last_file + 1):
         path += f"+{parts[end]}"
         folder, _, name = path.rpartition("/")
         if len(name) > _LONGEST_NAME or ("/" in parts[end] and not os.path.isdir(folder)):
             break
         if _is_file_spec(name) and os.path.isfile(path):
-            found = end + 1
-    return found
+            last = end + 1
+    return last
 
 
 def build_context(cann: str | None = None, product: str | None = None, target: str | None = None) -> Context:

@@ -46,8 +46,8 @@ def _find_parent_hint(name: str, known: Collection[str]) -> str:
     """Return what to write in ``extends``: a name there is, as a parent is never named by a path."""
     if not name:
         return f"take it out, or name a parent; {LIST_ADVICE}"
-    if near := _find_alike(name, known):
-        return f'write "{near}"'
+    if alike := _find_alike(name, known):
+        return f'write "{alike}"'
     if name.startswith("builtin:"):
         plain = name.removeprefix("builtin:").partition("@")[0]
         return f"what npuprof ships changes with it: npuprof copy {name.partition('@')[0]} {plain} makes one of this store to extend"
@@ -65,8 +65,8 @@ def _find_spec_hint(name: str, known: Collection[str]) -> str:
         return LIST_ADVICE
     if name.endswith("/"):
         return "leave the / off; npuprof check without a name looks at the whole store"
-    if near := _find_alike(name, known):
-        return f'write "{near}"'
+    if alike := _find_alike(name, known):
+        return f'write "{alike}"'
     if re.match(r"HEAD\b|.*\.\.|[^/]*[~^]", name) and "/" not in name:
         return f"a revision stands behind a name, bert@{name}; two of them are compared by npuprof diff --rev {name}"
     if re.search(r"[*?\[]", name):
@@ -81,7 +81,7 @@ def _find_spec_hint(name: str, known: Collection[str]) -> str:
 
 
 def _find_pattern_hint(name: str, known: Collection[str]) -> str:
-    meant = [one for one in known if fnmatchcase(one, name)]
+    meant = [preset for preset in known if fnmatchcase(preset, name)]
     if not meant:
         return f"a name is taken as it is, and no preset would match; {LIST_ADVICE}"
     more = f" (and {len(meant) - _MOST_TOLD} more)" if len(meant) > _MOST_TOLD else ""
@@ -93,17 +93,17 @@ def _find_alike(name: str, known: Collection[str]) -> str:
     plain = re.sub(r"^(?:\.{0,2}/)*(?:profiles/)?", "", name.replace("\\", "/").removesuffix(".toml"))
     if plain in known:
         return plain
-    found = _group_by_letters(tuple(known)).get(_keep_letters(plain), [])
-    return found[0] if len(found) == 1 else ""
+    names = _group_by_letters(tuple(known)).get(_keep_letters(plain), [])
+    return names[0] if len(names) == 1 else ""
 
 
 @lru_cache(2)
 def _group_by_letters(known: tuple[str, ...]) -> dict[str, list[str]]:
     """Return names by their letters and digits: made once for all the words that are none."""
-    found: dict[str, list[str]] = {}
+    groups: dict[str, list[str]] = {}
     for name in known:
-        found.setdefault(_keep_letters(name), []).append(name)
-    return found
+        groups.setdefault(_keep_letters(name), []).append(name)
+    return groups
 
 
 def _keep_letters(text: str) -> str:
@@ -126,13 +126,13 @@ def suggest_revision(git: Git, revision: str, known: Sequence[str]) -> str:
     plain = revision.strip("{}()[]<> \"'")
     if plain != revision and (version := find_bare_version(plain)):
         return f"write NAME@{version}"
-    if near := did_you_mean(revision, known):
-        return near
+    if meant := did_you_mean(revision, known):
+        return meant
     if ".." in revision:
         return "one preset has one revision; npuprof diff A B compares two presets, npuprof diff --rev A..B the store at two revisions"
     if version := find_bare_version(revision):
-        found = [name for name in known if name.endswith(f"/v{version}")]
-        return f"versions are told by preset: {' or '.join(found[:3])}" if found else ""
+        tags = [name for name in known if name.endswith(f"/v{version}")]
+        return f"versions are told by preset: {' or '.join(tags[:3])}" if tags else ""
     if ranged := re.fullmatch(r"[\^~=>]+\s*v?(\d+(?:\.\d+)*)", revision):
         parts = ranged[1].split(".")[: 1 if revision[0] == "^" else 2]
         return f"behind an @ a range is its beginning: NAME@{'.'.join(parts)} is the newest {'.'.join(parts)}.x"

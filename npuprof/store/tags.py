@@ -49,9 +49,9 @@ class ReleaseTags:
             if name and len(self._tags) >= _SINGLE_NAMES:
                 self._tags[name] = self._list_tags_by_name().get(name, [])
                 return self._tags[name]
-            found = [ref for ref in list_tag_refs(self.git, f"refs/tags/{name}/" if name else "refs/tags/") if self._counts(ref.tag)]
-            found += [ref for ref in self._proposed if name in ("", ref.name)]
-            self._tags[name] = sorted((ref for ref in found if name in ("", ref.name)), key=lambda ref: ref.sort_key)
+            refs = [ref for ref in list_tag_refs(self.git, f"refs/tags/{name}/" if name else "refs/tags/") if self._counts(ref.tag)]
+            refs += [ref for ref in self._proposed if name in ("", ref.name)]
+            self._tags[name] = sorted((ref for ref in refs if name in ("", ref.name)), key=lambda ref: ref.sort_key)
         return self._tags[name]
 
     def _list_tags_by_name(self) -> dict[str, list[TagRef]]:
@@ -71,9 +71,9 @@ class ReleaseTags:
         return tuple(self.read_versions(self._list_reachable_refs(name, commit)))
 
     def _list_reachable_refs(self, name: str, commit: str) -> list[TagRef]:
-        found = [ref for ref in self._reachability.list_reachable_refs(name, commit) if self._counts(ref.tag)]
-        new = [ref for ref in self._proposed if ref.name == name and (one := self._versions[ref.tag]) and one.commit == commit]
-        return sorted([*found, *new], key=lambda ref: ref.sort_key) if new else found
+        refs = [ref for ref in self._reachability.list_reachable_refs(name, commit) if self._counts(ref.tag)]
+        new = [ref for ref in self._proposed if ref.name == name and (version := self._versions[ref.tag]) and version.commit == commit]
+        return sorted([*refs, *new], key=lambda ref: ref.sort_key) if new else refs
 
     def is_version_reachable(self, name: str, text: VersionText, commit: str) -> bool:
         """Return whether the tag of a version is in the history of a commit. Raises NpuprofError."""
@@ -91,9 +91,9 @@ class ReleaseTags:
         """Return the annotated tags of versions that are reachable from a revision, oldest number first; none has been read."""
         return list_tag_refs(self.git, f"--merged={revision}", "refs/tags/", annotated=True)
 
-    def sees_same_versions(self, one: str, other: str) -> bool:
+    def sees_same_versions(self, first: str, second: str) -> bool:
         """Return whether the same tags are reachable from two commits: every range then means the same. Raises NpuprofError."""
-        return self._reachability.sees_same_tags(one, other)
+        return self._reachability.sees_same_tags(first, second)
 
     def find_newest_version(self, name: str, request: VersionRequest, commit: str) -> Version | None:
         """Return the newest version that a range takes at a commit, None where none is reachable from there. Raises NpuprofError.
@@ -102,19 +102,19 @@ class ReleaseTags:
         """
         yanked: Version | None = None
         for ref in select_newest(self._list_reachable_refs(name, commit), request):
-            if found := self.read_versions([ref]):
+            if versions := self.read_versions([ref]):
                 if not self.find_yank(ref.tag):
-                    return found[0]
-                yanked = yanked or found[0]
+                    return versions[0]
+                yanked = yanked or versions[0]
         return yanked
 
     def find_yank(self, tag: str) -> str:
         """Return why a version was yanked, by the name of its tag; an empty text where it was not: a tag beside its own says so."""
         if tag not in self._yanks:
-            found = self.git.read_objects([f"refs/tags/{tag}{YANKED}"])[0] if self._counts(f"{tag}{YANKED}") else None
-            message = found.content.partition(b"\n\n")[2].decode(errors="replace") if found and found.type == "tag" else ""
-            said = " ".join(message.partition("\n\n")[0].partition("\n-----BEGIN ")[0].split())
-            self._yanks[tag] = said or "no reason is given" if found else ""
+            tag_object = self.git.read_objects([f"refs/tags/{tag}{YANKED}"])[0] if self._counts(f"{tag}{YANKED}") else None
+            message = tag_object.content.partition(b"\n\n")[2].decode(errors="replace") if tag_object and tag_object.type == "tag" else ""
+            reason = " ".join(message.partition("\n\n")[0].partition("\n-----BEGIN ")[0].split())
+            self._yanks[tag] = reason or "no reason is given" if tag_object else ""
         return self._yanks[tag]
 
     def find_newest_kept(self, name: str, commit: str = "") -> str:
@@ -150,13 +150,13 @@ class ReleaseTags:
         """
         seen = [f"--merged={commit}"] if commit else []
         listed = self.git.run_command("for-each-ref", *seen, "--format=%(objecttype) %(objectname) %(refname:strip=2)", "refs/tags/v*")
-        found: list[Version] = []
+        versions: list[Version] = []
         for line in listed.decode(errors="replace").splitlines():
             kind, oid, tag = line.split(" ", 2)
             text = parse_version_text(tag) if kind == "tag" and not tag.endswith(YANKED) and self._counts(tag) else None
             if text is not None and (read := self.git.read_objects([oid])[0]):
-                found.append(parse_tag_object(TagRef("", text, oid), read.content))
-        return sorted(found, key=lambda version: version.text.order)
+                versions.append(parse_tag_object(TagRef("", text, oid), read.content))
+        return sorted(versions, key=lambda version: version.text.order)
 
     def clear_versions(self) -> None:
         """Read the released versions anew when they are asked for next."""
@@ -173,15 +173,15 @@ class ReleaseTags:
         if request.is_range:
             at = at or (head.oid if (head := self.git.read_objects(["HEAD"])[0]) else "")
             return self.find_newest_version(name, request, at) if at else None
-        found = self.read_versions(select_newest(self.list_tag_refs(name), request))
-        return found[0] if found else None
+        versions = self.read_versions(select_newest(self.list_tag_refs(name), request))
+        return versions[0] if versions else None
 
     def find_version_of_tag(self, revision: str, name: str = "") -> Version | None:
         """Return the version whose tag a revision names (``base/v1.2.0``), of a preset or of any; None where it names something else."""
         preset, _, number = revision.removeprefix("refs/").removeprefix("tags/").rpartition("/")
         text = parse_version_text(number) if number.startswith("v") and name in ("", preset) and preset else None
-        found = self.read_versions([ref for ref in self.list_tag_refs(preset) if ref.text == text]) if text else []
-        return found[0] if found else None
+        versions = self.read_versions([ref for ref in self.list_tag_refs(preset) if ref.text == text]) if text else []
+        return versions[0] if versions else None
 
 
 def list_tag_refs(git: Git, *words: str, annotated: bool = False) -> list[TagRef]:
@@ -192,8 +192,8 @@ def list_tag_refs(git: Git, *words: str, annotated: bool = False) -> list[TagRef
     kind = "%(objecttype)" if annotated else "tag"
     listed = git.run_command("for-each-ref", f"--format={kind} %(objectname) %(refname)", *words).decode(errors="replace")
     rows = (line.split(" ", 2) for line in listed.splitlines())
-    found = [parse_tag_ref(ref, oid) for kind, oid, ref in rows if kind == "tag"]
-    return sorted((ref for ref in found if ref), key=lambda ref: ref.sort_key)
+    refs = [parse_tag_ref(ref, oid) for kind, oid, ref in rows if kind == "tag"]
+    return sorted((ref for ref in refs if ref), key=lambda ref: ref.sort_key)
 
 
 class CommitGraph(NamedTuple):
@@ -216,9 +216,9 @@ class Reachability:
         """Return the tags of a preset's versions that are reachable from a commit (its full id). Raises NpuprofError."""
         return self._find_visible_tags(commit).get(name, [])
 
-    def sees_same_tags(self, one: str, other: str) -> bool:
+    def sees_same_tags(self, first: str, second: str) -> bool:
         """Return whether two commits can see the same tags. Raises NpuprofError."""
-        return one == other or self._find_visible_tags(one) == self._find_visible_tags(other)
+        return first == second or self._find_visible_tags(first) == self._find_visible_tags(second)
 
     def _find_visible_tags(self, commit: str) -> dict[str, list[TagRef]]:
         if commit in self._seen:
@@ -237,7 +237,7 @@ class Reachability:
     def _load_graph(self, commit: str) -> CommitGraph:
         """Return the graph of all commits behind branches and tags, and behind what was asked for, from one process."""
         refs = self._graph.refs if self._graph else list_tag_refs(self._git, "refs/tags/")
-        tips = [found.oid if found else "" for found in self._git.read_objects([f"{ref.oid}^{{commit}}" for ref in refs])]
+        tips = [read.oid if read else "" for read in self._git.read_objects([f"{ref.oid}^{{commit}}" for ref in refs])]
         masks = self._graph.masks if self._graph else {}
         # Once the graph is there, a commit that it lacks is one that no branch leads to.
         known = [f"^{tip}" for tip in self._asked] if self._graph else [*self._asked, *filter(None, tips)]
@@ -259,7 +259,7 @@ class Reachability:
 
 
 def _group_by_name(refs: Iterable[TagRef]) -> dict[str, list[TagRef]]:
-    found: dict[str, list[TagRef]] = {}
+    groups: dict[str, list[TagRef]] = {}
     for ref in refs:
-        found.setdefault(ref.name, []).append(ref)
-    return found
+        groups.setdefault(ref.name, []).append(ref)
+    return groups

@@ -29,9 +29,9 @@ class Trusted(NamedTuple):
         """Return whether a variable may be exported: with this value if it affects what is executed, else with any."""
         return (name, text) in self.pairs or (not executes and name in self.names)
 
-    def add(self, other: Trusted) -> Trusted:
+    def add(self, more: Trusted) -> Trusted:
         """Return what both are trusted with."""
-        return Trusted(self.names | other.names, self.pairs | other.pairs)
+        return Trusted(self.names | more.names, self.pairs | more.pairs)
 
 
 def find_trust_file() -> str:
@@ -56,7 +56,7 @@ def keep_trusted(identity: str, wanted: Trusted, adding: bool = False) -> None:
         stores = _read_stores(path)
         stores[identity] = stores.get(identity, Trusted()).add(wanted) if adding else wanted
         rows = {
-            store: {"names": sorted(kept.names), "pairs": sorted(kept.pairs)} for store, kept in sorted(stores.items()) if any(kept)
+            store: {"names": sorted(trust.names), "pairs": sorted(trust.pairs)} for store, trust in sorted(stores.items()) if any(trust)
         }  # fmt: skip
         text = json.dumps({"schema": _SCHEMA, "stores": rows}, indent=2, ensure_ascii=True) + "\n"
         writing.write_wanted_files([writing.Wanted(path, text.encode(), known)])

@@ -195,8 +195,8 @@ class Version(Record):
     @property
     def faults(self) -> list[str]:
         """What is wrong with the tag in itself."""
-        other = [f"it is the tag {self.inner} under another name"] if self.inner not in ("", self.tag_name) else []
-        return [*other, *self.record.faults]
+        renamed = [f"it is the tag {self.inner} under another name"] if self.inner not in ("", self.tag_name) else []
+        return [*renamed, *self.record.faults]
 
 
 def parse_version_text(text: str) -> VersionText | None:
@@ -235,10 +235,10 @@ def parse_tag_object(ref: TagRef, raw: bytes) -> Version:
 @cache
 def parse_release_record(message: str) -> ReleaseRecord:
     """Return what the message of a tag records: its last paragraph that records anything."""
-    told = re.split(r"^-----BEGIN ", message, maxsplit=1, flags=re.MULTILINE)[0]
-    paragraphs = re.split(r"\n[ \t]*\n", told.replace("\r\n", "\n"))
-    lines = next((found for part in reversed(paragraphs) if (found := _find_record_lines(part))), [])
-    said: dict[str, str] = {}
+    unsigned = re.split(r"^-----BEGIN ", message, maxsplit=1, flags=re.MULTILINE)[0]
+    paragraphs = re.split(r"\n[ \t]*\n", unsigned.replace("\r\n", "\n"))
+    lines = next((record_lines for part in reversed(paragraphs) if (record_lines := _find_record_lines(part))), [])
+    texts: dict[str, str] = {}
     parents: list[ParentRecord] = []
     faults: list[str] = []
     for name, text in lines:
@@ -248,19 +248,19 @@ def parse_release_record(message: str) -> ReleaseRecord:
             faults.append(f"{name}: {text!r} cannot be understood")
         elif parent:
             record = ParentRecord(parent[4] or "", _unquote(parent[1]), parent[2] if parent[2] != "-" else "", parent[3])
-            if any((one.view, one.reference) == (record.view, record.reference) for one in parents):
+            if any((known.view, known.reference) == (record.view, record.reference) for known in parents):
                 faults.append(f"{record.reference} is recorded twice")
             parents.append(record)
-        elif said.setdefault(name, text) != text:
+        elif texts.setdefault(name, text) != text:
             faults.append(f"{name} is recorded twice")
-    form = int(said["Digest-Form"]) if "Digest-Form" in said else None
-    if said.get("Preset-Digest") and form is None:
+    form = int(texts["Digest-Form"]) if "Digest-Form" in texts else None
+    if texts.get("Preset-Digest") and form is None:
         faults.append("Digest-Form is missing")
-    if not said.get("Preset-Digest") and (form is not None or parents):
+    if not texts.get("Preset-Digest") and (form is not None or parents):
         faults.append("Preset-Digest is missing")
-    if lines and "Digest" not in said:
+    if lines and "Digest" not in texts:
         faults.append("Digest is missing")
-    return ReleaseRecord(said.get("Digest", ""), said.get("Preset-Digest", ""), form, tuple(parents), tuple(dict.fromkeys(faults)))
+    return ReleaseRecord(texts.get("Digest", ""), texts.get("Preset-Digest", ""), form, tuple(parents), tuple(dict.fromkeys(faults)))
 
 
 def _unquote(text: str) -> str:

@@ -58,21 +58,21 @@ def list_changed_beside(repository: Repository, copies: Collection[str]) -> Chan
     paths = [*files, *(posixpath.join(place, folder) for folder in copies)]
     words = ("status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=all", "--")
     listed = repository.git.run_command(*words, *(f":(top,literal){path}" for path in paths))
-    found = {record[3:]: record.startswith("??") for record in os.fsdecode(listed).split("\0") if record}
-    return ChangedPaths(sorted(found), sorted(path for path, is_new in found.items() if is_new))
+    changed = {record[3:]: record.startswith("??") for record in os.fsdecode(listed).split("\0") if record}
+    return ChangedPaths(sorted(changed), sorted(path for path, is_new in changed.items() if is_new))
 
 
 def list_absent_files(repository: Repository, layout: Layout) -> dict[str, TreeFile]:
     """Return the files of presets that the index has and the work tree need not have, by their names."""
     listed = repository.git.run_command("ls-files", "-t", "--stage", "-z", "--", *layout.pathspecs)
-    found: dict[str, TreeFile] = {}
+    files: dict[str, TreeFile] = {}
     for record in listed.split(b"\0"):
         if record.startswith(_KEPT_OUT):
             head, _, path = record.removeprefix(_KEPT_OUT).partition(b"\t")
             mode, oid, _ = head.decode().split(" ")
             if located := layout.locate(os.fsdecode(path)):
-                found[located.name] = TreeFile(mode, oid, located.outside)
-    return found
+                files[located.name] = TreeFile(mode, oid, located.outside)
+    return files
 
 
 def find_work_tree_layout(repository: Repository, folder: Folder) -> Layout:
@@ -96,8 +96,8 @@ def find_converted_files(repository: Repository, names: Collection[str], then: d
     layout = repository.find_layout(head.oid if head else "")
     paths = {layout.path_of(name, then[name].outside): name for name in names}
     asked = "".join(f"{path}\0" for path in paths)
-    said = repository.git.run_command("check-attr", "-z", "--stdin", *_CONVERSIONS, stdin=os.fsencode(asked))
-    words = os.fsdecode(said).split("\0")
+    output = repository.git.run_command("check-attr", "-z", "--stdin", *_CONVERSIONS, stdin=os.fsencode(asked))
+    words = os.fsdecode(output).split("\0")
     filters: dict[str, str] = {}
     for path, attribute, value in zip(words[::3], words[1::3], words[2::3], strict=False):
         if value not in ("unspecified", "unset"):

@@ -67,10 +67,10 @@ def require_fitting_project(project: Project) -> None:
 
 def find_unmet_requirement(document: Document, who: str, hint: str) -> Finding | None:
     """Return that npuprof.toml needs another npuprof, None where it needs none."""
-    said = document.data.get("requires")
-    wanted, here = parse_version_range(said) if isinstance(said, str) else None, parse_version_text(__version__)
+    requires = document.data.get("requires")
+    wanted, here = parse_version_range(requires) if isinstance(requires, str) else None, parse_version_text(__version__)
     if wanted is None or here is None or wanted.accepts(here):
         return None
-    what = f"{who} needs npuprof {said}, and this is {__version__}"
+    what = f"{who} needs npuprof {requires}, and this is {__version__}"
     why = "Its presets were written for that one; another may read them otherwise."
     return Finding("NP041", what, why, hint, Origin(document, ("requires",)), "requires")

@@ -80,50 +80,50 @@ _CAUSES = (
 )  # fmt: skip
 
 
-def build_failure(told: str, said: str, mirror: str, asked: str = "") -> NpuprofError:
-    """Return the error of a fetch that failed, from all that git said; ``told`` names the source, ``asked`` what was to be fetched."""
+def build_failure(label: str, output: str, mirror: str, wanted: str = "") -> NpuprofError:
+    """Return the error of a fetch that failed, from all that git said; ``label`` names the source, ``wanted`` what was to be fetched."""
     cache = mirror.rpartition("/")[0]
-    if _tells_full_disk(said, cache):
-        return NpuprofError([build_full_finding(cache, _quote_git(said))])
+    if _tells_full_disk(output, cache):
+        return NpuprofError([build_full_finding(cache, _quote_git(output))])
     for pattern, why, hint in _CAUSES:
-        if re.search(pattern, said):
-            found = why, hint.replace("{cache}", cache).replace("{mirror}", mirror)
+        if re.search(pattern, output):
+            advice = why, hint.replace("{cache}", cache).replace("{mirror}", mirror)
             break
     else:
-        found = "", "git ls-remote with the address tells more"
-    why = f"Asked for was {asked}. {found[0]}".rstrip() if asked else found[0]
-    return build_fetch_error(told, f"{why} {_quote_git(said)}".strip(), found[1])
+        advice = "", "git ls-remote with the address tells more"
+    why = f"Asked for was {wanted}. {advice[0]}".rstrip() if wanted else advice[0]
+    return build_fetch_error(label, f"{why} {_quote_git(output)}".strip(), advice[1])
 
 
-def _tells_full_disk(said: str, folder: str) -> bool:
+def _tells_full_disk(output: str, folder: str) -> bool:
     """Return whether git says that a disk is full, or could not write and the disk of a folder has no room."""
-    if re.search(_FULL_DISK, said):
+    if re.search(_FULL_DISK, output):
         return True
     import shutil
 
     try:
-        return re.search(_UNWRITTEN, said) is not None and shutil.disk_usage(folder).free < _LEAST_ROOM
+        return re.search(_UNWRITTEN, output) is not None and shutil.disk_usage(folder).free < _LEAST_ROOM
     except OSError:
         return False
 
 
-def _quote_git(said: str) -> str:
-    line = _pick_line(said)
+def _quote_git(output: str) -> str:
+    line = _pick_line(output)
     return f"git said: {line}" if line else "git said nothing."
 
 
-def _pick_line(said: str) -> str:
+def _pick_line(output: str) -> str:
     """Return the line that tells most: one that names an object, what a program here says, else what the other side does."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
     marks = ("error: object ", "ssh:", "fatal:", "error:", "remote:", "")
     best = next((line for mark in marks for line in lines if line.startswith(mark) and "Could not read from remote" not in line), "")
     best = escape_controls(hide_credentials(best or (lines[0] if lines else "")))
     return best if len(best) <= _LONGEST else f"{best[:_LONGEST]}..."
 
 
-def build_fetch_error(told: str, why: str, hint: str) -> NpuprofError:
-    """Return that a source cannot be fetched; ``told`` names it."""
-    return NpuprofError([Finding("NP045", f"{escape_controls(hide_credentials(told))} cannot be fetched", why, hint)])
+def build_fetch_error(label: str, why: str, hint: str) -> NpuprofError:
+    """Return that a source cannot be fetched; ``label`` names it."""
+    return NpuprofError([Finding("NP045", f"{escape_controls(hide_credentials(label))} cannot be fetched", why, hint)])
 
 
 def build_cache_error(folder: str, why: str) -> NpuprofError:
@@ -144,25 +144,25 @@ def build_os_error(folder: str, error: OSError) -> NpuprofError:
     return build_cache_error(folder, f"{describe_os_error(error)}.")
 
 
-def build_full_finding(folder: str, said: str) -> Finding:
+def build_full_finding(folder: str, quote: str) -> Finding:
     """Return that there is no room for what was fetched."""
     hint = f"make room on the disk of {folder}, or let XDG_CACHE_HOME name another place"
-    return Finding("NP053", f"the cache {folder} cannot be used", f"The disk is full. {said}".rstrip(), hint)
+    return Finding("NP053", f"the cache {folder} cannot be used", f"The disk is full. {quote}".rstrip(), hint)
 
 
-def build_mirror_finding(told: str, mirror: str, said: str) -> Finding:
+def build_mirror_finding(label: str, mirror: str, output: str) -> Finding:
     """Return why git could not use the mirror of a source: whose it is, what is in its way, else that it is damaged.
 
-    ``told`` names the source.
+    ``label`` names the source.
     """
     cache = mirror.rpartition("/")[0]
-    if re.search(_FOREIGN, said):
+    if re.search(_FOREIGN, output):
         return build_foreign_error(mirror).findings[0]
-    if _tells_full_disk(said, cache):
-        return build_full_finding(cache, _quote_git(said))
-    if re.search(_BARRED, said) or re.search(_UNWRITTEN, said):
-        return build_cache_error(mirror, f"It cannot be read, or not be written. {_quote_git(said)}").findings[0]
-    if re.search(_BUSY, said):
-        return build_cache_error(mirror, f"Another git works there. {_quote_git(said)}").findings[0]
-    why = f"It is a copy that can be fetched anew. {_quote_git(said)}"
-    return Finding("NP054", f"the mirror of {told} is damaged: {mirror}", why, "fetch it anew: npuprof source sync")
+    if _tells_full_disk(output, cache):
+        return build_full_finding(cache, _quote_git(output))
+    if re.search(_BARRED, output) or re.search(_UNWRITTEN, output):
+        return build_cache_error(mirror, f"It cannot be read, or not be written. {_quote_git(output)}").findings[0]
+    if re.search(_BUSY, output):
+        return build_cache_error(mirror, f"Another git works there. {_quote_git(output)}").findings[0]
+    why = f"It is a copy that can be fetched anew. {_quote_git(output)}"
+    return Finding("NP054", f"the mirror of {label} is damaged: {mirror}", why, "fetch it anew: npuprof source sync")

@@ -97,9 +97,9 @@ def fetch_source(
     _require_url(url)
     talker = Talker(url, name, progress)
 
-    def fetch_refs(held: HeldMirror) -> Fetched:
-        remote, names = talker.fetch_refs(held, select)
-        return _take_over(held.open_git(), remote, names, accept_moved)
+    def fetch_refs(mirror: HeldMirror) -> Fetched:
+        remote, names = talker.fetch_refs(mirror, select)
+        return _take_over(mirror.open_git(), remote, names, accept_moved)
 
     return _work_in_mirror(talker, fetch_refs, remake)
 
@@ -116,7 +116,7 @@ def fetch_locked(url: str, commits: Iterable[str], tags: Iterable[str] = (), pro
     lost = [commit for commit in commits if not is_full_id(commit)]
     talker = Talker(url, name, progress)
     mirror = find_mirror_folder(url)
-    if not wanted or (is_mirror(mirror) and _are_kept(MirrorGit(mirror, talker.told), wanted)):
+    if not wanted or (is_mirror(mirror) and _are_kept(MirrorGit(mirror, talker.label), wanted)):
         return lost
 
     def fetch_commits(held: HeldMirror) -> list[str]:
@@ -135,23 +135,23 @@ def fetch_locked(url: str, commits: Iterable[str], tags: Iterable[str] = (), pro
 
 def keep_commits(url: str, commits: Iterable[str]) -> None:
     """Keep commits of a mirror for ever, whatever its remote does. Raises NpuprofError where one is not there."""
-    told = name_source(url)
-    known = list_refs(MirrorGit(find_mirror_folder(url), told))
+    label = name_source(url)
+    known = list_refs(MirrorGit(find_mirror_folder(url), label))
     missing = [commit for commit in dict.fromkeys(commits) if f"{LOCKED}{commit}" not in known]
     if missing:
-        with hold_mirror(url, told) as held:
-            write_refs(held.open_git(), [f"update {LOCKED}{commit} {commit}" for commit in missing])
+        with hold_mirror(url, label) as mirror:
+            write_refs(mirror.open_git(), [f"update {LOCKED}{commit} {commit}" for commit in missing])
 
 
 def build_moved_finding(url: str, moved: tuple[tuple[str, str, str], ...]) -> Finding:
     """Return that tags of a source are not what they were."""
     pairs = [(tag, *shorten_ids(before, now)) for tag, before, now in moved[:5]]
-    told = "; ".join(
+    moves = "; ".join(
         f"{tag} was {before}, and is {now} now" if before != now else f"{tag} is at {now}, as before, and records another release now"
         for tag, before, now in pairs
     )
     more = f"; and {len(moved) - 5} more" if len(moved) > 5 else ""
-    what = f"{'a tag' if len(moved) == 1 else f'{len(moved)} tags'} of {hide_credentials(url)} moved: {told}{more}"
+    what = f"{'a tag' if len(moved) == 1 else f'{len(moved)} tags'} of {hide_credentials(url)} moved: {moves}{more}"
     return Finding("NP046", what, "A tag names a version, and a version never changes.", "ask who keeps the source whether that was meant")
 
 
@@ -166,14 +166,14 @@ def _work_in_mirror(talker: Talker, deed: Callable[[HeldMirror], Answer], remake
     """Do something in a mirror; where that is damaged, in one that is made anew from what can be kept of it. Raises NpuprofError."""
     if not remake:
         try:
-            with hold_mirror(talker.url, talker.told) as held:
-                return deed(held)
+            with hold_mirror(talker.url, talker.label) as mirror:
+                return deed(mirror)
         except NpuprofError as error:
             if not _is_damaged(talker, error):
                 raise
-    with hold_mirror(talker.url, talker.told, remake=True) as held:
-        talker.rescue(held)
-        return deed(held)
+    with hold_mirror(talker.url, talker.label, remake=True) as mirror:
+        talker.rescue(mirror)
+        return deed(mirror)
 
 
 def _is_damaged(talker: Talker, error: NpuprofError) -> bool:
@@ -183,7 +183,7 @@ def _is_damaged(talker: Talker, error: NpuprofError) -> bool:
         return finding.code == "NP054"
     mirror = find_mirror_folder(talker.url)
     words = ("rev-list", "--objects", "--all", "--quiet")
-    return is_mirror(mirror) and MirrorGit(mirror, talker.told).try_command(*words).code != 0
+    return is_mirror(mirror) and MirrorGit(mirror, talker.label).try_command(*words).code != 0
 
 
 def _are_kept(git: MirrorGit, commits: list[str]) -> bool:
@@ -206,8 +206,8 @@ def _take_over(git: MirrorGit, remote: RemoteRefs, names: set[str], accept_moved
     moved = read_moved(git, changed, known_tags, tags) if changed else ()
     gone = [f"{HEADS}{name}" for name in select_below(known, HEADS) if name not in heads]
     gone += [f"{TAGS}{name}" for name in {*find_obstacles(known_tags, tags), *_list_unyanked(known_tags, tags)}]
-    kept = {f"{TAGS}{name}" for name, _, _ in moved} if not accept_moved else set()
-    written = {name: remote.refs[name] for name in names - kept if name != "HEAD" and known.get(name) != remote.refs[name]}
+    unmoved = {f"{TAGS}{name}" for name, _, _ in moved} if not accept_moved else set()
+    written = {name: remote.refs[name] for name in names - unmoved if name != "HEAD" and known.get(name) != remote.refs[name]}
     put_refs(git, known, written, gone)
     return Fetched(tags, heads, remote.refs.get("HEAD", ""), moved, tuple(set(changed).difference(tag for tag, _, _ in moved)))
 
@@ -230,93 +230,95 @@ class Talker:
 
     def __init__(self, url: str, name: str, progress: bool | None) -> None:
         self.url = url
-        self.told = name_source(url, name)
-        self._timeout = read_timeout(self.told)
+        self.label = name_source(url, name)
+        self._timeout = read_timeout(self.label)
         self._is_shown = sys.stderr.isatty() if progress is None else progress
 
-    def list_remote(self, held: HeldMirror) -> RemoteRefs:
+    def list_remote(self, mirror: HeldMirror) -> RemoteRefs:
         """Return the refs of the remote. Raises NpuprofError."""
-        talk = self._talk(self._open_line(held).list_refs)
+        talk = self._talk(self._open_line(mirror).list_refs)
         if talk.code:
             raise self._build_failure(talk, "the list of its branches and tags")
         remote = RemoteRefs.parse(talk.answer)
-        if any(len(oid) == 64 for oid in remote.refs.values()) and held.is_new:
-            held.use_long_ids()
+        if any(len(oid) == 64 for oid in remote.refs.values()) and mirror.is_new:
+            mirror.use_long_ids()
         return remote
 
-    def fetch_refs(self, held: HeldMirror, select: Selector | None) -> tuple[RemoteRefs, set[str]]:
+    def fetch_refs(self, mirror: HeldMirror, select: Selector | None) -> tuple[RemoteRefs, set[str]]:
         """Fetch what the remote has that the mirror has not; return its refs, and the names of those that are here now.
 
         The mirror's own do not change. Raises NpuprofError.
         """
-        git = held.open_git()
+        git = mirror.open_git()
         known = list_refs(git)
         for attempt in range(3):
-            remote = self.list_remote(held)
+            remote = self.list_remote(mirror)
             if not remote.refs and any(name.startswith((HEADS, TAGS)) for name in known):
                 why = "It lists no branch and no tag now, and the mirror knows some."  # as a web page that stands where it was
-                raise build_fetch_error(self.told, why, "git ls-remote with the address shows what it lists")
+                raise build_fetch_error(self.label, why, "git ls-remote with the address shows what it lists")
             chosen = select(remote) if select else None
             names = set(remote.refs) if chosen is None else chosen | list_changed(known, remote)
             wanted = {remote.refs[name] for name in names}.difference(known.values())
-            talk = self._fetch(held, sorted(wanted))
+            talk = self._fetch(mirror, sorted(wanted))
             if not talk.code:
                 if chosen is not None:
                     commits = [remote.find_target(name) for name in chosen]
-                    names |= self.fetch_version_tags(held, remote, commits).keys()
+                    names |= self.fetch_version_tags(mirror, remote, commits).keys()
                 return remote, names
-            if not _GONE.search(talk.said) or attempt == 2:
+            if not _GONE.search(talk.messages) or attempt == 2:
                 break  # else something was moved or deleted between the two
         raise self._build_failure(talk, _format_names(chosen))
 
-    def fetch_commit(self, held: HeldMirror, commit: str) -> bool:
+    def fetch_commit(self, mirror: HeldMirror, commit: str) -> bool:
         """Fetch a commit by its id, or what leads to it where that is not given away; return whether it is there. Raises NpuprofError."""
-        if len(commit) == 64 and held.is_new:
-            held.use_long_ids()
-        git, asked = held.open_git(), f"the commit {commit[:12]}"
-        talk = self._fetch(held, [commit])
-        if talk.code and _CLOSED.search(talk.said):
-            remote = self.list_remote(held)
+        if len(commit) == 64 and mirror.is_new:
+            mirror.use_long_ids()
+        git, wanted = mirror.open_git(), f"the commit {commit[:12]}"
+        talk = self._fetch(mirror, [commit])
+        if talk.code and _CLOSED.search(talk.messages):
+            remote = self.list_remote(mirror)
             known = set(list_refs(git).values())
             tips = {oid for name, oid in remote.refs.items() if remote.find_target(name) == commit} or set(remote.refs.values())
-            talk = self._fetch(held, sorted(tips - known))
-            asked = f"{asked}, by its branches and tags as it gives no commit by its id"
-        if talk.code and not _GONE.search(talk.said):
-            raise self._build_failure(talk, asked)
+            talk = self._fetch(mirror, sorted(tips - known))
+            wanted = f"{wanted}, by its branches and tags as it gives no commit by its id"
+        if talk.code and not _GONE.search(talk.messages):
+            raise self._build_failure(talk, wanted)
         return not talk.code and holds_whole(git, commit)
 
-    def fetch_version_tags(self, held: HeldMirror, remote: RemoteRefs, commits: Iterable[str], named: Iterable[str] = ()) -> dict[str, str]:
+    def fetch_version_tags(
+        self, mirror: HeldMirror, remote: RemoteRefs, commits: Iterable[str], named: Iterable[str] = ()
+    ) -> dict[str, str]:
         """Fetch the tags of versions that commits lead to, and those that are named, as far as git lets them pass; return them."""
         listed = "".join(f"{commit}\n" for commit in commits).encode()
-        git = held.open_git()
+        git = mirror.open_git()
         reached = set(git.run_command("rev-list", "--ignore-missing", "--stdin", stdin=listed).decode().split())
         known = list_refs(git)
         tags = {name: oid for name, oid in remote.refs.items() if name not in known and name.startswith(TAGS)}
-        return self._fetch_apart(held, {
+        return self._fetch_apart(mirror, {
             name: oid for name, oid in tags.items() if name in named or (remote.is_version(name) and remote.find_target(name) in reached)
         })  # fmt: skip
 
-    def _fetch_apart(self, held: HeldMirror, refs: dict[str, str]) -> dict[str, str]:
+    def _fetch_apart(self, mirror: HeldMirror, refs: dict[str, str]) -> dict[str, str]:
         """Fetch refs, without those that git's check refuses or that are gone meanwhile; return them. Raises NpuprofError."""
-        talk = self._fetch(held, sorted(set(refs.values())))
+        talk = self._fetch(mirror, sorted(set(refs.values())))
         if not talk.code:
             return refs
-        if not _REFUSED.search(talk.said) and not _GONE.search(talk.said):
+        if not _REFUSED.search(talk.messages) and not _GONE.search(talk.messages):
             raise self._build_failure(talk, "the tags of its versions")
         names = sorted(refs)
         halves = (names[: len(names) // 2], names[len(names) // 2 :]) if len(names) > 1 else ()
-        return {name: oid for half in halves for name, oid in self._fetch_apart(held, {name: refs[name] for name in half}).items()}
+        return {name: oid for half in halves for name, oid in self._fetch_apart(mirror, {name: refs[name] for name in half}).items()}
 
-    def rescue(self, held: HeldMirror) -> None:
+    def rescue(self, mirror: HeldMirror) -> None:
         """Take over what is whole in a mirror that is to be replaced: all its refs, else those of its locked commits that are."""
-        if not held.old:
+        if not mirror.old:
             return
-        git = held.open_git()
+        git = mirror.open_git()
         with suppress(NpuprofError, HangingError):
-            refs = list_refs(MirrorGit(held.old, self.told))
+            refs = list_refs(MirrorGit(mirror.old, self.label))
             if any(len(oid) == 64 for oid in refs.values()):
-                held.use_long_ids()
-            line = self._open_line(held, held.old)
+                mirror.use_long_ids()
+            line = self._open_line(mirror, mirror.old)
             if refs and not line.fetch(sorted(set(refs.values()))).code:
                 put_refs(git, {}, refs)
                 return
@@ -324,11 +326,11 @@ class Talker:
                 if name.startswith(LOCKED) and not line.fetch([oid]).code:
                     write_refs(git, [f"update {name} {oid}"])
 
-    def _fetch(self, held: HeldMirror, wanted: list[str]) -> Talk:
-        return self._talk(partial(self._open_line(held).fetch, wanted)) if wanted else Talk(0, b"", "")
+    def _fetch(self, mirror: HeldMirror, wanted: list[str]) -> Talk:
+        return self._talk(partial(self._open_line(mirror).fetch, wanted)) if wanted else Talk(0, b"", "")
 
-    def _open_line(self, held: HeldMirror, url: str = "") -> Line:
-        return Line(held.folder, _write_address(url or self.url), self._timeout, self._is_shown, held.hold)
+    def _open_line(self, mirror: HeldMirror, url: str = "") -> Line:
+        return Line(mirror.folder, _write_address(url or self.url), self._timeout, self._is_shown, mirror.hold)
 
     def _talk(self, ask: Callable[[], Talk]) -> Talk:
         try:
@@ -336,10 +338,10 @@ class Talker:
         except HangingError as error:
             how = f"sent less than {LEAST_SPEED} bytes a second" if error.is_slow else "gave no sign of life"
             why = f"It {how} for {self._timeout:g} seconds, and was given up."
-            raise build_fetch_error(self.told, why, "try again later; NPUPROF_TIMEOUT says for how many seconds to wait") from None
+            raise build_fetch_error(self.label, why, "try again later; NPUPROF_TIMEOUT says for how many seconds to wait") from None
 
-    def _build_failure(self, talk: Talk, asked: str) -> NpuprofError:
-        return build_failure(self.told, talk.said, find_mirror_folder(self.url), asked)
+    def _build_failure(self, talk: Talk, wanted: str) -> NpuprofError:
+        return build_failure(self.label, talk.messages, find_mirror_folder(self.url), wanted)
 
 
 def name_source(url: str, name: str = "") -> str:
@@ -347,15 +349,15 @@ def name_source(url: str, name: str = "") -> str:
     return f"the source {name!r} ({hide_credentials(url)})" if name else hide_credentials(url)
 
 
-def read_timeout(told: str) -> float:
-    """Return for how many seconds a remote may give no sign of life. Raises NpuprofError, which names what is ``told``."""
-    given = os.environ.get("NPUPROF_TIMEOUT", "")
-    if not given:
+def read_timeout(label: str) -> float:
+    """Return for how many seconds a remote may give no sign of life. Raises NpuprofError, which names what is ``label``."""
+    text = os.environ.get("NPUPROF_TIMEOUT", "")
+    if not text:
         return TIMEOUT
     with suppress(ValueError):
-        if 0 < (found := float(given)) < 1e6:
-            return found
-    raise build_fetch_error(told, f"NPUPROF_TIMEOUT={given} is no number of seconds.", "write one above 0, or unset it")
+        if 0 < (seconds := float(text)) < 1e6:
+            return seconds
+    raise build_fetch_error(label, f"NPUPROF_TIMEOUT={text} is no number of seconds.", "write one above 0, or unset it")
 
 
 def _write_address(url: str) -> str:
@@ -384,11 +386,11 @@ def are_whole(git: MirrorGit, commits: list[str]) -> bool:
 
 def holds_whole(git: MirrorGit, commit: str) -> bool:
     """Return whether a commit is in a mirror. Raises NpuprofError (NP054) where not all that belongs to it is there."""
-    found = git.read_objects([commit])[0]
-    if found is None and f"{LOCKED}{commit}" not in list_refs(git):
+    named = git.read_objects([commit])[0]
+    if named is None and f"{LOCKED}{commit}" not in list_refs(git):
         return False
-    if found is not None and found.type != "commit":
+    if named is not None and named.type != "commit":
         return False
-    if found is None or not are_whole(git, [commit]):
+    if named is None or not are_whole(git, [commit]):
         raise NpuprofError([git.explain_absence([commit])])
     return True

@@ -45,7 +45,7 @@ def find_locked_version(versions: dict[str, LockedVersion], reference: str) -> L
     name, _, wanted = reference.partition("@")
     if (number := parse_version_text(wanted.strip("\"'"))) is None:
         return None
-    pins = [pin for other, pin in versions.items() if other.partition("@")[0] == name and parse_version_text(pin.version) == number]
+    pins = [pin for spelled, pin in versions.items() if spelled.partition("@")[0] == name and parse_version_text(pin.version) == number]
     return pins[0] if len({pin.commit for pin in pins}) == 1 else None
 
 
@@ -130,20 +130,20 @@ def parse_lock(source: str, raw: bytes, revision: str | None = None) -> Lock:
     elif document.data and (type(form) is not int or form != 1):
         add(f"the lock has the form {format_toml_value(form)}, which this npuprof does not know", ("version",))
     listed = document.data.get("sources", {})
-    found: dict[str, LockedSource] = {}
-    for name, said in listed.items() if isinstance(listed, dict) else ():
+    locked_sources: dict[str, LockedSource] = {}
+    for name, entry in listed.items() if isinstance(listed, dict) else ():
         path = ("sources", name)
-        if fault := _find_entry_fault(said):
+        if fault := _find_entry_fault(entry):
             add(f"the lock of {name!r} {fault}", path)
             continue
-        pins = said.get("versions", {}).items()
+        pins = entry.get("versions", {}).items()
         versions = {reference: pin for reference, text in pins if (pin := parse_locked_version(text))}
-        texts = {key: said.get(key, "") for key in _TEXTS}
+        texts = {key: entry.get(key, "") for key in _TEXTS}
         locked = LockedSource(name, **texts, versions=versions)
-        found[name] = locked._replace(doubt=_find_doubt(locked, said))
+        locked_sources[name] = locked._replace(doubt=_find_doubt(locked, entry))
     if problems:
         raise NpuprofError(problems)
-    return Lock(document, found)
+    return Lock(document, locked_sources)
 
 
 def parse_locked_version(text: str) -> LockedVersion | None:
@@ -152,13 +152,13 @@ def parse_locked_version(text: str) -> LockedVersion | None:
     return LockedVersion(match[1], match[2], match[3] or "") if match else None
 
 
-def _find_doubt(locked: LockedSource, said: dict[str, Any]) -> str:
+def _find_doubt(locked: LockedSource, entry: dict[str, Any]) -> str:
     """Return what of an entry is not as npuprof wrote it, by its seals; UNSEALED if it has none."""
-    if "seal" not in said:
+    if "seal" not in entry:
         return UNSEALED
-    if said["seal"] != _seal(locked.tag, locked.commit):
+    if entry["seal"] != _seal(locked.tag, locked.commit):
         return f"{locked.tag or locked.rev} is {locked.commit[:12]}"
-    seals = said.get("seals")
+    seals = entry.get("seals")
     for reference, pin in locked.versions.items():
         if not isinstance(seals, dict) or seals.get(reference) != _seal(reference, pin.version, pin.commit):
             return f"{reference} is {pin.version if pin.version != '-' else 'no version'}, at {pin.commit[:12]}"
@@ -170,24 +170,24 @@ def _seal(*texts: str) -> str:
     return str(load_sha256()("\n".join(texts).encode(errors="surrogateescape")).hexdigest()[:16])
 
 
-def _find_entry_fault(said: Any) -> str:
-    if not isinstance(said, dict):
+def _find_entry_fault(entry: Any) -> str:
+    if not isinstance(entry, dict):
         return "is no table"
     for key in _TEXTS:
-        if not isinstance(said.get(key, "" if key in _OPTIONAL else None), str):
-            return f"has no {key}" if key not in said else f"has a {key} that is no text"
-    url_fault, versions = find_url_fault(said["url"]), said.get("versions", {})
-    wanted, number = parse_version_range(said["rev"]), parse_version_text(said.get("tag", ""))
+        if not isinstance(entry.get(key, "" if key in _OPTIONAL else None), str):
+            return f"has no {key}" if key not in entry else f"has a {key} that is no text"
+    url_fault, versions = find_url_fault(entry["url"]), entry.get("versions", {})
+    wanted, number = parse_version_range(entry["rev"]), parse_version_text(entry.get("tag", ""))
     is_outside = wanted is not None and (number is None or not wanted.accepts(number))
-    are_digests = _DIGEST.fullmatch(said["digest"]) and _DIGEST.fullmatch(said.get("copy") or said["digest"])
+    are_digests = _DIGEST.fullmatch(entry["digest"]) and _DIGEST.fullmatch(entry.get("copy") or entry["digest"])
     are_pins = isinstance(versions, dict) and all(isinstance(text, str) and _PIN.fullmatch(text) for text in versions.values())
     faults = (
         (url_fault, f"has a url that is none: {url_fault}"),
-        (":" in said["rev"], "has a rev that is none"),
-        (not _COMMIT.fullmatch(said["commit"]), "has a commit that is no full id"),
-        (is_outside, f"contradicts itself: {said.get('tag') or 'no version'} is not in {said['rev']!r}"),
+        (":" in entry["rev"], "has a rev that is none"),
+        (not _COMMIT.fullmatch(entry["commit"]), "has a commit that is no full id"),
+        (is_outside, f"contradicts itself: {entry.get('tag') or 'no version'} is not in {entry['rev']!r}"),
         (not are_digests, "has a digest that is none"),
-        (said.get("releases") and not _RELEASES.fullmatch(said["releases"]), "has releases that are none"),
+        (entry.get("releases") and not _RELEASES.fullmatch(entry["releases"]), "has releases that are none"),
         (not are_pins, "has versions that are none"),
     )
     return next((text for is_fault, text in faults if is_fault), "")

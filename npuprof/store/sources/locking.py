@@ -51,8 +51,8 @@ def lock_source(
         raise NpuprofError([Finding("NP047", what, "", hint, origin)])
     versions: dict[str, LockedVersion] = {}
     asked = set(references)
-    made = list_versioned_references(load_repository_revision(repository, commit))
-    for reference in sorted(asked.union(filter(is_own_reference, made))):
+    references_made = list_versioned_references(load_repository_revision(repository, commit))
+    for reference in sorted(asked.union(filter(is_own_reference, references_made))):
         try:
             versions[reference] = _pin_version(source, fetched, repository, commit, reference, reference not in asked)
         except NpuprofError as error:
@@ -87,33 +87,33 @@ def select_refs(source: Source, references: Iterable[str], known: LockedSource |
     They are what its ``rev`` chooses, what ``known`` names, versions that are referred to, and what says that one was yanked.
     """
     tags = {name.removeprefix(TAGS) for name in remote.refs if name.startswith(TAGS)}
-    found = {f"{tag}{YANKED}" for tag in tags if f"{tag}{YANKED}" in tags}
+    tags_wanted = {f"{tag}{YANKED}" for tag in tags if f"{tag}{YANKED}" in tags}
     wanted = parse_version_range(source.rev)
     ref = ""
     if wanted is not None:
-        found |= {_choose_version(list_store_versions(tags), wanted, tags)}
+        tags_wanted |= {_choose_version(list_store_versions(tags), wanted, tags)}
     elif source.rev not in tags:
         ref = next((name for name in (f"{HEADS}{source.rev}", source.rev) if name in remote.refs), "")
         if not ref:
             return None
-    found |= {source.rev} if wanted is None and not ref else set()
+    tags_wanted |= {source.rev} if wanted is None and not ref else set()
     for reference in references:
         name, _, text = reference.partition("@")
         request = parse_version_request(text.strip("\"'"))
         if request is None:
             return None
         numbers = {tag: parse_version_text(tag.removeprefix(f"{name}/")) for tag in tags if tag.startswith(f"{name}/v")}
-        found |= {tag for tag, number in numbers.items() if number is not None and request.accepts(number)}
+        tags_wanted |= {tag for tag, number in numbers.items() if number is not None and request.accepts(number)}
     if known is not None:
-        found |= {known.tag, *(f"{name.partition('@')[0]}/v{pin.version}" for name, pin in known.versions.items())}
-    return {f"{TAGS}{tag}" for tag in found & tags} | ({ref} if ref else set())
+        tags_wanted |= {known.tag, *(f"{name.partition('@')[0]}/v{pin.version}" for name, pin in known.versions.items())}
+    return {f"{TAGS}{tag}" for tag in tags_wanted & tags} | ({ref} if ref else set())
 
 
 def list_unfetched_tags(source: Source, fetched: Fetched, locked: LockedSource) -> set[str]:
     """Return the tags that presets of a source refer to by whole numbers and that are not here, though the source has them."""
     repository = open_mirror(source.name, source.url, source.path)
-    made = filter(is_own_reference, list_versioned_references(load_repository_revision(repository, locked.commit)))
-    pairs = (reference.partition("@")[::2] for reference in made if reference not in locked.versions)
+    references = filter(is_own_reference, list_versioned_references(load_repository_revision(repository, locked.commit)))
+    pairs = (reference.partition("@")[::2] for reference in references if reference not in locked.versions)
     texts = ((name, parse_version_text(text.strip("\"'"))) for name, text in pairs)
     return {f"{TAGS}{tag}" for name, text in texts if text and (tag := f"{name}/v{text}") in fetched.tags}
 
@@ -121,8 +121,8 @@ def list_unfetched_tags(source: Source, fetched: Fetched, locked: LockedSource) 
 def _choose_version(known: Mapping[VersionText, str], wanted: VersionRange, tags: Collection[str]) -> str:
     """Return the tag of the newest version that a range takes, a yanked one only where all are; an empty text where there is none."""
     accepted = [version for version in known if wanted.accepts(version)]
-    kept = [version for version in accepted if f"{known[version]}{YANKED}" not in tags]
-    return known[max(kept or accepted, key=lambda version: version.order)] if accepted else ""
+    unyanked = [version for version in accepted if f"{known[version]}{YANKED}" not in tags]
+    return known[max(unyanked or accepted, key=lambda version: version.order)] if accepted else ""
 
 
 def _choose_commit(source: Source, fetched: Fetched, repository: Repository, origin: Origin | None, known_tag: str = "") -> tuple[str, str]:
@@ -135,19 +135,19 @@ def _choose_commit(source: Source, fetched: Fetched, repository: Repository, ori
     else:
         for ref in (f"refs/tags/{source.rev}", f"refs/heads/{source.rev}", source.rev):
             if not _is_withdrawn(repository, fetched, ref):
-                found = _try_commit(repository, fetched.head if ref == "HEAD" and fetched.head else ref)
-                if found:
-                    return "", found
+                commit = _try_commit(repository, fetched.head if ref == "HEAD" and fetched.head else ref)
+                if commit:
+                    return "", commit
     if not (fetched.tags or fetched.heads or fetched.head):
         what = f"the source {source.name!r} has no branch and no tag"
         why = "Its repository is empty, or what answers at its address is no repository."
         raise NpuprofError([Finding("NP047", what, why, "push its presets there, or check the address", origin)])
     shown = [str(version) for version in sorted(known, key=lambda version: version.order, reverse=True)]
-    told = f"{', '.join(shown[:_SHOWN])}{f' and {len(shown) - _SHOWN} more' if len(shown) > _SHOWN else ''}"
+    versions = f"{', '.join(shown[:_SHOWN])}{f' and {len(shown) - _SHOWN} more' if len(shown) > _SHOWN else ''}"
     what = f"nothing in the source {source.name!r} is {source.rev!r}"
     why = "A range counts the tags vX.Y.Z of the whole store; npuprof release --all makes them." if wanted else ""
     branches = f"name a branch: {', '.join(list(fetched.heads)[:_SHOWN]) or 'none has a name there'}"
-    hint = f"it has the versions {told}" if shown else f"it has no versions yet; {branches}"
+    hint = f"it has the versions {versions}" if shown else f"it has no versions yet; {branches}"
     if known_tag and known_tag not in fetched.tags:
         hint = (
             f"ask its owners where {known_tag} went, which is locked here and gone there; {hint.replace('no versions yet', 'no versions')}"
@@ -202,26 +202,26 @@ def _pin_version(source: Source, fetched: Fetched, repository: Repository, commi
     if wanted.startswith(("HEAD", "@")) and (named := find_named_commit(repository, commit, wanted)):
         return LockedVersion("-", named)  # a mirror has no HEAD: it is the locked commit
     try:
-        found = repository.resolve_revision(name, wanted, at=commit)
+        resolved = repository.resolve_revision(name, wanted, at=commit)
     except NpuprofError as error:
         raise name_source_in_error(error, source.name, name) from None
-    if found.version and not is_own and not repository.is_version_reachable(name, found.version.text, commit):
+    if resolved.version and not is_own and not repository.is_version_reachable(name, resolved.version.text, commit):
         hint = advise_store_release(source, fetched) if parse_version_range(source.rev) else "name a version that the locked commit has"
-        raise NpuprofError([build_later_finding(source.name, reference, found.label)._replace(hint=hint)])
-    yanked = repository.find_yank(f"{name}/v{found.version.number_text}") if found.version else ""
-    return LockedVersion(found.version.number_text if found.version else "-", found.commit, yanked)
+        raise NpuprofError([build_later_finding(source.name, reference, resolved.label)._replace(hint=hint)])
+    yanked = repository.find_yank(f"{name}/v{resolved.version.number_text}") if resolved.version else ""
+    return LockedVersion(resolved.version.number_text if resolved.version else "-", resolved.commit, yanked)
 
 
 def list_unreadable(locked: LockedSource) -> list[str]:
     """Return which presets of a source nobody can read, as links lead out of its store or nowhere, and why. Raises NpuprofError."""
     there = load_repository_revision(open_mirror(locked.name, locked.url, locked.path), locked.commit)
-    found: list[str] = []
+    faults: list[str] = []
     for name in [name for name, file in there.files.items() if file.is_link]:
         try:
             there.read_profile_text(name)
         except NpuprofError as error:
-            found.append(error.findings[0].message.replace(f"cannot read {name}:", f"{locked.name}:{name} cannot be read:"))
-    return found
+            faults.append(error.findings[0].message.replace(f"cannot read {name}:", f"{locked.name}:{name} cannot be read:"))
+    return faults
 
 
 def is_own_reference(reference: str) -> bool:
@@ -239,10 +239,10 @@ def list_versioned_references(there: Revision) -> set[str]:
     """Return the references with an @ that the presets of a store make, as far as they can be read. Raises NpuprofError."""
     names = there.names()
     there.load_texts(names)
-    found: set[str] = set()
+    references: set[str] = set()
     for name in names:
         with suppress(NpuprofError):  # told where the preset is read
             raw = there.read_profile_text(name)
             if b"@" in raw or b"\\u" in raw or b"\\x" in raw.lower():  # an @ may be escaped
-                found.update(reference for reference in Profile(parse_document(name, name, raw)).extends if "@" in reference)
-    return found
+                references.update(reference for reference in Profile(parse_document(name, name, raw)).extends if "@" in reference)
+    return references

@@ -81,8 +81,8 @@ def is_untold(findings: Iterable[Finding]) -> bool:
 
 def advise_sync_of(finding: Finding, words: str) -> Finding:
     """Return what says that a source is not here, with what to sync: ``--rev REV`` or ``--history`` for other locks than today's."""
-    before, sync, said = finding.hint.partition(_SYNC)
-    return finding._replace(hint=f"{before}{sync} {words}") if sync and said.partition(" ")[2].partition(" ")[0] in _WHICH else finding
+    before, sync, rest = finding.hint.partition(_SYNC)
+    return finding._replace(hint=f"{before}{sync} {words}") if sync and rest.partition(" ")[2].partition(" ")[0] in _WHICH else finding
 
 
 def build_later_finding(source: str, reference: str, version: str, asked: Origin | None = None) -> Finding:

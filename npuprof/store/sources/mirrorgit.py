@@ -59,19 +59,19 @@ _SHA256 = "[extensions]\n\tobjectFormat = sha256\n"
 
 
 class MirrorGit(Git):
-    """git for a mirror; ``told`` names its source in messages."""
+    """git for a mirror; ``label`` names its source in messages."""
 
-    def __init__(self, folder: str, told: str) -> None:
-        self._told = told
+    def __init__(self, folder: str, label: str) -> None:
+        self._label = label
         super().__init__(folder, bare=folder)
 
     def build_refusal(self, reason: bytes) -> Finding:
         """Return why git refused: whose the mirror is, what is in its way, else that it is damaged."""
-        return build_mirror_finding(self._told, self.bare, reason.decode(errors="replace"))
+        return build_mirror_finding(self._label, self.bare, reason.decode(errors="replace"))
 
     def explain_absence(self, oids: Iterable[str]) -> Finding:
         """Return that objects are not there: a mirror holds all that belongs to its commits."""
-        return build_mirror_finding(self._told, self.bare, f"error: object {next(iter(oids), '')} is missing")
+        return build_mirror_finding(self._label, self.bare, f"error: object {next(iter(oids), '')} is missing")
 
 
 class RemoteRefs(Record):
@@ -86,14 +86,14 @@ class RemoteRefs(Record):
     @classmethod
     def parse(cls, answer: bytes) -> RemoteRefs:
         """Return what ``git ls-remote`` has listed; what has a name that no ref may have is left out."""
-        found: dict[str, str] = {}
+        refs: dict[str, str] = {}
         targets: dict[str, str] = {}
         for line in os.fsdecode(answer).split("\n"):
             oid, _, full = line.partition("\t")
             name = full.removesuffix(_PEELED)
             if is_full_id(oid) and (name == "HEAD" or (name.startswith((HEADS, TAGS)) and not _NO_NAME.search(name))):
-                (found if name == full else targets)[name] = oid
-        return cls(found, targets)
+                (refs if name == full else targets)[name] = oid
+        return cls(refs, targets)
 
     def find_target(self, name: str) -> str:
         """Return the commit that a ref leads to."""
@@ -109,11 +109,11 @@ def is_full_id(text: str) -> bool:
     return re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", text) is not None
 
 
-def shorten_ids(one: str, other: str) -> tuple[str, str]:
+def shorten_ids(first: str, second: str) -> tuple[str, str]:
     """Return two ids as messages show them: as long as it takes to tell them apart."""
-    same = next((index for index, (left, right) in enumerate(zip(one, other, strict=False)) if left != right), 0)
+    same = next((index for index, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), 0)
     length = max(12, same + 4)
-    return one[:length], other[:length]
+    return first[:length], second[:length]
 
 
 def put_refs(git: MirrorGit, known: dict[str, str], written: dict[str, str], gone: Iterable[str] = ()) -> None:
@@ -186,10 +186,10 @@ def read_moved(git: Git, names: list[str], known: dict[str, str], now: dict[str,
     contradicts the digests: what the version resolves to may be another then. The two commits are one there.
     """
     asked = [f"{oid}{kind}" for name in names for oid in (known[name], now[name]) for kind in ("^{commit}", "")]
-    found = iter(git.read_objects(asked))
+    objects = iter(git.read_objects(asked))
     moved = []
     for name in names:
-        before, made_before, after, made_after = next(found), next(found), next(found), next(found)
+        before, made_before, after, made_after = next(objects), next(objects), next(objects), next(objects)
         if before is None or after is None:
             moved.append((name, known[name], now[name]))
         elif before.oid != after.oid or _is_contradicted(_read_record(made_before), _read_record(made_after)):
@@ -197,21 +197,21 @@ def read_moved(git: Git, names: list[str], known: dict[str, str], now: dict[str,
     return tuple(moved)
 
 
-def _is_contradicted(one: ReleaseRecord, other: ReleaseRecord) -> bool:
+def _is_contradicted(first: ReleaseRecord, second: ReleaseRecord) -> bool:
     """Return whether two tags of one commit record what cannot both be; what only one of them records does not count, but for parents."""
-    if set(one.parents) != set(other.parents) or set(one.faults) != set(other.faults):
+    if set(first.parents) != set(second.parents) or set(first.faults) != set(second.faults):
         return True
-    if one.form != other.form and None not in (one.form, other.form):
+    if first.form != second.form and None not in (first.form, second.form):
         return False  # digests of two forms say nothing of one another
-    pairs = ((one.digest, other.digest), (one.preset_digest, other.preset_digest))
-    return any(left and right and left != right for left, right in pairs)
+    pairs = ((first.digest, second.digest), (first.preset_digest, second.preset_digest))
+    return any(a and b and a != b for a, b in pairs)
 
 
-def _read_record(made: GitObject | None) -> ReleaseRecord:
+def _read_record(tag: GitObject | None) -> ReleaseRecord:
     """Return what a tag records of a release; one that is no object of its own records nothing."""
-    if made is None or made.type != "tag":
+    if tag is None or tag.type != "tag":
         return ReleaseRecord()
-    return parse_release_record(made.content.decode(errors="replace").partition("\n\n")[2].rstrip("\n"))
+    return parse_release_record(tag.content.decode(errors="replace").partition("\n\n")[2].rstrip("\n"))
 
 
 def write_refs(git: Git, lines: list[str]) -> None:
@@ -221,14 +221,14 @@ def write_refs(git: Git, lines: list[str]) -> None:
 
 
 class HeldMirror(Record):
-    """The folder of a mirror that is ours alone, and a handle that git is to keep open; ``told`` names its source in messages.
+    """The folder of a mirror that is ours alone, and a handle that git is to keep open; ``label`` names its source in messages.
 
     ``old`` is the folder of the one that it is to replace, an empty text where there is none.
     """
 
     folder: str
     hold: int | None
-    told: str
+    label: str
     old: str = ""
 
     @property
@@ -238,7 +238,7 @@ class HeldMirror(Record):
 
     def open_git(self) -> MirrorGit:
         """Return a git that reads and writes it."""
-        return MirrorGit(self.folder, self.told)
+        return MirrorGit(self.folder, self.label)
 
     def use_long_ids(self) -> None:
         """Make it one of objects with SHA-256 ids. Raises NpuprofError."""
@@ -249,7 +249,7 @@ class HeldMirror(Record):
 
 
 @contextmanager
-def hold_mirror(url: str, told: str, remake: bool = False) -> Iterator[HeldMirror]:
+def hold_mirror(url: str, label: str, remake: bool = False) -> Iterator[HeldMirror]:
     """Give the folder of a mirror, ours alone until the end; with ``remake`` a new one, whatever is there.
 
     A new one lies beside its place until all went well, and is gone where it did not: what was there stays then.
@@ -260,9 +260,9 @@ def hold_mirror(url: str, told: str, remake: bool = False) -> Iterator[HeldMirro
     _make_cache_folder(cache)
     while True:
         folder = mirror if not remake and is_mirror(mirror) else f"{mirror}{_NEW}"
-        found = _identify_folder(folder)
+        identity = _identify_folder(folder)
         with lock_folders([folder, mirror] if os.path.isdir(mirror) else [folder]):
-            if found != _identify_folder(folder, make=False) or (folder != mirror and not remake and is_mirror(mirror)):
+            if identity != _identify_folder(folder, make=False) or (folder != mirror and not remake and is_mirror(mirror)):
                 continue  # another run made it, or gave it up, while this one waited
             try:
                 if _take_back(mirror):
@@ -274,7 +274,7 @@ def hold_mirror(url: str, told: str, remake: bool = False) -> Iterator[HeldMirro
             except OSError as error:
                 raise build_os_error(cache, error) from None
             try:
-                yield HeldMirror(folder, hold, told, mirror if remake and os.path.isdir(mirror) else "")
+                yield HeldMirror(folder, hold, label, mirror if remake and os.path.isdir(mirror) else "")
                 if folder != mirror:
                     _replace_mirror(folder, mirror)
             except BaseException:
@@ -334,16 +334,16 @@ def _identify_folder(folder: str, make: bool = True) -> tuple[int, int]:
     try:
         if make and not os.path.lexists(folder):
             Tree(os.path.dirname(folder)).make_folder(os.path.basename(folder), 0o700)
-        found = os.lstat(folder)
+        status = os.lstat(folder)
     except FileNotFoundError:
         return 0, 0
     except OSError as error:
         raise build_os_error(folder, error) from None
-    if not stat.S_ISDIR(found.st_mode):
+    if not stat.S_ISDIR(status.st_mode):
         raise build_cache_error(folder, "It is no folder.")
     if make:
         require_own_folder(folder)
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _mend_mirror(folder: str) -> None:
@@ -404,17 +404,17 @@ def _hold_alive(folder: str) -> int | None:
 
 def _list_leftovers(folder: str) -> list[str]:
     """Return the files that a git has under way in a mirror, or that one which was killed has left."""
-    found = []
+    paths = []
     for place, folders, files in Tree(folder).walk():
         in_objects = place.split("/", 1)[0] == "objects"
-        found += [
+        paths += [
             os.path.join(place, name)
             for name in files
             if name.endswith(".lock") or (in_objects and name.startswith("tmp_")) or (not place and name == "packed-refs.new")
         ]
         if in_objects:
             folders[:] = [name for name in folders if place == "objects" and not name.startswith(".")]
-    return found
+    return paths
 
 
 def _empty_folder(folder: str) -> None:
@@ -433,9 +433,9 @@ def open_mirror(name: str, url: str, path: str) -> Repository:
     if not os.path.exists(folder):
         raise NpuprofError([build_unfetched_finding(name, "it was never fetched on this machine")])
     require_own_cache()
-    found = Repository(os.path.join(folder, path) if path else folder, folder, MirrorGit(folder, f"the source {name!r}"))
-    found.is_source = True
-    return found
+    repository = Repository(os.path.join(folder, path) if path else folder, folder, MirrorGit(folder, f"the source {name!r}"))
+    repository.is_source = True
+    return repository
 
 
 def require_commit(repository: Repository, name: str, commit: str) -> None:

@@ -65,10 +65,10 @@ def parse_project(source: str, raw: bytes, revision: str | None = None) -> Proje
     """Return what the text of ``npuprof.toml`` says; ``source`` is its path to cite. Raises NpuprofError with all its faults."""
     document = parse_document(FILE, source, raw, revision)
     reader = _Reader(document)
-    found = reader.read_project()
+    project = reader.read_project()
     if reader.problems:
         raise NpuprofError(reader.problems)
-    return found
+    return project
 
 
 def is_source_name(name: str) -> bool:
@@ -92,7 +92,7 @@ class _Reader:
         for index, pattern in enumerate(good.get("presets", ())):
             if fault := layout.find_glob_fault(pattern):
                 self._add(f"presets: {pattern!r} {fault}", ("presets", index), 'write presets = ["jobs/*/preset.toml"]')
-        sources = {name: found for name, said in good.get("sources", {}).items() if (found := self._read_source(name, said))}
+        sources = {name: source for name, table in good.get("sources", {}).items() if (source := self._read_source(name, table))}
         self._require_distinct_names(sources)
         rules = self._read_rules(good.get("rule", ()))
         ignores = self._read_ignores(good.get("ignore", ()))
@@ -103,32 +103,32 @@ class _Reader:
             return ()
         from npuprof.store.sources import teamrules
 
-        found: list[Ignore] = []
+        ignores: list[Ignore] = []
         for index, table in enumerate(tables):
             path = ("ignore", index)
             good = dict(self._read_table(table, path, teamrules.IGNORE_KEYS, teamrules.IGNORE_EXAMPLES))
             accepted = teamrules.read_ignore(self._document, path, table, good, self._add)
-            found += [accepted] if accepted is not None else []
-        return tuple(found)
+            ignores += [accepted] if accepted is not None else []
+        return tuple(ignores)
 
     def _read_rules(self, tables: Sequence[dict[str, Any]]) -> tuple[TeamRule, ...]:
         if not tables:
             return ()
         from npuprof.store.sources import teamrules
 
-        found: list[TeamRule] = []
+        rules: list[TeamRule] = []
         first: dict[str, int] = {}
         for index, table in enumerate(tables):
             path = ("rule", index)
             good = dict(self._read_table(table, path, teamrules.KEYS, teamrules.EXAMPLES))
             rule = teamrules.read_rule(self._document, path, table, good, self._add)
             if rule is not None:
-                found.append(rule)
+                rules.append(rule)
             code = str(good.get("code", "")).upper()
             if code and first.setdefault(code, index) != index:
                 line = Origin(self._document, ("rule", first[code], "code")).line
                 self._add(f"there is a rule {good['code']} already, in line {line}", (*path, "code"), "give it another code")
-        return tuple(found)
+        return tuple(rules)
 
     def _read_table(
         self, table: dict[str, Any], path: Path, known: dict[str, str], examples: dict[str, str] = _EXAMPLES
@@ -145,18 +145,18 @@ class _Reader:
             else:
                 yield name, value
 
-    def _read_source(self, name: str, said: Any) -> Source | None:
+    def _read_source(self, name: str, table: Any) -> Source | None:
         from npuprof.store.sources.urls import find_url_fault, hide_credentials
 
         path = ("sources", name)
-        if not isinstance(said, dict):
+        if not isinstance(table, dict):
             self._add(f"the source {name!r} must be a table", path, f"write [sources.{name}]")
             return None
         if not is_source_name(name):
             self._add(f"{name!r} cannot be the name of a source", path, "use letters, digits, '-' and '_', as in [sources.team]")
         before = len(self.problems)
-        good = dict(self._read_table(said, path, _SOURCE_KEYS))
-        if "url" not in said:
+        good = dict(self._read_table(table, path, _SOURCE_KEYS))
+        if "url" not in table:
             self._add(f"the source {name!r} has no url", path, f"write {_EXAMPLES['url']}")
         elif "url" in good and (fault := find_url_fault(good["url"])):
             self._add(f"url = {hide_credentials(good['url'])!r}: {fault}", (*path, "url"), f"write {_EXAMPLES['url']}")
@@ -176,9 +176,9 @@ class _Reader:
     def _require_distinct_names(self, sources: dict[str, Source]) -> None:
         first: dict[str, str] = {}
         for name in sources:
-            other = first.setdefault(name.lower(), name)
-            if other != name:
-                what = f"the sources {other!r} and {name!r} differ in case only"
+            same = first.setdefault(name.lower(), name)
+            if same != name:
+                what = f"the sources {same!r} and {name!r} differ in case only"
                 self._add(what, ("sources", name), "give one of them another name", "Who reads team:base could mean either.")
 
 

@@ -25,27 +25,27 @@ class Bound(NamedTuple):
 
     def list_turns(self) -> list[VersionText]:
         """Return versions at and right after which it may begin or cease to hold."""
-        found = [self.text.number, self._end().number]
-        return [VersionText(number) for major, minor, patch in found for number in ((major, minor, patch), (major, minor, patch + 1))]
+        ends = [self.text.number, self._end().number]
+        return [VersionText(number) for major, minor, patch in ends for number in ((major, minor, patch), (major, minor, patch + 1))]
 
     def _end(self) -> VersionText:
         """Return the first version that the bound no longer means, where it means a span."""
         major, minor, patch = self.text.number
-        kept = len(self.parts)
+        count = len(self.parts)
         if self.operator == "^":
-            if major or kept == 1:
+            if major or count == 1:
                 return VersionText((major + 1, 0, 0))
-            return VersionText((0, minor + 1, 0)) if minor or kept == 2 else VersionText((0, 0, patch + 1))
-        kept = min(kept, 2) if self.operator == "~" else kept
-        return VersionText((major + 1, 0, 0)) if kept == 1 else VersionText((major, minor + 1, 0))
+            return VersionText((0, minor + 1, 0)) if minor or count == 2 else VersionText((0, 0, patch + 1))
+        count = min(count, 2) if self.operator == "~" else count
+        return VersionText((major + 1, 0, 0)) if count == 1 else VersionText((major, minor + 1, 0))
 
     def accepts(self, version: VersionText) -> bool:
         """Return whether a version meets the condition."""
         order, here = version.order, self.text.order
-        whole = len(self.parts) == 3
-        if self.operator in ("^", "~") or (self.operator in ("", "=", "==") and not whole):
+        is_whole = len(self.parts) == 3
+        if self.operator in ("^", "~") or (self.operator in ("", "=", "==") and not is_whole):
             return here <= order < self._end().order
-        if self.operator in (">", "<=") and not whole:  # beyond, or up to, all that begin like it
+        if self.operator in (">", "<=") and not is_whole:  # beyond, or up to, all that begin like it
             return (order >= self._end().order) == (self.operator == ">")
         return {
             "": order == here, "=": order == here, "==": order == here,
@@ -80,7 +80,7 @@ def parse_version_range(text: str) -> VersionRange | None:
     """Return the range that a text writes; None where it writes none, and can only be a revision."""
     if text.strip() == "*":
         return VersionRange()
-    found: list[Bound] = []
+    bounds: list[Bound] = []
     for part in text.split(","):
         match = _BOUND.fullmatch(part)
         if match is None:
@@ -89,5 +89,5 @@ def parse_version_range(text: str) -> VersionRange | None:
         written = f"{'.'.join(map(str, (*parts, 0, 0)[:3]))}-{match[5]}"
         if match[5] and (len(parts) < 3 or parse_version_text(written) is None):
             return None
-        found.append(Bound(match[1], parts, match[5] or ""))
-    return VersionRange(tuple(found))
+        bounds.append(Bound(match[1], parts, match[5] or ""))
+    return VersionRange(tuple(bounds))

@@ -33,14 +33,14 @@ CopyOpener = Callable[[str], VendoredCopy]
 
 def find_edited_copies(home: ProfileSource) -> list[Finding]:
     """Return what was edited that is nobody's to edit: the lock of a store, and the copies of sources that npuprof.toml names there."""
-    found: list[Finding] = []
+    faults: list[Finding] = []
     sources = find_sources(home)
     for name, source in sources.project.sources.items():
         if claims := sources.find_typed_claims(name):
-            found += claims
+            faults += claims
         elif source.vendor and name in sources.lock.sources and sources.open_copy is not None:
-            found += find_copy_faults(sources, name)
-    return found
+            faults += find_copy_faults(sources, name)
+    return faults
 
 
 def find_copy_faults(sources: Sources, name: str) -> list[Finding]:
@@ -230,8 +230,8 @@ class Sources:
 
 def _list_said(project: Project, name: str) -> Iterable[str]:
     assert project.document is not None, "the source stands in it"
-    found: dict[str, object] = project.document.data["sources"][name]
-    return found
+    table: dict[str, object] = project.document.data["sources"][name]
+    return table
 
 
 def find_sources_of(store: SourceStore) -> Sources:
@@ -250,8 +250,8 @@ def parse_sources(
     cited: dict[str, str], raw: dict[str, bytes | None], revision: str | None, label: str = "", copy: CopyPlace | None = None
 ) -> Sources:
     """Return what the texts of npuprof.toml and npuprof.lock say, by their names; ``cited`` are the paths to name. Raises NpuprofError."""
-    told, locked = raw[projects.FILE], raw[locks.FILE]
-    project = projects.parse_project(cited[projects.FILE], told, revision) if told is not None else Project()
+    written, locked = raw[projects.FILE], raw[locks.FILE]
+    project = projects.parse_project(cited[projects.FILE], written, revision) if written is not None else Project()
     lock = locks.parse_lock(cited[locks.FILE], locked, revision) if locked is not None else Lock()
     return Sources(project, lock, label, copy=copy)
 

@@ -39,12 +39,12 @@ def list_released_tags(repository: Repository, commit: str, known: Collection[st
     form = "--format=%(taggerdate:unix) %(objecttype) %(*objecttype) %(*objectname) %(refname:strip=2)"
     listed = os.fsdecode(repository.git.run_command("for-each-ref", f"--merged={commit}", form, "refs/tags/"))
     rows = (line.split(" ", 4) for line in listed.splitlines())
-    found = [
+    dated = [
         (int(date or "0"), tag, oid)
         for date, kind, inner, oid, tag in rows
         if (kind, inner) == ("tag", "commit") and is_version_tag(tag.removesuffix(YANKED)) and (known is None or tag in known)
     ]
-    return [ReleasedTag(tag, oid) for _, tag, oid in sorted(found)]
+    return [ReleasedTag(tag, oid) for _, tag, oid in sorted(dated)]
 
 
 def list_newer_releases(repository: Repository, commit: str, tags: Collection[str]) -> list[str]:
@@ -66,7 +66,7 @@ def _find_newest(tags: Iterable[str]) -> dict[str, VersionText]:
 
 def seal_released_tags(tags: list[ReleasedTag]) -> str:
     """Return what a lock says of tags: how many there are, and their digest."""
-    in_order = sorted(tags, key=lambda one: one.tag)  # one that is made anew has another date, and may name what it named
+    in_order = sorted(tags, key=lambda released: released.tag)  # one that is made anew has another date, and may name what it named
     return f"{len(tags)} sha256:{load_sha256()(_format(in_order)).hexdigest()}"
 
 
@@ -77,23 +77,23 @@ def keep_released_tags(locked: LockedSource, tags: list[ReleasedTag]) -> None:
 
 def read_kept_tags(locked: LockedSource) -> list[ReleasedTag] | None:
     """Return the tags that a source had when it was locked, as they were kept; None where they were not. No git is needed."""
-    kept = _open_cache(locked).read_text(_name_kept(locked)) if locked.releases else None
-    return found if kept is not None and seal_released_tags(found := _parse(kept)) == locked.releases else None
+    text = _open_cache(locked).read_text(_name_kept(locked)) if locked.releases else None
+    return tags if text is not None and seal_released_tags(tags := _parse(text)) == locked.releases else None
 
 
 def load_released_tags(locked: LockedSource, open_repository: Callable[[], Repository]) -> list[ReleasedTag]:
     """Return the tags that a source had when it was locked, from the cache or the mirror. Raises NpuprofError where neither has them."""
-    if (kept := read_kept_tags(locked)) is not None:
-        return kept
+    if (cached := read_kept_tags(locked)) is not None:
+        return cached
     count = int(locked.releases.partition(" ")[0])
-    found = list_released_tags(open_repository(), locked.commit)[:count]
-    if seal_released_tags(found) != locked.releases:
+    tags = list_released_tags(open_repository(), locked.commit)[:count]
+    if seal_released_tags(tags) != locked.releases:
         what = f"which versions the presets of the source {locked.name!r} had when it was locked cannot be told here"
         why = "Its version tags are not those that npuprof.lock was written with: some were moved, deleted, or made with an older date."
         hint = f"name a commit behind the @, or lock what it has now: npuprof source update {locked.name}"
         raise NpuprofError([Finding("NP044", what, why, hint)])
-    keep_released_tags(locked, found)
-    return found
+    keep_released_tags(locked, tags)
+    return tags
 
 
 def find_released_version(tags: list[ReleasedTag], name: str, wanted: str) -> LockedVersion | None:
@@ -101,23 +101,23 @@ def find_released_version(tags: list[ReleasedTag], name: str, wanted: str) -> Lo
 
     Of a range it is the newest, a yanked one only where all are. Why it was yanked is not told.
     """
-    known = {one.tag: one.commit for one in tags}
+    known = {released.tag: released.commit for released in tags}
     if (tag := wanted.removeprefix("refs/").removeprefix("tags/")) in known and tag.startswith(f"{name}/v"):
         wanted = tag.rpartition("/")[2]
     request = parse_version_request(wanted)
     if request is None:
         return None
     texts = [text for text in _list_numbers(tags, name) if request.accepts(text)]
-    kept = [text for text in texts if f"{name}/v{text}{YANKED}" not in known]
+    unyanked = [text for text in texts if f"{name}/v{text}{YANKED}" not in known]
     if not texts:
         return None
-    best = max(kept or texts, key=lambda text: text.order)
+    best = max(unyanked or texts, key=lambda text: text.order)
     return LockedVersion(str(best), known[f"{name}/v{best}"])
 
 
 def find_newest_kept(tags: list[ReleasedTag], name: str) -> str:
     """Return the number of the newest version of a preset that was not yanked when its source was locked; an empty text for none."""
-    known = {one.tag for one in tags}
+    known = {released.tag for released in tags}
     texts = [text for text in _list_numbers(tags, name) if not text.pre and f"{name}/v{text}{YANKED}" not in known]
     return str(max(texts, key=lambda text: text.order)) if texts else ""
 
@@ -154,7 +154,7 @@ def build_unknown_finding(source: str, reference: str, tags: list[ReleasedTag]) 
 
 
 def _list_numbers(tags: list[ReleasedTag], name: str) -> list[VersionText]:
-    pairs = (one.tag.rpartition("/v")[::2] for one in tags)
+    pairs = (released.tag.rpartition("/v")[::2] for released in tags)
     return [text for preset, number in pairs if preset == name and (text := parse_version_text(number)) is not None]
 
 
@@ -167,7 +167,7 @@ def _name_kept(locked: LockedSource) -> str:
 
 
 def _format(tags: list[ReleasedTag]) -> bytes:
-    return "".join(f"{one.commit} {one.tag}\n" for one in tags).encode(errors="surrogateescape")
+    return "".join(f"{released.commit} {released.tag}\n" for released in tags).encode(errors="surrogateescape")
 
 
 def _parse(text: bytes) -> list[ReleasedTag]:

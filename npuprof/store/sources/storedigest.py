@@ -30,15 +30,17 @@ def compute_store_digest(repository: Repository, commit: str) -> str:
 
 def compute_kept_digest(repository: Repository, url: str, path: str, commit: str) -> str:
     """Return the digest of a store at a commit, and keep it for who reads presets of it without git. Raises NpuprofError."""
-    found = compute_store_digest(repository, commit)
-    TextCache(url, path, commit).keep_text(_KEPT, found.encode())
-    return found
+    digest = compute_store_digest(repository, commit)
+    TextCache(url, path, commit).keep_text(_KEPT, digest.encode())
+    return digest
 
 
 def load_store_digest(locked: LockedSource, open_revision: Callable[[], Revision]) -> str:
     """Return the digest of the store of a source where it is locked; it is opened unless that was computed before. Raises NpuprofError."""
-    kept = TextCache(locked.url, locked.path, locked.commit).read_text(_KEPT)
-    return kept.decode() if kept is not None else compute_kept_digest(open_revision().repository, locked.url, locked.path, locked.commit)
+    digest = TextCache(locked.url, locked.path, locked.commit).read_text(_KEPT)
+    return (
+        digest.decode() if digest is not None else compute_kept_digest(open_revision().repository, locked.url, locked.path, locked.commit)
+    )
 
 
 def digest_texts(texts: Mapping[str, bytes]) -> str:

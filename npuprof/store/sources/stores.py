@@ -89,15 +89,15 @@ class SourceStore(ReadOnceStore):
 
         Raises NpuprofError where it is of another commit (NP044), or its list of files is not what was copied (NP049).
         """
-        found = copy.open()
-        copied = found.read_commit()
+        vendored = copy.open()
+        copied = vendored.read_commit()
         if copied != self.commit:
             what = f"the copy of the source {self.source!r} is {f'of the commit {copied[:7]}' if copied else 'not whole'}"
             why = f"npuprof.lock names {self.commit[:7]}."
             raise NpuprofError([Finding("NP044", what, why, advise_copy(self.source))])
-        if found.proof is not None:
-            found.proof.load_lines()
-        return found
+        if vendored.proof is not None:
+            vendored.proof.load_lines()
+        return vendored
 
     def find_edits(self) -> list[Finding]:
         """Return which files of its copy in this repository are not what was copied, its own sources too. Raises NpuprofError."""
@@ -262,19 +262,19 @@ class SourceStore(ReadOnceStore):
 
     def _find_pins(self, profile: Profile) -> set[str]:
         """Return what the lock says of the references with an @ that a profile and its ancestors in this store make."""
-        found: set[str] = set()
+        pins: set[str] = set()
         if not self.locked.versions or self.is_version:
-            return found
+            return pins
         seen, waiting = {profile.name}, [profile]
         while waiting:
             for reference in waiting.pop().extends:
                 if reference in self.locked.versions:
-                    found.add(f"{reference}={self.locked.versions[reference].commit}")
+                    pins.add(f"{reference}={self.locked.versions[reference].commit}")
                 elif is_profile_name(reference) and reference not in seen:
                     seen.add(reference)
                     with suppress(NpuprofError):  # told where it is resolved
                         waiting.append(self.load_profile(reference))
-        return found
+        return pins
 
     def find_version(self, reference: str, asked: Origin | None = None, is_own: bool = False) -> SourceStore:
         """Return the store as it was where ``NAME@VERSION`` was released, as far as that can be reached from the locked commit.
@@ -327,12 +327,12 @@ class SourceStore(ReadOnceStore):
             tags = self._released_tags
         except NpuprofError as error:
             raise NpuprofError([place_finding(finding, asked) for finding in error.findings]) from None
-        found = find_released_version(tags, name, wanted)
-        if found is None:
+        version = find_released_version(tags, name, wanted)
+        if version is None:
             raise NpuprofError([place_finding(build_unknown_finding(self.source, f"{name}@{wanted}", tags), asked)])
-        tag = f"{name}/v{found.version}"
-        is_yanked = any(one.tag == f"{tag}{YANKED}" for one in tags)
-        return found._replace(yanked=self.revision.repository.find_yank(tag) or "no reason is given") if is_yanked else found
+        tag = f"{name}/v{version.version}"
+        is_yanked = any(released.tag == f"{tag}{YANKED}" for released in tags)
+        return version._replace(yanked=self.revision.repository.find_yank(tag) or "no reason is given") if is_yanked else version
 
     @cached_property
     def _released_tags(self) -> list[ReleasedTag]:
@@ -343,7 +343,7 @@ class SourceStore(ReadOnceStore):
         name, first = reference.partition("@")[0], self.source.partition("/")[0]
         update = f"copy it: npuprof source update {first}"
         if asked is None:
-            has = sorted({pin.version for other, pin in there.items() if other.partition("@")[0] == name and pin.version != "-"})
+            has = sorted({pin.version for spelled, pin in there.items() if spelled.partition("@")[0] == name and pin.version != "-"})
             update = f'refer to it in a preset, extends = ["{self.source}:{reference}"], and {update}'
             update = f"of {name} it has {', '.join(has)}; {update}" if has else update
         what = f"the copy of the source {self.source!r} has no {reference}"
@@ -400,8 +400,8 @@ class SourceStore(ReadOnceStore):
 
     def _has_tag(self, name: str, pinned: LockedVersion) -> bool:
         """Return whether the tag of a version names the commit that was locked."""
-        found = self.revision.repository.git.read_objects([f"refs/tags/{name}/v{pinned.version}^{{commit}}"])[0]
-        return found is not None and found.oid == pinned.commit
+        commit = self.revision.repository.git.read_objects([f"refs/tags/{name}/v{pinned.version}^{{commit}}"])[0]
+        return commit is not None and commit.oid == pinned.commit
 
 
 def _is_number(wanted: str) -> bool:

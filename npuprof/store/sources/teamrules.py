@@ -32,10 +32,10 @@ IGNORE_EXAMPLES = {**EXAMPLES, "code": 'code = "NP378"', "reason": 'reason = "on
 _CODE = re.compile(r"[A-Za-z][A-Za-z0-9_-]*", re.ASCII)
 
 
-def read_rule(document: Document, path: Path, said: dict[str, Any], good: dict[str, Any], add: Add) -> TeamRule | None:
+def read_rule(document: Document, path: Path, table: dict[str, Any], good: dict[str, Any], add: Add) -> TeamRule | None:
     """Return the rule of a table, None where something is wrong with it, which ``add`` takes.
 
-    ``said`` is the table as it stands, ``good`` those of its keys that are of the right kind.
+    ``table`` is the table as it stands, ``good`` those of its keys that are of the right kind.
     """
     faults = 0
 
@@ -45,7 +45,7 @@ def read_rule(document: Document, path: Path, said: dict[str, Any], good: dict[s
         add(message, where, hint, why)
 
     for name in ("code", "require"):
-        if name not in said:
+        if name not in table:
             tell(f"a rule has no {name}", path, f"write {EXAMPLES[name]}")
     if "code" in good and (fault := find_code_fault(good["code"])):
         tell(f"code = {good['code']!r}: {fault}", (*path, "code"), f"write {EXAMPLES['code']}")
@@ -59,7 +59,7 @@ def read_rule(document: Document, path: Path, said: dict[str, Any], good: dict[s
             tell(f"presets: {pattern!r} {fault}", (*path, "presets", index), f"write {EXAMPLES['presets']}")
     conditions = {name: _read_condition(good[name], (*path, name), tell) for name in ("when", "require") if name in good}
     require = conditions.get("require")
-    if faults or require is None or len(good) < len(said):
+    if faults or require is None or len(good) < len(table):
         return None
     return TeamRule(
         good["code"], require, conditions.get("when"), good.get("message", ""), good.get("severity", "error"),
@@ -67,9 +67,9 @@ def read_rule(document: Document, path: Path, said: dict[str, Any], good: dict[s
     )  # fmt: skip
 
 
-def read_ignore(document: Document, path: Path, said: dict[str, Any], good: dict[str, Any], add: Add) -> Ignore | None:
+def read_ignore(document: Document, path: Path, table: dict[str, Any], good: dict[str, Any], add: Add) -> Ignore | None:
     """Return what a table accepts, None where something is wrong with it, which ``add`` takes; as ``read_rule`` does."""
-    missing = [name for name in IGNORE_KEYS if name not in said]
+    missing = [name for name in IGNORE_KEYS if name not in table]
     faults: list[tuple[str, Path, str, str]] = [
         (f"an ignore has no {name}", path, f"write {IGNORE_EXAMPLES[name]}", "") for name in missing
     ]
@@ -86,7 +86,7 @@ def read_ignore(document: Document, path: Path, said: dict[str, Any], good: dict
         faults.append(("presets is empty, so nothing is accepted", (*path, "presets"), f"write {EXAMPLES['presets']}", ""))
     for one in faults:
         add(*one)
-    if faults or len(good) < len(said):
+    if faults or len(good) < len(table):
         return None
     return Ignore(good["code"], good["reason"], Origin(document, path), tuple(good["presets"]))
 

@@ -74,7 +74,7 @@ class Talk(NamedTuple):
 
     code: int
     answer: bytes
-    said: str
+    messages: str
 
 
 class Line(NamedTuple):
@@ -145,9 +145,9 @@ def _say_nothing(text: str) -> None:
 def _build_environment(line: Line) -> dict[str, str]:
     """Return the environment: the user's own, but for what prompts, and for what belongs to another repository."""
     bare = "" if line.top else line.mirror
-    found = {name: text for name, text in build_git_environment(line.top, bare).items() if name not in _LEFT_OUT}
-    found |= processes.NETWORK.variables
-    return found | build_program_variables(Git(line.top or bare, bare=bare), line.timeout)
+    environ = {name: text for name, text in build_git_environment(line.top, bare).items() if name not in _LEFT_OUT}
+    environ |= processes.NETWORK.variables
+    return environ | build_program_variables(Git(line.top or bare, bare=bare), line.timeout)
 
 
 def build_program_variables(git: Git, timeout: float) -> dict[str, str]:
@@ -181,8 +181,8 @@ def _listen(process: subprocess.Popen[bytes], line: Line, tell: Tell) -> Talk:
     """
     assert process.stdout is not None, "it was asked for"
     assert process.stderr is not None, "it was asked for"
-    said, answer = _Said(tell), bytearray()
-    takers: dict[int, Callable[[bytes], None]] = {process.stderr.fileno(): said.take, process.stdout.fileno(): answer.extend}
+    messages, answer = _Said(tell), bytearray()
+    takers: dict[int, Callable[[bytes], None]] = {process.stderr.fileno(): messages.take, process.stdout.fileno(): answer.extend}
     alive, size = time.monotonic(), _measure_packs(line.mirror)
     since, total, heard_before = alive, 0, size  # when the speed was looked at last, what was said, and what had come by then
     with selectors.DefaultSelector() as selector:
@@ -206,7 +206,7 @@ def _listen(process: subprocess.Popen[bytes], line: Line, tell: Tell) -> Talk:
                 for handle, take in takers.items():
                     while heard := _read_available(handle):
                         take(heard)
-                return Talk(process.returncode, bytes(answer), said.finish())
+                return Talk(process.returncode, bytes(answer), messages.finish())
             if len(answer) > _LONGEST_LIST:
                 raise HangingError
             if time.monotonic() - since > line.timeout:

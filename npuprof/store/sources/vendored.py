@@ -36,11 +36,11 @@ PROJECT_FILES = ("npuprof.toml", "npuprof.lock")
 class Proof:
     """What the files of a copy have to be, so that one of them is read without the others: the list that the lock holds the digest of.
 
-    ``told`` names the source in messages, ``top`` is the folder of the copy, ``read`` returns the list as it is there.
+    ``label`` names the source in messages, ``top`` is the folder of the copy, ``read`` returns the list as it is there.
     """
 
-    def __init__(self, told: str, top: str, digest: str, read: Callable[[], bytes | None]) -> None:
-        self.told = told
+    def __init__(self, label: str, top: str, digest: str, read: Callable[[], bytes | None]) -> None:
+        self.label = label
         self._top = top
         self._digest = digest
         self._read = read
@@ -50,15 +50,15 @@ class Proof:
         """Return the list, a line a file. Raises NpuprofError where there is none, or it is not the one that was locked."""
         if self._lines is None:
             if not self._digest:
-                what = f"npuprof.lock does not say what is in the copy of the source {self.told!r}"
-                raise NpuprofError([Finding("NP044", what, "Whether it was edited cannot be told.", advise_copy(self.told))])
-            found = find_equal_text(self._read(), self._digest.removeprefix("sha256:"))
-            if found is None:
+                what = f"npuprof.lock does not say what is in the copy of the source {self.label!r}"
+                raise NpuprofError([Finding("NP044", what, "Whether it was edited cannot be told.", advise_copy(self.label))])
+            lines = find_equal_text(self._read(), self._digest.removeprefix("sha256:"))
+            if lines is None:
                 raise NpuprofError([self._build_finding(MANIFEST, self._read(), self._digest.removeprefix("sha256:"))])
-            if not _LINES.fullmatch(found.decode(errors="replace")):
+            if not _LINES.fullmatch(lines.decode(errors="replace")):
                 what = f"{self._top}/{MANIFEST} is not a list of files and their digests"
-                raise NpuprofError([Finding("NP044", what, "npuprof writes one file with its SHA-256 a line.", advise_copy(self.told))])
-            self._lines = found
+                raise NpuprofError([Finding("NP044", what, "npuprof writes one file with its SHA-256 a line.", advise_copy(self.label))])
+            self._lines = lines
         return self._lines
 
     def list_paths(self) -> list[str]:
@@ -75,10 +75,10 @@ class Proof:
         if start < 0 and raw is None:
             return None
         wanted = lines[start + len(mark) : lines.find(b"\n", start + len(mark))].decode() if start >= 0 else ""
-        found = find_equal_text(raw, wanted)
-        if found is None:
+        text = find_equal_text(raw, wanted)
+        if text is None:
             raise NpuprofError([self._build_finding(path, raw, wanted)])
-        return found
+        return text
 
     def _build_finding(self, path: str, raw: bytes | None, wanted: str) -> Finding:
         """Return that a file of the copy is not what was copied; who edits it once more gets another message."""
@@ -86,9 +86,9 @@ class Proof:
         if raw is not None:
             there = load_sha256()(raw.replace(b"\r\n", b"\n")).hexdigest()[:7]
             how = f"is {there}, and was {wanted[:7]}" if wanted else f"is {there}, and was not copied"
-        what = f"the copy of the source {self.told!r} is not what npuprof.lock says: {self._top}/{path} {how}"
+        what = f"the copy of the source {self.label!r} is not what npuprof.lock says: {self._top}/{path} {how}"
         why = "It was edited; presets of a source are changed where they come from."
-        hint = advise_copy(self.told)
+        hint = advise_copy(self.label)
         if raw is not None:
             file = f"{self._top}/{path}"
             hint = f"take it back (git restore {file}), or remove it (rm {file}) and {hint}"
@@ -144,9 +144,9 @@ class VendoredCopy:
 
         Raises NpuprofError.
         """
-        said = (self._read_beside(REFERENCES) or b"").decode(errors="replace")
-        pairs = (line.rpartition(" = ")[::2] for line in said.splitlines())
-        return {reference: found for reference, text in pairs if (found := parse_locked_version(text))}
+        listed = (self._read_beside(REFERENCES) or b"").decode(errors="replace")
+        pairs = (line.rpartition(" = ")[::2] for line in listed.splitlines())
+        return {reference: version for reference, text in pairs if (version := parse_locked_version(text))}
 
     def list_faults(self) -> list[Finding]:
         """Return which files of the whole copy are not what was copied. Raises NpuprofError where nobody can say."""
@@ -154,13 +154,13 @@ class VendoredCopy:
         paths = self.proof.list_paths()
         others = {*(f"{name}.toml" for name in self.names()), *(f".{name}" for name in PROJECT_FILES), REFERENCES}
         paths += sorted(others.difference(paths))
-        found: list[Finding] = []
+        faults: list[Finding] = []
         for path, raw in zip(paths, self._read_files(paths), strict=True):
             try:
                 self.proof.require(path, raw)
             except NpuprofError as error:
-                found += error.findings
-        return found
+                faults += error.findings
+        return faults
 
     def read_unproven(self, name: str) -> bytes | None:
         """Return a file of the copy, by its path in it, as it is there; None where there is none."""
@@ -188,11 +188,11 @@ class VendoredCopy:
 
 
 def _read_below(folder: str, path: str) -> bytes | None:
-    found = os.path.join(folder, path)
-    if not os.path.realpath(found).startswith(os.path.realpath(folder) + os.sep):
+    full = os.path.join(folder, path)
+    if not os.path.realpath(full).startswith(os.path.realpath(folder) + os.sep):
         return None
     try:
-        return read_plain_file(found)
+        return read_plain_file(full)
     except OSError:
         return None
 
@@ -213,9 +213,9 @@ class CopyPlace(Record):
         """Return the copy. Raises NpuprofError where it is not to be read."""
         version = name_version_folder(self.version) if self.version else ""
         below = [part for part in (self.folder, version) if part]
-        found = self.open_folder("/".join([self.top, *below]))
-        found.proof, found.place = self.proof, "".join(f"{part}/" for part in below)
-        return found
+        vendored = self.open_folder("/".join([self.top, *below]))
+        vendored.proof, vendored.place = self.proof, "".join(f"{part}/" for part in below)
+        return vendored
 
     def find_version(self, commit: str) -> CopyPlace:
         """Return where the store lies at the commit of a version that is referred to."""
@@ -258,6 +258,6 @@ def _open_below(revision: Revision, folder: str) -> Revision:
 
 
 def _open_folder(folder: str) -> Folder:
-    made = Folder(folder)
-    made.is_source = True
-    return made
+    store = Folder(folder)
+    store.is_source = True
+    return store
