@@ -143,12 +143,12 @@ def find_kept_release(home: ProfileSource, reference: str) -> KeptRelease | None
     if isinstance(home, Folder):
         shown = home.root if home.label == BUILTIN else home.label  # a path that can be opened
         return _open_once(home, reference, home.root, shown, None) if keeps_releases(home) else None
-    from npuprof.store.revisions import Revision, shorten_commit
+    from npuprof.store.revisions import Revision
 
     if not isinstance(home, Revision):
         return None
     store = home.repository.prefix.rstrip("/")
-    return _open_once(home, reference, store, f"{shorten_commit(home.shown)}:{store}" if home.shown else store, home)
+    return _open_once(home, reference, store, home.cite_path(store), home)
 
 
 def keeps_releases(home: ProfileSource) -> bool:

@@ -28,22 +28,6 @@ if TYPE_CHECKING:
     #: Finds what a reference with an @ names, seen from a store.
     PinFinder = Callable[["Revision", str, Origin | None], "Pin"]
 
-__all__ = [
-    "Pin",
-    "Repository",
-    "Revision",
-    "Version",
-    "advise_refetch",
-    "build_unfit_finding",
-    "find_pin",
-    "find_repository",
-    "load_named_revision",
-    "load_release",
-    "load_repository_revision",
-    "load_revision",
-    "shorten_commit",
-]
-
 _MAX_LINKS = 8  # one that leads to itself has to end
 
 _NO_PINS: frozenset[str] = frozenset()
@@ -262,9 +246,10 @@ class Revision(ReadOnceStore):
 
     def cite_file(self, path: str) -> str:
         """Return the path to cite for a file of the store, by its name with ``.toml``, with the revision."""
-        return self._cite_path(self.source_path(path.removesuffix(".toml")))
+        return self.cite_path(self.source_path(path.removesuffix(".toml")))
 
-    def _cite_path(self, full: str) -> str:
+    def cite_path(self, full: str) -> str:
+        """Return the path to cite for one from the top of the repository, with the revision."""
         return f"{shorten_commit(self.shown)}:{full}" if self.shown else full
 
     def load_texts(self, names: Iterable[str]) -> None:
@@ -321,7 +306,7 @@ class Revision(ReadOnceStore):
         if name not in self.files or not is_profile_name(name):
             raise NpuprofError([self._build_missing_finding(name, asked)])
         if self.files[name].mode == CLASH:
-            paths = (self._cite_path(self.layout.path_of(name)), self._cite_path(self.layout.path_of(name, True)))
+            paths = (self.cite_path(self.layout.path_of(name)), self.cite_path(self.layout.path_of(name, True)))
             raise NpuprofError([build_clash_finding(name, paths, asked)])
         raw = self.read_profile_text(name)
         try:

@@ -1,19 +1,14 @@
-"""What to write instead of a word that cannot be the name of a preset, or a revision that git does not know."""
+"""What to write instead of a word that cannot be the name of a preset: by who refers to it, and what is in the store."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
-from npuprof.model import Finding, Origin, did_you_mean, find_nearest_names
+from npuprof.model import Finding, Origin, did_you_mean
 from npuprof.store.problems import LIST_ADVICE, place_finding
-from npuprof.store.versions import find_bare_version
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.store.git import Git
 
 #: How many names are listed where a pattern takes more.
 _MOST_TOLD = 3
@@ -116,37 +111,3 @@ def _make_name(text: str) -> str:
     segments = [re.sub(r"[^A-Za-z0-9._-]+", "-", segment).strip("-").lstrip(".-") for segment in plain.split("/")]
     name = "/".join(filter(None, segments)).removesuffix(".toml")
     return name if re.fullmatch(_NAME, name, re.ASCII) else ""
-
-
-def suggest_revision(git: Git, revision: str, known: Sequence[str]) -> str:
-    """Return what to do about a revision that there is not; ``known`` are branches and tags. Empty where nothing is near."""
-    steps = re.fullmatch(r"(.+?)([~^][~^\d]*)", revision)
-    if steps:
-        return _count_back(git, steps[1], steps[2], known)
-    plain = revision.strip("{}()[]<> \"'")
-    if plain != revision and (version := find_bare_version(plain)):
-        return f"write NAME@{version}"
-    if meant := did_you_mean(revision, known):
-        return meant
-    if ".." in revision:
-        return "one preset has one revision; npuprof diff A B compares two presets, npuprof diff --rev A..B the store at two revisions"
-    if version := find_bare_version(revision):
-        tags = [name for name in known if name.endswith(f"/v{version}")]
-        return f"versions are told by preset: {' or '.join(tags[:3])}" if tags else ""
-    if ranged := re.fullmatch(r"[\^~=>]+\s*v?(\d+(?:\.\d+)*)", revision):
-        parts = ranged[1].split(".")[: 1 if revision[0] == "^" else 2]
-        return f"behind an @ a range is its beginning: NAME@{'.'.join(parts)} is the newest {'.'.join(parts)}.x"
-    return ""
-
-
-def _count_back(git: Git, start: str, steps: str, known: Sequence[str]) -> str:
-    """Return how far back one can go from a revision by ``~`` and ``^``, or what the revision itself is meant to be."""
-    if git.read_objects([f"{start}^{{commit}}"])[0] is None:
-        meant = find_nearest_names(start, known, 1)
-        return f"did you mean '{meant[0]}{steps}'?" if meant else ""
-    if re.search(r"\^[2-9]", steps):
-        return "a commit that is no merge has one parent, which ^ alone names"
-    back = int(git.run_command("rev-list", "--count", "--first-parent", start)) - 1
-    if not back:
-        return f"{start} is the first commit, with none before it"
-    return f"{start} goes {back} commit{'s' if back > 1 else ''} back: {start}~{back} is the first there is"
