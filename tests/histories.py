@@ -15,7 +15,7 @@ from npuprof.document import keys
 from npuprof.history.quick import KeyLines
 from npuprof.history.timeline import HistoryStep, Timeline
 from npuprof.model import Context, NpuprofError, Origin
-from npuprof.store.repository import Repository
+from npuprof.store.gitstore.repository import Repository
 
 
 def describe_origin(origin: Origin | None) -> tuple[Any, ...] | None:

@@ -19,8 +19,8 @@ from repositories import ENVIRONMENT, Repo
 import npuprof
 from npuprof.history import writing
 from npuprof.history.proposed import propose_commit
+from npuprof.store.gitstore.repository import Repository
 from npuprof.store.layout import Layout
-from npuprof.store.repository import Repository
 from npuprof.store.worktree import list_changed_paths
 
 BASE = '[options]\nhccl_timeout = {}\nprecision_mode_v2 = "{}"\n'
@@ -78,7 +78,8 @@ def test_many_changes_are_counted_in_the_first_line(repo: Repo, run) -> None:
     from npuprof.compare import survey
     from npuprof.history.message import write_headline
     from npuprof.model import Context
-    from npuprof.store import revisions, spec
+    from npuprof.store import spec
+    from npuprof.store.gitstore import revisions
 
     workspace = spec.Workspace()
     head = revisions.find_repository(workspace.store).git.read_objects(["HEAD"])[0]

@@ -18,9 +18,9 @@ from npuprof.compare import renames, sides, survey
 from npuprof.document.keys import quote_basic_string
 from npuprof.document.profile import Profile
 from npuprof.model import Context, NpuprofError
-from npuprof.store import revisions
-from npuprof.store.repository import Repository, TreeFile
-from npuprof.store.revisions import Revision
+from npuprof.store.gitstore import revisions
+from npuprof.store.gitstore.repository import Repository, TreeFile
+from npuprof.store.gitstore.revisions import Revision
 
 # -- who extends whom, found without parsing -----------------------------------------------------------------------
 

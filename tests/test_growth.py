@@ -22,7 +22,7 @@ from npuprof.document import parse_document
 from npuprof.model import NpuprofError, did_you_mean, renew_hints
 from npuprof.scripts.lint import check_script
 from npuprof.scripts.reading import import_script
-from npuprof.store.git import Git
+from npuprof.store.gitstore.objects import Git
 from npuprof.store.spec import Workspace
 
 HEAD = '[profile]\nscenario = "training"\n'

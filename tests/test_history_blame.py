@@ -10,7 +10,7 @@ from repositories import Link, Node, import_graph
 
 import npuprof
 from npuprof.history.blame import blame_config_values, find_earlier_path
-from npuprof.store.repository import Repository
+from npuprof.store.gitstore.repository import Repository
 
 LEAF = '[profile]\nextends = ["base"]\n'
 MANY = [f"x{number % 7}" for number in range(300)]

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from repositories import Link, Node, Repo, import_graph
 
-from npuprof.store.commits import Commit, find_former_folder, load_commit_headers, walk_commits
-from npuprof.store.repository import Repository
+from npuprof.store.gitstore.commits import Commit, find_former_folder, load_commit_headers, walk_commits
+from npuprof.store.gitstore.repository import Repository
 
 ONE, TWO, THREE = ("[options]\n" + "".join(f"{word}_{number} = 1\n" for number in range(9)) for word in ("one", "two", "three"))
 EDITED = ONE.replace("one_5 = 1", "one_5 = 2")
@@ -50,7 +50,7 @@ CHANGES: dict[str, tuple[dict[str, str], dict[str, str], list[tuple[Any, ...]]]]
 @pytest.fixture(params=[True, False], ids=["all commits", "commits of the store"])
 def _asked(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ask git for all commits, and for those of the store."""
-    monkeypatch.setattr("npuprof.store.commits._is_mostly_store", lambda *_: request.param)
+    monkeypatch.setattr("npuprof.store.gitstore.commits._is_mostly_store", lambda *_: request.param)
 
 
 @pytest.mark.usefixtures("_asked")

@@ -14,7 +14,7 @@ from repositories import Repo, fast_import
 import npuprof
 from npuprof.history.timeline import Timeline
 from npuprof.model import Context
-from npuprof.store.repository import Repository
+from npuprof.store.gitstore.repository import Repository
 
 BASE = "[options]\nhccl_timeout = {}\n"
 LEAF = '[profile]\nextends = ["base"]\n[options]\ngraph_run_mode = {}\n'

@@ -13,8 +13,8 @@ from repositories import ENVIRONMENT, Repo
 
 from npuprof.history import writing
 from npuprof.history.proposed import propose_commit
+from npuprof.store.gitstore.repository import Repository
 from npuprof.store.layout import Layout
-from npuprof.store.repository import Repository
 from npuprof.store.worktree import list_changed_paths
 
 BASE = "[options]\nhccl_timeout = {}\n"

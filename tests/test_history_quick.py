@@ -134,7 +134,7 @@ def list_named_contexts(nodes: Sequence[Node]) -> list[Context]:
 
 @pytest.mark.parametrize("seed", more_at_night(SEEDS[:2], SEEDS[2:]))
 def test_a_setting_has_the_history_that_resolving_every_commit_tells(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("npuprof.store.commits._is_mostly_store", lambda *_: seed % 2 == 0)  # both ways of asking git
+    monkeypatch.setattr("npuprof.store.gitstore.commits._is_mostly_store", lambda *_: seed % 2 == 0)  # both ways of asking git
     dice = random.Random(seed)
     nodes = grow_history(dice, 60)
     repo = import_graph(tmp_path / "repo", nodes)

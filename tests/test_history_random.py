@@ -95,9 +95,11 @@ def seen(store: Any, spec: str, key: str | None) -> Any:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_log_lists_what_resolving_each_commit_says(repo: Repo, run, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     import npuprof.catalog.values
-    import npuprof.store.commits
+    import npuprof.store.gitstore.commits
 
-    monkeypatch.setattr(npuprof.store.commits, "_is_mostly_store", lambda repository, tip: seed % 2 == 0)  # both ways of asking git
+    monkeypatch.setattr(
+        npuprof.store.gitstore.commits, "_is_mostly_store", lambda repository, tip: seed % 2 == 0
+    )  # both ways of asking git
 
     dice = random.Random(seed)
     grow(repo, dice, 30)

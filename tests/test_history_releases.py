@@ -13,7 +13,7 @@ from repositories import Repo
 import npuprof
 from npuprof.catalog import targets
 from npuprof.resolve.digests import compute_digest
-from npuprof.store.git import Git
+from npuprof.store.gitstore.objects import Git
 from npuprof.store.versions import ParentRecord, parse_release_record, parse_version_request, parse_version_text
 
 BASE = "[profile]\nabstract = true\n[options]\nhccl_timeout = {}\n"

@@ -10,8 +10,9 @@ from repositories import Link, Node, Repo, import_graph
 
 import npuprof
 from npuprof.model import Finding, NpuprofError
-from npuprof.store import Folder, revisions
-from npuprof.store.repository import Repository, TreeFile
+from npuprof.store import Folder
+from npuprof.store.gitstore import revisions
+from npuprof.store.gitstore.repository import Repository, TreeFile
 from npuprof.store.spec import Workspace
 
 BASE = "[options]\nhccl_timeout = 1\n"

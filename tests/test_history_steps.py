@@ -13,7 +13,7 @@ from npuprof.compare.changes import Change
 from npuprof.document import keys
 from npuprof.history.timeline import HistoryStep, Timeline
 from npuprof.model import Context
-from npuprof.store.repository import Repository
+from npuprof.store.gitstore.repository import Repository
 
 LEAF = '[profile]\nextends = ["base"]\n'
 UNSET = LEAF + 'unset = ["hccl_timeout"]\n'
@@ -115,7 +115,7 @@ STEPS: dict[str, tuple[str, Sequence[dict[str, str]], list[str]]] = {
 @pytest.mark.parametrize("mostly", [True, False], ids=["of all commits", "of commits of the store"])
 @pytest.mark.parametrize("told", STEPS)
 def test_a_commit_is_told_by_what_it_did_to_the_preset(tmp_path: Path, told: str, mostly: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("npuprof.store.commits._is_mostly_store", lambda *_: mostly)
+    monkeypatch.setattr("npuprof.store.gitstore.commits._is_mostly_store", lambda *_: mostly)
     key, trees, expected = STEPS[told]
     repo = import_versions(tmp_path / "repo", [{"beside": f"# {number}\n", **tree} for number, tree in enumerate(trees)])
     assert tell_steps(repo, key) == expected

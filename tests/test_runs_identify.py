@@ -23,8 +23,8 @@ from waiting import wait_for
 from npuprof.resolve.digests import load_sha256
 from npuprof.runs import index, index_file, indexed
 from npuprof.runs.clues import read_clues
-from npuprof.store.git import Git
-from npuprof.store.repository import Repository
+from npuprof.store.gitstore.objects import Git
+from npuprof.store.gitstore.repository import Repository
 
 NPUPROF = [sys.executable, "-m", "npuprof"]
 BASE = '[profile]\nscenario = "training"\n[options]\nprecision_mode_v2 = "mixed_float16"\nhccl_timeout = {}\n'
@@ -361,7 +361,7 @@ def test_while_a_log_is_compared_with_a_long_history_few_of_its_states_are_in_me
     write_log(Path("logs"), {"hccl_timeout": 1703})
     counts: list[int] = []
     read = Repository.list_profile_files
-    monkeypatch.setattr("npuprof.store.repository._REVISIONS", 2)
+    monkeypatch.setattr("npuprof.store.gitstore.repository._REVISIONS", 2)
     monkeypatch.setattr(Repository, "list_profile_files", lambda self, *asked: (counts.append(len(self.revisions)), read(self, *asked))[1])
     assert [one["commits"] for one in found(run, "logs")] == [1]
     assert (len(counts) > 12, max(counts) <= 3) == (True, True)

@@ -17,8 +17,8 @@ from repositories import Repo, fast_import
 
 from npuprof.report import terminal
 from npuprof.runs import index, indexed
-from npuprof.store import repository
-from npuprof.store.repository import Repository, TreeEntry
+from npuprof.store.gitstore import repository
+from npuprof.store.gitstore.repository import Repository, TreeEntry
 
 PRESET = '[profile]\nscenario = "training"\n[options]\nhccl_timeout = {}\n'
 
@@ -41,7 +41,7 @@ def load(repo: Repo, store: str = "profiles") -> indexed.Index:
 KILLED = """
 import os, signal
 from npuprof.runs import index
-from npuprof.store.repository import Repository
+from npuprof.store.gitstore.repository import Repository
 os.replace = lambda *paths, **folders: os.kill(os.getpid(), signal.SIGKILL)
 found = Repository("profiles")
 index.load_index(found, index.list_commits(found))

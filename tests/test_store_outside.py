@@ -17,8 +17,8 @@ from npuprof.commands.git.judgement import find_unfit_changes
 from npuprof.edit.mergetext import merge_texts
 from npuprof.model import NpuprofError
 from npuprof.store import Folder
+from npuprof.store.gitstore.repository import Repository
 from npuprof.store.layout import Layout, Located, find_glob_fault, read_globs
-from npuprof.store.repository import Repository
 
 BASE = '[profile]\nscenario = "training"\n[options]\nhccl_timeout = 1800\n'
 LEAF = '[profile]\nextends = ["base"]\n[options]\ndeterministic = 1\n'

@@ -263,7 +263,7 @@ def test_one_git_process_reads_a_preset_at_a_revision(two: Repo, tmp_path: Path,
 def test_a_preset_without_a_revision_reads_no_git(two: Repo) -> None:
     code = (
         "import sys; from npuprof.__main__ import main; main(['render', 'leaf']);"
-        "sys.exit(any(name.startswith(('npuprof.store.revisions', 'subprocess', 'git')) for name in sys.modules))"
+        "sys.exit(any(name.startswith(('npuprof.store.gitstore.revisions', 'subprocess', 'git')) for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
 
@@ -276,7 +276,7 @@ def test_a_lightweight_tag_is_no_release(two: Repo, run) -> None:
 
 
 def test_a_store_seen_at_a_revision_is_a_store(two: Repo) -> None:
-    from npuprof.store import revisions
+    from npuprof.store.gitstore import revisions
 
     workspace = spec.Workspace()
     then = revisions.load_revision(workspace.store, two.git("rev-parse", "HEAD~3"))

@@ -13,8 +13,8 @@ from repositories import Repo
 
 from npuprof.model import NpuprofError
 from npuprof.store import spec
-from npuprof.store.commits import format_commit_date
-from npuprof.store.git import Git
+from npuprof.store.gitstore.commits import format_commit_date
+from npuprof.store.gitstore.objects import Git
 
 BASE = "[profile]\nabstract = true\n[options]\nhccl_timeout = {}\n"
 LEAF = '[profile]\nextends = ["base"]\nscenario = "training"\n'

@@ -20,7 +20,7 @@ from test_store_git import configure_everything, plant_bare_repository
 
 from npuprof.commands.framework.registry import list_verb_names
 from npuprof.model import NpuprofError
-from npuprof.store.git import Git
+from npuprof.store.gitstore.objects import Git
 from npuprof.store.sources.transport import build_program_variables
 from npuprof.system import processes
 

@@ -34,8 +34,8 @@ class Blame(Verb):
     def run(self) -> Answer:
         """Return each value with the commit, author and date that wrote it, and its place. Raises NpuprofError."""
         from npuprof.history.blame import blame_config_values
-        from npuprof.store import revisions
-        from npuprof.store.commits import load_commit_headers
+        from npuprof.store.gitstore import revisions
+        from npuprof.store.gitstore.commits import load_commit_headers
 
         workspace = spec.Workspace(self.store, spec.build_context(self.cann, self.product))
         repository = revisions.find_repository(workspace.store)

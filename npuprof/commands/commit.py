@@ -17,9 +17,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.compare.survey import Survey
     from npuprof.history.writing import ExpectedCommit
+    from npuprof.store.gitstore.repository import Repository
+    from npuprof.store.gitstore.revisions import ProposedRevision, Revision
     from npuprof.store.layout import Layout
-    from npuprof.store.repository import Repository
-    from npuprof.store.revisions import ProposedRevision, Revision
     from npuprof.store.worktree import ChangedPaths
 
 _MOST_CHANGES = 3  # so often a hook may change what is committed, each time to something else
@@ -60,7 +60,7 @@ class Commit(Verb):
         """
         from npuprof.history import writing
         from npuprof.history.writing import CommitDiffersError, ExpectedCommit
-        from npuprof.store import revisions
+        from npuprof.store.gitstore import revisions
 
         workspace = spec.Workspace(self.store)
         repository = revisions.find_repository(workspace.store)
@@ -150,8 +150,8 @@ def _needs_project_files(workspace: spec.Workspace, head: Revision, name: str) -
 def _open_proposed_store(repository: Repository, chosen: Chosen, given: ExpectedCommit | None) -> Iterator[ProposedRevision]:
     """Hand out the store as it would be committed: as a hook has made it, or as it follows from the files."""
     from npuprof.history.proposed import propose_commit
-    from npuprof.store import revisions
-    from npuprof.store.revisions import ProposedRevision
+    from npuprof.store.gitstore import revisions
+    from npuprof.store.gitstore.revisions import ProposedRevision
 
     if given is not None:
         yield ProposedRevision(repository, given.tree, revisions.find_pin)

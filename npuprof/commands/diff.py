@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from npuprof.compare.spans import Page
     from npuprof.compare.survey import Survey
     from npuprof.report.answer import Forms
-    from npuprof.store.revisions import Revision
+    from npuprof.store.gitstore.revisions import Revision
 
 
 class Diff(Verb):
@@ -167,7 +167,7 @@ class Diff(Verb):
 
     def _compare_revisions(self, workspace: spec.Workspace, rev: str) -> Survey:
         from npuprof.compare import survey
-        from npuprof.store import revisions
+        from npuprof.store.gitstore import revisions
 
         store = workspace.store
         repository = revisions.find_repository(store)
@@ -206,7 +206,7 @@ def _choose_sides(workspace: spec.Workspace, one: str) -> tuple[str, str]:
 
 def _refuse_revision(workspace: spec.Workspace, word: str) -> None:
     """Raise NpuprofError where a revision, or a range of them, stands where a preset belongs."""
-    from npuprof.store import revisions
+    from npuprof.store.gitstore import revisions
     from npuprof.store.missing import require_no_range_of_presets
 
     require_no_range_of_presets(workspace.store, word)

@@ -24,7 +24,7 @@ from npuprof.store.sources.mirror import is_untold
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.report.answer import Forms
-    from npuprof.store.repository import Repository
+    from npuprof.store.gitstore.repository import Repository
     from npuprof.store.versions import TagRef, Version
 
 #: How far a tree is indented, in characters: what lies deeper stands in a tree of its own.
@@ -126,7 +126,7 @@ def _find_newest_versions(store: ReadOnceStore, names: set[str]) -> dict[str, st
     """
     if not isinstance(store, Folder) or store.label == "builtin:" or not has_release_tags(store.root):
         return {}
-    from npuprof.store import revisions
+    from npuprof.store.gitstore import revisions
 
     try:
         repository = revisions.find_repository(store)
@@ -143,7 +143,7 @@ def _find_newest_versions(store: ReadOnceStore, names: set[str]) -> dict[str, st
 
 def _find_former_versions(repository: Repository, names: set[str], found: dict[str, TagRef]) -> dict[str, TagRef]:
     """Return the newest versions of presets under the names they had before, from before they were renamed."""
-    from npuprof.store.repository import find_former_names
+    from npuprof.store.gitstore.repository import find_former_names
 
     newest: dict[str, TagRef] = {}
     for name, formers in find_former_names(repository.git, "HEAD", repository.find_layout("HEAD"), names).items():
@@ -245,7 +245,7 @@ def _format_tree(profiles: list[Profile]) -> str:
 
 def _list_versions(store: str | None) -> Answer:
     from npuprof.history import notes
-    from npuprof.store import revisions
+    from npuprof.store.gitstore import revisions
 
     workspace = spec.Workspace(store)
     repository = revisions.find_repository(workspace.store)
@@ -267,7 +267,7 @@ def _list_versions(store: str | None) -> Answer:
 
 def _find_names_now(repository: Repository) -> tuple[dict[str, str], set[str]]:
     """Return what the presets of tags are called at the last commit, where they had other names, and all names that there are."""
-    from npuprof.store.repository import find_former_names
+    from npuprof.store.gitstore.repository import find_former_names
 
     names = set(repository.list_profile_files("HEAD"))
     found: dict[str, str] = {}

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from npuprof.history.timeline import HistoryStep
     from npuprof.report.answer import Forms
     from npuprof.store import Folder
-    from npuprof.store.repository import Repository
+    from npuprof.store.gitstore.repository import Repository
 
 _SAID = {
     "created": "created",
@@ -59,7 +59,7 @@ class Log(Verb):
     def run(self) -> Answer:
         """Return the commits that changed a preset, or one value of it, newest first. Raises NpuprofError."""
         from npuprof.history.timeline import Timeline
-        from npuprof.store import revisions
+        from npuprof.store.gitstore import revisions
         from npuprof.store.parents import is_source_reference
         from npuprof.store.sources.reading import find_source_store
 
@@ -151,7 +151,7 @@ def _refuse_unknown_key(name: str, key: str, is_known: Callable[[str], bool]) ->
 
 def _load_headers(repository: Repository, steps: Iterable[HistoryStep]) -> Iterator[HistoryStep]:
     """Yield steps with author, date and subject of their commits read, in rounds that grow: the first step does not wait."""
-    from npuprof.store.commits import load_commit_headers
+    from npuprof.store.gitstore.commits import load_commit_headers
 
     waiting, size = iter(steps), 1
     while batch := list(islice(waiting, size)):

@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.history.planning import PlannedRelease, ReleasePlan
     from npuprof.report.answer import Forms
-    from npuprof.store.repository import Repository
+    from npuprof.store.gitstore.repository import Repository
 
 #: How many presets a remark lists.
 _SHOWN = 8
@@ -57,7 +57,7 @@ class Release(Verb):
         preset has errors or is not committed, nothing changed, a tag exists, a number goes back.
         """
         from npuprof.history.planning import format_tag_message
-        from npuprof.store import revisions
+        from npuprof.store.gitstore import revisions
 
         if self.spec is None and not (self.changed or self.everything):
             hint = "npuprof release NAME, or --changed, or --all for the store and all that is new in it"
@@ -96,7 +96,7 @@ class Release(Verb):
         from npuprof.history.planning import PlannedRelease, ReleasePlan
         from npuprof.history.proposal import propose_version
         from npuprof.history.releasing import build_release_record, find_last_release, list_earlier_versions
-        from npuprof.store import revisions
+        from npuprof.store.gitstore import revisions
 
         wanted = _parse_number(self.version, self.spec or "") if self.version is not None else None
         name, revision = workspace.split_single_spec(asked, "release")
@@ -126,7 +126,7 @@ class Release(Verb):
 
     def _release_many(self, workspace: Workspace, repository: Repository) -> Answer:
         from npuprof.history import planning, pushing, writing
-        from npuprof.store import revisions
+        from npuprof.store.gitstore import revisions
 
         if self.changed and self.everything:
             raise NpuprofError([Finding("NP902", "--changed and --all are two ways", "", "--all releases what has changed, too")])

@@ -21,7 +21,7 @@ from npuprof.store.spec import Workspace
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.store import Folder
-    from npuprof.store.revisions import Revision
+    from npuprof.store.gitstore.revisions import Revision
 
 
 class Restore(Verb):
@@ -51,7 +51,7 @@ class Restore(Verb):
         from npuprof.report import writing
         from npuprof.report.locks import lock_folders
         from npuprof.report.writing import ANYTHING, Wanted
-        from npuprof.store import revisions
+        from npuprof.store.gitstore import revisions
 
         workspace = spec.Workspace(self.store, spec.build_context(self.cann, self.product))
         name, revision = workspace.split_single_spec(self.spec, "restore")
@@ -166,7 +166,7 @@ def _read_checked_out(then: Revision, name: str) -> tuple[bytes, list[str]]:
 def _is_committed(workspace: Workspace, name: str, raw: bytes) -> bool:
     """Return whether a commit that HEAD comes from holds these bytes as the file of a preset."""
     from npuprof.compare.sides import compute_blob_id
-    from npuprof.store import revisions
+    from npuprof.store.gitstore import revisions
     from npuprof.store.worktree import find_converted_files
 
     home = workspace.store

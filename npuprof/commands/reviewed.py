@@ -26,7 +26,8 @@ class States:
     """The states that a job knows beside the work tree: where the branch left, the target's tip, what is proposed."""
 
     def __init__(self, job: Job, store: str | None, severity: str | None) -> None:
-        from npuprof.store import revisions, spec
+        from npuprof.store import spec
+        from npuprof.store.gitstore import revisions
 
         home = spec.Workspace(store).store
         self._store, self._severity, self._label = store, severity, home.label

@@ -116,7 +116,7 @@ def _tell_yank(one: VerifiedVersion) -> str:
 def _refuse_unknown_names(workspace: spec.Workspace, names: list[str]) -> None:
     """Raise NpuprofError where a name is neither a preset's nor that of any version."""
     from npuprof.history.verification import WHOLE_STORE
-    from npuprof.store import revisions
+    from npuprof.store.gitstore import revisions
     from npuprof.store.missing import suggest_preset
 
     if not names:

@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.report.answer import Forms
     from npuprof.runs.identify import Identified, Match
-    from npuprof.store.commits import Commit
+    from npuprof.store.gitstore.commits import Commit
 
 _NOT_FOUND = (
     "the store was changed and not committed when it ran: the record of the run has all values (npuprof show, npuprof diff)",

@@ -12,7 +12,7 @@ from npuprof.store import spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.store.repository import Repository
+    from npuprof.store.gitstore.repository import Repository
     from npuprof.store.versions import Version
 
 
@@ -39,7 +39,7 @@ class Yank(Verb):
     def run(self) -> Answer:
         """Tag a version as yanked. Raises NpuprofError: there is no such version, it is yanked already, no reason is given."""
         from npuprof.history import writing
-        from npuprof.store import revisions
+        from npuprof.store.gitstore import revisions
         from npuprof.store.versions import YANKED
 
         why = " ".join(self.why.split())

@@ -9,8 +9,8 @@ from functools import cache
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.compare.survey import Survey
-    from npuprof.store.repository import Repository
-    from npuprof.store.revisions import Revision
+    from npuprof.store.gitstore.repository import Repository
+    from npuprof.store.gitstore.revisions import Revision
 
 #: Where the file may lie; the first there is counts.
 PLACES = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")

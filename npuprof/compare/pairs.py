@@ -11,7 +11,7 @@ from npuprof.compare.scopes import find_scoped_changes
 from npuprof.compare.sides import StoreSide
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.resolve.config import Config
-from npuprof.store.revisions import Revision
+from npuprof.store.gitstore.revisions import Revision
 from npuprof.store.sources.mirror import UNTOLD, advise_sync_of, is_untold
 
 

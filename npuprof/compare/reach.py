@@ -8,8 +8,8 @@ from npuprof.compare.sides import StoreSide
 from npuprof.model import Finding, NpuprofError, did_you_mean
 from npuprof.store import Folder
 from npuprof.store.around import has_release_tags
+from npuprof.store.gitstore.revisions import Revision
 from npuprof.store.parents import is_source_reference
-from npuprof.store.revisions import Revision
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

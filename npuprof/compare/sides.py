@@ -10,8 +10,8 @@ from npuprof.report.output import read_plain_file
 from npuprof.resolve.config import Config
 from npuprof.store import Folder, spec
 from npuprof.store.around import has_sparse_checkout
-from npuprof.store.repository import TreeFile
-from npuprof.store.revisions import Revision
+from npuprof.store.gitstore.repository import TreeFile
+from npuprof.store.gitstore.revisions import Revision
 from npuprof.store.worktree import find_work_tree_layout, list_absent_files
 
 _EXTENDS = re.compile(rb"""extends["']?\s*=\s*\[([^\]]*)\]""")

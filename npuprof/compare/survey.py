@@ -13,7 +13,7 @@ from npuprof.model import Context, NpuprofError, Record
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
 from npuprof.store import Folder, spec
-from npuprof.store.revisions import Revision
+from npuprof.store.gitstore.revisions import Revision
 from npuprof.store.worktree import find_converted_files
 
 

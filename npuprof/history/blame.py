@@ -9,10 +9,10 @@ from typing import NamedTuple
 from npuprof import document
 from npuprof.catalog import values
 from npuprof.model import NpuprofError, Origin, Path, Record, TomlTable, TomlValue
-from npuprof.store import revisions
-from npuprof.store.commits import Commit, walk_commits
+from npuprof.store.gitstore import revisions
+from npuprof.store.gitstore.commits import Commit, walk_commits
+from npuprof.store.gitstore.repository import Repository
 from npuprof.store.layout import Layout
-from npuprof.store.repository import Repository
 from npuprof.store.sources.mirror import find_mirror_folder
 from npuprof.store.sources.stores import SourceStore
 

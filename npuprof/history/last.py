@@ -8,8 +8,9 @@ from npuprof.catalog import values
 from npuprof.history.timeline import Timeline
 from npuprof.model import NpuprofError, Path, TomlValue
 from npuprof.resolve.config import Config
-from npuprof.store import revisions, spec
-from npuprof.store.commits import Commit
+from npuprof.store import spec
+from npuprof.store.gitstore import revisions
+from npuprof.store.gitstore.commits import Commit
 from npuprof.system.tree import find_repository_top
 
 

@@ -12,9 +12,10 @@ from npuprof.history.releasing import build_release_record, digest_store, find_l
 from npuprof.history.store_steps import StoreSteps, explain_presets, list_removed_presets
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.resolve.config import Config
-from npuprof.store import parents, revisions, spec
-from npuprof.store.repository import Repository
-from npuprof.store.revisions import Revision
+from npuprof.store import parents, spec
+from npuprof.store.gitstore import revisions
+from npuprof.store.gitstore.repository import Repository
+from npuprof.store.gitstore.revisions import Revision
 from npuprof.store.sources.reading import find_edited_copies
 from npuprof.store.versions import ReleaseRecord, Version, VersionText
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from npuprof.document.policy import TeamRule
 from npuprof.history.proposal import Reason
 from npuprof.model import NpuprofError
-from npuprof.store.revisions import Revision
+from npuprof.store.gitstore.revisions import Revision
 from npuprof.store.sources.beside import list_project_paths
 from npuprof.store.sources.ranges import find_excluded_version, parse_version_range
 from npuprof.store.sources.reading import find_sources

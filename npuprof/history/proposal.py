@@ -15,7 +15,8 @@ from npuprof.history.everywhere import compare_everywhere, describe_context
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.resolve.config import Config
 from npuprof.resolve.digests import FORM
-from npuprof.store import revisions, spec
+from npuprof.store import spec
+from npuprof.store.gitstore import revisions
 from npuprof.store.sources.mirror import UNREADABLE, advise_sync_of
 from npuprof.store.versions import Version, VersionNumber
 

@@ -7,9 +7,9 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 
-from npuprof.store.git import Git
-from npuprof.store.repository import Repository
-from npuprof.store.revisions import ProposedRevision, Revision, find_pin
+from npuprof.store.gitstore.objects import Git
+from npuprof.store.gitstore.repository import Repository
+from npuprof.store.gitstore.revisions import ProposedRevision, Revision, find_pin
 from npuprof.system.tree import Tree
 
 

@@ -8,14 +8,14 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from npuprof.model import Finding, NpuprofError
-from npuprof.store.git import build_refusal_finding
+from npuprof.store.gitstore.objects import build_refusal_finding
 from npuprof.store.sources.fetching import read_timeout
 from npuprof.store.sources.transport import HangingError, Line, Talk
 from npuprof.store.versions import YANKED, parse_version_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.store.repository import Repository
+    from npuprof.store.gitstore.repository import Repository
 
 #: A ref that was not taken, as git tells it: the kind of refusal, the name, why.
 _REFUSED = re.compile(r"^\s*! \[([^\]]+)\]\s+(\S+)(?: -> \S+)?(?: \((.*)\))?$")

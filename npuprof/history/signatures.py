@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from npuprof.model import Finding
-from npuprof.store.repository import Repository
+from npuprof.store.gitstore.repository import Repository
 from npuprof.store.versions import Version
 
 _TRUE = ("", "true", "yes", "on", "1")

@@ -11,10 +11,10 @@ from npuprof.document.profile import Profile
 from npuprof.history.quick import derive_document
 from npuprof.model import Finding, NpuprofError, Origin
 from npuprof.store import read_once
-from npuprof.store.commits import Commit, walk_commits
+from npuprof.store.gitstore.commits import Commit, walk_commits
+from npuprof.store.gitstore.repository import CLASH, Repository, TreeFile
+from npuprof.store.gitstore.revisions import Revision
 from npuprof.store.problems import build_clash_finding
-from npuprof.store.repository import CLASH, Repository, TreeFile
-from npuprof.store.revisions import Revision
 from npuprof.store.sources.beside import list_project_paths
 from npuprof.store.sources.reading import Sources, read_sources_at
 from npuprof.store.versions import Version
@@ -22,7 +22,7 @@ from npuprof.store.versions import Version
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.store import ProfileOrError
-    from npuprof.store.git import PendingContents
+    from npuprof.store.gitstore.objects import PendingContents
 
 _PROFILES = 400  # kept for the next commits
 

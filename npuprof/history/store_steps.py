@@ -10,9 +10,10 @@ from npuprof.history.proposal import Reason, explain_changes, find_unreadable, r
 from npuprof.model import NpuprofError
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
-from npuprof.store import Folder, revisions
-from npuprof.store.repository import find_former_names
-from npuprof.store.revisions import Revision
+from npuprof.store import Folder
+from npuprof.store.gitstore import revisions
+from npuprof.store.gitstore.repository import find_former_names
+from npuprof.store.gitstore.revisions import Revision
 
 #: How many presets a reason names; the notes name all.
 _SHOWN = 8

@@ -29,9 +29,9 @@ from npuprof.history.states import (
 from npuprof.model import Context, Finding, NpuprofError, Path, Record
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
-from npuprof.store.commits import Commit, FileChange
+from npuprof.store.gitstore.commits import Commit, FileChange
+from npuprof.store.gitstore.repository import Repository, TreeFile
 from npuprof.store.parents import find_extended_profile
-from npuprof.store.repository import Repository, TreeFile
 from npuprof.store.sources.mirror import UNTOLD, advise_sync_of
 from npuprof.store.versions import Version
 

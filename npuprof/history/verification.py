@@ -9,9 +9,10 @@ from npuprof.history.signatures import find_signature_fault
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.resolve.config import Config
 from npuprof.resolve.digests import FORM, compute_digest
-from npuprof.store import revisions, spec
+from npuprof.store import spec
+from npuprof.store.gitstore import revisions
+from npuprof.store.gitstore.repository import Repository, find_former_names, shorten_commit
 from npuprof.store.parents import is_source_reference
-from npuprof.store.repository import Repository, find_former_names, shorten_commit
 from npuprof.store.sources.mirror import UNTOLD, advise_sync_of
 from npuprof.store.sources.reading import find_edited_copies
 from npuprof.store.versions import ParentRecord, TagRef, Version, parse_tag_object, parse_version_request, parse_version_text

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from npuprof.model import Finding, NpuprofError
-from npuprof.store.git import Git, build_git_environment, build_refusal_finding, require_no_links_out
+from npuprof.store.gitstore.objects import Git, build_git_environment, build_refusal_finding, require_no_links_out
 from npuprof.system import processes
 
 TYPE_CHECKING = False
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import git
 
-    from npuprof.store.repository import Repository
+    from npuprof.store.gitstore.repository import Repository
 
 
 #: What git says while another one works in the repository, and for how many seconds to wait before each new try.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from npuprof.model import Finding, NpuprofError
-from npuprof.store.git import Git, require_no_links_out
-from npuprof.store.repository import Repository, shorten_commit
+from npuprof.store.gitstore.objects import Git, require_no_links_out
+from npuprof.store.gitstore.repository import Repository, shorten_commit
 from npuprof.store.sources.transport import UPLOAD, build_program_variables
 from npuprof.system.processes import NETWORK
 

@@ -17,11 +17,11 @@ from npuprof.runs.indexed import Index
 from npuprof.runs.records import list_asked, list_texts
 from npuprof.store import Folder
 from npuprof.store.around import BareStore
-from npuprof.store.commits import Commit, load_commit_headers
+from npuprof.store.gitstore.commits import Commit, load_commit_headers
+from npuprof.store.gitstore.repository import Repository, find_former_names, find_uncommitted_names
+from npuprof.store.gitstore.revisions import find_repository, load_repository_revision
 from npuprof.store.one_time import parse_assignments
 from npuprof.store.parents import find_parent
-from npuprof.store.repository import Repository, find_former_names, find_uncommitted_names
-from npuprof.store.revisions import find_repository, load_repository_revision
 from npuprof.store.spec import Workspace, build_context
 from npuprof.store.versions import Version
 

@@ -21,11 +21,11 @@ from npuprof.resolve.points import ContextMap
 from npuprof.runs import index_file
 from npuprof.runs.indexed import Digests, Index, State
 from npuprof.store import is_profile_name
-from npuprof.store.commits import find_former_folder
+from npuprof.store.gitstore.commits import find_former_folder
+from npuprof.store.gitstore.repository import Repository, TreeFile
+from npuprof.store.gitstore.revisions import Revision, find_pin
 from npuprof.store.layout import read_globs
 from npuprof.store.parents import find_parent, is_source_reference
-from npuprof.store.repository import Repository, TreeFile
-from npuprof.store.revisions import Revision, find_pin
 from npuprof.store.sources.mirror import UNTOLD
 from npuprof.store.versions import parse_version_text
 

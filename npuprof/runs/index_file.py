@@ -15,7 +15,7 @@ from npuprof.report.output import read_plain_file
 from npuprof.resolve.digests import FORM, load_sha256
 from npuprof.runs.indexed import Digests, Index, State
 from npuprof.store.around import is_own_folder
-from npuprof.store.repository import Repository
+from npuprof.store.gitstore.repository import Repository
 from npuprof.store.sources.mirror import find_cache_folder
 from npuprof.system.tree import make_tree
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from npuprof.model import Finding, Record
-from npuprof.store.repository import Repository
+from npuprof.store.gitstore.repository import Repository
 
 
 class Digests(NamedTuple):

@@ -12,7 +12,7 @@ from npuprof.store import Folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.store.repository import Repository
+    from npuprof.store.gitstore.repository import Repository
 
 
 def find_place(member: Profile) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def _read_plainly(text: bytes) -> bytes:
 
 
 def _find_repository(home: Folder) -> Repository | None:
-    from npuprof.store import revisions
+    from npuprof.store.gitstore import revisions
     from npuprof.system.tree import find_repository_top
 
     if not find_repository_top(os.path.realpath(home.root)) and "GIT_DIR" not in os.environ:

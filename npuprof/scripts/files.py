@@ -69,7 +69,7 @@ def _list_git_files(folder: str, problems: list[Finding], is_candidate: Callable
 
     git lists no pipes, so they are looked for in the folders of its files.
     """
-    from npuprof.store.git import Git
+    from npuprof.store.gitstore.objects import Git
 
     try:
         listed = Git(folder).list_files(folder)

@@ -17,7 +17,7 @@ from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.report import output
 from npuprof.report.text import format_count
 from npuprof.report.writing import Wanted, write_wanted_files
-from npuprof.store.git import Git
+from npuprof.store.gitstore.objects import Git
 from npuprof.system.folders import find_user_folder
 from npuprof.system.tree import Tree, is_plain_name, is_under_way, make_tree
 

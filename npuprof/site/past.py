@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from npuprof.compare.owners import match_owners, read_owner_rules
 from npuprof.model import NpuprofError, Record
-from npuprof.store import ReadOnceStore, revisions
-from npuprof.store.commits import Commit, load_commit_headers, walk_commits
+from npuprof.store import ReadOnceStore
+from npuprof.store.gitstore import revisions
+from npuprof.store.gitstore.commits import Commit, load_commit_headers, walk_commits
 
 #: How many commits a page lists; ``npuprof log`` tells them all.
 _MOST = 20

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from npuprof.document.profile import ProfileSource
-    from npuprof.store.revisions import Revision
+    from npuprof.store.gitstore.revisions import Revision
 
 #: The folder of kept releases in a store; no preset can lie in it, as a dot stands before its name.
 FOLDER = ".released"
@@ -143,7 +143,7 @@ def find_kept_release(home: ProfileSource, reference: str) -> KeptRelease | None
     if isinstance(home, Folder):
         shown = home.root if home.label == BUILTIN else home.label  # a path that can be opened
         return _open_once(home, reference, home.root, shown, None) if keeps_releases(home) else None
-    from npuprof.store.revisions import Revision
+    from npuprof.store.gitstore.revisions import Revision
 
     if not isinstance(home, Revision):
         return None

@@ -9,7 +9,8 @@ from contextlib import suppress
 from npuprof import catalog
 from npuprof.document import keys
 from npuprof.model import Finding, NpuprofError, find_nearest_names
-from npuprof.store import Folder, find_store, revisions
+from npuprof.store import Folder, find_store
+from npuprof.store.gitstore import revisions
 from npuprof.store.versions import find_bare_version
 from npuprof.wording import say_option
 

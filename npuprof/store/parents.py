@@ -16,8 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.document.policy import Policy
     from npuprof.document.profile import ProfileSource
+    from npuprof.store.gitstore.revisions import Pin, Revision
     from npuprof.store.kept import KeptRelease
-    from npuprof.store.revisions import Pin, Revision
     from npuprof.store.versions import Version
 
 #: What may stand in the name of a source besides letters and digits; ``/`` stands before a source of a source.
@@ -148,7 +148,7 @@ def _has_history(home: Folder) -> bool:
 
 
 def _load_profile_from_git(home: ProfileSource, reference: str, asked: Origin | None) -> PinnedProfile:
-    from npuprof.store.revisions import Revision, find_pin
+    from npuprof.store.gitstore.revisions import Revision, find_pin
 
     pin = home.pin_parent(reference, asked) if isinstance(home, Revision) else find_pin(home, reference, asked)
     profile = pin.home.profile(pin.name, asked)
@@ -222,7 +222,7 @@ def find_parent(reference: str, referrer: Profile | None, index: int) -> Profile
 
 def build_changed_finding(version: Version, asked: Origin | None = None) -> Finding:
     """Return that a released version is not what its tag says."""
-    from npuprof.store.revisions import advise_refetch
+    from npuprof.store.gitstore.revisions import advise_refetch
 
     what = f"{version.name} {version.number_text} is not what was released: its preset digest is another than its tag holds"
     why = "The tag was moved or written by hand, or what it names has been replaced."

@@ -230,7 +230,7 @@ class Workspace:
         _, at, revision = parts[place].partition("@")
         if not at or place + 1 == len(parts) or parts[place + 1].partition("@")[0] in self._known_names:
             return 0
-        from npuprof.store import revisions
+        from npuprof.store.gitstore import revisions
 
         repository = revisions.find_repository(self.store)
         last = 0

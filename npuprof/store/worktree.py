@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from npuprof.model import NpuprofError
 from npuprof.store import Folder, is_profile_name
+from npuprof.store.gitstore.repository import Repository, TreeFile
 from npuprof.store.layout import Layout
-from npuprof.store.repository import Repository, TreeFile
 from npuprof.store.sources.beside import list_project_paths
 
 _KEPT_OUT = b"S "

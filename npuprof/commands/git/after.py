@@ -14,7 +14,7 @@ from npuprof.store.spec import Workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.store.git import Git
+    from npuprof.store.gitstore.objects import Git
 
     #: What makes a finding the same on both sides: its code, its key, its preset and its message.
     Mark = tuple[str, str, str, str]
@@ -36,8 +36,8 @@ class After(Verb):
     def run(self) -> Answer:
         """Return nothing where all is well; else what neither side had. Raises NpuprofError."""
         from npuprof import checks
-        from npuprof.store.git import Git
-        from npuprof.store.revisions import find_repository, load_revision
+        from npuprof.store.gitstore.objects import Git
+        from npuprof.store.gitstore.revisions import find_repository, load_revision
 
         rewritten = sys.stdin.read() if self.deed == "rewrite" else ""
         if self.deed == "rewrite" and self.words[:1] != ["rebase"]:

@@ -14,7 +14,7 @@ from npuprof.system.folders import expand_home, find_shared_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.store.git import Git
+    from npuprof.store.gitstore.objects import Git
 
 NOTE = "# npuprof git install: presets are compared and merged by key"
 USE = "diff=npuprof merge=npuprof"
@@ -64,7 +64,7 @@ def name_scope(everywhere: bool) -> str:
 
 def open_git(everywhere: bool) -> Git:
     """Return git in the top of this repository, or wherever we are. Raises NpuprofError where there is no repository."""
-    from npuprof.store.git import Git
+    from npuprof.store.gitstore.objects import Git
 
     here = os.getcwd()
     if everywhere:
@@ -75,7 +75,7 @@ def open_git(everywhere: bool) -> Git:
 def open_server_git() -> Git:
     """Return git in the bare repository around this folder. Raises NpuprofError where there is none."""
     from npuprof.store.around import find_bare_repository
-    from npuprof.store.git import Git
+    from npuprof.store.gitstore.objects import Git
 
     found = find_bare_repository("", os.environ)
     if not found:
@@ -107,7 +107,7 @@ def _refuse_special_configuration() -> None:
 
 def write_setting(git: Git, scope: str, name: str, value: str | None) -> None:
     """Write a setting, or take it away. Raises NpuprofError; a lock that a killed git left behind is named."""
-    from npuprof.store.git import build_refusal_finding
+    from npuprof.store.gitstore.objects import build_refusal_finding
 
     if scope == "--global":
         _refuse_special_configuration()

@@ -8,13 +8,13 @@ import shlex
 from npuprof.commands.git.configuration import find_command
 from npuprof.model import Finding, NpuprofError, Place
 from npuprof.report import output
-from npuprof.store.git import read_path, require_no_links_out
+from npuprof.store.gitstore.objects import read_path, require_no_links_out
 from npuprof.system.folders import expand_home
 from npuprof.system.tree import Tree, is_below
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.store.git import Git
+    from npuprof.store.gitstore.objects import Git
 
 #: The hooks of a clone, and that of a server.
 HOOKS = ("post-merge", "post-rewrite")

@@ -34,7 +34,7 @@ from npuprof.report.answer import Answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.store.git import Git
+    from npuprof.store.gitstore.objects import Git
 
 _PATCHES = "patches made with these diffs cannot be applied: git diff --no-textconv --no-ext-diff and git format-patch make ones that can"
 _PLAIN = "git diff is git's own again, and its patches apply; npuprof git install --diff lets it speak of settings"

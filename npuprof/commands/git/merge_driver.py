@@ -182,7 +182,7 @@ def _read_merged(path: str, raw: bytes) -> str | None:
 
 def _merge_as_text(ours: str, base: str, theirs: str, size: int) -> LineMerge:
     """Return git's own merge of three files, and how many conflicts are in it; None where it has no answer."""
-    from npuprof.store.git import Git, require_plain_file
+    from npuprof.store.gitstore.objects import Git, require_plain_file
 
     names = [word for label in ("ours", "base", "theirs") for word in ("-L", label)]
     files = [os.path.abspath(name) for name in (ours, base, theirs)]

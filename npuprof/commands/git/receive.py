@@ -50,7 +50,8 @@ class Receive(Verb):
 
     def _list_beginnings(self, commit: str) -> list[str]:
         """Return the commits that are here already and that what is new comes after; the commit itself, if that is here."""
-        from npuprof.store import revisions, spec
+        from npuprof.store import spec
+        from npuprof.store.gitstore import revisions
 
         git = revisions.find_repository(spec.Workspace(self.store).store).git
         listed = git.run_command("rev-list", "--boundary", commit, "--not", "--all").decode().split()
@@ -58,8 +59,9 @@ class Receive(Verb):
 
     def _list_renames(self, before: str, commit: str) -> dict[str, str]:
         """Return the presets that are called otherwise at a commit than before, by their old names."""
-        from npuprof.store import revisions, spec
-        from npuprof.store.commits import list_tree_changes
+        from npuprof.store import spec
+        from npuprof.store.gitstore import revisions
+        from npuprof.store.gitstore.commits import list_tree_changes
 
         repository = revisions.find_repository(spec.Workspace(self.store).store)
         layout = revisions.load_repository_revision(repository, commit).layout

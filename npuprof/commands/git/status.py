@@ -12,7 +12,7 @@ from npuprof.report.tables import Table
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.report.answer import Forms
-    from npuprof.store.git import Git
+    from npuprof.store.gitstore.objects import Git
 
 
 class Status(Verb):

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.document import Document
     from npuprof.document.profile import Profile
-    from npuprof.store.revisions import Revision
+    from npuprof.store.gitstore.revisions import Revision
 
 
 class JudgedStore:
@@ -30,7 +30,7 @@ class JudgedStore:
     def stage(self) -> Iterator[None]:
         """Judge what is staged, as the next commit would hold it, for as long as this lasts. Raises NpuprofError."""
         from npuprof.history.proposed import propose_index
-        from npuprof.store import revisions
+        from npuprof.store.gitstore import revisions
 
         with propose_index(revisions.find_repository(self._workspace.store)) as found:
             self._use(found)
@@ -42,7 +42,7 @@ class JudgedStore:
         return self._past if self._past is not None else self._workspace.listed_store
 
     def _open_revision(self, rev: str, plainly: bool) -> None:
-        from npuprof.store import revisions
+        from npuprof.store.gitstore import revisions
 
         home = self._workspace.store
         found = revisions.load_revision(home, revisions.find_repository(home).resolve_commit(rev))

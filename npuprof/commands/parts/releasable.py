@@ -11,14 +11,15 @@ from npuprof.store.versions import VersionText
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.history.proposal import Proposal
-    from npuprof.store.repository import Repository
-    from npuprof.store.revisions import Revision
+    from npuprof.store.gitstore.repository import Repository
+    from npuprof.store.gitstore.revisions import Revision
     from npuprof.store.versions import Version
 
 
 def refuse_changed_last(workspace: Workspace, last: Version) -> None:
     """Raise NpuprofError where the last version is not what its tag holds: what has changed since cannot be told."""
-    from npuprof.store import parents, revisions
+    from npuprof.store import parents
+    from npuprof.store.gitstore import revisions
 
     if parents.is_changed_release(revisions.load_release(workspace.store, last), last):
         found = parents.build_changed_finding(last)
@@ -58,7 +59,7 @@ def refuse_errors(config: Config) -> None:
 
 def resolve_committed(workspace: Workspace, name: str, head: str) -> Config:
     """Return the preset as the last commit holds it. Raises NpuprofError."""
-    from npuprof.store import revisions
+    from npuprof.store.gitstore import revisions
 
     committed = revisions.load_revision(workspace.store, head)
     if name not in committed.files:

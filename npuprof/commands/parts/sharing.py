@@ -12,7 +12,7 @@ from npuprof.report.text import format_count
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.report.answer import Forms
-    from npuprof.store.repository import Repository
+    from npuprof.store.gitstore.repository import Repository
 
 
 class NothingNewError(NpuprofError):

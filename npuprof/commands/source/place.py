@@ -52,7 +52,7 @@ class ProjectPlace:
 
     def _read_committed_lock(self) -> Lock:
         """Return what the lock of HEAD names: what was locked before a merge or an editor spoilt it; nothing where HEAD has none."""
-        from npuprof.store import revisions
+        from npuprof.store.gitstore import revisions
         from npuprof.store.sources.reading import find_sources
 
         try:

@@ -92,7 +92,7 @@ class Sync(Verb):
         Raises NpuprofError.
         """
         from npuprof.commands.source.place import ProjectPlace
-        from npuprof.store import revisions
+        from npuprof.store.gitstore import revisions
         from npuprof.store.sources.beside import require_fitting_project
         from npuprof.store.sources.reading import find_sources
 
@@ -145,7 +145,7 @@ def _build_history_finding(name: str, url: str, commit: str, lockers: list[str])
 
 def _list_lock_commits(home: Folder) -> list[str]:
     """Return the commits of all branches and tags that have changed the lock, or what it was made for. Raises NpuprofError."""
-    from npuprof.store import revisions
+    from npuprof.store.gitstore import revisions
     from npuprof.store.sources.beside import list_project_paths
 
     repository = revisions.find_repository(home)

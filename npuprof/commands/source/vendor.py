@@ -130,7 +130,7 @@ def _refuse_own_files(top: str, base: str, texts: Mapping[str, bytes], known: Ma
     at ``base``.
     """
     from npuprof.report.output import read_plain_file
-    from npuprof.store.git import Git
+    from npuprof.store.gitstore.objects import Git
     from npuprof.store.sources.vendored import MANIFEST, MARK
 
     git = Git(top)

@@ -10,9 +10,9 @@ from npuprof.document import parse_document
 from npuprof.document.keys import format_toml_value
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin
+from npuprof.store.gitstore.repository import Repository
+from npuprof.store.gitstore.revisions import Revision, load_repository_revision
 from npuprof.store.problems import place_finding
-from npuprof.store.repository import Repository
-from npuprof.store.revisions import Revision, load_repository_revision
 from npuprof.store.sources.fetching import Fetched
 from npuprof.store.sources.lock import LockedSource, LockedVersion
 from npuprof.store.sources.mirror import build_later_finding, name_source_in_error

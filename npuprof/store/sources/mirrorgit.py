@@ -12,8 +12,8 @@ from contextlib import contextmanager, suppress
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.report.locks import hold_file, lock_folders
 from npuprof.report.output import describe_os_error
-from npuprof.store.git import Git, GitObject
-from npuprof.store.repository import Repository
+from npuprof.store.gitstore.objects import Git, GitObject
+from npuprof.store.gitstore.repository import Repository
 from npuprof.store.sources.failures import build_cache_error, build_mirror_finding, build_os_error
 from npuprof.store.sources.mirror import LOCKED, build_unfetched_finding, find_mirror_folder, require_own_cache, require_own_folder
 from npuprof.store.versions import YANKED, ReleaseRecord, is_version_tag, parse_release_record

@@ -25,7 +25,7 @@ from npuprof.store.versions import parse_version_request, parse_version_text
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.document.profile import ProfileSource
-    from npuprof.store.repository import Repository
+    from npuprof.store.gitstore.repository import Repository
 
 #: Opens a copied store in this repository, by its folder.
 CopyOpener = Callable[[str], VendoredCopy]
@@ -96,7 +96,7 @@ def _read_sources(home: ProfileSource) -> Sources:
         lock = locks.parse_lock(os.path.relpath(path), locked) if locked is not None else Lock()
         base = os.path.dirname(path)
         return Sources(read_project(home), lock, open_copy=lambda folder: VendoredCopy(find_copy_folder(base, folder)))
-    from npuprof.store.revisions import Revision
+    from npuprof.store.gitstore.revisions import Revision
 
     if not isinstance(home, Revision):
         return Sources(Project(), Lock())
@@ -107,7 +107,7 @@ def read_sources_at(repository: Repository, commit: str, prefix: str, shown: str
     """Return the sources that a store refers to at a commit, or in a tree; ``shown`` is the revision to cite. Raises NpuprofError."""
     paths = dict(zip((projects.FILE, locks.FILE), list_project_paths(prefix), strict=True))
     raw = dict(zip(paths, repository.git.read_files([f"{commit}:{path}" for path in paths.values()]), strict=True))
-    from npuprof.store.revisions import Revision
+    from npuprof.store.gitstore.revisions import Revision
 
     sources = parse_sources(paths, raw, shown)
     sources.which = f"--rev {shown[:12]}" if shown else ""

@@ -18,7 +18,7 @@ from npuprof.store.versions import YANKED, VersionText, is_version_tag, parse_ta
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.store.repository import Repository
+    from npuprof.store.gitstore.repository import Repository
 
 #: What the tags are kept as, beside the texts of a commit: no preset can be called so.
 _KEPT = ".releases"

@@ -11,8 +11,8 @@ from npuprof.store.sources.mirror import TextCache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.store.repository import Repository
-    from npuprof.store.revisions import Revision
+    from npuprof.store.gitstore.repository import Repository
+    from npuprof.store.gitstore.revisions import Revision
 
 #: What the digest is kept as, beside the texts of a commit: no preset can be called so.
 _KEPT = ".digest"
@@ -20,7 +20,7 @@ _KEPT = ".digest"
 
 def compute_store_digest(repository: Repository, commit: str) -> str:
     """Return the digest of a store at a commit; an empty text where there is none. Raises NpuprofError."""
-    from npuprof.store.revisions import load_repository_revision
+    from npuprof.store.gitstore.revisions import load_repository_revision
 
     there = load_repository_revision(repository, commit)
     names = there.names()

@@ -34,8 +34,8 @@ from npuprof.store.versions import YANKED, parse_version_text
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.document.policy import Policy
-    from npuprof.store.repository import Repository
-    from npuprof.store.revisions import Pin, Revision
+    from npuprof.store.gitstore.repository import Repository
+    from npuprof.store.gitstore.revisions import Pin, Revision
     from npuprof.store.versions import Version
 
     #: Opens the store at a version that a lock names, and returns the version as well, if its tag is there.
@@ -133,7 +133,7 @@ class SourceStore(ReadOnceStore):
         if self._revision is None and self._find_version is not None:
             self._revision, self._released = self._find_version()
         if self._revision is None:
-            from npuprof.store.revisions import load_repository_revision
+            from npuprof.store.gitstore.revisions import load_repository_revision
             from npuprof.store.sources.mirrorgit import open_mirror, require_commit
 
             repository = open_mirror(self.source, self.locked.url, self.locked.path)
@@ -351,7 +351,7 @@ class SourceStore(ReadOnceStore):
 
     def _open_pinned(self, reference: str, pinned: LockedVersion, asked: Origin | None, is_own: bool) -> tuple[Revision, Version | None]:
         """Return the store at a version that the lock names, and the version, if its tag is there. Raises NpuprofError."""
-        from npuprof.store.revisions import load_repository_revision
+        from npuprof.store.gitstore.revisions import load_repository_revision
         from npuprof.store.sources.mirrorgit import require_commit
 
         name, _, wanted = reference.partition("@")
@@ -362,7 +362,7 @@ class SourceStore(ReadOnceStore):
         return pin.home, pin.released
 
     def _find_pin(self, reference: str, wanted: str, asked: Origin | None, is_own: bool) -> Pin:
-        from npuprof.store import revisions
+        from npuprof.store.gitstore import revisions
 
         name = reference.partition("@")[0]
         try:

@@ -16,7 +16,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from typing import BinaryIO, NamedTuple, cast
 
 from npuprof.report.terminal import progress_line
-from npuprof.store.git import Git, build_config_variables, build_git_environment
+from npuprof.store.gitstore.objects import Git, build_config_variables, build_git_environment
 from npuprof.store.sources.failures import build_os_error
 from npuprof.system import processes
 

@@ -15,7 +15,7 @@ from npuprof.store.sources.urls import normalize_url
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.store.revisions import Revision
+    from npuprof.store.gitstore.revisions import Revision
 
 #: Below this folder of a copy lie the stores at the commits of versions that are referred to.
 VERSIONS = ".versions"
@@ -250,7 +250,7 @@ def find_copy_folder(base: str, folder: str) -> str:
 
 
 def _open_below(revision: Revision, folder: str) -> Revision:
-    from npuprof.store.revisions import Revision
+    from npuprof.store.gitstore.revisions import Revision
 
     repository = revision.repository.with_store_prefix(f"{folder}/")
     repository.is_source = True

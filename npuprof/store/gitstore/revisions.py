@@ -16,9 +16,9 @@ from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin, Place
 from npuprof.store import Folder, ReadOnceStore, is_profile_name
 from npuprof.store.around import BareStore
+from npuprof.store.gitstore.repository import CLASH, Repository, TreeFile, shorten_commit
 from npuprof.store.layout import Layout
 from npuprof.store.problems import build_clash_finding, build_missing_finding, build_outside_finding
-from npuprof.store.repository import CLASH, Repository, TreeFile, shorten_commit
 from npuprof.store.versions import Version
 
 TYPE_CHECKING = False
@@ -59,7 +59,7 @@ def load_repository_revision(repository: Repository, commit: str) -> Revision:
         revision = Revision(repository, commit, find_pin=find_pin)
         head = None if revision.has_store else repository.git.read_objects(["HEAD"])[0]
         if head and head.oid != commit:
-            from npuprof.store.commits import find_former_folder
+            from npuprof.store.gitstore.commits import find_former_folder
 
             place = find_former_folder(repository, commit, head.oid)
             revision = revision if place is None else Revision(repository.with_store_prefix(place), commit, find_pin=find_pin)

@@ -8,8 +8,8 @@ from collections.abc import Generator, Iterable, Iterator
 from typing import NamedTuple
 
 from npuprof.report.output import read_plain_file
+from npuprof.store.gitstore.repository import LINK, SUBMODULE, Repository, TreeFile
 from npuprof.store.layout import Layout, Located
-from npuprof.store.repository import LINK, SUBMODULE, Repository, TreeFile
 from npuprof.store.versions import format_commit_date
 
 _AUTHOR = re.compile(rb"^author (.*?) <(.*?)> (\d{1,18}) ([+-]\d{4})$", re.MULTILINE)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from npuprof.model import NpuprofError
-from npuprof.store.git import Git
+from npuprof.store.gitstore.objects import Git
 from npuprof.store.versions import (
     YANKED,
     TagRef,

@@ -9,15 +9,15 @@ from copy import copy
 from typing import NamedTuple
 
 from npuprof.model import Finding, NpuprofError, Origin, did_you_mean, find_nearest_names
-from npuprof.store.git import Git, build_refusal_finding
+from npuprof.store.gitstore.objects import Git, build_refusal_finding
+from npuprof.store.gitstore.tags import ReleaseTags
 from npuprof.store.layout import FILE, Layout, accepts_file, enter_folder, list_plain_names, read_globs
 from npuprof.store.problems import place_finding
-from npuprof.store.tags import ReleaseTags
 from npuprof.store.versions import Version, find_bare_version, parse_version_request
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.store.git import PendingContents
+    from npuprof.store.gitstore.objects import PendingContents
 
 #: What other tools call the newest version.
 _NEWEST = ("latest", "newest", "last", "stable", "current", "released", "tip")
