@@ -313,7 +313,6 @@ def test_an_import_reads_what_early_adapters_gave_to_sessions_as_a_verification_
     ("session", "kept", "said"),
     [
         ({"ge.exec.dumpMode": "outp", "ge.exec.enableDump": "1"}, 'dump_mode = "outp"', 'perhaps "outp": its line may be cut'),
-        ({"ge.streamMaxParallelNum": "a" * 300, "ge.hcomParallel": "0"}, "stream_max_parallel_num = ", 'aaa...": its line may be cut'),
     ],
 )
 def test_an_import_does_not_set_what_may_be_the_beginning_of_a_value(

@@ -44,7 +44,6 @@ SHORTENED = [
     ("cut", lambda line: line[:CUT]),
     ("marked with dots", lambda line: line if len(line) <= CUT else line[: CUT - 3] + "..."),
     ("marked with one character", lambda line: line if len(line) <= CUT else line[: CUT - 1] + "…"),
-    ("marked with a sign", lambda line: line if len(line) <= CUT else line[: CUT - 1] + ">"),
     ("marked in words", lambda line: line if len(line) <= CUT else line[:CUT] + " [truncated]"),
     ("shortened in the middle", lambda line: line if len(line) <= CUT else line[: CUT - 5] + "..." + line[-8:]),
     ("labelled before", lambda line: f"rank0| {line}"[:CUT]),
@@ -56,12 +55,12 @@ SHORTENED = [
 def test_a_text_that_ends_where_lines_are_cut_is_no_other_text(tmp_path: Path, how: str, change: Callable[[str], str]) -> None:
     text = edit(change)
     assert judge(tmp_path, text, stream_max_parallel_num=LONG, op_debug_config=LONG, deterministic=1) == ["cannot tell"] * 2 + ["in force"]
-    assert judge(tmp_path, text, stream_max_parallel_num="other", deterministic=0) == ["changed", "changed"]
+    is_marked = "marked" in how or "middle" in how  # what the mark stands for is not known
+    assert judge(tmp_path, text, stream_max_parallel_num="other", deterministic=0) == ["cannot tell" if is_marked else "changed", "changed"]
 
 
 @pytest.mark.parametrize(("end", "state"), [(len(LONG), "in force"), (len("/data/model_zoo"), "cannot tell")])
-def test_a_text_on_the_longest_line_of_its_block_is_whole_unless_it_begins_as_wanted(tmp_path: Path, end: int, state: str) -> None:
-    """Longer lines of other blocks say nothing: a log may be cut from some place on."""
+def test_a_text_is_whole_unless_the_wanted_one_begins_with_it(tmp_path: Path, end: int, state: str) -> None:
     text = write_run({}, {"ge.streamMaxParallelNum": LONG[:end]})
     assert judge(tmp_path, text, stream_max_parallel_num=LONG[:end]) == ["in force"]
     assert judge(tmp_path, text, stream_max_parallel_num=LONG) == ["in force" if end == len(LONG) else "cannot tell"]
@@ -165,24 +164,6 @@ def test_what_is_left_of_a_line_before_another_is_no_label(tmp_path: Path, rest:
         assert judge(tmp_path, RUN.replace(lost, rest + lost), stream_max_parallel_num=value) == ["cannot tell"]
 
 
-def test_lines_that_are_cut_from_within_a_block_on_prove_no_short_text(tmp_path: Path) -> None:
-    """What stands before that place is longer: only of all that follow they are the longest."""
-    keys = [
-        "ge.debugDir",
-        "ge.exec.opDebugConfig",
-        "ge.exec.op_precision_mode",
-        "ge.fusionSwitchFile",
-        "ge.opSelectImplmode",
-        "op_debug_config",
-    ]
-    told = write_run({"ge.customizeDtypes": LONG * 2, **dict.fromkeys(keys, LONG)}, {"ge.fusionSwitchFile": LONG}).splitlines()
-    start = next(place for place, line in enumerate(told) if "ge.customizeDtypes" in line) + 1
-    shown = LONG[: CUT - len(write_line("ge.fusionSwitchFile: ")) + 1]
-    text = "".join(f"{line if place < start else line[:CUT]}\n" for place, line in enumerate(told))
-    assert judge(tmp_path, text, fusion_switch_file=shown, customize_dtypes=LONG * 2) == ["cannot tell", "in force"]
-    assert judge(tmp_path, "".join(f"{line}\n" for line in told), fusion_switch_file=LONG) == ["in force"]
-
-
 @pytest.mark.parametrize("squeezed", ["/a b", "/a  b", " /a b", "/a b "])
 def test_a_text_that_differs_in_blanks_alone_may_have_lost_them(tmp_path: Path, squeezed: str) -> None:
     text = write_run({"op_debug_config": "/a b", "ge.exec.opDebugConfig": "/a b"})
@@ -190,10 +171,11 @@ def test_a_text_that_differs_in_blanks_alone_may_have_lost_them(tmp_path: Path, 
     assert judge(tmp_path, text, op_debug_config="/ab") == ["changed"]
 
 
-def test_where_lines_are_cut_anywhere_one_line_alone_changes_nothing(tmp_path: Path) -> None:
+def test_in_a_log_with_torn_lines_one_line_alone_does_not_prove_another_value(tmp_path: Path) -> None:
     longer = {"ge.bufferOptimize": LONG * 2, "ge.streamMaxParallelNum": "/data/model", "ge.variableMemoryMaxSize": LONG * 2}
     short = write_run({"ge.exec.opDebugConfig": LONG, "op_debug_config": LONG, "ge.deterministic": "1"}, longer)
-    assert judge(tmp_path, short, stream_max_parallel_num=LONG) == ["changed"]
+    assert judge(tmp_path, short, stream_max_parallel_num=LONG) == ["cannot tell"]
+    assert judge(tmp_path, short, stream_max_parallel_num="/other") == ["changed"]
     head = write_line("ge.exec.enableDump: 0")
     for rest in (head[:40], head[60:-1], head[:-1] + head[:-1], head.replace("enableDump: 0\n", "ena")):
         torn = short.replace(head, rest + "\n")
@@ -341,20 +323,6 @@ def test_a_line_before_its_block_is_of_a_log_that_is_out_of_order(tmp_path: Path
     moved = next(line for line in lines if "ge.graphRunMode" in line)
     text = "".join([moved, "Epoch 1\n", *(line for line in lines if line != moved), moved])
     assert judge(tmp_path, text, op_debug_config="/a") == ["cannot tell"]
-
-
-@pytest.mark.parametrize(("width", "state"), [(185, "cannot tell"), (999, "in force")])
-def test_a_text_is_not_in_force_where_the_longest_lines_of_its_block_end_and_it_with_them(tmp_path: Path, width: int, state: str) -> None:
-    keys = ("ge.compressWeightConf", "ge.insertOpFile", "ge.hcomGroupOfRanks", "ge.streamMaxParallelNum")
-    texts = {key: f"/data/of/the/run/{number}/" + "folder/" * 12 for number, key in enumerate(keys)}
-    lines = [line[:width] for line in write_block("Session options: ", {**SESSION, **texts}, file="session_manager.cc").splitlines()]
-    (tmp_path / "a.log").write_text(
-        write_block("Init options: ", INIT) + write_line("a line without an end " * 20) + "\n".join(lines) + "\n"
-    )
-    (process,) = read_evidence([str(tmp_path / "a.log")]).processes
-    (kept,) = {text.text for one in process.epochs for found in one.maps["session"] for key, text in found.values.items() if key == keys[3]}
-    assert len({len(line) for line in lines if any(key in line for key in keys)}) == (1 if width < 999 else 4)
-    assert judge_process({"stream_max_parallel_num": kept}, process)[0].state == state
 
 
 @pytest.mark.parametrize(

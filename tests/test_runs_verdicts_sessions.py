@@ -74,9 +74,3 @@ def test_a_start_and_its_session_may_be_of_two_threads(tmp_path: Path) -> None:
     text = "".join(write_block("Init options: ", {**INIT, "ge.deterministic": "1"}, thread="7").splitlines(keepends=True)[:-1])
     text += write_block("Session options: ", SESSION, file="session_manager.cc", thread="8")
     assert judge(tmp_path, text, "deterministic", 1) == ["in force"]
-
-
-@pytest.mark.parametrize(("line", "state"), [("ge.hcomParallel: ", "absent"), ("ge.hcomParallel:", "changed")])
-def test_an_empty_line_that_somebody_shortened_proves_no_absence(tmp_path: Path, line: str, state: str) -> None:
-    text = write_run({}, {}).replace("ge.hcomParallel: 1", line)
-    assert judge(tmp_path, text, "hcom_parallel", False) == [state]

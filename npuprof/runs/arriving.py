@@ -37,17 +37,9 @@ def never_came(wire: Wire, process: Process) -> bool:
         process.pid is None or process.generation != load_generations()[0].name or process.torn or process.crowded
     ):  # what comes later may have it
         return False
-    if any(_is_shortened(wire, one) or _lacks_line(wire, one) for one in process.epochs):
-        return False
-    if any(one.crowded or one.doubtful or _is_in_single_line(wire, one) for one in process.epochs):
+    if any(one.crowded or one.doubtful or _lacks_line(wire, one) or _is_in_single_line(wire, one) for one in process.epochs):
         return False
     return all(one.has("init") and one.late != GLOBAL and not _is_of_resource(one) for one in process.epochs)
-
-
-def _is_shortened(wire: Wire, epoch: Epoch) -> bool:
-    """Return whether an empty text of an option may be a rest: its line lacks even the blank that the adapter writes."""
-    maps = [(stage, one.values) for stage in ("init", "session", "graph") for one in epoch.maps.get(stage, ())]
-    return any(key in values and values[key].bare for stage, values in maps for key in wire.keys(stage))
 
 
 def _lacks_line(wire: Wire, epoch: Epoch) -> bool:

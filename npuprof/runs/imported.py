@@ -13,14 +13,13 @@ from npuprof.document import build_command_line_document, keys
 from npuprof.document.profile import Profile
 from npuprof.runs.evidence import Evidence, Process, Text
 from npuprof.runs.found import ABSENT, CANNOT_TELL, DEFAULT_OR_SET, IN_FORCE, NOT_IN_FORCE
-from npuprof.runs.remnants import is_spoilt
 from npuprof.runs.verdicts import judge_process
-from npuprof.runs.wiretexts import find_texts
+from npuprof.runs.wiretexts import find_texts, is_unreadable
 from npuprof.store.parents import ComposedParts
 
 _FLAGS = {"1": True, "0": False, "true": True, "false": False, "True": True, "False": False}
 _MODES = {"1": "true", "0": "false", "2": "auto"}
-_DOUBT = "its line may be cut, for it ends where the longest ones do, or before a known value does"
+_DOUBT = "its line may be cut: a known value begins with it"
 _CLOSING = re.compile(r";?forbidden_close_pass:on$")
 
 
@@ -50,7 +49,7 @@ def import_evidence(evidence: Evidence) -> ImportedRun:
                 seen = True
                 value = _read_value(wire, key, text)
                 if value is not None:
-                    known = doubted if isinstance(value, str) and _may_be_cut(value, wire, text) else candidates
+                    known = doubted if isinstance(value, str) and _may_be_cut(value, wire) else candidates
                     known.setdefault(keys.format_toml_value(value), value)
         states = {shown: _judge(name, value, evidence.processes) for shown, value in candidates.items()}
         proven = [shown for shown, found in states.items() if IN_FORCE in found and found <= {IN_FORCE, DEFAULT_OR_SET}]
@@ -110,7 +109,7 @@ def _join_ranges(found: dict[str, Text]) -> Iterable[tuple[str, Text]]:
 
 def _read_value(wire: Wire, key: str, text: Text) -> Any:
     """Return the value that a text stands for, None where that is none, or cannot be told."""
-    if text.cut or is_spoilt(text.text):
+    if text.cut or is_unreadable(text.text):
         return None
     form = wire.key_forms.get(key, wire.form)
     option = catalog.find_option(wire.name)
@@ -141,11 +140,11 @@ def _read_value(wire: Wire, key: str, text: Text) -> Any:
     return said
 
 
-def _may_be_cut(value: str, wire: Wire, text: Text) -> bool:
-    """Return whether a value may be the beginning of a longer one: no line of the log is longer, or it only begins as a known one."""
+def _may_be_cut(value: str, wire: Wire) -> bool:
+    """Return whether a value is none of the known ones of its option, but one of them begins with it."""
     option = catalog.find_option(wire.name)
     known = [str(one) for one in option.choices] if option is not None else []
-    return (text.edge and not _closes(value)) or (value not in known and any(one.startswith(value) for one in known))
+    return value not in known and any(one.startswith(value) for one in known)
 
 
 def _closes(text: str) -> bool:

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 from npuprof.catalog.wire import NO_KEY, Wire, find_wire, list_standing_keys, load_generations, load_known_keys
 from npuprof.runs import adapters, arriving, dumps, explaining, tf2verdicts
 from npuprof.runs.evidence import Epoch, Map, Process, Text
-from npuprof.runs.evidence.widths import count_ending_there, is_block_cut
 from npuprof.runs.found import (
     ABSENT,
     CANNOT_TELL,
@@ -28,9 +27,6 @@ from npuprof.runs.found import (
     merge,
 )
 from npuprof.runs.wiretexts import OTHER, SAME, UNSURE, Wanted, find_texts, split_ranges
-
-#: How many lines of a block end in one place, and none behind it, where they may be cut there: that empty ones do is often chance.
-_ENOUGH, _ENOUGH_EMPTY = 1, 3
 
 __all__ = ["ABSENT", "CANNOT_TELL", "CHANGED", "DEFAULT_OR_SET", "IN_FORCE", "NOT_IN_FORCE", "TOO_LATE", "Verdict", "judge_process"]
 
@@ -265,17 +261,7 @@ def _judge_ranges(wanted: Wanted, found: Map) -> Outcome | None:
 
 
 def _judge_map(wanted: Wanted, stage: str, found: Map) -> list[Outcome]:
-    known = find_texts(wanted.wire, stage, found.values)
-    return [_doubt_end(wanted, _judge_text(wanted, key, text), found, key) for key, text in known.items()]
-
-
-def _doubt_end(wanted: Wanted, said: Outcome, found: Map, key: str) -> Outcome:
-    """Return an outcome as unsure where the line of it may be cut: others of its block end there, too."""
-    if said.says == SAME and wanted.may_go_on() and is_block_cut(found.values, key):
-        return said._replace(says=UNSURE, note="others of its block end there, too: its line may be cut")
-    if said.says != OTHER or (not said.begun and found.values[key].text):
-        return said
-    return said._replace(begun=count_ending_there(found.values, key) >= (_ENOUGH if said.begun else _ENOUGH_EMPTY))
+    return [_judge_text(wanted, key, text) for key, text in find_texts(wanted.wire, stage, found.values).items()]
 
 
 def _judge_text(wanted: Wanted, key: str, text: Text) -> Outcome:
@@ -288,7 +274,7 @@ def _judge_text(wanted: Wanted, key: str, text: Text) -> Outcome:
     if says == UNSURE and text.text == "None":
         note = "init_resource was not given it, so that the engine has a default of its own"
     shown = () if says == SAME else (f"{named}{wanted.show(text)}",)
-    begun = says == OTHER and wanted.begins(key, text)
+    begun = says == OTHER and wanted.may_go_on() and wanted.begins(key, text)
     return Outcome(says, shown, note, wanted.is_unset(key, text.text), weak=says == OTHER, begun=begun)
 
 

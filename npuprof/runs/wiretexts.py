@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from npuprof import catalog
@@ -9,7 +10,6 @@ from npuprof.catalog import values
 from npuprof.catalog.wire import NO_KEY, STAGES, Wire
 from npuprof.renderers.common import encode_field_value
 from npuprof.runs.evidence import Text, Values
-from npuprof.runs.remnants import begins, may_be_cut, may_be_left, may_go_on
 
 #: What a text says of a wanted one.
 SAME, OTHER, UNSURE = "same", "other", "unsure"
@@ -20,6 +20,10 @@ _FLAGS = {"true": "1", "True": "1", "false": "0", "False": "0"}
 #: Forms of which a line without a head behind it can be no part.
 _ONE_WORD = frozenset(("flag", "number", "mode", "word", "clamped", "inverted"))
 _CLOSING = "forbidden_close_pass:on"
+#: Bytes that no value has that somebody wrote.
+_UNREADABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\udc80-\udcff]")
+#: What stands for a part of a text that was left out or could not be written.
+_HOLE = re.compile(rf"{_UNREADABLE.pattern}|\ufffd|\.\.\.|\.\.$|…|\W*truncated\W*$")
 
 
 class Wanted:
@@ -60,12 +64,7 @@ class Wanted:
         """Return what the text of a key says of it."""
         form = self.wire.key_forms.get(key, self.wire.form)
         wanted = self._spell(form)
-        if not wanted:
-            return UNSURE
-        said = self._judge_text(found, form, wanted)
-        text = f"{found.text}{found.more}"
-        squeezed = said == OTHER and text and any(" ".join(one.split()) == text for one in wanted)  # what passes lines on may do that
-        return UNSURE if squeezed else said
+        return self._judge_text(found, form, wanted) if wanted else UNSURE
 
     def _judge_text(self, found: Text, form: str, wanted: tuple[str, ...]) -> str:
         text = _read_text(form, found.text, wanted)
@@ -74,16 +73,17 @@ class Wanted:
         if found.more and form not in _ONE_WORD:
             whole = f"{found.text}{found.more}"
             if self._is_same(whole, wanted, form):
-                return UNSURE if found.cut or may_go_on(whole) else SAME
-            return (
-                UNSURE if any(begins(one, text) or may_be_left(one, found) for one in wanted) or self._may_lead_there(form, text) else OTHER
-            )
+                return UNSURE if found.cut or _is_unclosed(whole) else SAME
+            damaged = any(_begins(one, text) or _may_be_damaged(one, found) for one in wanted)
+            return UNSURE if damaged or self._may_lead_there(form, text) else OTHER
         spelled = [*wanted, *(word for word, flag in _FLAGS.items() if form in ("flag", "inverted") and flag in wanted)]
         if found.cut:
-            return UNSURE if any(may_be_cut(one, found.text) for one in spelled) or self._may_lead_there(form, text) else OTHER
+            hole = _HOLE.search(found.text)
+            start = found.text[: hole.start()] if hole is not None else found.text
+            return UNSURE if any(_begins(one, start) for one in spelled) or self._may_lead_there(form, text) else OTHER
         if self._is_same(text, wanted, form):
-            return UNSURE if may_go_on(text) else SAME
-        return UNSURE if self._may_lead_there(form, text) or any(may_be_left(one, found) for one in spelled) else OTHER
+            return UNSURE if _is_unclosed(text) else SAME
+        return UNSURE if self._may_lead_there(form, text) or any(_may_be_damaged(one, found) for one in spelled) else OTHER
 
     def may_go_on(self) -> bool:
         """Return whether the value may be the beginning of another one that is written as it is."""
@@ -96,7 +96,7 @@ class Wanted:
     def begins(self, key: str, found: Text) -> bool:
         """Return whether the text of a key, which is not the wanted one, is the beginning of that."""
         form = self.wire.key_forms.get(key, self.wire.form)
-        return bool(found.text) and any(begins(one, found.text) for one in self._spell(form))
+        return bool(found.text) and any(_begins(one, found.text) for one in self._spell(form))
 
     def _may_lead_there(self, form: str, text: str) -> bool:
         """Return whether a text is the real path of a folder: that has another name where a link leads to it."""
@@ -181,3 +181,32 @@ def split_ranges(text: str) -> dict[str, str] | None:
             return None
         parts[kind.strip()] = rest.strip()
     return parts
+
+
+def _begins(wanted: str, text: str) -> bool:
+    """Return whether a wanted text begins with another one, of which the last character may be half there."""
+    return wanted.encode("utf-8", "surrogateescape").startswith(text.encode("utf-8", "surrogateescape"))
+
+
+def _may_be_damaged(wanted: str, found: Text) -> bool:
+    """Return whether a text that is not the wanted one may be a damaged copy of it. Damage is not undone: such a text proves nothing."""
+    text = found.text
+    if _HOLE.search(text) or any(text.count(char) > wanted.count(char) for char in "?\t"):
+        return True
+    whole = f"{text}{found.more}"
+    if wanted.startswith(f"{text}\n") or (whole == whole.strip() != "" and whole.split() == wanted.split()):
+        return True  # its other lines, which have no heads, or some of its blanks are lost
+    plain = re.match(r"[\x00-\x7f]*", wanted)
+    if plain is not None and plain[0] != wanted and text.startswith(plain[0]):
+        return True  # a program that cannot write a character writes something else
+    return bool(found.more.strip()) and wanted.lstrip()[:1] == whole.lstrip()[:1]
+
+
+def is_unreadable(text: str) -> bool:
+    """Return whether a text has bytes that no value has that somebody wrote."""
+    return _UNREADABLE.search(text) is not None
+
+
+def _is_unclosed(text: str) -> bool:
+    """Return whether a text opens a bracket that it does not close: its other lines, which have no heads, may be lost."""
+    return any(text.count(opening) > text.count(closing) for opening, closing in ("{}", "[]"))

@@ -18,17 +18,11 @@ MOST_STRAYS = 8
 
 
 class Text(NamedTuple):
-    """A text as it was found. A ``cut`` one may have gone on; ``more`` is what stood on lines without a head behind it.
-
-    A ``bare`` one is empty, and lacks the blank that stands before each text: somebody shortened its line, and maybe not only by blanks.
-    One at the ``edge`` ends where the longest lines of its file end.
-    """
+    """The text of a key. It is ``cut`` if it may go on; ``more`` are the lines without a head after it."""
 
     text: str
     cut: bool = False
     more: str = ""
-    bare: bool = False
-    edge: bool = False
 
 
 Values = dict[str, Text]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 
 from npuprof.catalog.wire import (
     Generation,
@@ -16,7 +15,7 @@ from npuprof.catalog.wire import (
 )
 from npuprof.runs.evidence import Epoch, Map, Process, Values
 from npuprof.runs.evidence.blocks import Block, ByThread, Tail, make_text
-from npuprof.runs.evidence.lines import LONGEST_LINE, Line
+from npuprof.runs.evidence.lines import Line
 
 _PAIR = re.compile(r"([A-Za-z_][\w.]*):(?: (.*))?", re.ASCII | re.DOTALL)
 #: The file whose lines are of blocks, and how one of them begins that ends before its text.
@@ -40,8 +39,6 @@ _DEVICE = re.compile(r"\[GePlugin\] device id : (\d+)")
 #: Why a later try to start the engine was dropped.
 ALREADY = "the engine was running already"
 GLOBAL = "init_resource had started the engine"
-#: How many lines with fields are remembered: one process writes the same ones for each of its graphs.
-_MOST_PARSED = 64
 #: The title, and the stage, of what an operator writes that starts the engine before any session; whether it did, only the lines of a
 #: start before it say, and no line says which adapter wrote it.
 _EARLY_TITLE, _EARLY = "init option:", "early init"
@@ -82,7 +79,6 @@ class AdapterLog:
         self._blocks: ByThread[Block] = ByThread()
         self._started: ByThread[str] = ByThread()  # what was seen of a start since the last block of init options, by thread
         self._early: ByThread[Map] = ByThread()  # what was written before a start that may be its own
-        self._parsed: dict[tuple[str, str, bool], Values] = {}
         known = load_known_keys()
         self._keys = known["init"] | known["session"]
         self._foreign = {stage: self._keys - known[stage] for stage in ("init", "session")}  # a graph may be given any of them
@@ -95,11 +91,6 @@ class AdapterLog:
         """Whether a block may go on."""
         return bool(self._blocks)
 
-    @property
-    def busy(self) -> Collection[Process]:
-        """The processes of which a block may go on."""
-        return self._blocks.processes
-
     def take(self, process: Process, line: Line, ended: bool) -> None:
         """Take a line. What it says is kept in its process."""
         text = line.text
@@ -108,8 +99,7 @@ class AdapterLog:
         if block is not None:
             pair = _PAIR.fullmatch(text)
             if pair is not None and block.takes(pair[1]) and text.rstrip() not in self._titles:
-                found = make_text(pair[2] or "", line.size, ended)
-                block.add(pair[1], found if pair[2] is not None else found._replace(bare=True))
+                block.add(pair[1], make_text(pair[2] or "", line.size, ended))
                 process.informed = True
                 self._tail.set(block.values, pair[1], line.size)
                 return
@@ -217,9 +207,6 @@ class AdapterLog:
 
     def _parse_fields(self, stage: str, text: str, size: int, ended: bool) -> Values:
         """Return the fields of a line that options have: their texts may hold blanks and commas; only the last of a line can be cut."""
-        known = (stage, text, size >= LONGEST_LINE or not ended)
-        if known in self._parsed:
-            return dict(self._parsed[known])
         places = list(_FIELD.finditer(text))
         found: Values = {}
         for place, following in zip(places, [*places[1:], None], strict=False):
@@ -229,10 +216,7 @@ class AdapterLog:
                 end = len(text) if following is None else following.start()
                 value, broken = _BROKEN_FIELD.subn("", text[place.end() : end]) if last else (text[place.end() : end], 0)
                 found[name] = make_text(value, size if last else 0, (ended and not broken) or not last)
-        if len(self._parsed) >= _MOST_PARSED:
-            self._parsed.clear()
-        self._parsed[known] = found
-        return dict(found)
+        return found
 
     def _close(self, process: Process, thread: str, whole: bool) -> None:
         block = self._blocks.pop(process, thread)

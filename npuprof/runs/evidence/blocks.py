@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
 from npuprof.runs.evidence import Epoch, Map, Process, Text, Values
@@ -87,11 +87,6 @@ class ByThread(Generic[Kept]):
 
     def __bool__(self) -> bool:
         return bool(self._kept)
-
-    @property
-    def processes(self) -> Collection[Process]:
-        """The processes of whose threads something is kept."""
-        return self._kept.keys()
 
     def get(self, process: Process, thread: str) -> Kept | None:
         """Return what is kept of a thread, None where nothing is."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from itertools import chain
 
 from npuprof.catalog.wire import load_attribute_names
 from npuprof.runs.evidence import Map, Process, Text, Values
@@ -29,24 +28,20 @@ _SIGNS = (b'"_graph_run_mode"', b'"_hcom_parallel"', b'"_iterations_per_loop"', 
 _BEGIN, _END, _LONGEST_BLOCK = (b"node {\n", b"library {\n", b"versions {\n"), b"\n}\n", 1 << 20
 
 
-def scan_dump(stream: Readable, process: Process, tell: Callable[[int], None], most: int | None) -> int:
-    """Keep what a dump says in a process; return its size. Where it is not written as usual, each of its lines is read."""
+def scan_dump(stream: Readable, process: Process, tell: Callable[[int], None], most: int | None) -> None:
+    """Add the attributes of a dump to a process. A file that does not begin as a graph has none."""
     reader = _DumpReader()
     pieces = read_pieces(stream, most)
     first = next(pieces, b"")
     tell(len(first))
     if first.startswith(_BEGIN):
-        total = len(first) + _scan_blocks(first, pieces, reader, tell)
-    else:
-        total = len(first) + _read_all(first, pieces, reader, tell)
+        _scan_blocks(first, pieces, reader, tell)
     for kind, values, intact in reader.found:
         process.dumps.append((kind, Map(values, whole=reader.whole and intact)))
-    return total
 
 
-def _scan_blocks(rest: bytes, pieces: Iterator[bytes], reader: _DumpReader, tell: Callable[[int], None]) -> int:
-    """Read those blocks of a dump in which a sign of options is; return how many bytes there were behind the first ones."""
-    total = 0
+def _scan_blocks(rest: bytes, pieces: Iterator[bytes], reader: _DumpReader, tell: Callable[[int], None]) -> None:
+    """Read those blocks of a dump in which a sign of options is."""
     inside = False  # what is there is the rest of a block that is too long
     while True:
         if inside and (end := rest.find(_END)) >= 0:
@@ -60,14 +55,12 @@ def _scan_blocks(rest: bytes, pieces: Iterator[bytes], reader: _DumpReader, tell
         piece = next(pieces, b"")
         if not piece:
             break
-        total += len(piece)
         tell(len(piece))
         rest += piece
     if not inside and rest.endswith(_END[:-1]):  # the newline behind the last one is not always there
         _read_signed(rest + b"\n", reader)
         rest = b""
     reader.whole = not rest.strip() and not inside and reader.depth == 0
-    return total
 
 
 def _read_signed(data: bytes, reader: _DumpReader) -> None:
@@ -80,19 +73,6 @@ def _read_signed(data: bytes, reader: _DumpReader) -> None:
             reader.take(line)
 
 
-def _read_all(rest: bytes, pieces: Iterator[bytes], reader: _DumpReader, tell: Callable[[int], None]) -> int:
-    total = 0
-    for piece in chain(pieces, (b"",)):
-        total += len(piece)
-        tell(len(piece))
-        end = (rest + piece).rfind(b"\n") + 1 if piece else len(rest)
-        for line in (rest + piece)[:end].split(b"\n"):
-            reader.take(line)
-        rest = (rest + piece)[end:][-_LONGEST_BLOCK:]
-    reader.whole = reader.started and reader.depth == 0
-    return total
-
-
 class _DumpReader:
     """Who takes the lines of a dump: ``found`` are the texts of nodes that carry all options, by kind, ``whole`` whether it has its end.
 
@@ -103,7 +83,6 @@ class _DumpReader:
         self._known = load_attribute_names()
         self._key, self._kind = "", "node"
         self._values: Values = {}
-        self.started = False
         self.depth = 0
         self.found: list[tuple[str, Values, bool]] = []
         self.whole = False
@@ -115,7 +94,7 @@ class _DumpReader:
         plain = line.lstrip()
         head = plain[:5]
         if self.depth == 0 and head == b"node ":
-            self._key, self._kind, self._values, self.started, self._intact = "", "node", {}, True, True
+            self._key, self._kind, self._values, self._intact = "", "node", {}, True
         if head == b'op: "':
             self._kind = (
                 "operator" if line.strip() == b'op: "GeOp"' else self._kind if self._kind == "operator" and self.depth > 1 else "node"

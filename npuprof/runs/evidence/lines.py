@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from datetime import datetime
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from npuprof.runs.evidence import Text
 from npuprof.runs.evidence.labels import HEAD_PARTS, LABEL, is_rest, name_writer
@@ -22,8 +22,6 @@ _SECOND_HEAD = re.compile(rb"\[[A-Z]{4,8}\] ?\w+\(\d+,[^)]*\):\d{4}-", re.ASCII)
 _SECOND_TIME = re.compile(rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: [IWEF] ", re.ASCII)
 #: Lines of plog of neither adapter nor engine, one after the other, all of them whole.
 _STRANGERS = re.compile(rb"(?:\[[A-Z]{4,8}\] (?!FMK\(|GE\()\w+\(\d+,[^)\n]*\):\d{4}-[^\n]*\n)+", re.ASCII)
-#: How long the time of a line may be, what it consists of, and how many lines are remembered without theirs.
-_SHORTEST_TIME, _LONGEST_TIME, _TIME_BYTES, _MOST_LINES = 19, 30, b"0123456789-:.", 2048
 #: A number of a process that has so many digits is none.
 _LONGEST_PID = 19
 #: How a warning begins that the adapter gives to the logger of TensorFlow; the file before it may be named without its folder.
@@ -39,10 +37,6 @@ _REMNANT = re.compile(HEAD_PARTS + rb"|^\d{1,4}(?:-[\d-]*(?: [\d:.]+(?:: [IWEF](
 _ANY_HEAD = re.compile(rb"\[\w+\] ?\w+\(\d+,|.{0,60}\d{4}-\d\d-\d\d[ T-]\d\d:\d\d:\d\d\.\d", re.ASCII)
 
 
-Key = TypeVar("Key")
-Kept = TypeVar("Kept")
-
-
 class Line(NamedTuple):
     """A line of interest: who wrote it (``adapter``, ``engine`` or ``tf2``), in which process and thread, from which file or function."""
 
@@ -55,65 +49,6 @@ class Line(NamedTuple):
     size: int
     level: str = ""
     glued: bool = False
-
-
-class Parser:
-    """What lines say, most of which say what others said at another time, or in another process."""
-
-    def __init__(self) -> None:
-        self._known: dict[bytes, Line | None] = {}
-        self._shared: dict[bytes, Line | None] = {}  # by all but the number of the process
-
-    def parse(self, raw: bytes) -> Line | None:
-        """Return what ``parse_line`` does."""
-        found = find_head(raw)
-        if found is None:
-            return parse_line(raw)
-        start, end = found
-        key = b"%d" % (end - start) + raw[:start] + raw[end:]
-        try:
-            return self._known[key]
-        except KeyError:
-            line = self._parse_shared(raw, start, end)
-            keep_latest(self._known, key, line, _MOST_LINES)
-            return line
-
-    def _parse_shared(self, raw: bytes, start: int, end: int) -> Line | None:
-        """Return what a line says in the name of its process, where another has said it; only what a main thread says is kept."""
-        place = raw.rfind(b"(", 0, start) + 1
-        comma = raw.find(b",", place, start)
-        pid = raw[place:comma]
-        if not (place and pid.isdigit() and len(pid) < _LONGEST_PID):
-            return parse_line(raw)
-        rest = raw[end:].replace(b"]%s " % pid, b"]\n ", 1)
-        key = b"%d,%d," % (len(pid), end - start) + raw[:place] + raw[comma:start] + rest
-        try:
-            line = self._shared[key]
-        except KeyError:
-            line = parse_line(raw)
-            if line is None or line.thread == pid.decode():
-                keep_latest(self._shared, key, line, _MOST_LINES)
-            return line
-        return line._replace(pid=int(pid), thread=pid.decode()) if line is not None else None
-
-
-def keep_latest(known: dict[Key, Kept], key: Key, kept: Kept, most: int) -> None:
-    """Keep something; where there is so much, in place of what was kept first."""
-    if len(known) >= most and key not in known:
-        del known[next(iter(known))]
-    known[key] = kept
-
-
-def find_head(raw: bytes) -> tuple[int, int] | None:
-    """Return where the time begins that a head of plog has, and where it ends; None where there is none, or a blank is before it."""
-    start = raw.find(b"):", 0, 200) + 2
-    end = raw.find(b" ", start, start + _LONGEST_TIME)
-    return (start, end) if start >= 2 and end - start >= _SHORTEST_TIME and is_time(raw[start:end]) else None
-
-
-def is_time(raw: bytes) -> bool:
-    """Return whether bytes are of those that times consist of."""
-    return not raw.translate(None, _TIME_BYTES)
 
 
 def pass_strangers(data: bytes, place: int) -> int:

@@ -11,38 +11,34 @@ from npuprof.runs.evidence.engine_log import EngineLog
 from npuprof.runs.evidence.labels import show_writer, strip_label
 from npuprof.runs.evidence.lines import (
     Line,
-    Parser,
     has_head,
     is_remnant,
+    parse_line,
     pass_strangers,
     read_time,
     strip_dress,
 )
 from npuprof.runs.evidence.processes import Processes
 from npuprof.runs.evidence.tf2_log import Tf2Log
-from npuprof.runs.evidence.widths import Widths
 
 #: The longest time between two lines of which one begins a file and the other ends the one before it: plog goes on at once.
 _PAUSE = timedelta(seconds=2)
-#: Behind how many lines that add nothing a block is but waited for, by how many processes at most, and behind how many it is at its end.
-_NEAR, _MOST_AWAITED, _FAR = 250, 8, 20_000
+#: After so many lines that add nothing to a block it is closed.
+_FAR = 20_000
 
 
 class LogReader:
     """Who takes the lines of one stream of logs: a file, or several that a process wrote one after the other."""
 
-    def __init__(self, processes: Processes, parser: Parser) -> None:
+    def __init__(self, processes: Processes) -> None:
         self._processes = processes
-        self._parse = parser.parse
         self._tail = Tail()
         self.adapter = AdapterLog(self._tail)
         self.engine = EngineLog(self._tail)
         self.tf2: dict[tuple[str, str], Tf2Log] = {}
         self.place = ""
         self.attentive = False
-        self.awaited: tuple[bytes, ...] = ()
         self.torn = False
-        self._widths = Widths()
         self._spoilt = False
         self._met: dict[Process, None] = {}
         self._idle = 0
@@ -57,14 +53,13 @@ class LogReader:
             if not _follows(self._last, raw):
                 self.finish()
         plain = strip_dress(raw)
-        line = self._parse(plain)
+        line = parse_line(plain)
         if line is not None and line.pid is not None and raw == self._last:
             self._idle += 1
             self._attend()  # it is there twice, of the same microsecond
             return
         if line is not None:
             self._writer = line.before
-            self._widths.see(line, plain)
         self._spoilt = self._spoilt or b"\0" in plain or (line.glued if line is not None else is_remnant(plain))
         rest = strip_label(self._writer, plain) if line is None else None
         headless = rest is not None and not has_head(rest)
@@ -94,17 +89,13 @@ class LogReader:
         end = place if self._between else pass_strangers(data, place)
         if end > place:
             self._tail.clear()
-            self.leave_out(data, place, end)
+            self._idle += data.count(b"\n", place, end)
+            self._last = data[data.rfind(b"\n", 0, end - 1) + 1 : end - 1]
+            self._attend()
         return end
 
-    def leave_out(self, data: bytes, place: int, end: int) -> None:
-        """Be told of whole lines that have no word that is wanted, nor one that is awaited."""
-        self._idle += data.count(b"\n", place, end)
-        self._last = data[data.rfind(b"\n", 0, end - 1) + 1 : end - 1]
-        self._attend()
-
     def _attend(self) -> None:
-        """Say whether the next line is wanted, whatever it is, or only what it is waited for."""
+        """Set whether the next line is wanted whatever it is; blocks that nothing was added to for long are closed."""
         is_open = self.adapter.is_open or (bool(self.tf2) and any(log.is_open for log in self.tf2.values()))
         if is_open and self._idle > _FAR:  # whoever wrote it is gone
             self.adapter.finish()
@@ -112,15 +103,6 @@ class LogReader:
                 log.finish()
             is_open = False
         self.attentive = is_open or self._tail.is_open
-        self.awaited = self._list_awaited() if is_open and self._idle > _NEAR and not self._tail.is_open else ()
-
-    def _list_awaited(self) -> tuple[bytes, ...]:
-        """Return what the lines have that can go on with a block, or end it; nothing where there are too many."""
-        busy = self.adapter.busy
-        if len(busy) > _MOST_AWAITED:
-            return ()
-        words = [b"tf_adapter" if process.pid is None else b"FMK(%d," % process.pid for process in busy]
-        return (*words, b"npu_wrapper.cpp") if any(log.is_open for log in self.tf2.values()) else tuple(words)
 
     def _take_of(self, log: AdapterLog | EngineLog, process: Process, line: Line, ended: bool) -> None:
         log.take(process, line, ended)
@@ -132,7 +114,6 @@ class LogReader:
             self._processes.torn.add(self.place)
         self.adapter.tear()
         self._between = self.attentive = True
-        self.awaited = ()
 
     def finish(self) -> None:
         """End what is open: there is nothing more to read, or something between is lost."""
@@ -143,11 +124,9 @@ class LogReader:
             log.finish()
 
     def mark_damage(self) -> None:
-        """Mark what may be cut, and whose lines are spoilt: all is read."""
-        met = (*self._met, *(process for log in self.tf2.values() for process in log.found))
-        self._widths.mark(met)
+        """Mark the processes as spoilt if lines of theirs are cut or garbled. Called when all lines are read."""
         if self._spoilt or self.adapter.spoilt or any(log.spoilt for log in self.tf2.values()):
-            for process in met:
+            for process in (*self._met, *(process for log in self.tf2.values() for process in log.found)):
                 process.spoilt = True
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 from npuprof.runs.evidence import MOST_PROCESSES, Evidence, Process
 from npuprof.runs.evidence.graph_dump import scan_dump
-from npuprof.runs.evidence.lines import Parser
 from npuprof.runs.evidence.log_reader import LogReader
 from npuprof.runs.evidence.places import Source, find_sources, open_source
 from npuprof.runs.evidence.processes import Processes
@@ -18,7 +17,6 @@ def read_evidence(paths: Sequence[str], tell: Callable[[str], None] = lambda tex
     sources = find_sources(paths)
     processes = Processes()
     progress = _Progress(tell)
-    parser = Parser()
     readers: dict[tuple[str, str, str], LogReader] = {}
     for source in sources:
         progress.begin(source.path)
@@ -26,7 +24,7 @@ def read_evidence(paths: Sequence[str], tell: Callable[[str], None] = lambda tex
             _read_dump(source, processes, progress)
             continue
         folder = source.path.rpartition("/")[0] if source.stamp else source.path
-        reader = readers.setdefault((source.place, folder, source.writer), LogReader(processes, parser))
+        reader = readers.setdefault((source.place, folder, source.writer), LogReader(processes))
         reader.place = source.place
         with open_source(source.path) as (stream, most):
             scan_stream(stream, reader, progress.add, most)

@@ -35,32 +35,22 @@ _TF2_WORD = b"npu_wrapper.cpp"
 
 
 class Reader(Protocol):
-    """Who takes lines. It is ``attentive`` if it takes the next one too, whatever that is.
-
-    Where it only waits for what may come at any time, ``awaited`` are the words of which that has one. It is told whether the last stream
-    was ``torn``: ended within a line.
-    """
+    """A consumer of lines. It is ``attentive`` if it takes the next line whatever that is; ``torn`` if a stream ended within a line."""
 
     attentive: bool
-    awaited: tuple[bytes, ...]
     torn: bool
 
     def take(self, raw: bytes, ended: bool) -> None:
         """Take a line without its end; of the last one of a file that may be missing."""
 
     def pass_over(self, data: bytes, place: int) -> int:
-        """Return to which place there are but lines that it does not want, though it is attentive."""
-
-    def leave_out(self, data: bytes, place: int, end: int) -> None:
-        """Be told of whole lines that have no word that is wanted, nor one that is awaited."""
+        """Return the place after the lines that it does not want, though it is attentive."""
 
 
-def scan_stream(stream: Readable, reader: Reader, tell: Callable[[int], None], most: int | None = None) -> int:
-    """Give a reader the lines of a stream that it may want, and return how many bytes there were; no more than ``most`` are read."""
-    total = 0
+def scan_stream(stream: Readable, reader: Reader, tell: Callable[[int], None], most: int | None = None) -> None:
+    """Give a reader the lines of a stream that it may want; no more than ``most`` bytes are read."""
     rest = b""
     for piece in read_pieces(stream, most):
-        total += len(piece)
         tell(len(piece))
         end = piece.rfind(b"\n") + 1
         if not end:
@@ -72,7 +62,6 @@ def scan_stream(stream: Readable, reader: Reader, tell: Callable[[int], None], m
     reader.torn = bool(rest)
     if rest:
         _scan_lines(rest, reader)
-    return total
 
 
 def read_pieces(stream: Readable, most: int | None) -> Iterator[bytes]:
@@ -95,7 +84,6 @@ def _scan_lines(data: bytes, reader: Reader) -> None:
     if _TF2_WORD in data:
         words += (_TF2_WORD,)
     ahead = Ahead(data, words)
-    awaited: dict[tuple[bytes, ...], Ahead] = {}
     size, place = len(data), 0
     while place < size:
         if not reader.attentive:
@@ -103,11 +91,6 @@ def _scan_lines(data: bytes, reader: Reader) -> None:
             if hit is None:
                 return
             place = max(data.rfind(b"\n", place, hit) + 1, place)
-        elif reader.awaited:
-            before, place = place, _find_awaited(data, place, ahead, awaited.setdefault(reader.awaited, Ahead(data, reader.awaited)))
-            if place > before:
-                reader.leave_out(data, before, place)
-                continue
         elif (end := reader.pass_over(data, place)) > place:
             place = end
             continue
@@ -116,12 +99,6 @@ def _scan_lines(data: bytes, reader: Reader) -> None:
         line = data[place : end if ended else size]
         reader.take(line.rstrip(b"\r") if line.endswith(b"\r") else line, ended)
         place = end + 1 if ended else size
-
-
-def _find_awaited(data: bytes, place: int, *words: Ahead) -> int:
-    """Return where the next line begins that has one of some words; behind the last whole line where none has."""
-    hits = [hit for one in words if (hit := one.find(place)) is not None]
-    return max(data.rfind(b"\n", place, min(hits, default=len(data))) + 1, place)
 
 
 class Ahead:
