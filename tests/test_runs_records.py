@@ -19,8 +19,7 @@ from jsonschema import Draft202012Validator
 from repositories import Repo
 
 from npuprof.runs import kinds, records
-from npuprof.runs.hiding import hide_arguments
-from npuprof.runs.recording import Recorder
+from npuprof.runs.recording import Recorder, hide_arguments
 from npuprof.runs.records import _report_arguments, digest_arguments
 from npuprof.runs.schema import build_record_schema
 

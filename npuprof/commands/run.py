@@ -101,12 +101,12 @@ class Run(Verb):
     def _watch_command(self, config: Config, found: dict[str, str], rest: dict[str, str]) -> Answer:
         """Run the command as a child, keep a record of it, prove what it used. Raises NpuprofError where it was not started."""
         from npuprof.commands.parts.watching import Watched
-        from npuprof.runs import hiding, recording
+        from npuprof.runs import recording
 
         if self.record is not None:
             recording.refuse_folder(self.record)
         asked = {
-            "spec": self.spec, "with": self.mixin, "set": hiding.hide_arguments(self.set_), "unset": self.unset, "cann": self.cann,
+            "spec": self.spec, "with": self.mixin, "set": recording.hide_arguments(self.set_), "unset": self.unset, "cann": self.cann,
             "product": self.product, "store": self.store, "no_personal": self.no_personal, "no_check": self.no_check, "trust": self.trust,
         }  # fmt: skip
         if self.record is not None and self.record_args:

@@ -91,7 +91,7 @@ class Verify(Verb):
         if [preset, *evidence].count("-") > 1:
             raise NpuprofError([Finding("NP902", "standard input can be read once only", "", "name a file for one of the two")])
         from npuprof.commands.parts.proving import answer_proof
-        from npuprof.runs.evidence.telling import read_told_evidence
+        from npuprof.runs.evidence.reading import read_told_evidence
 
         workspace = open_workspace(self.store, spec.build_context(self.cann, self.product))
         return answer_proof(workspace.resolve_spec(preset), lambda: read_told_evidence(evidence))

@@ -152,7 +152,7 @@ def _is_evidence(path: str) -> bool:
 
 
 def _read_evidence(path: str) -> Clue:
-    from npuprof.runs.evidence.telling import read_told_evidence
+    from npuprof.runs.evidence.reading import read_told_evidence
 
     return Clue("standard input" if path == "-" else path, evidence=read_told_evidence([path]))
 

@@ -11,9 +11,8 @@ from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
 from npuprof.resolve.digests import list_digests
 from npuprof.runs.clues import Clue
-from npuprof.runs.composed import group_commits
 from npuprof.runs.index import list_commits, list_configs, load_index
-from npuprof.runs.indexed import Index
+from npuprof.runs.indexed import Index, group_commits
 from npuprof.runs.records import list_asked, list_texts
 from npuprof.store import Folder
 from npuprof.store.around import BareStore

@@ -24,7 +24,7 @@ from npuprof.report.output import (
 )
 from npuprof.report.text import name_first
 from npuprof.runs import records
-from npuprof.runs.evidence.recognizing import SUFFIXES, is_evidence, is_log
+from npuprof.runs.evidence.places import SUFFIXES, is_evidence, is_log
 
 #: What logs and graph dumps are called.
 EVIDENCE = "evidence of a run"
@@ -78,7 +78,7 @@ def _read_record_folder(path: str, unread: list[Finding] | None) -> Profile:
 
 def _read_evidence(path: str, unread: list[Finding] | None) -> Profile:
     from npuprof.runs import imported
-    from npuprof.runs.evidence.telling import read_told_evidence
+    from npuprof.runs.evidence.reading import read_told_evidence
 
     evidence = read_told_evidence([path])
     run = imported.import_evidence(evidence)

@@ -14,19 +14,26 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from npuprof.catalog import record_names
+from npuprof.catalog import find_option, record_names
+from npuprof.catalog.execution import is_known_variable
 from npuprof.catalog.launchers import FACTS, find_launch, find_launcher_fact
 from npuprof.document import keys
-from npuprof.document.profile import INHERITED_KEYS
+from npuprof.document.profile import INHERITED_KEYS, Profile
+from npuprof.document.secrets import TOKEN_ANYWHERE, hide_credentials
 from npuprof.model import Context, Finding, NpuprofError, Place, __version__
 from npuprof.report import output
 from npuprof.resolve import origins
 from npuprof.resolve.config import Config
 from npuprof.resolve.digests import FORM
 from npuprof.resolve.lineages import is_of_source, is_personal
-from npuprof.runs.hiding import hide_arguments, hide_text
 from npuprof.runs.records import HIDDEN, SCHEMA, SUFFIX, digest_arguments, encode_value
+from npuprof.store import Folder
 from npuprof.system.tree import Tree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.store.gitstore.repository import Repository
+
 
 #: What the system says of a disk without room: the command runs all the same.
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ESTALE)
@@ -194,8 +201,6 @@ def _describe_context(context: Context) -> dict[str, str]:
 
 def describe_profiles(config: Config) -> list[dict[str, Any]]:
     """Return which files took part, lowest first: of which commit, and whether they were what that has."""
-    from npuprof.runs.provenance import find_place
-
     found = []
     for member in config.lineage:
         if not member.document.text:
@@ -257,3 +262,94 @@ def refuse_folder(path: str) -> None:
     if os.path.lexists(path) and not os.path.isdir(path):
         what = f"cannot write records to {path}: it is no folder"
         raise NpuprofError([Finding("NP012", what, "One file is written for each process.", "name a folder", where=Place(path))])
+
+
+def find_place(member: Profile) -> dict[str, Any]:
+    """Return what is known of where a profile was read: ``commit``, ``dirty``, ``repository`` and ``source``, as far as there is any."""
+    home = member.home
+    if member.document.revision:
+        return {"commit": member.document.revision, "dirty": False, **_describe_source(home)}
+    if isinstance(home, Folder) and home.label == "builtin:":
+        return {"commit": None, "dirty": False, "source": "builtin:"}
+    if not isinstance(home, Folder) or not home.in_work_tree:
+        return {"commit": getattr(home, "commit", None), "dirty": False, **_describe_source(home)}
+    repository = _find_repository(home)
+    if repository is None or member.key != member.name:
+        return {"commit": None, "dirty": None}
+    path = os.path.relpath(os.path.realpath(home.profile_path(member.name)), repository.top)
+    head, kept = repository.git.read_objects(["HEAD", f"HEAD:{path}"])
+    if head is None:
+        return {"commit": None, "dirty": True, "repository": repository.top}
+    same = kept is not None and _read_plainly(kept.content) == _read_plainly(member.document.text.encode())
+    return {"commit": head.oid, "dirty": not same, "repository": repository.top}
+
+
+def _read_plainly(text: bytes) -> bytes:
+    """Return a text without what a checkout may change of it: a mark at its beginning, and the ends of its lines."""
+    return text.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n")
+
+
+def _find_repository(home: Folder) -> Repository | None:
+    from npuprof.store.gitstore import revisions
+    from npuprof.system.tree import find_repository_top
+
+    if not find_repository_top(os.path.realpath(home.root)) and "GIT_DIR" not in os.environ:
+        return None
+    try:
+        return revisions.find_repository(home)
+    except NpuprofError:  # git is missing, or refuses the folder: what runs does not depend on it
+        return None
+
+
+def _describe_source(home: object) -> dict[str, Any]:
+    locked = getattr(home, "locked", None)
+    if locked is None:
+        return {}
+    found = {
+        "name": locked.name,
+        "url": hide_credentials(locked.url),
+        "version": getattr(home, "version", "") or None,
+        "commit": getattr(home, "commit", None),
+    }
+    return {"source": found}
+
+
+_SECRET_NAME = re.compile(
+    r"token(?!iz)|passw|passphrase|passcode|secret|credential|cookie|auth(?!or)|(?:api|access|private|signing|account|encryption|license)[-_]?key"
+    r"|(?<![a-z])(?:pass|pwd|pin|pat|pw)(?![a-z])|[-_]key$",
+    re.IGNORECASE,
+)
+
+#: What an argument contains that is more than a name and a value.
+_SIGNS = " \t\n\"'{"
+
+
+def is_secret_name(name: str) -> bool:
+    """Return whether a name is that of something that logs somebody in; names of the catalogue are not."""
+    return _SECRET_NAME.search(name) is not None and not is_known_variable(name) and find_option(name) is None
+
+
+def hide_text(name: str, text: str) -> str:
+    """Return the value of a variable or a setting as a record may contain it."""
+    if is_secret_name(name) or (text.lstrip().startswith("{") and is_secret_name(text)):
+        return HIDDEN
+    return hide_credentials(TOKEN_ANYWHERE.sub(HIDDEN, text))
+
+
+def hide_arguments(words: Sequence[str]) -> list[str]:
+    """Return arguments of a command as a record may contain them: without what is behind a name of something secret.
+
+    An argument with blanks, quotes or braces, such as a script for ``sh -c`` or JSON, is left out whole if it contains such a name.
+    """
+    return [_hide_argument(word, before) for before, word in zip(["", *words], words, strict=False)]
+
+
+def _hide_argument(word: str, before: str) -> str:
+    name, is_assigned, value = word.partition("=")
+    if before.startswith("-") and "=" not in before and not word.startswith("-") and is_secret_name(before):
+        return HIDDEN
+    if any(sign in word for sign in _SIGNS) and is_secret_name(word):
+        return HIDDEN
+    if is_assigned and "://" not in name:
+        return f"{name}={hide_text(name, value)}"
+    return hide_text("", word)

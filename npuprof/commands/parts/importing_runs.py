@@ -11,8 +11,7 @@ from npuprof.report import output
 from npuprof.report.answer import Answer
 from npuprof.report.text import escape_controls, format_count
 from npuprof.runs import imported
-from npuprof.runs.evidence.recognizing import is_evidence
-from npuprof.runs.evidence.telling import read_told_evidence
+from npuprof.runs.evidence.places import is_evidence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,6 +54,8 @@ def answer_import(paths: Sequence[str], path: str | None, write: Callable[[dict[
 
     Exit 1 where ``strict`` and something was not the same everywhere, or is not known.
     """
+    from npuprof.runs.evidence.reading import read_told_evidence
+
     evidence = read_told_evidence(paths)
     run = imported.import_evidence(evidence)
     first = (

@@ -94,7 +94,7 @@ class RunLog:
 
     def _read(self) -> Evidence:
         """Return what the run has left. Raises NpuprofError where that is nothing."""
-        from npuprof.runs.evidence.telling import read_with_progress
+        from npuprof.runs.evidence.reading import read_with_progress
 
         logs = [path for path, state in list_log_states(self.folder).items() if self._before.get(path) != state]
         kept = [self._kept.path] if self._kept and self._family and os.path.exists(self._kept.path) else []

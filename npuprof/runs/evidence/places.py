@@ -12,6 +12,7 @@ from typing import IO, NamedTuple, Protocol, cast
 
 from npuprof.model import Finding, NpuprofError, Place
 from npuprof.report.output import describe_os_error, is_handed_over, name_special_file, suggest_handing_over, take_ahead
+from npuprof.runs.evidence.lines import has_head, parse_line
 
 #: Files of a folder that are read: logs, what a launcher kept of standard error, graph dumps.
 _SUFFIXES = (".log", ".txt", ".out", ".err", ".pbtxt", "")
@@ -159,3 +160,47 @@ def _build_unread_error(path: str, why: str, hint: str = "") -> NpuprofError:
     name = "standard input" if path == "-" else path
     hint = hint or "name a log, a folder of logs, a graph dump, or - for standard input"
     return NpuprofError([Finding("NP003", f"cannot read {name}: {why}", "", hint, where=None if path == "-" else Place(path))])
+
+
+#: How the names of logs and dumps end.
+SUFFIXES = (".log", ".pbtxt", ".err", ".out", ".log.gz", ".err.gz", ".out.gz")
+#: How many lines of the beginning are looked at.
+_MOST_LINES = 200
+#: How many files of a folder are looked into, and how many bytes of each.
+_MOST_FILES, _HEAD = 20, 1 << 16
+_FOLDERS = (("debug", "plog"), ("run", "plog"), ("plog",), ("extra-info", "graph"))
+
+
+def is_evidence(path: str, head: bytes | None) -> bool:
+    """Return whether a path is that of logs or graph dumps; ``head`` is how a file begins, None for a folder."""
+    if head is None:
+        return any(os.path.isdir(os.path.join(path, *parts)) for parts in _FOLDERS) or _holds_evidence(path)
+    return path.endswith(SUFFIXES) or any(parse_line(line) for line in head.splitlines()[:_MOST_LINES])
+
+
+def is_log(head: bytes) -> bool:
+    """Return whether what has no name begins as a log does: of whoever, for others may have written before an adapter."""
+    lines = [line for line in head.splitlines()[:_MOST_LINES] if line.strip()]
+    first = lines[0] if lines else b""
+    return has_head(first) or any(parse_line(line) for line in lines)
+
+
+def _holds_evidence(folder: str) -> bool:
+    """Return whether files in a folder are evidence: some by their names, others by how one of the first begins."""
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError:
+        return False
+    if any(_PLOG.fullmatch(name) or name.endswith(".pbtxt") for name in names):
+        return True
+    logs = [os.path.join(folder, name) for name in names if name.endswith(SUFFIXES)]
+    return any(_begins_as_log(path) for path in logs[:_MOST_FILES])
+
+
+def _begins_as_log(path: str) -> bool:
+    try:
+        with open_source(path) as (stream, _):
+            head = stream.read(_HEAD)
+    except (OSError, NpuprofError):
+        return False
+    return any(parse_line(line) for line in head.splitlines()[:_MOST_LINES])
