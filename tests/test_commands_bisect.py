@@ -526,39 +526,6 @@ def test_a_metric_in_the_middle_of_a_long_output_counts(run: Run, ends: Path) ->
     assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_C"]
 
 
-DEVICE = 'd="$ASCEND_DEVICE_ID"; echo "$d" >> devices; [ "$d" = 1 ] && [ ! -e mended ] && exit 125; [ "$SET_B" = good ]'
-
-
-def test_what_could_not_be_told_on_one_device_is_tried_on_another(run: Run, ends: Path, tmp_path: Path) -> None:
-    words = ["--", "sh", "-c", DEVICE]
-    answer = ask(run, "--devices", "0-1", *words)
-    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_B"]
-    assert (tmp_path / "devices").read_text().split().count("1") == 1  # it is used no more
-    result = run("bisect", "good", "bad", "--fresh", "--devices", "0-1", *words)
-    assert "device 1: a run ended with 125 there, and was told on device 0; it has told nothing, and is used no more" in result.err
-    assert {one["device"] for trial in answer["trials"] for one in trial["runs"]} == {"0"}
-
-
-def test_what_could_not_be_told_is_tried_again_with_other_devices(run: Run, ends: Path, tmp_path: Path) -> None:
-    words = ["--", "sh", "-c", DEVICE]
-    refused = run("bisect", "good", "bad", "--devices", "1", *words)
-    assert (refused.code, "It ended with exit code 125 on device 1" in refused.err) == (2, True)
-    assert len((tmp_path / "devices").read_text().split()) == 2
-    assert run("bisect", "good", "bad", "--devices", "1", *words).code == 2
-    assert len((tmp_path / "devices").read_text().split()) == 2  # nothing is run twice
-    answer = ask(run, "--devices", "0", *words)
-    assert keys(answer, answer["causes"][0]["changes"]) == ["env.SET_B"]
-
-
-def test_what_two_devices_cannot_tell_is_run_no_more(run: Run, ends: Path, tmp_path: Path) -> None:
-    words = ["--", "sh", "-c", 'echo "$ASCEND_DEVICE_ID" >> devices; exit 125']
-    assert run("bisect", "good", "bad", "--devices", "0-3", *words).code == 2
-    assert 2 <= len((tmp_path / "devices").read_text().split()) <= 8
-    seen = (tmp_path / "devices").read_text()
-    assert run("bisect", "good", "bad", "--devices", "0-3", *words).code == 2
-    assert (tmp_path / "devices").read_text() == seen
-
-
 @pytest.mark.parametrize(
     "line", ['{"digest": 7, "exit": 0}', '{"digest": "a", "exit": "0"}', '{"digest": "a", "exit": 0, "metrics": 3}', "[]", "x"]
 )

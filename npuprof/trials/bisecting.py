@@ -55,7 +55,7 @@ class Bisection:
 
     def list_results(self, mask: int) -> list[Result]:
         """Return the runs that decide a combination, ``repeat`` at most; runs that could not be judged give way to others."""
-        counted = self._runner.list_counted(self.find_digest(mask))
+        counted = self._runner.journal.results.get(self.find_digest(mask), [])
         return sorted(counted, key=lambda result: result.exit == UNTOLD)[: self.judgement.repeat]
 
     def find_verdict(self, mask: int) -> str | None:

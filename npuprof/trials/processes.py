@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 #: How long the processes of a group have to end after a signal, in seconds.
 GRACE = 2.0
 #: How often the processes are polled, in seconds.
-_POLL_INTERVAL = 0.02
+_POLL_INTERVAL = 0.01
 #: What is kept of the output of a command: so many bytes from its beginning, and so many from its end. Metrics are read in all of it.
 KEPT_OUTPUT = 1_048_576
 
@@ -73,7 +73,6 @@ class _Running:
     ) -> None:
         self.process = process
         self.pipe = pipe
-        self.end = _open_end(process.pid)
         self.output = _Output(metrics)
         self.began = began
         self.deadline = self.began + timeout if timeout is not None else None
@@ -110,8 +109,6 @@ class Pool:
         os.set_blocking(reading, False)
         self._running[key] = _Running(process, reading, began, timeout, self._metrics)
         self._selector.register(reading, selectors.EVENT_READ, key)
-        if (end := self._running[key].end) >= 0:
-            self._selector.register(end, selectors.EVENT_READ, key)
 
     def wait(self, patience: float = 1.0) -> Iterator[tuple[str, Ended]]:
         """Yield the commands that have ended, with how, once there are some or the patience is at its end."""
@@ -119,15 +116,13 @@ class Pool:
         done: list[str] = []
         while self._running and not done:
             for selected, _ in self._selector.select(_POLL_INTERVAL):
-                if selected.fd == self._running[selected.data].pipe:
-                    self._read(self._running[selected.data])
+                self._read(self._running[selected.data])
             done = [key for key, one in self._running.items() if self._has_ended(one)]
             if time.monotonic() > until:
                 break
         for key in done:
             one = self._running.pop(key)
             self._close(one)
-            self._close_end(one)
             code = one.process.returncode
             assert one.ended is not None
             how = (code, None) if code >= 0 else (None, -code)
@@ -148,7 +143,6 @@ class Pool:
         for one in chosen:
             one.process.wait()
             self._close(one)
-            self._close_end(one)
 
     def _read(self, one: _Running) -> bool:
         """Take what a command has printed; return whether there was anything."""
@@ -171,19 +165,11 @@ class Pool:
                 self._selector.unregister(pipe)
             os.close(pipe)
 
-    def _close_end(self, one: _Running) -> None:
-        end, one.end = one.end, -1
-        if end >= 0:
-            with suppress(KeyError, ValueError):
-                self._selector.unregister(end)
-            os.close(end)
-
     def _has_ended(self, one: _Running) -> bool:
         """Return whether a command and its group have ended; end the group if its time is over, or if its leader has ended."""
         now = time.monotonic()
         if one.ended is None and one.process.poll() is not None:
             one.ended = now
-            self._close_end(one)
         if one.ended is None and one.deadline is not None and now > one.deadline:
             one.hung = True
         if one.ended is None and not one.hung:
@@ -201,14 +187,6 @@ class Pool:
             if not self._read(one):
                 break
         return True
-
-
-def _open_end(pid: int) -> int:
-    """Return a handle that can be read once a process has ended, -1 where the system has none: it is looked at now and then."""
-    try:
-        return os.pidfd_open(pid)
-    except (AttributeError, OSError):
-        return -1
 
 
 def _is_group_alive(one: _Running) -> bool:

@@ -19,7 +19,7 @@ from npuprof.report.text import format_count
 from npuprof.resolve.config import Config
 from npuprof.system.tree import Tree
 from npuprof.trials.journal import Journal, Result
-from npuprof.trials.judging import UNTOLD, build_result
+from npuprof.trials.judging import build_result
 from npuprof.trials.processes import Ended, Pool
 
 #: The path of the rendered file in a command.
@@ -74,7 +74,6 @@ class Runner:
         self.made = 0
         self.told: set[str] = set()
         self._pool = Pool(setup.metrics)
-        self._unfit: set[str] = set()  # devices on which nothing could be told that others told
         self._files = identify_files(setup.command)
         self._started: dict[str, tuple[Wanted, str, str]] = {}
         self._free = list(setup.devices)
@@ -97,7 +96,7 @@ class Runner:
             finally:
                 self._pool.stop()
                 self._started.clear()
-                self._free = [device for device in self.setup.devices if self._is_there(device) and device not in self._unfit]
+                self._free = [device for device in self.setup.devices if self._is_there(device)]
 
     def _drive(self, find_wanted: Callable[[int], Sequence[Wanted]], watch: Callable[[], None] | None) -> None:
         room = min(self.setup.jobs, len(self._free)) if self.setup.devices else self.setup.jobs
@@ -124,9 +123,7 @@ class Runner:
     def _start(self, wanted: Wanted) -> None:
         if self.setup.most is not None and self.made >= self.setup.most:
             return
-        device = self._pick_device(wanted.digest)
-        if device is None:
-            return
+        device = self._free.pop(0) if self.setup.devices else ""
         self._number += 1
         name = f"{self._number:04}-{wanted.digest[:12]}"
         log = os.path.join(self.journal.folder, "logs", f"{name}.log")
@@ -141,44 +138,6 @@ class Runner:
             raise NpuprofError([Finding("NP915", what, "", hint)]) from None
         self.made += 1
         self._started[name] = wanted, device, log
-
-    def _pick_device(self, digest: str) -> str | None:
-        """Take a free device, one on which the combination could not be told only where there is no other; None to wait for another."""
-        if not self.setup.devices:
-            return ""
-        tried = {result.device for result in self.journal.results.get(digest, ()) if result.exit == UNTOLD}
-        fresh = [device for device in self._free if device not in tried]
-        busy = {device for _, device, _ in self._started.values()} - tried
-        if not fresh and (busy or not self._free):
-            return None
-        chosen = (fresh or self._free)[0]
-        self._free.remove(chosen)
-        return chosen
-
-    def list_counted(self, digest: str) -> list[Result]:
-        """Return the runs of a combination that count: one that could not be told does where no other device is left to ask.
-
-        It may be the device that does not work. Two of them are believed, unless other ones are named than these.
-        """
-        results = self.journal.results.get(digest, [])
-        tried = {result.device for result in results if result.exit == UNTOLD}
-        named = set(self.setup.devices or ("",))
-        again = named - tried - self._unfit and (len(tried) < 2 or not tried & named)
-        return [result for result in results if result.exit != UNTOLD] if tried and again else results
-
-    def _compare_devices(self, told: Result) -> None:
-        """Say which device could not tell what another has told; leave it out where it has told nothing by now."""
-        for result in self.journal.results[told.digest]:
-            device = result.device
-            if told.exit == UNTOLD or result.exit != UNTOLD or device == told.device or device not in self.setup.devices:
-                continue
-            every = (one for results in self.journal.results.values() for one in results)
-            works = any(one.device == device and one.exit != UNTOLD for one in every)
-            said = f"device {device}: a run ended with {UNTOLD} there, and was told on device {told.device}"
-            self.told.add(said if works else f"{said}; it has told nothing, and is used no more")
-            if not works:
-                self._unfit.add(device)
-                self._free = [one for one in self._free if one != device]
 
     def _build_environment(self, config: Config, device: str) -> dict[str, str]:
         """Return what ``npuprof run`` gives a command."""
@@ -213,15 +172,13 @@ class Runner:
                     [Finding("NP953", what, "A run without its device says nothing of settings.", "bring it back, and go on")]
                 )
             return
-        self._free += [device] if device and device not in self._unfit else []
+        self._free += [device] if device else []
         with suppress(OSError):  # it is there to be read; what counts is in the journal
             self.journal.tree.write_file(f"logs/{os.path.basename(log)}", how.output)
         self.journal.tree.remove_folder(f"code/{name}")
         result = build_result(wanted.digest, how, log, device)._replace(files=self._files)
         self._refuse(result)
         self.journal.add(result)
-        if device:
-            self._compare_devices(result)
 
     def _is_there(self, device: str) -> bool:
         return device not in self._seen or os.path.exists(DEVICE_FILE.format(device))
