@@ -68,7 +68,7 @@ PRESET_STEPS = {
     "migrate --all --cann 9.0.0": [
         "resolve.Resolver.resolve_profile",
         "edit.migration.migrate_profile",
-        "commands.parts.migrating._list_left",
+        "edit.migration_plan._list_left",
     ],
     "site public": [
         "resolve.Resolver.resolve_profile",

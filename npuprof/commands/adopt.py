@@ -108,13 +108,13 @@ class Adopt(Verb):
     def _propose(self, drafts: list[Draft], below: str, known: Mapping[frozenset[Pair], str], home: Folder) -> _Proposal:
         """Return the presets for drafts that no preset of the store equals. Raises NpuprofError where a name is taken."""
         from npuprof.commands.parts.resolving import build_checked_injector
-        from npuprof.store import spec
+        from npuprof.edit.changed import build_opener
 
         family = _build_family(drafts, below, known) if any(draft.settings for draft in drafts) else None
         new = _locate_presets(home, [f"{below}{name}" for name in family.files] if family else [], self.under)
         texts = {name: family.files[name.removeprefix(below)] for name in new} if family else {}
-        opener = spec.build_opener(self.store, {name: (file.source, texts[name]) for name, file in new.items()})
-        injector = build_checked_injector(self.store, trusting=self.trust, open_store=opener, allowing_unknown=True)  # trusted later
+        opener = build_opener(home, {name: (file.source, texts[name]) for name, file in new.items()})
+        injector = build_checked_injector(None, trusting=self.trust, open_store=opener, allowing_unknown=True)  # trusted later
         return _Proposal(family, new, texts, injector)
 
     def _read_scripts(self, problems: list[Finding], modules: Modules) -> dict[str, Script]:

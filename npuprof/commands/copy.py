@@ -51,7 +51,7 @@ class Copy(Verb):
         refuse_taken_name(home, self.name)  # before the text is judged, which would be told of a preset that is there
         file.refuse_existing()
         if not self.no_check:
-            judge_change(self.store, None, Profile(document.parse_document(self.name, file.source, text), home=home))
+            judge_change(None, Profile(document.parse_document(self.name, file.source, text), home=home))
         with lock_folders([home.root]):
             refuse_taken_name(home, self.name)
             file.refuse_existing()

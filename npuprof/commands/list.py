@@ -6,10 +6,8 @@ from collections import deque
 from contextlib import suppress
 from typing import Any
 
-from npuprof.catalog.written_condition import find_unknown_names
 from npuprof.commands.framework.parameters import OUTPUT, STORE, formats
 from npuprof.commands.framework.verb import Verb, flag, many
-from npuprof.commands.parts.conditions import build_unknown_name_error, find_refused_values, meets_condition, parse_conditions
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
@@ -23,6 +21,7 @@ from npuprof.store.sources.mirror import is_untold
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from npuprof.checks.conditions import Conditions
     from npuprof.report.answer import Forms
     from npuprof.store.gitstore.repository import Repository
     from npuprof.store.versions import TagRef, Version
@@ -53,13 +52,18 @@ class List(Verb):
         """Return the presets, or their released versions. What cannot be read is told, and makes the exit code 2."""
         return _list_versions(self.store) if self.versions else self._list_presets()
 
+    def _read_conditions(self) -> Conditions | None:
+        if not self.where:
+            return None
+        from npuprof.checks.conditions import Conditions
+
+        return Conditions(self.where)
+
     def _list_presets(self) -> Answer:
-        wanted = parse_conditions(self.where)
+        conditions = self._read_conditions()
         workspace = spec.Workspace(self.store)
         found: list[tuple[Profile, Config | None]] = []
         problems: dict[tuple[str, ...], Finding] = {}
-        unknown = find_unknown_names(wanted) if wanted else []
-        held: set[str] = set()
         for name in workspace.listed_store.names():
             profile = config = None
             faults: list[Finding] = []
@@ -69,18 +73,18 @@ class List(Verb):
                     config = workspace.resolver.resolve_profile(profile)
             except NpuprofError as error:
                 problems |= {(finding.code, finding.place, finding.message): finding for finding in error.findings}
-                if profile is not None and wanted is None and is_untold(error.findings):
+                if profile is not None and conditions is None and is_untold(error.findings):
                     found.append((profile, None))
                 continue
             problems |= {(fault.code, fault.place, fault.message): fault for fault in faults}
             if profile is None or config is None:
                 continue
-            unknown = [key for key in unknown if key not in config.settings]
-            held |= config.settings.keys() if unknown else set()
-            if wanted is None or meets_condition(config, wanted):
+            if conditions is None or conditions.accept(config):
                 found.append((profile, config))
-        if unknown:
-            raise build_unknown_name_error(unknown[0], held)
+        if conditions is not None:
+            conditions.require_known_names()
+            if not found and (refused := conditions.list_refused_values()):
+                raise NpuprofError(refused)
         forms: Forms = {
             "text": lambda: (
                 _format_tree([profile for profile, _ in found]) if self.tree else _build_table(_build_rows(found, workspace.listed_store))
@@ -88,9 +92,6 @@ class List(Verb):
             "markdown": lambda: _format_markdown_list(_build_rows(found, workspace.listed_store)),
             "json": lambda: {"schema": "npuprof.list/1", "presets": _build_rows(found, workspace.listed_store)},
         }
-        refused = find_refused_values(wanted) if wanted and not found else {}
-        if refused:
-            raise NpuprofError(list(refused.values()))
         remarks = () if found or problems else (_explain_nothing(workspace.listed_store, bool(self.where)),)
         return Answer(forms, remarks, 2 if problems else 0, problems=tuple(problems.values()))
 

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import os
 import shlex
+from typing import Any
 
 from npuprof.commands.framework.parameters import COLOR, FROM, PRODUCT, STORE, WRITE_ANYWAY, formats
 from npuprof.commands.framework.verb import Verb, arguments, flag, required_option
 from npuprof.model import Context, Finding, NpuprofError
 from npuprof.report.answer import Answer
-from npuprof.report.text import format_count
-from npuprof.store import spec
+from npuprof.report.text import escape_controls, format_count
+from npuprof.store import Folder, spec
+from npuprof.system.tree import find_repository_top
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from npuprof.edit.migration_plan import Outcome, StoreMigration
+    from npuprof.edit.preset_file import PresetFile
     from npuprof.report.answer import Forms
+    from npuprof.report.writing import Wanted
 
 
 class Migrate(Verb):
@@ -46,74 +51,160 @@ class Migrate(Verb):
             what = "a preset and --all are two ways" if self.everything else "which preset is to be moved?"
             raise NpuprofError([Finding("NP902", what, "", "name one, or say --all")])
         context = spec.build_context(self.cann, self.product)
-        from npuprof.commands.parts.upgrading import find_earlier_release
+        from npuprof.edit.migration_steps import find_earlier_release
 
         self._since = find_earlier_release(self.since, str(context.cann))
         if not self.specs:
             return self._migrate_all(context)
+        workspace = spec.Workspace(self.store)
         for word in self.specs:
-            self._reject_script(word)
+            self._reject_script(word, workspace)
         if len(self.specs) > 1:
             what = f"{' and '.join(self.specs[:2])} are two presets"
             raise NpuprofError([Finding("NP902", what, "One is moved at a time, or all in one plan.", "name one, or say --all")])
-        return self._migrate_one(self.specs[0], context)
+        return self._migrate_one(self.specs[0], workspace, context)
 
-    def _reject_script(self, word: str) -> None:
+    def _reject_script(self, word: str, workspace: spec.Workspace) -> None:
         """Raise NpuprofError if a word is the path of a file or folder and not a preset."""
-        if word == "-" or word.endswith(".toml") or not os.path.exists(word) or _is_preset(word, self.store):
+        if word == "-" or word.endswith(".toml") or not os.path.exists(word) or _is_preset(word, workspace):
             return
         hint = f"npuprof scan {shlex.quote(word)} --cann {self.cann} reports what that release breaks in scripts"
         raise NpuprofError([Finding("NP902", f"{word} is not a preset", "migrate rewrites presets, not scripts.", hint)])
 
-    def _migrate_one(self, name: str, context: Context) -> Answer:
-        from npuprof.commands.parts.migrating import migrate_file, plan_alongside, refuse_to_part_heirs
+    def _migrate_one(self, name: str, workspace: spec.Workspace, context: Context) -> Answer:
+        from npuprof.edit.migration_plan import migrate_file, refuse_to_part_heirs
         from npuprof.edit.preset_file import open_for_edit
         from npuprof.report import writing
 
-        with open_for_edit(name, self.store) as file:
-            outcome = migrate_file(file, self.store, context, self._since)
+        with open_for_edit(name, workspace) as file:
+            outcome = migrate_file(file, context, self._since)
             dry_run = self.dry_run or file.path == "-"
             changed = outcome.moved.text != file.text
             if changed and not self.no_check:
-                refuse_to_part_heirs(outcome, file, self.store)
-            along = plan_alongside(outcome, file, self.store)
+                refuse_to_part_heirs(outcome, file, workspace)
+            baselines, remarks = _plan_companions(outcome, file) if changed else ([], ())
             if changed and not dry_run:
-                writing.write_wanted_files([file.build_wanted(outcome.moved.text), *along.baselines])
+                writing.write_wanted_files([file.build_wanted(outcome.moved.text), *baselines])
         done = "nothing to change in" if not changed else "would write" if dry_run else "wrote"
-        written = " and ".join([file.source, *(os.path.normpath(one.path) for one in along.baselines)])
+        written = " and ".join([file.source, *(os.path.normpath(wanted.path) for wanted in baselines)])
         todo = sum(finding.severity != "info" for finding in outcome.left)
         fields = {"schema": "npuprof.migrate/1", "preset": outcome.after.name, "cann": str(context.cann)}
-        forms: Forms = {"text": lambda: outcome.format_text(self.coloured), "json": lambda: fields | outcome.build_fields()}
+        forms: Forms = {"text": lambda: _format_outcome(outcome, self.coloured), "json": lambda: fields | _build_fields(outcome)}
         told = self._tell_steps(context, len(outcome.moved.made), todo)
-        return Answer(forms, (*told, f"{done} {written}", *along.remarks), 1 if todo else 0)
+        return Answer(forms, (*told, f"{done} {written}", *remarks), 1 if todo else 0)
 
     def _migrate_all(self, context: Context) -> Answer:
-        from npuprof.commands.parts.migrating import migrate_store
+        from npuprof.edit.migration_plan import migrate_store
         from npuprof.report import writing
         from npuprof.report.locks import lock_folders
+        from npuprof.scripts.renaming import describe_outdated_blocks, find_baseline_files
 
-        with lock_folders([spec.Workspace(self.store).store.root]):
-            plan = migrate_store(self.store, context, self._since)
+        home = spec.Workspace(self.store, context).store
+        with lock_folders([home.root]):
+            plan = migrate_store(home, context, self._since, find_baseline_files(home))
+            remarks = describe_outdated_blocks(home, plan.open_migrated) if plan.files else ()
             wanted = plan.list_wanted()
             if wanted and not self.dry_run:
                 writing.write_wanted_files(wanted)
         done = "would write" if self.dry_run else "wrote"
         todo = sum(finding.severity != "info" for finding in plan.left)
         told = f"{done} {format_count(len(wanted), 'file')}" if wanted else "nothing to change in any preset"
-        forms: Forms = {"text": lambda: plan.format_text(self.coloured), "json": lambda: plan.build_fields(str(context.cann))}
+        forms: Forms = {"text": lambda: _format_plan(plan, self.coloured), "json": lambda: _build_plan_fields(plan, str(context.cann))}
         steps = sum(len(outcome.moved.made) for outcome in plan.outcomes)
-        return Answer(forms, (*self._tell_steps(context, steps, todo), told, *plan.remarks), 1 if todo else 0)
+        return Answer(forms, (*self._tell_steps(context, steps, todo), told, *remarks), 1 if todo else 0)
 
     def _tell_steps(self, context: Context, steps: int, todo: int) -> list[str]:
         told = f"CANN {context.cann}: {format_count(steps, 'step')} made, {todo or 'nothing'} left to decide"
         return [told] if self.format == "text" else []
 
 
-def _is_preset(word: str, store: str | None) -> bool:
+def _plan_companions(outcome: Outcome, file: PresetFile) -> tuple[list[Wanted], tuple[str, ...]]:
+    """Return what goes with one migrated preset of a store: baselines as they shall be, and a remark on scripts."""
+    home = file.profile.home
+    if not isinstance(home, Folder) or not find_repository_top(os.path.realpath(home.root)):
+        return [], ()
+    from npuprof.edit.changed import build_opener
+    from npuprof.edit.migration_plan import carry_baselines
+    from npuprof.scripts.renaming import describe_outdated_blocks, find_baseline_files
+
+    name = file.profile.name
+    open_migrated = build_opener(home, {name: (file.source, outcome.moved.text)})
+    baselines = carry_baselines(find_baseline_files(home), home, {name: outcome.moved.made}, open_migrated)
+    return baselines, describe_outdated_blocks(home, open_migrated)
+
+
+def _is_preset(word: str, workspace: spec.Workspace) -> bool:
     try:
-        return word in spec.Workspace(store).store.names()
+        return word in workspace.store.names()
     except NpuprofError:
         return False
+
+
+def _format_outcome(outcome: Outcome, coloured: bool) -> str:
+    """Return the changes, the steps and the findings of one preset as people read them."""
+    from npuprof.compare import plain
+    from npuprof.compare.changes import compare_configs
+    from npuprof.report.findings import format_findings
+
+    changes = compare_configs(outcome.before, outcome.after)
+    lines = [line for change in changes for line in plain.format_change_lines(change, "", coloured)]
+    return "".join(f"{line}\n" for line in [*lines, *_format_steps(outcome)]) + format_findings(outcome.left, coloured)
+
+
+def _format_steps(outcome: Outcome) -> list[str]:
+    """Return the steps that were made, and why, a line each."""
+    whys = [(made, made.step.why) for made in outcome.moved.made]
+    steps = [f"{escape_controls(str(made))} ({why[0].lower()}{why[1:].rstrip('.')})" for made, why in whys]
+    return steps + [escape_controls(str(carried)) for carried in outcome.moved.carried]
+
+
+def _build_fields(outcome: Outcome) -> dict[str, Any]:
+    """Return the fields of the JSON form of one preset."""
+    from npuprof.compare.changes import compare_configs
+    from npuprof.compare.data import build_change_dict
+    from npuprof.report.findings import build_finding_dict
+
+    return {
+        "preset": outcome.after.name,
+        "changes": [build_change_dict(change) for change in compare_configs(outcome.before, outcome.after)],
+        "steps": [
+            {"rule": made.step.rule, "option": made.step.option, "to": made.step.to or None, "before": made.before,
+             "after": made.after, "loss": made.step.loss, "why": made.step.why}
+            for made in outcome.moved.made
+        ],
+        "carried": [
+            {"option": carried.step.option, "to": carried.step.to, "path": list(carried.path)} for carried in outcome.moved.carried
+        ],
+        "findings": [build_finding_dict(finding) for finding in outcome.left],
+    }  # fmt: skip
+
+
+def _format_plan(plan: StoreMigration, coloured: bool) -> str:
+    """Return the steps, what changes as a unified diff, and what is left to decide."""
+    from npuprof.edit.preset_file import format_difference
+    from npuprof.report.baselines import format_baseline_change
+    from npuprof.report.findings import format_findings
+
+    steps = [f"{escape_controls(outcome.after.name)}: {line}\n" for outcome in plan.outcomes for line in _format_steps(outcome)]
+    steps += [f"{escape_controls(str(due))}\n" for due in plan.project.made]
+    shown = [format_difference(file.source, file.text, text) for file, text in plan.files]
+    shown += [plan.project.difference, *map(format_baseline_change, plan.baselines)]
+    return "".join([*steps, *shown]) + format_findings(plan.left, coloured)
+
+
+def _build_plan_fields(plan: StoreMigration, release: str) -> dict[str, Any]:
+    """Return the fields of the JSON form of a store."""
+    from npuprof.report.findings import build_finding_dict
+
+    presets = [_build_fields(outcome) for outcome in plan.outcomes]
+    return {
+        "schema": "npuprof.migrate-store/1",
+        "cann": release,
+        "files": [*(file.source for file, _ in plan.files), *(wanted.path for wanted in (*plan.project.wanted, *plan.baselines))],
+        "presets": [fields for fields in presets if fields["changes"] or fields["steps"] or fields["carried"] or fields["findings"]],
+        "rules": [build_finding_dict(finding) for finding in plan.project.left],
+        "rewritten_rules": [{"code": due.rule.code, **due.texts} for due in plan.project.made],
+    }
 
 
 VERB = Migrate

@@ -42,7 +42,7 @@ class New(Verb):
         refuse_taken_name(home, self.name)
         text = add_schema_line(self._write_text(), file.path, home.root)
         if not self.no_check:
-            judge_change(self.store, None, Profile(document.parse_document(self.name, file.source, text), home=home))
+            judge_change(None, Profile(document.parse_document(self.name, file.source, text), home=home))
         with lock_folders([home.root]):
             file.refuse_existing()
             if not self.dry_run:

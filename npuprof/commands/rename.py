@@ -8,8 +8,8 @@ from contextlib import suppress
 
 from npuprof.commands.framework.parameters import DRY_RUN, STORE
 from npuprof.commands.framework.verb import Verb, argument, flag
-from npuprof.commands.parts.alongside import find_baseline_files, format_baseline_change
-from npuprof.commands.parts.moving import Moved
+from npuprof.edit.changed import build_opener
+from npuprof.edit.moving import Moved
 from npuprof.model import Context, Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.report.text import format_count
@@ -41,6 +41,7 @@ class Rename(Verb):
     def run(self) -> Answer:
         """Return all changes as unified diffs, written unless it is a dry run. Raises NpuprofError, and writes nothing then."""
         from npuprof.report import writing
+        from npuprof.report.baselines import format_baseline_change
         from npuprof.report.locks import lock_folders
 
         home = spec.Workspace(self.store).store
@@ -50,11 +51,11 @@ class Rename(Verb):
             if unread and not self.no_check:
                 hint = "mend it first; --no-check leaves it as it is"
                 raise NpuprofError([one._replace(hint=f"{one.hint}; or {hint}" if one.hint else hint) for one in unread])
-            after = moved.build_opener(self.store)
+            after = moved.build_opener()
             if not self.no_check:
-                _refuse_other_results(self.store, moved, after)
+                _refuse_other_results(moved, after)
             problems = list(unread)
-            scripts = _plan_scripts(self.store, moved, after, problems)
+            scripts = _plan_scripts(moved, after, problems)
             if scripts is not None and scripts.refused:
                 raise NpuprofError(scripts.refused)
             baselines = _plan_baselines(moved, after, problems)
@@ -77,9 +78,9 @@ class Rename(Verb):
         return Answer(shown, tuple(remarks), problems=problems)
 
 
-def _refuse_other_results(store: str | None, moved: Moved, open_renamed: Callable[[Context], spec.Workspace]) -> None:
+def _refuse_other_results(moved: Moved, open_renamed: Callable[[Context], spec.Workspace]) -> None:
     """Raise NpuprofError where a preset would resolve to something else than now."""
-    before, after = spec.Workspace(store), open_renamed(Context())
+    before, after = (opener(Context()) for opener in (build_opener(moved.home), open_renamed))
     problems: list[Finding] = []
     for name in moved.home.names():
         with suppress(NpuprofError):
@@ -97,9 +98,7 @@ def _refuse_other_results(store: str | None, moved: Moved, open_renamed: Callabl
         raise NpuprofError(problems)
 
 
-def _plan_scripts(
-    store: str | None, moved: Moved, open_renamed: Callable[[Context], spec.Workspace], problems: list[Finding]
-) -> PlannedBlocks | None:
+def _plan_scripts(moved: Moved, open_renamed: Callable[[Context], spec.Workspace], problems: list[Finding]) -> PlannedBlocks | None:
     """Return what the scripts of the repository are to be; None where there is none. Raises NpuprofError."""
     from npuprof.scripts.blocks import Injector
     from npuprof.scripts.renaming import plan_renamed_blocks
@@ -107,7 +106,7 @@ def _plan_scripts(
     top = find_repository_top(os.path.realpath(moved.home.root))
     if not top:
         return None
-    before, after = Injector(store, trusting=True), Injector(store, trusting=True, open_store=open_renamed)
+    before, after = (Injector(None, trusting=True, open_store=opener) for opener in (build_opener(moved.home), open_renamed))
 
     def rename_spec(text: str) -> str:
         return "+".join(moved.name if part == moved.old_name else part for part in text.split("+"))
@@ -117,7 +116,8 @@ def _plan_scripts(
 
 def _plan_baselines(moved: Moved, open_renamed: Callable[[Context], spec.Workspace], problems: list[Finding]) -> list[Wanted]:
     """Return the baselines of the repository as they shall be: what is accepted of the preset stays accepted under its new name."""
-    from npuprof.commands.parts.baselines import plan_changed_baselines, rename_marks
+    from npuprof.report.baselines import plan_changed_baselines, rename_marks
+    from npuprof.scripts.renaming import find_baseline_files
 
     def list_findings() -> list[Finding]:
         from npuprof import checks

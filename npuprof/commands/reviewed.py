@@ -43,12 +43,11 @@ class States:
         """Return the findings that a commit has not: known by file, code, key and message, whatever files were moved."""
         if not findings:
             return []
-        from npuprof.commands.parts import baselines
-        from npuprof.commands.parts.baseline_comparing import compare_with_baseline
+        from npuprof.report import baselines
 
         place = os.path.join(self._repository.top, "-")
         baseline = baselines.Baseline(place, None, baselines.count_marks(self._judge(commit), place))
-        return compare_with_baseline(findings, baseline, lambda _: False).new
+        return baselines.compare_with_baseline(findings, baseline, lambda _: False).new
 
     def _judge(self, commit: str) -> list[Finding]:
         """Return what a check finds at a commit; where none is possible, what says why."""

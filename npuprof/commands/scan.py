@@ -31,8 +31,8 @@ from npuprof.store import spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.commands.parts.baselines import Mark
     from npuprof.report.answer import Forms
+    from npuprof.report.baselines import Mark
     from npuprof.scripts.summary.survey import Survey
 
 
@@ -105,7 +105,7 @@ class Scan(JudgingVerb):
             raise NpuprofError([Finding("NP902", what, "", f"leave out --statistics, or {' and '.join(odd)}")])
         if not self.statistics:
             return None
-        from npuprof.commands.parts.upgrading import find_earlier_release
+        from npuprof.edit.migration_steps import find_earlier_release
         from npuprof.scripts.summary.survey import Survey
 
         return Survey(context, find_earlier_release(self.since, context.cann))

@@ -10,6 +10,7 @@ from npuprof.commands.framework.parameters import DRY_RUN, PERSONAL, STORE, WRIT
 from npuprof.commands.framework.verb import Verb, argument, arguments, flag, many
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
+from npuprof.store.spec import Workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,12 +41,13 @@ class Set(Verb):
     def run(self) -> Answer:
         """Return the change as a unified diff, written unless it is a dry run. Raises NpuprofError, and writes nothing then."""
         self._refuse_unclear()
+        workspace = Workspace(self.store)
         if self.where:
-            from npuprof.commands.parts.bulk import Bulk
+            from npuprof.edit.bulk import Bulk
 
             typed = [*([self.spec] if self.spec else []), *self.assignments]
-            answer = Bulk(self.store, self.where, typed, self.append).answer(self.dry_run, self.yes, self.no_check)
-            self._trust_typed(typed, answer)
+            answer = Bulk(workspace, self.where, typed, self.append).answer(self.dry_run, self.yes, self.no_check)
+            self._trust_typed(workspace, typed, answer)
             return answer
         assert self.spec is not None, "it was looked at"
         remarks: list[str] = []
@@ -55,21 +57,19 @@ class Set(Verb):
             def change_layer(file: PresetFile, below: dict[str, Any]) -> str:
                 return self._change_text(file, remarks, below)
 
-            return answer_personal_edit(self.spec, self.store, change_layer, self.dry_run, self.no_check, remarks)
+            return answer_personal_edit(self.spec, workspace, change_layer, self.dry_run, self.no_check, remarks)
         from npuprof.edit.preset_file import answer_edit
 
-        answer = answer_edit(self.spec, self.store, lambda file: self._change_text(file, remarks), self.dry_run, self.no_check, remarks)
-        self._trust_typed(self.assignments, answer)
+        answer = answer_edit(self.spec, workspace, lambda file: self._change_text(file, remarks), self.dry_run, self.no_check, remarks)
+        self._trust_typed(workspace, self.assignments, answer)
         return answer
 
-    def _trust_typed(self, typed: list[str], answer: Answer) -> None:
+    def _trust_typed(self, workspace: Workspace, typed: list[str], answer: Answer) -> None:
         """Trust the store with variables that its user has just typed. Raises NpuprofError if that cannot be saved."""
         if self.dry_run or answer.code or not any(text.lstrip().startswith("env.") for text in typed):
             return
         from npuprof.renderers.trusting import trust_typed
-        from npuprof.store import spec
 
-        workspace = spec.Workspace(self.store)
         if self.where:
             trust_typed(workspace.store, typed)
         elif self.spec != "-" and not (profile := workspace.profile(self.spec or "")).key.startswith("file:"):

@@ -165,7 +165,7 @@ class Sweep(Verb):
 
     def _combine(self, setup: Setup) -> tuple[tuple[Axis, ...], list[Combination], int]:
         from npuprof.checks import check_before_export
-        from npuprof.commands.parts.conditions import meets_condition, parse_conditions
+        from npuprof.checks.conditions import Conditions
         from npuprof.commands.parts.reading import open_workspace
         from npuprof.store import one_time, spec
         from npuprof.trials.sweeping import build_axes, combine_axes
@@ -173,7 +173,7 @@ class Sweep(Verb):
         axes = tuple(build_axes(self.vary, self.mixin))
         workspace = open_workspace(self.store, spec.build_context(self.cann, self.product, self.to or "env"))
         fixed = one_time.parse_assignments(self.set_, self.unset)
-        wanted = parse_conditions(self.where)
+        wanted = Conditions(self.where) if self.where else None
         fit, left_out = build_fit(setup, self.trust), 0
 
         def judge(config: Config) -> list[Finding]:
@@ -188,7 +188,7 @@ class Sweep(Verb):
 
         def is_wanted(config: Config) -> bool:
             nonlocal left_out
-            met = wanted is None or meets_condition(config, wanted)
+            met = wanted is None or wanted.accept(config)
             left_out += not met
             return met
 

@@ -10,6 +10,7 @@ from npuprof.commands.framework.verb import Verb, arguments, flag
 from npuprof.document import keys
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
+from npuprof.store import spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,16 +36,17 @@ class Unset(Verb):
     def run(self) -> Answer:
         """Return the change as a unified diff, written unless it is a dry run. Raises NpuprofError, and writes nothing then."""
         remarks: list[str] = []
+        workspace = spec.Workspace(self.store)
         if self.personal:
             from npuprof.edit.personal import answer_personal_edit
 
             def change_layer(file: PresetFile, below: dict[str, Any]) -> str:
                 return self._change_text(file, remarks, below)
 
-            return answer_personal_edit(self.spec, self.store, change_layer, self.dry_run, self.no_check, remarks)
+            return answer_personal_edit(self.spec, workspace, change_layer, self.dry_run, self.no_check, remarks)
         from npuprof.edit.preset_file import answer_edit
 
-        return answer_edit(self.spec, self.store, lambda file: self._change_text(file, remarks), self.dry_run, self.no_check, remarks)
+        return answer_edit(self.spec, workspace, lambda file: self._change_text(file, remarks), self.dry_run, self.no_check, remarks)
 
     def _change_text(self, file: PresetFile, remarks: list[str], below: dict[str, Any] | None = None) -> str:
         from npuprof.edit.assignments import explain_second_preset

@@ -12,6 +12,7 @@ from npuprof.store import Folder, spec
 from npuprof.store.around import has_sparse_checkout
 from npuprof.store.gitstore.repository import TreeFile
 from npuprof.store.gitstore.revisions import Revision
+from npuprof.store.read_ahead import ReadAheadStore
 from npuprof.store.worktree import find_work_tree_layout, list_absent_files
 
 _EXTENDS = re.compile(rb"""extends["']?\s*=\s*\[([^\]]*)\]""")
@@ -24,10 +25,10 @@ class WorkTree:
     """A store in a folder, with the ids git would give to its files; what a sparse checkout keeps out of it is there."""
 
     def __init__(self, folder: Folder, before: Revision) -> None:
-        self.store = folder
+        self._texts: dict[str, bytes] = {}
+        self.store = ReadAheadStore(folder, self._texts)
         self.absent: dict[str, TreeFile] = {}
         self._repository = before.repository
-        self._texts: dict[str, bytes] = {}
         there = set(folder.names())
         if has_sparse_checkout(folder.root) or before.files.keys() - there:
             self.absent = {
@@ -77,13 +78,13 @@ class StoreSide:
     """One state: its names, its texts, and its presets resolved."""
 
     def __init__(self, store: Revision | Folder, context: Context, other: Revision) -> None:
-        self.store = store
         self.texts: Revision | WorkTree = store if isinstance(store, Revision) else WorkTree(store, other)
+        self.store = store if isinstance(self.texts, Revision) else self.texts.store
         self.names = set(store.names())
         if isinstance(self.texts, WorkTree):
             self.names |= self.texts.absent.keys()
         self.workspace = spec.Workspace(None, context)
-        self.workspace.use_store(store)
+        self.workspace.use_store(self.store)
 
     def is_same_file(self, name: str, other: TreeFile) -> bool:
         """Return whether a file is what the other state has, certainly: where a link leads may have changed."""

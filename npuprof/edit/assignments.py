@@ -10,10 +10,11 @@ from typing import Any
 from npuprof.catalog import values
 from npuprof.document import keys
 from npuprof.document.profile import NAMES, PROFILE_KEYS, Profile
+from npuprof.edit.changed import resolve_apart
 from npuprof.edit.paths import MISSING, PathChange, assign_at_path, find_at_path
 from npuprof.edit.statements import Statements
 from npuprof.model import SECTIONS, Finding, NpuprofError, Path
-from npuprof.store import one_time, spec
+from npuprof.store import one_time
 
 
 def locate_key(text: str) -> tuple[Path, str]:
@@ -175,9 +176,7 @@ def resolve_inherited(profile: Profile, data: dict[str, Any]) -> dict[str, Any]:
     known = {keys.parse_key(name) for name in listed if isinstance(name, str)} if isinstance(listed, list) else set()
     heir.steps = tuple(step for step in heir.steps if step.op == "unset" and (step.key, step.tail) in known)
     heir.overrides = ()
-    workspace = spec.Workspace(None)
-    workspace.use_store(profile.home) if profile.home is not None else None
-    return dict(workspace.resolver.resolve_profile(heir).settings)
+    return dict(resolve_apart(heir).settings)
 
 
 def format_written_key(text: str) -> str:

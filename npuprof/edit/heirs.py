@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from contextlib import suppress
 
-from npuprof import checks, document
+from npuprof import checks
 from npuprof.document.profile import Profile
+from npuprof.edit.changed import build_opener
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import output
 from npuprof.store import Folder, spec
+from npuprof.store.read_ahead import ReadAheadStore
 
 
-def refuse_broken_heirs(store: str | None, new: Profile, path: str) -> None:
-    """Raise NpuprofError where presets of the store that build on the one in a file would have errors they have not now."""
+def refuse_broken_heirs(workspace: spec.Workspace, path: str, old: Profile, new: str) -> None:
+    """Raise NpuprofError where presets of the store that extend one, with another text in its file, get errors they have not now."""
     try:
-        home = spec.Workspace(store).store
+        home = workspace.store
     except NpuprofError:
         return  # a file that is in no store has no heirs
-    name = _find_name(home, new.name, path)
-    heirs = find_heirs(home, name) if name else []
+    name = _find_name(home, old.name, path)
+    if not name:
+        return
+    texts = _list_read(workspace, old)
+    texts |= {other: _read_text(home, other) for other in home.names() if other not in texts}
+    read = ReadAheadStore(home, texts)
+    heirs = find_heirs(read, name)
     if not heirs:
         return
-    laid = spec.Workspace(store).store
-    laid.lay_over(Profile(document.parse_document(name, new.document.source, new.document.text), home=laid))
-    before, after = spec.Workspace(store), spec.Workspace(store)
-    before.use_store(home)
-    after.use_store(laid)
+    openers = build_opener(read), build_opener(read, {name: (old.document.source, new)})
+    before, after = (opener(workspace.resolver.context) for opener in openers)
     brought: list[Finding] = []
     for heir in heirs:
         if errors := _find_errors(after, heir):
@@ -38,9 +41,9 @@ def refuse_broken_heirs(store: str | None, new: Profile, path: str) -> None:
         raise NpuprofError(checks.fold_findings(brought))
 
 
-def find_heirs(home: Folder, name: str) -> list[str]:
-    """Return the presets of a store that extend one, or another that does, by its present text."""
-    texts = dict(_read_texts(home))
+def find_heirs(home: ReadAheadStore, name: str) -> list[str]:
+    """Return the presets of a store that extend one, or another that does."""
+    texts = {heir: text for heir, text in home.texts.items() if b"extends" in text or b"\\" in text}
     found: dict[str, None] = {}
     waiting = [name]
     while waiting:
@@ -56,20 +59,29 @@ def find_heirs(home: Folder, name: str) -> list[str]:
     return sorted(found)
 
 
-def _read_texts(home: Folder) -> Iterator[tuple[str, bytes]]:
-    for name in home.names():
-        with suppress(OSError):
-            text = output.read_plain_file(home.profile_path(name))
-            if b"extends" in text or b"\\" in text:
-                yield name, text
+def _list_read(workspace: spec.Workspace, profile: Profile) -> dict[str, bytes]:
+    """Return the texts of the presets of the same store that a preset builds on, and its own: they were read to judge it."""
+    try:
+        lineage = workspace.resolver.lineages.find_lineage(profile)
+    except NpuprofError:
+        return {}
+    return {member.name: member.document.text.encode() for member in lineage if member.home is profile.home}
+
+
+def _read_text(home: Folder, name: str) -> bytes:
+    """Return the text of a preset's file, an empty one where it cannot be read."""
+    try:
+        return output.read_plain_file(home.profile_path(name))
+    except OSError:
+        return b""
 
 
 def _find_name(home: Folder, name: str, path: str) -> str:
     """Return the name that a file has in a store, an empty text where it is not in it."""
-    if name in home.names():
-        return name if os.path.realpath(home.profile_path(name)) == os.path.realpath(path) else ""
     real = os.path.realpath(path)
-    return next((one for one in home.names() if os.path.realpath(home.profile_path(one)) == real), "")
+    if name in home.names():
+        return name if os.path.realpath(home.profile_path(name)) == real else ""
+    return next((other for other in home.names() if os.path.realpath(home.profile_path(other)) == real), "")
 
 
 def _find_errors(workspace: spec.Workspace, name: str) -> list[Finding]:

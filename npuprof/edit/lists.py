@@ -9,9 +9,10 @@ from npuprof.catalog import values
 from npuprof.document import keys
 from npuprof.document.profile import NAMES, PROFILE_KEYS, Profile
 from npuprof.edit.assignments import locate_key, parse_assignment, resolve_inherited, split_listed_words
+from npuprof.edit.changed import resolve_apart
 from npuprof.edit.paths import MISSING, PathChange, assign_at_path, find_at_path
 from npuprof.model import Finding, NpuprofError, Path, Record
-from npuprof.store import one_time, spec
+from npuprof.store import one_time
 
 
 class ListChange(Record):
@@ -103,7 +104,7 @@ def _change_names(profile: Profile, data: dict[str, Any], path: Path, change: Li
         raise _build_no_list_error(change.key, find_at_path(data, path))
     own = find_at_path(data, path)
     if own is MISSING and known.inherited:  # a list of its own stands in the place of the inherited one
-        own = list(_resolve_products(profile))
+        own = list(resolve_apart(profile).products)
     before = [] if own is MISSING else [own] if isinstance(own, str) else own
     if not isinstance(before, list):
         raise _build_no_list_error(change.key, before)
@@ -114,12 +115,6 @@ def _change_names(profile: Profile, data: dict[str, Any], path: Path, change: Li
         return [_put_list(data, path, [*before, *new], None)] if new else []
     _find_holder({"own": before}, items, before, change.key)
     return [_put_list(data, path, [item for item in before if not _is_among(item, items)], None)]
-
-
-def _resolve_products(profile: Profile) -> tuple[str, ...]:
-    workspace = spec.Workspace(None)
-    workspace.use_store(profile.home) if profile.home is not None else None
-    return tuple(workspace.resolver.resolve_profile(profile).products)
 
 
 def _find_own(data: dict[str, Any], key: str, path: Path) -> tuple[Any, Any]:

@@ -6,8 +6,9 @@ from typing import Any
 
 from npuprof.catalog import condition, load_built_part, releases
 from npuprof.edit.paths import find_at_path
-from npuprof.model import Path, Record
+from npuprof.model import Finding, NpuprofError, Path, Record
 from npuprof.resolve.config import Config
+from npuprof.store.spec import build_context
 
 #: What conditions of steps take an option for that is not set.
 UNSET_VALUES = {"iterations_per_loop": 1}
@@ -78,3 +79,19 @@ def does_step_fit(step: Step, base: Path, table: dict[str, Any], data: dict[str,
     if not is_step_certain(step, config, base, data) or not is_step_due(step, table, config):
         return False
     return step.action == "rename" or "optypelist_for_implmode" in table
+
+
+def find_earlier_release(given: str | None, release: str | None) -> str:
+    """Return the release given with ``--from``, or an empty text if there is none.
+
+    Raises NpuprofError if that release is unknown or later than the one to move to, or if there is none to move to.
+    """
+    if given is None:
+        return ""
+    since = str(build_context(given).cann)
+    if release is None:
+        raise NpuprofError([Finding("NP902", "--from needs to know which release to move to", "", "say --cann RELEASE as well")])
+    if releases.release_index(since) > releases.release_index(release):
+        what = f"--from {since} is later than --cann {release}"
+        raise NpuprofError([Finding("NP902", what, "A move goes to a later release.", "say it the other way round")])
+    return since

@@ -7,25 +7,22 @@ from typing import Any
 from npuprof.catalog import values
 from npuprof.document.keys import format_full_key, format_short_value
 from npuprof.document.profile import Override, Profile
+from npuprof.edit.changed import resolve_apart
 from npuprof.model import SECTIONS, NpuprofError
 from npuprof.resolve.config import Config
-from npuprof.store import spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.resolve.points import Region
 
 
-def describe_overruled_values(store: str | None, before: Profile, after: Profile) -> list[str]:
+def describe_overruled_values(before: Profile, after: Profile) -> list[str]:
     """Return in words which values that are new in a preset have no effect, everywhere or somewhere, by its own overrides."""
     changed = [one for one in _list_changed(before.document.data, after.document.data) if _list_overrides(after, one[0])]
     if not changed:
         return []
-    workspace = spec.Workspace(store)
-    if after.home is not None:
-        workspace.use_store(after.home)
     try:
-        config = workspace.resolver.resolve_profile(after)
+        config = resolve_apart(after)
         return [told for key, value in changed if (told := _describe(config, after, key, value))]
     except NpuprofError:
         return []  # told where it is judged

@@ -8,6 +8,7 @@ from typing import Any
 
 from npuprof import checks
 from npuprof.document.profile import Profile
+from npuprof.edit.changed import build_opener
 from npuprof.edit.preset_file import PresetFile, format_difference, refuse_brought_errors
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import output, writing
@@ -19,14 +20,13 @@ from npuprof.store import personal, spec
 
 def answer_personal_edit(
     asked: str,
-    store: str | None,
+    workspace: spec.Workspace,
     change_text: Callable[[PresetFile, dict[str, Any]], str],
     dry_run: bool,
     no_check: bool,
-    remarks: list[str] | None = None,
+    remarks: list[str],
 ) -> Answer:
     """Change the personal layer over a preset; ``change_text`` gets its file and what the preset itself sets. Raises NpuprofError."""
-    workspace = spec.Workspace(store)
     shared = workspace.profile(asked)
     if personal.list_shared_presets(shared) != [shared]:
         what = f"there is no personal layer over {asked!r}"
@@ -37,19 +37,19 @@ def answer_personal_edit(
     new = change_text(file, dict(workspace.resolve_spec(asked).settings))
     changed = new != file.text
     if changed and not no_check:
-        before, after = (_find_faults(store, asked, layer) for layer in (file.profile, file.parse_changed(new)))
+        before, after = (_find_faults(workspace, asked, layer) for layer in (file.profile, file.parse_changed(new)))
         refuse_brought_errors({checks.identify_finding(finding) for finding in before}, after)
     if changed and not dry_run:
         output.make_folder(os.path.dirname(path))
         with lock_folders([os.path.dirname(path)]):
             writing.write_wanted_files([Wanted(path, new.encode(), known)])
     done = "nothing to change in" if not changed else "would write" if dry_run else "wrote"
-    told = (f"{done} {path}, which show, explain, env and run lay over {shared.name}", *(remarks or ()))
+    told = (f"{done} {path}, which show, explain, env and run lay over {shared.name}", *remarks)
     return Answer(format_difference(path.lstrip(os.sep), file.text if known is not None else None, new), told)
 
 
-def _find_faults(store: str | None, asked: str, layer: Profile) -> list[Finding]:
+def _find_faults(workspace: spec.Workspace, asked: str, layer: Profile) -> list[Finding]:
     try:
-        return checks.check_config(spec.Workspace(store).resolve_spec(asked, layers=[layer]))
+        return checks.check_config(build_opener(workspace.store)(workspace.resolver.context).resolve_spec(asked, layers=[layer]))
     except NpuprofError as error:
         return list(error.findings)

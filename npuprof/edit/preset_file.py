@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 
 from npuprof import checks, document, store
 from npuprof.document.profile import Profile
+from npuprof.edit.changed import resolve_apart
 from npuprof.edit.statements import split_lines
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.report import output, writing
@@ -19,6 +20,10 @@ from npuprof.report.writing import Wanted
 from npuprof.store import spec
 from npuprof.store.layout import FILE
 from npuprof.store.parents import is_source_reference
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from npuprof.document.profile import ProfileSource
 
 #: What some editors put before a text in UTF-8.
 BOM = b"\xef\xbb\xbf"
@@ -61,41 +66,54 @@ def choose_cited_path(path: str, source: str) -> str:
 
 
 def answer_edit(
-    name: str, store: str | None, change_text: Callable[[PresetFile], str], dry_run: bool, no_check: bool, remarks: list[str] | None = None
+    name: str, workspace: spec.Workspace, change_text: Callable[[PresetFile], str], dry_run: bool, no_check: bool, remarks: list[str]
 ) -> Answer:
     """Change the file that a spec names; of standard input, the new text is the answer. Raises NpuprofError."""
-    with open_for_edit(name, store) as file:
+    with open_for_edit(name, workspace) as file:
         new = change_text(file)
         changed = new != file.text
         if changed and not no_check:
-            judge_change(store, file.profile, file.parse_changed(new))
+            judge_change(file.profile, file.parse_changed(new))
             if file.path != "-":
                 from npuprof.edit.heirs import refuse_broken_heirs
 
-                refuse_broken_heirs(store, file.parse_changed(new), file.path)
-        if changed and remarks is not None and "override" in file.profile.document.data:
+                refuse_broken_heirs(workspace, file.path, file.profile, new)
+        if changed and "override" in file.profile.document.data:
             from npuprof.edit.overruled import describe_overruled_values
 
-            remarks += describe_overruled_values(store, file.profile, file.parse_changed(new))
+            remarks += describe_overruled_values(file.profile, file.parse_changed(new))
         difference = format_difference(file.source, file.text, new)
         if file.path == "-":
-            return Answer(new, (*(remarks or ()),), aside=difference or "npuprof: nothing to change\n")
+            return Answer(new, tuple(remarks), aside=difference or "npuprof: nothing to change\n")
         if changed and not dry_run:
             file.write_changed(new)
     done = "nothing to change in" if not changed else "would write" if dry_run else "wrote"
-    return Answer(difference, (f"{done} {file.source}", *(remarks or ())))
+    return Answer(difference, (f"{done} {file.source}", *remarks))
 
 
 def read_preset_file(home: store.Folder, name: str) -> PresetFile:
     """Return the file of a preset of a store. Raises NpuprofError where there is none that could be written."""
     profile = home.profile(name)
     path, source = home.profile_path(name), profile.document.source
-    if (raw := writing.read_known_file(path)) is None:
+    if not os.path.exists(path):
         what, hint = f"{source} is not in the work tree", "git keeps it out of the folder: git sparse-checkout add brings it in"
         raise NpuprofError([Finding("NP920", what, "An edit changes files of the working tree.", hint)])
-    if raw.removeprefix(BOM) != profile.document.text.encode():
-        raise NpuprofError([Finding("NP922", f"{source} has changed meanwhile", "Another program wrote it just now.", "try again")])
-    return PresetFile(path, raw, profile)
+    return PresetFile(path, _read_raw(path, profile), profile)
+
+
+def _read_raw(path: str, profile: Profile) -> bytes:
+    """Return the bytes of a file that was read as a preset; its size says whether a byte order mark comes first.
+
+    Raises NpuprofError where the file has gone. (Whether it holds another text by now is seen when it is written.)
+    """
+    raw = profile.document.text.encode()
+    try:
+        size = os.path.getsize(path)
+    except OSError as error:
+        raise NpuprofError(
+            [Finding("NP003", f"cannot read {path}: {output.describe_os_error(error, path)}", "", "check the path and its permissions")]
+        ) from None
+    return BOM + raw if size == len(BOM) + len(raw) else raw
 
 
 class NewFile(Record):
@@ -150,55 +168,64 @@ def refuse_taken_name(home: store.Folder, name: str, besides: str = "") -> None:
 
 
 @contextmanager
-def open_for_edit(name: str, store_: str | None) -> Iterator[PresetFile]:
+def open_for_edit(name: str, workspace: spec.Workspace) -> Iterator[PresetFile]:
     """Open the one file that a spec names, and keep other writers out of its folder.
 
     Raises NpuprofError for what is no single file that can be written.
     """
-    found, folder = _find_file(name, store_)
-    with lock_folders([folder, os.path.dirname(os.path.realpath(found.path))] if found.path != "-" else []):
-        if found.path != "-":
-            raw = output.read_file_content(found.path)
-            known = found.profile
-            read = document.parse_document(known.name, known.document.source, raw)
-            found = PresetFile(found.path, raw, Profile(read, known.key, known.home))
-        yield found
+    _require_one_file(name)
+    if name == "-":
+        yield PresetFile("-", b"", workspace.profile(name))
+        return
+    home, inside = _locate_preset(name, workspace)
+    path = home.profile_path(inside) if home is not None and inside else name
+    folder = home.root if home is not None and inside else os.path.dirname(os.path.abspath(name))
+    with lock_folders([folder, os.path.dirname(os.path.realpath(path))]):
+        profile = workspace.profile(name)
+        if home is not None and inside:
+            refuse_builtin(home)
+        yield PresetFile(path, _read_raw(path, profile), profile)
 
 
-def _find_file(name: str, store_: str | None) -> tuple[PresetFile, str]:
-    """Return the file a spec names as it was first read, and the folder to lock."""
-    is_path = name.endswith(".toml")
+def _require_one_file(name: str) -> None:
+    """Raise NpuprofError for a spec that is not one file of the work tree."""
     if is_source_reference(name):
         what = f"{name!r} is a preset of another repository, and cannot be edited"
         hint = "change it where it comes from, then npuprof source update here; or extend it, and set the value in a preset of your own"
         raise NpuprofError([Finding("NP920", what, "Sources are read as they are locked.", hint)])
-    if not is_path and ("+" in name or "@" in name):
+    if not name.endswith(".toml") and ("+" in name or "@" in name):
         composed = "+" in name
         what = f"{name!r} is {'several presets' if composed else 'a preset as it was'}, and cannot be edited"
         hint = "name one of them" if composed else f"edit {name.partition('@')[0]!r}, or bring the old version back with restore"
         raise NpuprofError([Finding("NP920", what, "An edit changes one file of the working tree.", hint)])
-    profile = spec.Workspace(store_).profile(name)
-    if name == "-":
-        return PresetFile("-", b"", profile), ""
-    home = profile.home if isinstance(profile.home, store.Folder) else None
-    if home is not None and (not is_path or profile.name != name):
-        refuse_builtin(home)
-        return PresetFile(home.profile_path(profile.name), b"", profile), home.root
-    return PresetFile(name, b"", profile), os.path.dirname(os.path.abspath(name))
 
 
-def refuse_builtin(home: store.Folder) -> None:
+def _locate_preset(name: str, workspace: spec.Workspace) -> tuple[store.Folder | None, str]:
+    """Return the store and the name in it of the preset that a name or a path names; an empty name for a file outside of it."""
+    if not name.endswith(".toml"):
+        home = workspace.store
+        if name.startswith(store.BUILTIN) or not home.in_work_tree:
+            refuse_builtin(workspace.profile(name).home)
+        return home, name
+    try:
+        home = workspace.store
+    except NpuprofError:
+        return None, ""  # said when the file is read
+    return home, home.locate_file(os.path.abspath(name))
+
+
+def refuse_builtin(home: ProfileSource | None) -> None:
     """Raise NpuprofError where a store is the one that npuprof ships."""
-    if home.label == "builtin:":
+    if isinstance(home, store.Folder) and home.label == store.BUILTIN:
         why = "These presets come with npuprof and are the same for everybody."
         hint = "take the preset into a store of your own: npuprof init, then npuprof copy builtin:NAME NAME"
         raise NpuprofError([Finding("NP920", "builtin: is read-only", why, hint)])
 
 
-def judge_change(store_: str | None, old: Profile | None, new: Profile) -> None:
+def judge_change(old: Profile | None, new: Profile) -> None:
     """Refuse an edit that brings errors, and tell the warnings it brings; ``old`` is None for a new preset. Raises NpuprofError."""
-    known = _collect_marks(store_, old) if old else _collect_inherited_marks(store_, new)
-    refuse_brought_errors(known, _find_faults(store_, new))
+    known = _collect_marks(old) if old else _collect_inherited_marks(new)
+    refuse_brought_errors(known, _find_faults(new))
 
 
 def refuse_brought_errors(known: set[tuple[str, str, str]], found: Sequence[Finding]) -> None:
@@ -212,26 +239,22 @@ def refuse_brought_errors(known: set[tuple[str, str, str]], found: Sequence[Find
         output.write_to_stderr(format_findings(told).rstrip("\n"))
 
 
-def _collect_marks(store_: str | None, profile: Profile) -> set[tuple[str, str, str]]:
-    return {checks.identify_finding(finding) for finding in _find_faults(store_, profile)}
+def _collect_marks(profile: Profile) -> set[tuple[str, str, str]]:
+    return {checks.identify_finding(finding) for finding in _find_faults(profile)}
 
 
-def _collect_inherited_marks(store_: str | None, new: Profile) -> set[tuple[str, str, str]]:
+def _collect_inherited_marks(new: Profile) -> set[tuple[str, str, str]]:
     """Return what identifies the findings that a new preset's parents have already."""
-    workspace = spec.Workspace(store_)
     found: set[tuple[str, str, str]] = set()
     for index, reference in enumerate(new.extends):
         with suppress(NpuprofError):  # said when the new preset is resolved
-            found |= _collect_marks(store_, workspace.find_extended_profile(reference, new, index))
+            found |= _collect_marks(spec.Workspace().find_extended_profile(reference, new, index))
     return found
 
 
-def _find_faults(store_: str | None, profile: Profile) -> list[Finding]:
-    workspace = spec.Workspace(store_)
-    if isinstance(profile.home, store.Folder):
-        workspace.use_store(profile.home)
+def _find_faults(profile: Profile) -> list[Finding]:
     try:
-        return checks.check_config(workspace.resolver.resolve_profile(profile))
+        return checks.check_config(resolve_apart(profile))
     except NpuprofError as error:
         return list(error.findings)
 

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 
-from npuprof.model import Finding, NpuprofError
+from npuprof.edit.changed import build_opener
+from npuprof.model import Context, Finding, NpuprofError
 from npuprof.report.output import read_plain_file
 from npuprof.scripts import blocks
 from npuprof.scripts.block_files import FileBlocks, PlannedBlocks, plan_blocks
 from npuprof.scripts.blocks import Block, Injector, RefreshedBlock
-from npuprof.scripts.files import find_script_files
+from npuprof.scripts.files import find_files, find_script_files
+from npuprof.store import Folder
+from npuprof.store.spec import Workspace
+from npuprof.system.tree import find_repository_top
+
+#: How many outdated blocks a remark lists.
+_SHOWN = 5
 
 
 def plan_renamed_blocks(
@@ -29,12 +37,31 @@ def plan_renamed_blocks(
     return plan_blocks(files, force=False)
 
 
-def find_outdated_blocks(top: str, before: Injector, after: Injector) -> Iterator[tuple[str, Block]]:
-    """Yield the blocks in scripts below a folder that are up to date, and will not be; what cannot be read is left out."""
-    for path, _, found in _read_blocks(top, []):
-        for block in found:
-            if _refresh(block, block.spec, before, after):
-                yield path, block
+def find_baseline_files(home: Folder) -> Iterator[str]:
+    """Yield the files in the repository of a store that may be baselines, by their names; none without a repository."""
+    top = find_repository_top(os.path.realpath(home.root))
+    if top:
+        yield from find_files([os.path.relpath(top)], [], lambda path: path.endswith(".json") or "baseline" in os.path.basename(path))
+
+
+def describe_outdated_blocks(home: Folder, open_changed: Callable[[Context], Workspace]) -> tuple[str, ...]:
+    """Return a remark on the blocks in scripts of a store's repository that are up to date now and not with a changed store."""
+    top = find_repository_top(os.path.realpath(home.root))
+    if not top:
+        return ()
+    place = os.path.relpath(top)
+    before, after = (Injector(None, trusting=True, open_store=opener) for opener in (build_opener(home), open_changed))
+    outdated = [
+        f"{path}:{block.first + 1} ({block.spec})"
+        for path, _, blocks_ in _read_blocks(place, [])
+        for block in blocks_
+        if _refresh(block, block.spec, before, after)
+    ]
+    if not outdated:
+        return ()
+    more = f" and {len(outdated) - _SHOWN} more" if outdated[_SHOWN:] else ""
+    counted = "1 block in a script is" if len(outdated) == 1 else f"{len(outdated)} blocks in scripts are"
+    return (f"{counted} out of date by that: {', '.join(outdated[:_SHOWN])}{more}; npuprof inject {place} --all writes anew",)
 
 
 def _read_blocks(top: str, problems: list[Finding]) -> Iterator[tuple[str, bytes, list[Block]]]:

@@ -18,8 +18,8 @@ _SHOWN = 5
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.commands.parts.baselines import Mark
     from npuprof.commands.parts.judged import JudgedStore
+    from npuprof.report.baselines import Mark
 
 
 class Settled(NamedTuple):
@@ -70,8 +70,8 @@ class JudgingVerb(Verb):
         """
         if not (self.select or self.ignore or self.baseline):
             return Settled(list(findings))
-        from npuprof.commands.parts import baseline_comparing, baselines
         from npuprof.commands.parts.selection import read_codes
+        from npuprof.report import baselines
 
         wanted, unwanted = read_codes(self.select, "--select", self.store), read_codes(self.ignore, "--ignore", self.store)
         left = [one for one in findings if (not self.select or wanted.name(one.code)) and not unwanted.name(one.code)]
@@ -93,13 +93,13 @@ class JudgingVerb(Verb):
         if known.raw is None:
             what = f"there is no baseline {self.baseline}"
             raise NpuprofError([Finding("NP015", what, "", f"write it: --baseline {self.baseline} --write-baseline")])
-        compared = baseline_comparing.compare_with_baseline(told, known, is_asked)
+        compared = baselines.compare_with_baseline(told, known, is_asked)
         if self.write_baseline:
             baselines.write_baseline(known, compared.known)
         new = {id(one) for one in compared.new}
         counted = compared.known.total()
         gone = f", {compared.gone.total()} {'taken out of' if self.write_baseline else 'gone from'} it" if compared.gone else ""
-        notes = [] if self.write_baseline else baseline_comparing.build_gone_findings(compared.gone, self.baseline)
+        notes = [] if self.write_baseline else baselines.build_gone_findings(compared.gone, self.baseline)
         shown = [one for one in left if one.severity == "info" or id(one) in new]
         return Settled([*shown, *notes], f", {counted} in the baseline{gone}{_describe_moved(compared.moved)}")
 

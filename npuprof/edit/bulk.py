@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import deepcopy
 
-from npuprof import checks, document, edit
+from npuprof import checks, edit
 from npuprof.catalog import values
-from npuprof.catalog.written_condition import find_unknown_names
-from npuprof.commands.parts.conditions import build_unknown_name_error, find_refused_values, meets_condition, parse_conditions
-from npuprof.document.profile import Profile
+from npuprof.checks.conditions import Conditions
 from npuprof.edit.assignments import locate_key
+from npuprof.edit.changed import ChangedStore, build_opener, resolve_apart
 from npuprof.edit.lists import find_changes, parse_list_change
 from npuprof.edit.overruled import describe_overruled_values
 from npuprof.edit.paths import MISSING, find_at_path
@@ -22,19 +21,20 @@ from npuprof.report.asking import answer_refusal, ask_on_terminal
 from npuprof.report.locks import lock_folders
 from npuprof.report.text import format_count
 from npuprof.resolve.config import Config
-from npuprof.store import Folder, one_time, spec
+from npuprof.store import one_time
+from npuprof.store.spec import Workspace
 
 
 class Bulk:
     """An edit of all presets that meet a condition, parents first: what one inherits by then is not written into it."""
 
-    def __init__(self, store: str | None, where: Sequence[str], assignments: Sequence[str], appended: Sequence[str]) -> None:
-        self._store = store
-        self._wanted = parse_conditions(where)
+    def __init__(self, workspace: Workspace, where: Sequence[str], assignments: Sequence[str], appended: Sequence[str]) -> None:
+        self._conditions = Conditions(where)
+        self._workspace = workspace
         self._assignments = assignments
         self._appended = appended
-        self._home: Folder = spec.Workspace(store).store
-        self._laid: Folder = spec.Workspace(store).store
+        self._home = workspace.store
+        self._laid = ChangedStore(self._home)
         self._before: dict[str, Config] = {}
         self._files: list[tuple[PresetFile, str]] = []
         self._said: list[str] = []
@@ -67,27 +67,21 @@ class Bulk:
 
     def _resolve_all(self) -> list[Finding]:
         """Resolve every preset; return what is wrong with those that cannot be."""
-        workspace = spec.Workspace(self._store)
-        workspace.use_store(self._home)
         problems: dict[tuple[str, str, str], Finding] = {}
         for name in self._home.names():
             try:
-                self._before[name] = workspace.resolver.resolve_profile(self._home.profile(name))
+                self._before[name] = self._workspace.resolver.resolve_profile(self._home.profile(name))
             except NpuprofError as error:
                 problems |= {(finding.code, finding.place, finding.message): finding for finding in error.findings}
         return list(problems.values())
 
     def _select(self) -> list[str]:
         """Return the presets that meet the condition. Raises NpuprofError where none could."""
-        known = {key for config in self._before.values() for key in config.settings}
-        unknown = [name for name in find_unknown_names(self._wanted) if name not in known]
-        if unknown:
-            raise build_unknown_name_error(unknown[0], known)
-        matched = [name for name, config in self._before.items() if meets_condition(config, self._wanted)]
+        matched = [name for name, config in self._before.items() if self._conditions.accept(config)]
+        self._conditions.require_known_names()
         if not matched:
-            refused = find_refused_values(self._wanted)
             hint = "npuprof list --where tells which presets meet a condition"
-            raise NpuprofError(list(refused.values()) or [Finding("NP013", "no preset meets the condition", "", hint)])
+            raise NpuprofError(self._conditions.list_refused_values() or [Finding("NP013", "no preset meets the condition", "", hint)])
         return matched
 
     def _change_preset(self, name: str) -> None:
@@ -95,29 +89,23 @@ class Bulk:
         file = read_preset_file(self._home, name)
         profile = self._laid.profile(name)
         data = deepcopy(profile.document.data)
-        config = self._resolve(profile)
+        config = resolve_apart(profile)
         wanted = [text for text in self._assignments if not _is_inherited(config, data, text)]
         text = edit.apply_changes(file.text, find_changes(profile, data, wanted, self._appended, self._said))
         if text != file.text:
-            self._said += describe_overruled_values(self._store, file.profile, file.parse_changed(text))
+            self._said += describe_overruled_values(file.profile, file.parse_changed(text))
             self._files.append((file, text))
-            self._laid.lay_over(Profile(document.parse_document(name, file.source, text), home=self._laid))
-
-    def _resolve(self, profile: Profile) -> Config:
-        workspace = spec.Workspace(self._store)
-        workspace.use_store(self._laid)
-        return workspace.resolver.resolve_profile(profile)
+            self._laid.set_text(name, file.source, text)
 
     def _resolve_changed(self) -> dict[str, Config | NpuprofError]:
         """Return the presets that the changed files reach, as they would resolve."""
         changed = {file.profile.name for file, _ in self._files}
-        workspace = spec.Workspace(self._store)
-        workspace.use_store(self._laid)
+        resolver = build_opener(self._laid)(self._workspace.resolver.context).resolver
         found: dict[str, Config | NpuprofError] = {}
         for name, config in self._before.items():
             if changed.intersection(member.key for member in config.lineage):
                 try:
-                    found[name] = workspace.resolver.resolve_profile(self._laid.profile(name))
+                    found[name] = resolver.resolve_profile(self._laid.profile(name))
                 except NpuprofError as error:
                     found[name] = error
         return found

@@ -18,7 +18,6 @@ from npuprof.report.writing import Wanted
 from npuprof.resolve.config import Config
 from npuprof.store import Folder
 from npuprof.store.sources.beside import read_project
-from npuprof.store.sources.project import parse_project
 
 #: Which presets break which rules.
 _Verdicts = set[tuple[str, str]]
@@ -90,10 +89,3 @@ def _judge_rules(configs: Iterable[Config]) -> _Verdicts:
 
 def _list_left(due: Iterable[DueRule], reasons: Mapping[int, str], release: str) -> list[Finding]:
     return [finding for one in due for finding in build_rule_findings(one, release, reasons[id(one)])]
-
-
-def set_project_text(home: Folder, text: str) -> None:
-    """Let a store be read beside another text of npuprof.toml, before its policy is read. Raises NpuprofError."""
-    document = read_project(home).document
-    assert document is not None, "it has rules"
-    home.project = parse_project(document.source, text.encode())

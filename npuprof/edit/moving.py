@@ -10,6 +10,7 @@ from typing import Any
 from npuprof import document
 from npuprof.document.profile import Profile
 from npuprof.edit import renaming
+from npuprof.edit.changed import build_opener
 from npuprof.edit.paths import find_at_path
 from npuprof.edit.preset_file import (
     BOM,
@@ -25,10 +26,11 @@ from npuprof.edit.schemaline import move_schema_line
 from npuprof.model import Context, Finding, NpuprofError, Origin
 from npuprof.report.output import read_file_content
 from npuprof.report.writing import Wanted
-from npuprof.store import Folder, spec
+from npuprof.store import Folder
 from npuprof.store.layout import Layout
 from npuprof.store.personal import find_personal_file
 from npuprof.store.sources.beside import read_project
+from npuprof.store.spec import Workspace
 
 
 class Moved:
@@ -75,11 +77,11 @@ class Moved:
             self._pins += [f"{origin} keeps {_read_text(origin)}" for origin in renaming.list_pinned_references(found, self.old_name)]
         return unread
 
-    def build_opener(self, store: str | None) -> Callable[[Context], spec.Workspace]:
+    def build_opener(self) -> Callable[[Context], Workspace]:
         """Return what opens the store as it will be."""
         texts = {file.profile.name: (file.source, text) for file, text in self._files}
         texts[self.name] = (self.new.source, self.text)
-        return spec.build_opener(store, texts, without=self.old_name)
+        return build_opener(self.home, texts, without=self.old_name)
 
     def list_wanted(self) -> list[Wanted]:
         """Return the files as they shall be, those of scripts aside."""

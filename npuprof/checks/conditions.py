@@ -1,0 +1,82 @@
+"""Conditions on the resolved values of presets, as ``--where`` asks them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from npuprof import catalog
+from npuprof.catalog import condition, written_condition
+from npuprof.checks import settings
+from npuprof.checks.meaning import UNKNOWN, guess_plain_value, suggest_choice
+from npuprof.document import keys
+from npuprof.model import SCENARIOS, Finding, NpuprofError, did_you_mean
+from npuprof.resolve.config import Config
+
+
+class Conditions:
+    """Conditions that a preset has to meet, all of them. Raises NpuprofError for a text that is none, with what to write."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        trees = [_parse_condition(text) for text in texts]
+        self._tree = ("and", *trees) if len(trees) > 1 else trees[0]
+        self._unset = written_condition.find_unknown_names(self._tree)
+        self._keys: set[str] = set()
+
+    def accept(self, config: Config) -> bool:
+        """Return whether the resolved values of a preset certainly meet the conditions."""
+        self._unset = [key for key in self._unset if key not in config.settings]
+        self._keys |= config.settings.keys() if self._unset else set()
+
+        def look_up(path: tuple[str, ...]) -> tuple[bool | None, Any]:
+            return written_condition.look_up(config.scenario, config.settings, path)
+
+        return condition.evaluate_condition(self._tree, look_up) is True
+
+    def require_known_names(self) -> None:
+        """Raise NpuprofError for a name that is no setting and that no preset sets, of those that were asked."""
+        if self._unset:
+            raise NpuprofError([_build_unknown_name_finding(self._unset[0], self._keys)])
+
+    def list_refused_values(self) -> list[Finding]:
+        """Return the values that the conditions ask for and no check accepts, with what to write."""
+        return list(_find_refused_values(self._tree).values())
+
+
+def _parse_condition(text: str) -> Any:
+    try:
+        return written_condition.read_condition(text, _guess_value)
+    except written_condition.ConditionError as error:
+        raise NpuprofError([Finding("NP013", error.what, written_condition.LANGUAGE, error.hint)]) from None
+
+
+def _guess_value(key: str, value: Any, kind: str) -> Any:
+    option = catalog.find_option(key)
+    found = settings.guess_option_value(option, value) if option else guess_plain_value(value, kind)
+    return None if found is UNKNOWN else found
+
+
+def _find_refused_values(tree: Any) -> dict[tuple[str, Any], Finding]:
+    found: dict[tuple[str, Any], Finding] = {}
+    for word, left, right in condition.list_comparisons(tree):
+        key, other = written_condition.find_compared_key(left), right
+        if not key or other[0] != "const" or word not in ("==", "in"):
+            continue
+        for value in other[1] if word == "in" and isinstance(other[1], tuple) else (other[1],):
+            hint = next((fault.hint for fault in settings.find_setting_faults(key, value) if fault.code == "NP203"), "")
+            if key == "scenario":
+                hint = suggest_choice(key, value, SCENARIOS)[0] if value not in SCENARIOS else ""
+            hint = re.sub(r"^write (\S+) = (.*)", rf"write '{key} == \2'", hint)
+            if hint:
+                what = f"--where asks for {key} = {keys.format_short_value(value)}, which it never is"
+                found[key, value] = Finding("NP013", what, "No preset holds it, and no check would take it.", hint)
+    return found
+
+
+def _build_unknown_name_finding(key: str, set_keys: Collection[str]) -> Finding:
+    section, name = keys.split_section_and_name(key)
+    elsewhere = catalog.find_key_elsewhere(key, set_keys)
+    otherwise = "npuprof options lists all; variables are env.NAME"
+    hint = f"write {elsewhere}" if elsewhere else did_you_mean(name, catalog.record_names(section), otherwise)
+    return Finding("NP201", f"--where asks for {key!r}, which is no setting", "", hint)

@@ -1,0 +1,62 @@
+"""Presets as an edit will make them: resolved apart from what is known of them, or laid over their store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from npuprof.document import parse_document
+from npuprof.document.profile import Profile
+from npuprof.model import Context, Origin
+from npuprof.resolve.config import Config
+from npuprof.store import Folder, spec
+
+#: The path to cite and the text of presets, by their names.
+Texts = Mapping[str, tuple[str, str]]
+
+
+class ChangedStore(Folder):
+    """A store as it will be: the one below it with other texts; what it does not change is read there, once for both."""
+
+    def __init__(self, below: Folder, texts: Texts | None = None, without: str = "") -> None:
+        super().__init__(below.root)
+        fresh = {name: vars(self)[name] for name in ("_profiles", "_policy", "_has_read_policy", "kept", "sources")}
+        vars(self).update(vars(below) | fresh)
+        self.below = below
+        if without:
+            self.take_out(without)
+        for name, (source, text) in (texts or {}).items():
+            self.set_text(name, source, text)
+
+    def set_text(self, name: str, source: str, text: str) -> None:
+        """Let a preset be what a text makes it. Raises NpuprofError where that is no TOML."""
+        self.lay_over(Profile(parse_document(name, source, text), home=self))
+
+    def set_project_text(self, text: str) -> None:
+        """Let npuprof.toml, which is there, be another text. Raises NpuprofError where that cannot be understood."""
+        from npuprof.store.sources.beside import read_project
+        from npuprof.store.sources.project import parse_project
+
+        known = read_project(self).document
+        assert known is not None, "it has rules"
+        self.project = parse_project(known.source, text.encode())
+
+    def _read_profile(self, name: str, asked: Origin | None) -> Profile:
+        found = self.below.profile(name, asked)
+        return Profile(found.document, found.key, self)
+
+
+def build_opener(home: Folder, texts: Texts | None = None, without: str = "") -> Callable[[Context], spec.Workspace]:
+    """Return what opens a store in a context as it will be, with other texts and ``without`` one preset, reading nothing again."""
+    changed = ChangedStore(home, texts, without) if texts or without else home
+
+    def open_changed(context: Context) -> spec.Workspace:
+        workspace = spec.Workspace(None, context)
+        workspace.use_store(changed)
+        return workspace
+
+    return open_changed
+
+
+def resolve_apart(profile: Profile, context: Context | None = None) -> Config:
+    """Return a preset resolved by itself: another text of it may have been resolved before. Raises NpuprofError."""
+    return spec.Workspace(None, context).resolver.resolve_profile(profile)

@@ -1,0 +1,205 @@
+"""Presets moved to another release: one with its file, or all of a store, parents first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+
+from npuprof import checks
+from npuprof.document.profile import Profile
+from npuprof.edit import migration
+from npuprof.edit.changed import ChangedStore, build_opener, resolve_apart
+from npuprof.edit.families import plan_renames
+from npuprof.edit.heirs import refuse_broken_heirs
+from npuprof.edit.migration import MadeStep, Migration
+from npuprof.edit.migration_project import MovedProject, migrate_rules
+from npuprof.edit.migration_rules import check_rules
+from npuprof.edit.migration_steps import load_migration_steps
+from npuprof.edit.preset_file import PresetFile, read_preset_file, refuse_builtin
+from npuprof.model import Context, Finding, NpuprofError, Record
+from npuprof.report import output
+from npuprof.report.baselines import carry_marks, plan_changed_baselines
+from npuprof.report.isolating import isolate_faults
+from npuprof.report.writing import Wanted
+from npuprof.resolve.config import Config
+from npuprof.store import Folder
+from npuprof.store.spec import Workspace
+
+
+class Outcome(Record):
+    """A migration, the preset resolved before and after it, and what is left to decide."""
+
+    moved: Migration
+    before: Config
+    after: Config
+    left: list[Finding]
+
+
+def migrate_file(file: PresetFile, context: Context, since: str = "") -> Outcome:
+    """Return a preset moved to a release, nothing written; it comes from ``since`` where it names none. Raises NpuprofError."""
+    profile, release = file.profile, str(context.cann)
+    before = resolve_apart(profile, context)
+    moved = migration.migrate_profile(profile, before, release, since)
+    after = resolve_apart(file.parse_changed(moved.text), context)
+    findings = list(moved.findings)
+    if isinstance(profile.home, Folder) and moved.made:
+        findings += migration.check_heirs(moved.made, _find_heirs(profile, profile.home), release)
+        findings += check_rules(profile.home.load_policy(), {profile.name: moved.made}, release)
+    moved = moved._replace(findings=tuple(findings))
+    return Outcome(moved, before, after, _list_left(moved, after, before))
+
+
+def _find_heirs(profile: Profile, home: Folder) -> list[Profile]:
+    """Return the presets of a store that extend one of it, those left out that cannot be read.
+
+    Raises NpuprofError where npuprof fails on one: it may be such a preset.
+    """
+    lineages = build_opener(home)(Context()).resolver.lineages
+    heirs = []
+    faults: list[Finding] = []
+    for name in home.names():
+        with suppress(NpuprofError), isolate_faults(home.cite_file(f"{name}.toml"), faults, name):
+            other = home.profile(name)
+            if any(member.document.source == profile.document.source for member in lineages.find_lineage(other)[:-1]):
+                heirs.append(other)
+    if faults:
+        raise NpuprofError(faults)
+    return heirs
+
+
+def _list_left(moved: Migration, after: Config, before: Config) -> list[Finding]:
+    """Return what is left to decide: steps not made, and what the checks say of the result in that release."""
+    told = {finding.key for finding in moved.findings}
+    known = {(finding.code, finding.key) for finding in checks.check_config(before)}
+    brought = [
+        finding
+        for finding in checks.check_config(after)
+        if finding.key not in told
+        and (finding.severity == "error" or (finding.severity == "warning" and (finding.code, finding.key) not in known))
+    ]
+    return checks.fold_findings([*moved.findings, *brought])
+
+
+def refuse_to_part_heirs(outcome: Outcome, file: PresetFile, workspace: Workspace) -> None:
+    """Raise NpuprofError where presets that build on a migrated one still mean its old key, or would have errors they have not now."""
+    parted = [finding for finding in outcome.moved.findings if finding.code == "NP513" and finding.profiles != (outcome.after.name,)]
+    if parted:
+        told = "nothing written: presets that extend it set the old key; --all migrates them too, --no-check writes it anyway"
+        output.tell_remark(told)
+        raise NpuprofError(finding._replace(severity="error") for finding in parted)
+    refuse_broken_heirs(workspace, file.path, file.profile, outcome.moved.text)
+
+
+def carry_baselines(
+    files: Iterable[str], home: Folder, made: Mapping[str, Sequence[MadeStep]], open_migrated: Callable[[Context], Workspace]
+) -> list[Wanted]:
+    """Return the baselines among some files as they shall be: what is known of an old key is known of the new one."""
+    keys = {home.profile_path(name): renamed for name, steps in made.items() if (renamed := migration.list_renamed_keys(steps))}
+    if not keys:
+        return []
+
+    def list_findings() -> list[Finding]:
+        workspace = open_migrated(Context())
+        found: list[Finding] = []
+        for name in home.names():
+            with suppress(NpuprofError):
+                found += checks.check_config(workspace.resolver.resolve_profile(workspace.store.profile(name)))
+        return checks.fold_findings(found)
+
+    return plan_changed_baselines(files, lambda known: carry_marks(known, keys, list_findings), [])
+
+
+class StoreMigration(Record):
+    """All presets of a store moved to a release: the files that change with their new texts, and what came of each preset.
+
+    ``project`` is what becomes of the rules of the team; what is left to do in them is in ``left`` as well. ``baselines`` go along.
+    ``open_migrated`` opens the store as it will be.
+    """
+
+    files: list[tuple[PresetFile, str]]
+    outcomes: list[Outcome]
+    left: list[Finding]
+    project: MovedProject
+    baselines: list[Wanted]
+    open_migrated: Callable[[Context], Workspace]
+
+    def list_wanted(self) -> list[Wanted]:
+        """Return all files as they shall be."""
+        return [*(file.build_wanted(text) for file, text in self.files), *self.project.wanted, *self.baselines]
+
+
+def migrate_store(home: Folder, context: Context, since: str, baseline_files: Iterable[str]) -> StoreMigration:
+    """Return all presets of a store moved to a release, nothing written; those that name none come from ``since``.
+
+    Raises NpuprofError where one cannot be read or resolved, or npuprof fails on one.
+    """
+    refuse_builtin(home)
+    release = str(context.cann)
+    before = _resolve_all(build_opener(home)(context))
+    changed = ChangedStore(home)
+    files, moved = _migrate_all(before, changed, context, since)
+    made = {name: migrated.made for name, migrated in moved.items()}
+    texts = {file.profile.name: (file.source, text) for file, text in files}
+
+    def open_beside(project: str) -> Callable[[Context], Workspace]:
+        opened = ChangedStore(home, texts)
+        if project:
+            opened.set_project_text(project)
+        return build_opener(opened)
+
+    project = migrate_rules(home, made, before, lambda text: _resolve_all(open_beside(text)(context)), release)
+    after = _resolve_all(open_beside(project.text)(context))
+    baselines = carry_baselines(baseline_files, home, made, open_beside(project.text))
+    heirs: dict[str, list[Profile]] = {}
+    for config in after.values():
+        for member in config.lineage[:-1]:
+            if made.get(member.key):
+                heirs.setdefault(member.key, []).append(config.lineage[-1])
+    outcomes = []
+    faults: list[Finding] = []
+    for name, done in moved.items():
+        with isolate_faults(home.cite_file(f"{name}.toml"), faults, name):
+            done = done._replace(findings=(*done.findings, *migration.check_heirs(done.made, heirs.get(name, []), release)))
+            outcomes.append(Outcome(done, before[name], after[name], _list_left(done, after[name], before[name])))
+    if faults:
+        raise NpuprofError(faults)
+    left = [*checks.fold_findings(finding for outcome in outcomes for finding in outcome.left), *project.left]
+    return StoreMigration(files, outcomes, left, project, baselines, open_beside(""))
+
+
+def _migrate_all(
+    before: Mapping[str, Config], changed: ChangedStore, context: Context, since: str
+) -> tuple[list[tuple[PresetFile, str]], dict[str, Migration]]:
+    """Return the files that change with their new texts, which ``changed`` has then, and what was done to each preset."""
+    files: list[tuple[PresetFile, str]] = []
+    moved: dict[str, Migration] = {}
+    plan = plan_renames(before.values(), load_migration_steps(str(context.cann)), lambda member: member.home is changed.below)
+    faults: list[Finding] = []
+    for name in sorted(before, key=lambda name: (len(before[name].lineage), name)):
+        profile = changed.profile(name)
+        with isolate_faults(changed.cite_file(f"{name}.toml"), faults, name):
+            # What its parents are by now decides what is left to do in it.
+            moved[name] = migration.migrate_profile(profile, resolve_apart(profile, context), str(context.cann), since, plan)
+            if moved[name].text != profile.document.text:
+                file = read_preset_file(changed.below, name)
+                files.append((file, moved[name].text))
+                changed.set_text(name, file.source, moved[name].text)
+    if faults:
+        raise NpuprofError(faults)
+    return files, moved
+
+
+def _resolve_all(workspace: Workspace) -> dict[str, Config]:
+    """Return all presets of a store resolved. Raises NpuprofError with all that cannot be."""
+    home = workspace.store
+    configs: dict[str, Config] = {}
+    problems: list[Finding] = []
+    for name in home.names():
+        try:
+            with isolate_faults(home.cite_file(f"{name}.toml"), problems, name):
+                configs[name] = workspace.resolver.resolve_profile(home.profile(name))
+        except NpuprofError as error:
+            problems += error.findings
+    if problems:
+        raise NpuprofError(dict.fromkeys(problems))
+    return configs

@@ -1,0 +1,324 @@
+"""Baselines: files of findings that are known, what is new beside them and what is gone, and which files were moved."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+
+from npuprof.catalog import build_finding
+from npuprof.model import Finding, NpuprofError, Place
+from npuprof.report import writing
+from npuprof.report.findings import strip_lines
+from npuprof.report.output import read_plain_file
+from npuprof.report.rowdiff import format_row_difference
+
+#: What may be a name in a message; one with an @ means a revision, in which the old name stays.
+_NAME = re.compile(r"[\w./@-]*[\w/@-]")
+#: How many of the files that could be meant are compared; all have the one mark that is rarest.
+_CLOSEST = 16
+#: A baseline says what it is in its first line but one.
+_HEAD = 200
+_SCHEMA = "npuprof.baseline/1"
+#: What may be a file in a message: they are cited from where the user stands.
+_FILE = re.compile(r"[^\s()'\",;:]+\.\w+")
+
+#: A finding whatever the moved files are called: its code, its key, its message.
+_Shape = tuple[str, str, str]
+
+
+class Mark(NamedTuple):
+    """What makes a finding the same next time: its file, from the folder of the baseline, its code, its key and its message."""
+
+    path: str
+    code: str
+    key: str
+    message: str
+
+
+class Baseline(NamedTuple):
+    """The findings that stood when a baseline was written, each as often as it did; ``raw`` is the file, None where there is none."""
+
+    file: str
+    raw: bytes | None
+    known: Counter[Mark]
+
+
+def read_baseline(file: str) -> Baseline:
+    """Return the findings that a file holds; none where there is no file. Raises NpuprofError where it is no baseline."""
+    raw = writing.read_known_file(file)
+    if raw is None:
+        return Baseline(file, None, Counter())
+    try:
+        said = json.loads(raw)
+        if said["schema"] != _SCHEMA:
+            raise ValueError(f"its schema is {said['schema']!r}")
+        rows = [(Mark(*(_require_text(row[name]) for name in Mark._fields)), row.get("count", 1)) for row in said["findings"]]
+        if any(type(count) is not int or count < 1 for _, count in rows):
+            raise ValueError("a count is no whole number from 1 on")
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        reason = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
+        if not isinstance(error, (ValueError, KeyError)):  # what Python says of it is about this code
+            reason = "it is a file of another kind"
+        what, why = f"{file} is no baseline: {reason}", "What cannot be read would hide nothing, or everything."
+        raise NpuprofError([Finding("NP015", what, why, "restore it, or remove it and write it anew", where=Place(file))]) from None
+    known: Counter[Mark] = Counter()
+    for mark, count in rows:
+        known[mark] += count
+    return Baseline(file, raw, known)
+
+
+def _require_text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} is no text")
+    return value
+
+
+def mark_finding(finding: Finding, file: str) -> Mark:
+    """Return what makes a finding the same next time, in a baseline in a file."""
+    path = finding.origin.file if finding.origin is not None and finding.where is None else finding.path or ""
+    revision = finding.origin.revision if finding.origin is not None else None
+    folder, message = os.path.dirname(os.path.abspath(file)), strip_lines(finding.message)
+    if path and not revision:
+        path = os.path.relpath(os.path.abspath(path), folder)
+    if not revision and folder != os.getcwd():
+        message = _FILE.sub(lambda match: _relate_path(match[0], folder), message)
+    return Mark(path, finding.code, finding.key, message)
+
+
+def format_baseline_change(wanted: writing.Wanted) -> str:
+    """Return what changes in a baseline as a unified diff."""
+    before, after = ((content or b"").decode(errors="replace") for content in (wanted.known, wanted.content))
+    return format_row_difference(os.path.normpath(wanted.path), before, after, "    {")
+
+
+def write_baseline(baseline: Baseline, marks: Counter[Mark]) -> None:
+    """Write a baseline, whole or not at all. Raises NpuprofError where it cannot be, or somebody else has meanwhile."""
+    writing.write_wanted_files([build_wanted_baseline(baseline, marks)])
+
+
+def _relate_path(path: str, folder: str) -> str:
+    """Return a path from a folder; a word that names no preset, and no file that is there, stays what it is."""
+    return os.path.relpath(os.path.abspath(path), folder) if path.endswith(".toml") or os.path.isfile(path) else path
+
+
+def build_wanted_baseline(baseline: Baseline, marks: Counter[Mark]) -> writing.Wanted:
+    """Return the file of a baseline as it shall be with other marks."""
+    rows = [{**mark._asdict(), **({"count": count} if count > 1 else {})} for mark, count in sorted(marks.items()) if count > 0]
+    text = json.dumps({"schema": _SCHEMA, "findings": rows}, indent=2, ensure_ascii=False) + "\n"
+    return writing.Wanted(baseline.file, text.encode(errors="surrogateescape"), baseline.raw)
+
+
+def count_marks(findings: Sequence[Finding], file: str) -> Counter[Mark]:
+    """Return how often each finding stands among some."""
+    return Counter(mark_finding(finding, file) for finding in findings)
+
+
+def plan_changed_baselines(
+    files: Iterable[str], change: Callable[[Baseline], Counter[Mark]], problems: list[Finding]
+) -> list[writing.Wanted]:
+    """Return the baselines among some files as they shall be, with other marks; what is none after all goes to ``problems``."""
+    found = []
+    for path in files:
+        try:
+            if b'"npuprof.baseline/' not in read_plain_file(path, _HEAD, whole=False):
+                continue
+            known = read_baseline(path)
+        except OSError:
+            continue
+        except NpuprofError as error:
+            problems += [one._replace(severity="warning") for one in error.findings]
+            continue
+        marks = change(known)
+        if marks != known.known:
+            found.append(build_wanted_baseline(known, marks))
+    return found
+
+
+def rename_marks(known: Baseline, old: tuple[str, str], new: tuple[str, str], list_findings: Callable[[], list[Finding]]) -> Counter[Mark]:
+    """Return what a baseline knows where a preset has another name; ``old`` and ``new`` are names and paths.
+
+    ``list_findings`` judges the presets as they will be: what a message says of the preset follows only where one says it then.
+    """
+    folder = os.path.dirname(os.path.abspath(known.file))
+    was, now = (os.path.relpath(os.path.abspath(path), folder) for _, path in (old, new))
+    words = {old[0]: new[0], was: now}
+    told: Counter[Mark] | None = None
+    renamed: Counter[Mark] = Counter()
+    for mark, count in known.known.items():
+        here = mark._replace(path=now) if mark.path == was else mark
+        said = here._replace(message=_NAME.sub(lambda match: words.get(match[0], match[0]), here.message))
+        if said != here:
+            told = count_marks(list_findings(), known.file) if told is None else told
+            here = said if said in told or said.code.startswith("NP8") else here  # (those are of scripts)
+        renamed[here] += count
+    return renamed
+
+
+def carry_marks(known: Baseline, keys: Mapping[str, Mapping[str, str]], list_findings: Callable[[], list[Finding]]) -> Counter[Mark]:
+    """Return what a baseline knows where keys of presets have new names; ``keys`` are those, old and new, by path.
+
+    ``list_findings`` judges the presets as they will be: the finding of a code at an old key is the one of that code at the new key.
+    """
+    folder = os.path.dirname(os.path.abspath(known.file))
+    names = {os.path.relpath(os.path.abspath(path), folder): changed for path, changed in keys.items()}
+    due = [mark for mark in known.known if mark.key in names.get(mark.path, {})]
+    if not due:
+        return known.known
+    told = count_marks(list_findings(), known.file)
+    at: dict[tuple[str, str, str], list[Mark]] = {}
+    for mark in told - known.known:
+        at.setdefault((mark.path, mark.code, mark.key), []).append(mark)
+    carried = Counter(known.known)
+    for mark in due:
+        found = at.get((mark.path, mark.code, names[mark.path][mark.key]))
+        if found and mark not in told:
+            carried[found.pop(0)] += carried.pop(mark)
+    return carried
+
+
+class Compared(NamedTuple):
+    """The findings that a baseline has not, what it has as it is called now, and what of it is gone.
+
+    ``moved`` are files that are gone, and those that have their findings now.
+    """
+
+    new: list[Finding]
+    known: Counter[Mark]
+    gone: Counter[Mark]
+    moved: dict[str, str]
+
+
+def compare_with_baseline(findings: Sequence[Finding], baseline: Baseline, is_judged: Callable[[Mark], bool]) -> Compared:
+    """Return what is new among findings, what is known, and what is gone of those marks that were judged.
+
+    A file that is there no longer is taken for the one that has its findings now, so that a rename makes nothing new.
+    """
+    left = Counter(baseline.known)
+    unknown: list[tuple[Mark, Finding]] = []
+    for finding in findings:
+        mark = mark_finding(finding, baseline.file)
+        if left[mark]:
+            left[mark] -= 1
+        else:
+            unknown.append((mark, finding))
+    left = +left
+    known = Counter(baseline.known)
+    moved: dict[str, str] = {}
+    new = [finding for _, finding in unknown]
+    if unknown and left:
+        moved = _find_moved_files([mark for mark, _ in unknown], left, baseline)
+        former = _match_moved_marks([mark for mark, _ in unknown], left, moved)
+        new = [finding for (_, finding), old in zip(unknown, former, strict=True) if old is None]
+        for (mark, _), old in zip(unknown, former, strict=True):
+            if old is not None:
+                left[old] -= 1
+                known.subtract([old])
+                known[mark] += 1
+    gone = Counter({mark: count for mark, count in left.items() if count and is_judged(mark)})
+    return Compared(new, +known - gone, gone, moved)
+
+
+def _find_moved_files(unknown: Sequence[Mark], left: Counter[Mark], baseline: Baseline) -> dict[str, str]:
+    """Return which files of a baseline are gone, and which other ones have their findings now: each at most one.
+
+    ``unknown`` is what the baseline has not, ``left`` what of it was not found. A file that the baseline names is none of those.
+    """
+    folder = os.path.dirname(os.path.abspath(baseline.file))
+    named = {mark.path for mark in baseline.known}
+    missing = {path for path in {mark.path for mark in left} if path and not os.path.lexists(os.path.join(folder, path))}
+    came = {mark.path for mark in unknown if mark.path} - named
+    if not (missing and came):
+        return {}
+    names = {name for path in (*missing, *came) for name in _list_names(path)}
+    before = _collect_shapes((mark for mark in left.elements() if mark.path in missing), names)
+    after = _collect_shapes((mark for mark in unknown if mark.path in came), names)
+    moved = _pair_equal(before, after)
+    rest = {path: shapes for path, shapes in before.items() if path not in moved}
+    taken = set(moved.values())
+    return moved | _pair_alike(rest, {path: shapes for path, shapes in after.items() if path not in taken})
+
+
+def _match_moved_marks(unknown: Sequence[Mark], left: Counter[Mark], moved: dict[str, str]) -> list[Mark | None]:
+    """Return for each mark what it was called before files were moved, None where it is new; each of those that are left counts once."""
+    if not moved:
+        return [None] * len(unknown)
+    names = {name for pair in moved.items() for path in pair for name in _list_names(path)}
+    waiting: dict[tuple[str, _Shape], list[Mark]] = {}
+    for mark in left.elements():
+        waiting.setdefault((moved.get(mark.path, mark.path), _read_shape(mark, names)), []).append(mark)
+    found: list[Mark | None] = []
+    for mark in unknown:
+        former = waiting.get((mark.path, _read_shape(mark, names)))
+        found.append(former.pop() if former else None)
+    return found
+
+
+def _collect_shapes(marks: Iterable[Mark], names: set[str]) -> dict[str, Counter[_Shape]]:
+    found: dict[str, Counter[_Shape]] = {}
+    for mark in marks:
+        found.setdefault(mark.path, Counter())[_read_shape(mark, names)] += 1
+    return found
+
+
+def _read_shape(mark: Mark, names: set[str]) -> _Shape:
+    return mark.code, mark.key, _NAME.sub(lambda match: "\0" if match[0] in names else match[0], mark.message)
+
+
+def _list_names(path: str) -> list[str]:
+    """Return what a file may be called in messages: by its path, and as a preset of a store in any of its folders."""
+    parts = path.removesuffix(".toml").split("/")
+    return [path, *("/".join(parts[first:]) for first in range(len(parts)))]
+
+
+def _pair_equal(before: dict[str, Counter[_Shape]], after: dict[str, Counter[_Shape]]) -> dict[str, str]:
+    """Return files that have the same findings, those first that are called alike in their folders."""
+    same: dict[frozenset[tuple[_Shape, int]], tuple[list[str], list[str]]] = {}
+    for side, files in enumerate((before, after)):
+        for path in sorted(files):
+            same.setdefault(frozenset(files[path].items()), ([], []))[side].append(path)
+    moved: dict[str, str] = {}
+    for olds, news in same.values():
+        ends: dict[str, list[str]] = {}
+        for new in news:
+            ends.setdefault(os.path.basename(new), []).append(new)
+        for old in olds:
+            if alike := ends.get(os.path.basename(old)):
+                moved[old] = alike.pop(0)
+        taken = {moved[old] for old in olds if old in moved}
+        others = (new for new in news if new not in taken)
+        moved |= dict(zip((old for old in olds if old not in moved), others, strict=False))
+    return moved
+
+
+def _pair_alike(before: dict[str, Counter[_Shape]], after: dict[str, Counter[_Shape]]) -> dict[str, str]:
+    """Return files that share findings, since what was moved was edited too: each with the one that it shares most with."""
+    holders: dict[_Shape, dict[str, None]] = {}
+    for old in sorted(before):
+        for shape in before[old]:
+            holders.setdefault(shape, {})[old] = None
+    moved: dict[str, str] = {}
+    for new in sorted(after):
+        shared = sorted((len(held), shape) for shape in after[new] if (held := holders.get(shape)))
+        if shared:
+            near = list(islice(holders[shared[0][1]], _CLOSEST))
+            best = max(near, key=lambda old: ((before[old] & after[new]).total(), os.path.basename(old) == os.path.basename(new)))
+            moved[best] = new
+            for shape in before[best]:
+                del holders[shape][best]
+    return moved
+
+
+def build_gone_findings(gone: Counter[Mark], file: str) -> list[Finding]:
+    """Return a note for everything in a baseline that is found no longer."""
+    why, hint = "The baseline would hide it, should it come back.", f"take it out: --baseline {file} --write-baseline"
+    return [
+        build_finding(
+            "NP707", f"{mark.path}: {mark.code} is in the baseline, and found no longer: {mark.message}", why, hint, where=Place(file)
+        )
+        for mark in sorted(gone)
+    ]
