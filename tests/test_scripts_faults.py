@@ -30,9 +30,9 @@ STEPS = {
     "scan": [
         "scripts.python.reader.mark_without_effect",
         "scripts.lint.shared.read_script",
-        "scripts.lint.check_script",
-        "scripts.sidecars.find_sidecars",
-        "scripts.ignoring.sift_script_findings",
+        "scripts.scanning.check_script",
+        "scripts.scanning.find_sidecars",
+        "scripts.scanning.sift_script_findings",
     ],
     "scan --statistics": ["scripts.python.reader.mark_without_effect", "scripts.summary.survey.build_drafts"],
     "import -o made": [
@@ -63,7 +63,7 @@ OLD = 'profile.cann = "5.1.RC1"\n[options]\nmstune_mode = "1"\n'
 #: The same for presets.
 PRESET_STEPS = {
     "check": ["resolve.Resolver.resolve_profile", "checks.judge_config", "store.Folder.profile"],
-    "check --cann 8.0.0 --cann 9.0.0": ["resolve.Resolver.resolve_profile", "checks.check_config"],
+    "check --cann 8.0.0 --cann 9.0.0": ["resolve.Resolver.resolve_profile", "checks.support.check_config"],
     "list": ["resolve.Resolver.resolve_profile", "store.Folder.profile"],
     "migrate --all --cann 9.0.0": [
         "resolve.Resolver.resolve_profile",
@@ -153,7 +153,7 @@ def test_a_bug_in_one_script_is_a_finding_and_the_others_are_read(verb: str, ste
 def test_what_is_wrong_in_the_other_files_is_reported(scripts: Path, break_step: Break, run: Run) -> None:
     wrong = PLAIN.replace("['use_off_line'].b", "['use_off_line'].i")
     write(scripts, {"src/last.py": wrong, "src/bad.py": wrong})
-    break_step("scripts.lint.check_script")
+    break_step("scripts.scanning.check_script")
     done = run("scan", "src")
     assert "src/last.py" in done.out
     assert "NP802" in done.out
@@ -161,7 +161,7 @@ def test_what_is_wrong_in_the_other_files_is_reported(scripts: Path, break_step:
 
 
 def test_a_file_that_is_named_and_one_of_a_folder_count_alike(scripts: Path, break_step: Break, run: Run) -> None:
-    break_step("scripts.lint.check_script")
+    break_step("scripts.scanning.check_script")
     assert run("scan", "src/first.py", "src/last.py").code == 0
     assert run("scan", "src").code == 2
     assert run("scan", "src/bad.py").code == 2
@@ -230,7 +230,7 @@ def test_the_traceback_is_shown_on_request(verb: str, scripts: Path, break_step:
 def test_limits_and_system_errors_are_not_called_bugs(
     verb: str, error: Exception, said: str, scripts: Path, break_step: Break, run: Run
 ) -> None:
-    steps = {"scan": "scripts.lint.check_script", "adopt": "scripts.blocks.find_blocks"}
+    steps = {"scan": "scripts.scanning.check_script", "adopt": "scripts.blocks.find_blocks"}
     break_step(steps.get(verb, "scripts.preset.build_drafts"), error)
     done = run(*place_words(verb))
     text = done.out + done.err
@@ -241,7 +241,7 @@ def test_limits_and_system_errors_are_not_called_bugs(
 
 
 def test_what_ends_the_run_still_ends_it(scripts: Path, break_step: Break, run: Run) -> None:
-    break_step("scripts.lint.check_script", KeyboardInterrupt())
+    break_step("scripts.scanning.check_script", KeyboardInterrupt())
     assert run("scan", "src").code == 130
     for error in (BrokenPipeError(), SystemExit(3), NpuprofError([])):
         problems: list[Finding] = []

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from npuprof.checks import judgement, scope, sharing
 from npuprof.checks.view import View
-from npuprof.model import Finding, Record, renew_hints
+from npuprof.model import Finding, NpuprofError, Record, renew_hints
 from npuprof.resolve import members
 from npuprof.resolve.config import Config
 from npuprof.wording import say_option
@@ -76,11 +76,25 @@ def check_before_export(config: Config) -> list[Finding]:
     return findings
 
 
+def require_exportable(config: Config) -> list[Finding]:
+    """Return the warnings of a config that is exported. Raises NpuprofError for errors and abstract ones."""
+    findings = check_before_export(config)
+    if any(finding.severity == "error" for finding in findings):
+        raise NpuprofError(findings)
+    return findings
+
+
 def check_values(config: Config, notes: bool = True) -> list[Finding]:
     """Return what is wrong with each value of a config, and with what it is for: all that can be said where the rest is not known."""
     view = View(config)
     found = [view.build_finding(fault, key) for faults in judgement.collect_faults(view)[:2] for fault, key in faults]
     return [finding for finding in (*found, *scope.check_profile_claims(view)) if notes or finding.severity != "info"]
+
+
+def is_fixable(finding: Finding) -> bool:
+    """Return whether the hint of a finding is certain, and about a file of the work tree."""
+    origin = finding.origin
+    return finding.fix is not None and origin is not None and origin.revision is None and origin.document.name != "-"
 
 
 def identify_finding(finding: Finding) -> tuple[str, str, str]:

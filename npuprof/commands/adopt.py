@@ -107,14 +107,14 @@ class Adopt(Verb):
 
     def _propose(self, drafts: list[Draft], below: str, known: Mapping[frozenset[Pair], str], home: Folder) -> _Proposal:
         """Return the presets for drafts that no preset of the store equals. Raises NpuprofError where a name is taken."""
-        from npuprof.commands.parts.resolving import build_checked_injector
         from npuprof.edit.changed import build_opener
+        from npuprof.scripts.blocks import Injector
 
         family = _build_family(drafts, below, known) if any(draft.settings for draft in drafts) else None
         new = _locate_presets(home, [f"{below}{name}" for name in family.files] if family else [], self.under)
         texts = {name: family.files[name.removeprefix(below)] for name in new} if family else {}
         opener = build_opener(home, {name: (file.source, texts[name]) for name, file in new.items()})
-        injector = build_checked_injector(None, trusting=self.trust, open_store=opener, allowing_unknown=True)  # trusted later
+        injector = Injector(None, self.trust, opener, allowing_unknown=True, checking=True)  # (trusted later)
         return _Proposal(family, new, texts, injector)
 
     def _read_scripts(self, problems: list[Finding], modules: Modules) -> dict[str, Script]:
@@ -170,12 +170,12 @@ def _build_family(drafts: list[Draft], below: str, known: Mapping[frozenset[Pair
 
 def _find_rejected(family: Family | None, below: str, injector: Injector) -> dict[str, list[Finding]]:
     """Return the scripts whose presets ``render`` would reject, with the reasons at their places in the scripts."""
-    from npuprof.commands.parts.resolving import refuse_errors
+    from npuprof.checks import require_exportable
 
     found: dict[str, list[Finding]] = {}
     for leaf in family.leaves if family else ():
         try:
-            refuse_errors(injector.resolve_config(f"{below}{leaf.name}"))
+            require_exportable(injector.resolve_config(f"{below}{leaf.name}"))
         except NpuprofError as error:
             faults = [one for one in error.findings if one.severity == "error"]
             for draft in leaf.drafts:

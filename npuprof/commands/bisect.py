@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 from npuprof import renderers
-from npuprof.commands.framework.parameters import CANN, COLOR, MIXINS, NO_CHECK, OUTPUT, PRODUCT, SETS, STORE, TRUST, UNSETS, formats
-from npuprof.commands.framework.verb import Verb, argument, arguments, option
-from npuprof.commands.parts.trying import (
+from npuprof.commands.framework.parameters import (
+    CANN,
+    COLOR,
     DEVICES,
     FRESH,
     JOBS,
     MAX_RUNS,
+    MIXINS,
+    NO_CHECK,
+    OUTPUT,
+    PRODUCT,
     REPEAT,
+    SETS,
+    STORE,
     TIMEOUT,
-    build_fit,
-    build_setup,
-    format_command,
-    refuse_unfit_end,
-    resolve_end,
-    tell_progress,
-    warn_of_newer_files,
+    TRUST,
+    UNSETS,
+    formats,
 )
+from npuprof.commands.framework.verb import Verb, argument, arguments, option
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
+from npuprof.trials.setup import build_fit, build_setup, refuse_unfit_end, tell_progress, warn_of_newer_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -94,7 +99,7 @@ class Bisect(Verb):
 
     def run(self) -> Answer:
         """Return the causes. Exit 1 where not all could be told, 2 where none was found. Raises NpuprofError."""
-        from npuprof.commands.parts.reading import open_workspace
+        from npuprof.commands.resolving import open_workspace
         from npuprof.store import one_time, spec
         from npuprof.trials.judging import compile_pattern, parse_tolerance
         from npuprof.trials.units import Difference
@@ -105,7 +110,7 @@ class Bisect(Verb):
         setup = build_setup(self, metrics, target)
         workspace = open_workspace(self.store, spec.build_context(self.cann, self.product, self.to or "env"))
         changes = one_time.parse_assignments(self.set_, self.unset)
-        ends = [resolve_end(workspace, one, self.mixin, changes) for one in (self.good, self.bad)]
+        ends = [workspace.resolve_spec(spec_, self.mixin, changes) for spec_ in (self.good, self.bad)]
         remarks: list[str] = []
         for one, end in zip((self.good, self.bad), ends, strict=True):
             remarks += refuse_unfit_end(end, setup, self.no_check, self.trust, workspace.is_of_a_run(one))
@@ -168,7 +173,7 @@ class Bisect(Verb):
             "text": lambda: answers.format_answer_text(found),
             "toml": lambda: _format_preset(found),
             "diff": lambda: _format_diff(found, self.coloured),
-            "markdown": lambda: answers.format_answer_markdown(found, format_command(self.command)),
+            "markdown": lambda: answers.format_answer_markdown(found, shlex.join(self.command)),
             "json": lambda: answers.build_answer_fields(found, self.command),
         }
         if found.outcome is None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import NamedTuple
 
 from npuprof.catalog import build_finding
+from npuprof.checks import is_fixable
 from npuprof.commands.framework.parameters import (
     BASELINE,
     COLOR,
@@ -20,20 +22,121 @@ from npuprof.commands.framework.parameters import (
     formats,
 )
 from npuprof.commands.framework.verb import flag, many, option
-from npuprof.commands.parts.findings import FORMATS, JudgingVerb, Outcome, can_be_mended, describe_accepted
-from npuprof.commands.parts.judged import JudgedStore
-from npuprof.commands.parts.support import build_support_matrix
+from npuprof.commands.judging import FORMATS, JudgingVerb, Settled, describe_accepted
+from npuprof.commands.resolving import open_workspace
 from npuprof.model import Context, Finding, NpuprofError, Place
 from npuprof.report.answer import Answer
 from npuprof.report.findings import WITH_PLAIN_PATHS, format_findings, format_severity_counts
 from npuprof.report.isolating import isolate_faults
 from npuprof.report.text import format_count
 from npuprof.resolve.config import Config
-from npuprof.store import Folder, ReadOnceStore, spec
+from npuprof.store import Folder, ReadOnceStore, is_profile_name, spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.checks.ignoring import Accepted
+    from npuprof.document import Document
+    from npuprof.document.profile import Profile
+    from npuprof.store.gitstore.revisions import Revision
+
+#: A text that was fixed may show what its faults hid; so often it is looked at again.
+_MOST_ROUNDS = 5
+
+
+class JudgedStore:
+    """Presets by name, resolved; ``plainly`` cites those of a revision by their paths alone, as machines want them."""
+
+    def __init__(self, given: str | None, rev: str | None, context: Context, plainly: bool = False) -> None:
+        self._workspace = open_workspace(given, context)
+        self._past: Revision | None = None
+        if rev is not None:
+            self._open_revision(rev, plainly)
+
+    @contextmanager
+    def stage(self) -> Iterator[None]:
+        """Judge what is staged, as the next commit would hold it, for as long as this lasts. Raises NpuprofError."""
+        from npuprof.history.proposed import propose_index
+        from npuprof.store.gitstore import revisions
+
+        with propose_index(revisions.find_repository(self._workspace.store)) as found:
+            self._use(found)
+            yield
+
+    @property
+    def home(self) -> ReadOnceStore:
+        """The store; a preset outside of one needs none. Raises NpuprofError where there is none."""
+        return self._past if self._past is not None else self._workspace.listed_store
+
+    def _open_revision(self, rev: str, plainly: bool) -> None:
+        from npuprof.store.gitstore import revisions
+
+        home = self._workspace.store
+        found = revisions.load_revision(home, revisions.find_repository(home).resolve_commit(rev))
+        if not found.files:
+            raise NpuprofError([Finding("NP023", f"there are no profiles in {found.label}", "", "name the store with --store")])
+        if plainly:
+            found.shown = None
+        self._use(found)
+
+    def _use(self, found: Revision) -> None:
+        from npuprof.store.sources.beside import require_fitting_project
+        from npuprof.store.sources.reading import find_sources
+
+        require_fitting_project(find_sources(found).project)  # npuprof.toml tells which presets there are, if it can be understood
+        self._past = found
+
+    def find_file(self, document: Document) -> str:
+        """Return the path of the file that a document was read from, as it can be written; an empty text for none of this store."""
+        name = document.name
+        if not document.text:
+            return ""
+        if name.endswith(".toml"):
+            return name  # such a file needs no store
+        home = self.home
+        return home.profile_path(name) if isinstance(home, Folder) and home.cite_file(f"{name}.toml") == document.source else ""
+
+    def load_profiles(self, names: Sequence[str]) -> None:
+        """Read presets ahead: all files before all checks, as one kind of work at a time is faster by a fifth."""
+        if self._past is not None:
+            self._past.load_texts(names)
+        for name in names:
+            with suppress(Exception):  # it fails again where the preset is resolved, and is reported there
+                self.home.profile(name)
+
+    def cite_preset(self, name: str) -> str:
+        """Return the path to cite for a preset of the store, and other specs as they are. Raises NpuprofError."""
+        return self.home.cite_file(f"{name}.toml") if is_profile_name(name) else name
+
+    def lay_over(self, document: Document) -> None:
+        """Let the text of a preset in the work tree be another, which may be written."""
+        self._workspace.lay_over(document)
+
+    def resolve_preset(self, name: str) -> Config:
+        """Return a preset resolved: at a revision one of the store, by its name or the path of its file. Raises NpuprofError."""
+        if self._past is None:
+            return self._workspace.resolve_spec(name)
+        return self._workspace.resolver.resolve_profile(self._find_profile(name))
+
+    def resolve_as_far_as_can_be(self, name: str) -> Config:
+        """Return a preset that has faults of form, without what they concern. Raises NpuprofError where it cannot be read."""
+        return self._workspace.resolver.resolve_as_far_as_can_be(self._find_profile(name))
+
+    def _find_profile(self, name: str) -> Profile:
+        if self._past is None:
+            return self._workspace.profile(name)
+        if name.endswith(".toml"):
+            name = self._past.layout.name_of(name.removeprefix("./")) or name.removeprefix("./").removesuffix(".toml")
+        return self.home.profile(name)
+
+
+class Outcome(NamedTuple):
+    """What a check of a store came to: how many presets, what is wrong with them, what would be, and how many could not be resolved."""
+
+    judged: JudgedStore
+    presets: int
+    settled: Settled
+    accepted: int
+    unresolved: int
 
 
 class Check(JudgingVerb):
@@ -153,10 +256,10 @@ class Check(JudgingVerb):
         """Return in a line what was found, of what, and what can be done about it."""
         findings = outcome.settled.findings
         fixable = 0
-        if not done and any(map(can_be_mended, findings)):
-            from npuprof.commands.parts.fixing import count_mendable
+        if not done and any(map(is_fixable, findings)):
+            from npuprof.edit.fixing import fix_documents
 
-            fixable = count_mendable(outcome)
+            fixable = sum(number for *_, number in fix_documents(findings, outcome.judged.find_file).values())
         more = f", --fix mends at least {fixable}" if fixable else ""
         more += "" if self.least_severity == "info" else " (--severity info shows notes as well)"
         found_now = format_severity_counts(findings) or "nothing found"
@@ -171,17 +274,51 @@ class Check(JudgingVerb):
         return JudgedStore(self.store, self.rev, context, self.format in WITH_PLAIN_PATHS)
 
     def _answer_fixes(self) -> Answer:
-        from npuprof.commands.parts import fixing
+        from npuprof.edit.fixing import build_fixed_file
+        from npuprof.edit.preset_file import format_difference
+        from npuprof.report import writing
 
         self._refuse_to_fix()
-        mended = fixing.mend_presets(self.open_store, self.judge)
-        done = f"{format_count(mended.number, 'finding')} in {format_count(len(mended.after), 'file')}" if mended.number else "nothing"
+        before, after, number, outcome = self._fix_presets()
+        done = f"{format_count(number, 'finding')} in {format_count(len(after), 'file')}" if number else "nothing"
         if self.diff:
-            return Answer(mended.format_difference(), (f"would mend {done}",), int(bool(mended.number)))
-        mended.write_files()
-        answer = self.answer_outcome(mended.outcome, f"mended {done}; ")
-        wrote = (f"wrote {', '.join(old.source for old in mended.before.values())}",) if mended.before else ()
+            shown = "".join(format_difference(old.source, old.text, after[path].text) for path, old in before.items())
+            return Answer(shown, (f"would mend {done}",), int(bool(number)))
+        writing.write_wanted_files([build_fixed_file(path, old, after[path]) for path, old in before.items()])
+        answer = self.answer_outcome(outcome, f"mended {done}; ")
+        wrote = (f"wrote {', '.join(old.source for old in before.values())}",) if before else ()
         return answer._replace(remarks=(*answer.remarks, *wrote)) if self.format == "text" else answer
+
+    def _fix_presets(self) -> tuple[dict[str, Document], dict[str, Document], int, Outcome]:
+        """Return documents as they are and fixed, by the paths of their files, the number of fixes, and what is found then.
+
+        Nothing is written. Raises NpuprofError.
+        """
+        from npuprof.edit.fixing import fix_documents
+        from npuprof.edit.preset_file import refuse_builtin
+
+        judged = self.open_store()
+        home = judged.home
+        if not isinstance(home, Folder) or not home.in_work_tree:
+            what = f"{home.label} is read as it is, and cannot be mended"
+            raise NpuprofError([Finding("NP920", what, "", "do it in a work tree of that repository")])
+        refuse_builtin(home)
+        outcome = self.judge(judged)
+        before: dict[str, Document] = {}
+        after: dict[str, Document] = {}
+        number = 0
+        for _ in range(_MOST_ROUNDS):
+            changed = fix_documents(outcome.settled.findings, judged.find_file)
+            if not changed:
+                break
+            before = {path: old for path, (old, _, _) in changed.items()} | before
+            after |= {path: new for path, (_, new, _) in changed.items()}
+            number += sum(count for *_, count in changed.values())
+            judged = self.open_store()
+            for new in after.values():
+                judged.lay_over(new)
+            outcome = self.judge(judged)
+        return before, after, number, outcome
 
     def _refuse_to_fix(self) -> None:
         """Raise NpuprofError for what cannot be mended, or not together with something else that was asked for."""
@@ -199,7 +336,11 @@ class Check(JudgingVerb):
         if self.fix or self.diff:
             what = "presets are mended for one platform at a time"
             raise NpuprofError([Finding("NP902", what, "", "name one release and one product")])
-        matrix = build_support_matrix(self.specs, self._open_for, self.canns, self.products)
+        from npuprof.checks.support import build_support_matrix
+
+        contexts = dict.fromkeys(_combine_contexts(self.canns, self.products))
+        names = list(dict.fromkeys(self.specs)) or self._open_for(Context()).home.names()
+        matrix = build_support_matrix(names, tuple(contexts), self._open_for)
         settled = self.settle_findings(matrix.findings, matrix.unresolved, lambda _: False)
         matrix = matrix.keep_findings(settled.findings)
         told = self.select_told(matrix.findings)
@@ -213,6 +354,20 @@ class Check(JudgingVerb):
         where = f"{format_count(len(matrix.cells), 'preset')} on {format_count(len(matrix.contexts), 'platform')}"
         remark = f"{where}: {format_severity_counts(matrix.findings) or 'nothing found'}{settled.remark}{hint}"
         return Answer(matrix.build_table(listed), (remark,), code)
+
+
+def _combine_contexts(canns: Sequence[str], products: Sequence[str]) -> list[Context]:
+    problems: list[Finding] = []
+    found: list[Context] = []
+    for cann in canns or (None,):
+        for product in products or (None,):
+            try:
+                found.append(spec.build_context(cann, product))
+            except NpuprofError as error:
+                problems += [finding for finding in error.findings if finding not in problems]
+    if problems:
+        raise NpuprofError(problems)
+    return found
 
 
 def _build_empty_finding(home: ReadOnceStore) -> Finding:

@@ -8,7 +8,7 @@ from typing import Any
 from npuprof.catalog import build_finding
 from npuprof.commands.framework.parameters import CANN, COLOR, MIXINS, OUTPUT, PRODUCT, SETS, STORE, UNSETS, formats
 from npuprof.commands.framework.verb import Verb, argument, option
-from npuprof.commands.parts.resolving import resolve_asked
+from npuprof.commands.resolving import resolve_asked
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.report.answer import Answer
 from npuprof.report.findings import build_finding_dict, format_findings

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from npuprof.commands.framework.parameters import CANN, MIXINS, NO_CHECK, NO_PERSONAL, PRODUCT, SETS, SPEC, STORE, STRICT_SECTIONS, TRUST
 from npuprof.commands.framework.verb import Verb, flag, option
-from npuprof.commands.parts.resolving import resolve_checked, tell_left_out
+from npuprof.commands.resolving import resolve_checked, tell_left_out
 from npuprof.model import Finding, NpuprofError
 from npuprof.renderers import shell as shells
 from npuprof.report.answer import Answer

@@ -8,7 +8,7 @@ from npuprof import catalog
 from npuprof.catalog import Rule, products, values
 from npuprof.commands.framework.parameters import CANN, MIXINS, NO_PERSONAL, OUTPUT, PRODUCT, SETS, SPEC, STORE, UNSETS, formats
 from npuprof.commands.framework.verb import Verb, argument
-from npuprof.commands.parts.resolving import resolve_shown
+from npuprof.commands.resolving import resolve_shown
 from npuprof.document import keys
 from npuprof.document.keys import format_toml_value
 from npuprof.document.profile import PROFILE_KEYS

@@ -39,8 +39,8 @@ class Inject(Verb):
 
     def run(self) -> Answer:
         """Write or refresh blocks. Exit 1 with ``check`` where one is not up to date, 0 otherwise. Raises NpuprofError."""
-        from npuprof.commands.parts.resolving import build_checked_injector
         from npuprof.scripts.block_files import Writing
+        from npuprof.scripts.blocks import Injector
         from npuprof.scripts.files import find_script_files
         from npuprof.scripts.injection import Asked, check_blocks, inject_block, refresh_blocks
 
@@ -53,7 +53,7 @@ class Inject(Verb):
         if self.file.endswith(".toml") and os.path.isfile(self.file):
             what, why = f"{self.file} is a preset, and no script", "inject writes what a preset says into a script that uses it."
             raise NpuprofError([Finding("NP902", what, why, f"name the script: npuprof inject train.py {self.spec or self.file}")])
-        injector = build_checked_injector(self.store, trusting=self.check or self.trust)
+        injector = Injector(self.store, trusting=self.check or self.trust, checking=True)
         if self.replace:
             self._refuse_beside_replace()
         if self.spec is None or self.everywhere:

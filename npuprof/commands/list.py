@@ -21,7 +21,7 @@ from npuprof.store.sources.mirror import is_untold
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.checks.conditions import Conditions
+    from npuprof.edit.conditions import Conditions
     from npuprof.report.answer import Forms
     from npuprof.store.gitstore.repository import Repository
     from npuprof.store.versions import TagRef, Version
@@ -55,7 +55,7 @@ class List(Verb):
     def _read_conditions(self) -> Conditions | None:
         if not self.where:
             return None
-        from npuprof.checks.conditions import Conditions
+        from npuprof.edit.conditions import Conditions
 
         return Conditions(self.where)
 

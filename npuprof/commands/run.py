@@ -21,7 +21,7 @@ from npuprof.commands.framework.parameters import (
     UNSETS,
 )
 from npuprof.commands.framework.verb import Verb, arguments, flag, option
-from npuprof.commands.parts.resolving import resolve_checked, tell_findings, tell_left_out
+from npuprof.commands.resolving import resolve_checked, tell_findings, tell_left_out
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import output
 from npuprof.report.answer import Answer
@@ -100,8 +100,8 @@ class Run(Verb):
 
     def _watch_command(self, config: Config, found: dict[str, str], rest: dict[str, str]) -> Answer:
         """Run the command as a child, keep a record of it, prove what it used. Raises NpuprofError where it was not started."""
-        from npuprof.commands.parts.watching import Watched
         from npuprof.runs import recording
+        from npuprof.runs.watching import Watched
 
         if self.record is not None:
             recording.refuse_folder(self.record)

@@ -22,7 +22,7 @@ from npuprof.commands.framework.parameters import (
     formats,
 )
 from npuprof.commands.framework.verb import arguments, flag
-from npuprof.commands.parts.findings import FORMATS, JudgingVerb, describe_accepted
+from npuprof.commands.judging import FORMATS, JudgingVerb, describe_accepted
 from npuprof.model import Context, Finding, NpuprofError, Place
 from npuprof.report.answer import Answer
 from npuprof.report.findings import format_severity_counts
@@ -65,7 +65,7 @@ class Scan(JudgingVerb):
 
     def run(self) -> Answer:
         """Return what is wrong. Exit 2 where a file named could not be read, 1 where there are errors, 0 otherwise."""
-        from npuprof.commands.parts.scanning import scan_scripts
+        from npuprof.scripts.scanning import scan_scripts
 
         self.refuse_odd_choice()
         context = spec.build_context(self.cann, self.product)

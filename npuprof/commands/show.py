@@ -7,7 +7,7 @@ from typing import Any
 from npuprof.catalog import values
 from npuprof.commands.framework.parameters import CANN, COLOR, MIXINS, NO_PERSONAL, OUTPUT, PRODUCT, SETS, SPEC, STORE, UNSETS, formats
 from npuprof.commands.framework.verb import Verb, flag
-from npuprof.commands.parts.resolving import resolve_shown
+from npuprof.commands.resolving import resolve_shown
 from npuprof.document import keys
 from npuprof.model import SECTIONS, Path
 from npuprof.report.answer import Answer

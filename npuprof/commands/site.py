@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from npuprof.commands.framework.parameters import STORE
 from npuprof.commands.framework.verb import Verb, argument, many, option
-from npuprof.commands.parts.reading import open_workspace
+from npuprof.commands.resolving import open_workspace
 from npuprof.model import Context, Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.report.text import format_count
@@ -60,7 +60,7 @@ def _list_touched(paths: list[str], release: str, store: str | None, faults: lis
     """Yield what a release touches in scripts, by their paths; those that npuprof fails on go to ``faults``."""
     if not paths:
         return
-    from npuprof.commands.parts.scanning import scan_scripts
+    from npuprof.scripts.scanning import scan_scripts
     from npuprof.scripts.summary.survey import Survey
 
     context = Context(cann=release)

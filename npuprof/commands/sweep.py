@@ -7,22 +7,29 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from npuprof import renderers
-from npuprof.commands.framework.parameters import CANN, COLOR, NO_CHECK, OUTPUT, PRODUCT, SETS, SPEC, STORE, TRUST, UNSETS, formats
-from npuprof.commands.framework.verb import Verb, arguments, flag, many, option
-from npuprof.commands.parts.trying import (
+from npuprof.commands.framework.parameters import (
+    CANN,
+    COLOR,
     DEVICES,
     FRESH,
     JOBS,
     MAX_RUNS,
+    NO_CHECK,
+    OUTPUT,
+    PRODUCT,
+    SETS,
+    SPEC,
+    STORE,
     TIMEOUT,
-    build_fit,
-    build_setup,
-    tell_progress,
-    warn_of_newer_files,
+    TRUST,
+    UNSETS,
+    formats,
 )
+from npuprof.commands.framework.verb import Verb, arguments, flag, many, option
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import output
 from npuprof.report.answer import Answer
+from npuprof.trials.setup import build_fit, build_setup, tell_progress, warn_of_newer_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -165,8 +172,8 @@ class Sweep(Verb):
 
     def _combine(self, setup: Setup) -> tuple[tuple[Axis, ...], list[Combination], int]:
         from npuprof.checks import check_before_export
-        from npuprof.checks.conditions import Conditions
-        from npuprof.commands.parts.reading import open_workspace
+        from npuprof.commands.resolving import open_workspace
+        from npuprof.edit.conditions import Conditions
         from npuprof.store import one_time, spec
         from npuprof.trials.sweeping import build_axes, combine_axes
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from npuprof.commands.framework.parameters import CANN, COLOR, OUTPUT, PRODUCT, STORE, formats
 from npuprof.commands.framework.verb import Verb, arguments, flag
-from npuprof.commands.parts.reading import open_workspace
+from npuprof.commands.resolving import open_workspace
 from npuprof.model import Finding, NpuprofError, did_you_mean
 from npuprof.report.answer import Answer
 from npuprof.report.findings import build_finding_dict, format_findings
@@ -90,8 +90,8 @@ class Verify(Verb):
             raise NpuprofError([Finding("NP902", what, "", hint)])
         if [preset, *evidence].count("-") > 1:
             raise NpuprofError([Finding("NP902", "standard input can be read once only", "", "name a file for one of the two")])
-        from npuprof.commands.parts.proving import answer_proof
         from npuprof.runs.evidence.reading import read_told_evidence
+        from npuprof.runs.proving import answer_proof
 
         workspace = open_workspace(self.store, spec.build_context(self.cann, self.product))
         return answer_proof(workspace.resolve_spec(preset), lambda: read_told_evidence(evidence))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from npuprof.commands.framework.parameters import DRY_RUN, STORE
 from npuprof.commands.framework.verb import Verb, argument, flag, required_option
-from npuprof.commands.parts import sharing
+from npuprof.history import sharing
 from npuprof.model import Finding, NpuprofError, did_you_mean
 from npuprof.report.answer import Answer
 from npuprof.report.text import format_count

@@ -7,9 +7,9 @@ from copy import deepcopy
 
 from npuprof import checks, edit
 from npuprof.catalog import values
-from npuprof.checks.conditions import Conditions
 from npuprof.edit.assignments import locate_key
 from npuprof.edit.changed import ChangedStore, build_opener, resolve_apart
+from npuprof.edit.conditions import Conditions
 from npuprof.edit.lists import find_changes, parse_list_change
 from npuprof.edit.overruled import describe_overruled_values
 from npuprof.edit.paths import MISSING, find_at_path

@@ -13,6 +13,7 @@ from functools import cache
 
 from npuprof import renderers
 from npuprof.catalog import build_finding
+from npuprof.checks import require_exportable
 from npuprof.model import Context, Finding, NpuprofError, Place, Record
 from npuprof.renderers import Rendered
 from npuprof.renderers.stamp import TEXT_MARK, State, compare_rendered, stamp_text
@@ -96,6 +97,7 @@ class Injector:
 
     Where blocks are only compared it is ``trusting``: it renders exports that need the user's trust as well, or with ``allowing_unknown``
     those of variables that the catalogue does not know. ``open_store`` opens what they are rendered of, if that is not yet on disk.
+    Where it is ``checking`` it rejects the presets that ``render`` rejects.
     """
 
     def __init__(
@@ -104,16 +106,21 @@ class Injector:
         trusting: bool = False,
         open_store: Callable[[Context], spec.Workspace] | None = None,
         allowing_unknown: bool = False,
+        checking: bool = False,
     ) -> None:
         opener = open_store or (lambda context: spec.Workspace(store, context))
         self._trusting = trusting
         self._allowing_unknown = allowing_unknown
+        self._checking = checking
         self._open_workspace = cache(lambda *facts: opener(spec.build_context(*(fact or None for fact in facts))))
         self._render = cache(self._render_block)
 
     def resolve_config(self, name: str, cann: str = "", product: str = "", target: str = "") -> Config:
         """Return a preset resolved. Raises NpuprofError."""
-        return self._open_workspace(cann, product, target).resolve_spec(name)
+        config = self._open_workspace(cann, product, target).resolve_spec(name)
+        if self._checking and target:
+            require_exportable(config)
+        return config
 
     def _render_block(self, name: str, header: tuple[tuple[str, str], ...]) -> Rendered:
         """Return the text of a block, the sidecar files it expects, and what it leaves out. Raises NpuprofError."""

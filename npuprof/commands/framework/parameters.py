@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from npuprof.commands.framework.verb import argument, arguments, flag, many, option
+from npuprof.commands.framework.verb import argument, arguments, flag, many, number, option
 from npuprof.model import SEVERITIES
 
 SPEC = argument("SPEC", "Preset: NAME, NAME@REV, SOURCE:NAME, A+B, a path ending in .toml, or - for stdin")
@@ -49,6 +49,20 @@ WRITE_BASELINE = flag(
 EVERYWHERE = flag("--global", text="Apply to all your repositories, not only this one")
 STRICT = flag("--strict", text="Exit with 1 if there are warnings too")
 STRICT_SECTIONS = flag("--strict", text="Fail if the preset has sections that the target does not use")
+#: Flags of ``bisect`` and ``sweep``.
+JOBS = number("--jobs", "-j", metavar="N", text="Run up to N combinations at once [default: one per device, or 1]", least=1)
+DEVICES = option("--devices", metavar="LIST", text="Run on these devices, one run at a time on each, such as 0-7 or 0,2,4 [default: none]")
+TIMEOUT = option(
+    "--timeout", metavar="TIME", text="Stop a run and its process group after TIME, such as 90 (seconds), 15m or 2h [default: no limit]"
+)
+MAX_RUNS = number("--max-runs", metavar="N", text="Stop after N runs and keep their results [default: no limit]", least=1)
+REPEAT = number(
+    "--repeat",
+    metavar="N",
+    text="Run each combination up to N times; the majority decides, a tie is undecided [default: 1]",
+    least=1,
+)
+FRESH = flag("--fresh", text="Discard the stored results of this command")
 
 
 def formats(*names: str) -> Any:

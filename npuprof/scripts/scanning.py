@@ -1,4 +1,4 @@
-"""Scripts judged file by file, for the verbs that tell of them one by one or all together; one broken file never stops the run."""
+"""Scripts judged file by file, for the verbs that report them one by one or all together; one broken file never stops the run."""
 
 from __future__ import annotations
 
@@ -8,6 +8,15 @@ from typing import NamedTuple
 
 from npuprof.model import Context, Finding, NpuprofError, Place
 from npuprof.report.isolating import isolate_faults
+from npuprof.scripts.blocks import build_block_checker
+from npuprof.scripts.files import find_script_files, read_script_files
+from npuprof.scripts.ignoring import sift_script_findings
+from npuprof.scripts.import_resolution import open_modules, set_callers_apart
+from npuprof.scripts.lint import check_script
+from npuprof.scripts.lint.shared import open_shared, read_shared_script
+from npuprof.scripts.reading import place_settings, read_script
+from npuprof.scripts.reading.files import may_be_called
+from npuprof.scripts.sidecars import attach_contents, check_sidecars, find_sidecars
 from npuprof.store import spec
 
 TYPE_CHECKING = False
@@ -37,10 +46,6 @@ class Scanned:
 
 def scan_scripts(paths: list[str], context: Context, store: str | None, survey: Survey | None = None) -> Scanned:
     """Return what is wrong with the scripts below the paths; a survey is given what each of them holds. Raises NpuprofError."""
-    from npuprof.scripts.blocks import build_block_checker
-    from npuprof.scripts.files import find_script_files, read_script_files
-    from npuprof.scripts.import_resolution import open_modules
-
     result = Scanned()
     named = set(paths)
     folders = [path for path in paths if os.path.isdir(path)]
@@ -75,9 +80,6 @@ def scan_scripts(paths: list[str], context: Context, store: str | None, survey: 
 
 def _scan_script(file: str, data: bytes, named: bool, judge: _Judge, pages: _Pages, surveyed: _Surveyed | None) -> tuple[bool, bool]:
     """Add what a file sets and what is wrong with it; return whether some of it could not be read, and whether it sets anything."""
-    from npuprof.scripts.lint.shared import read_shared_script
-    from npuprof.scripts.reading import read_script
-
     imported = read_shared_script(file, data, named, judge.modules)
     if imported is None:
         faults = read_script(file, data).problems if named else ()
@@ -110,10 +112,6 @@ class _Judge:
 
     def judge_script(self, imported: ImportedFile, data: bytes) -> list[Finding]:
         """Return what is wrong with a script, its blocks and the files that it names."""
-        from npuprof.scripts.lint import check_script
-        from npuprof.scripts.lint.shared import open_shared
-        from npuprof.scripts.sidecars import attach_contents, check_sidecars, find_sidecars
-
         sidecars = find_sidecars(imported, self._folders)
         whole = attach_contents(imported, sidecars)
         found = check_script(whole, self._context, self._team)
@@ -148,8 +146,6 @@ class _Pages:
 
     def add_page(self, file: str, data: bytes, places: PartPlaces | None, findings: Iterable[Finding]) -> None:
         """Add a file with what it told."""
-        from npuprof.scripts.reading.files import may_be_called
-
         page = _Page(file, data if b"npuprof:" in data or places is not None else b"", places, [])
         self._pages.setdefault(os.path.normpath(file), page)
         for finding in findings:
@@ -179,8 +175,6 @@ class _Pages:
 
 def _sift_page(page: _Page, brought: bool) -> tuple[list[Finding], int]:
     """Return the findings of a file to report, and how many its comments accept; ``brought`` is a file that only another script names."""
-    from npuprof.scripts.ignoring import sift_script_findings
-
     if brought:
         page.findings.sort(key=lambda one: (one.line, one.column, one.code))
     findings = list({(one.code, one.where, one.key, one.message): one for one in reversed(page.findings)}.values())[::-1]
@@ -199,14 +193,10 @@ class _Surveyed:
 
     def add_script(self, imported: ImportedFile) -> None:
         """Add a script that was read with what it imports."""
-        from npuprof.scripts.reading import place_settings
-
         self._read.append(place_settings(imported))
 
     def count_scripts(self, survey: Survey, faults: list[Finding]) -> None:
         """Count what the scripts set; a helper's settings are those of the scripts that call it."""
-        from npuprof.scripts.import_resolution import set_callers_apart
-
         take_out, _ = set_callers_apart(self._read)
         for imported in self._read:
             with isolate_faults(imported.file, faults):

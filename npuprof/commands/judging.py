@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from npuprof.commands.framework.verb import Verb
-from npuprof.model import SEVERITIES, Finding, NpuprofError
+from npuprof.model import SEVERITIES, Finding, NpuprofError, did_you_mean
 from npuprof.report import findings as written
 from npuprof.report.answer import Answer
 
@@ -18,7 +18,6 @@ _SHOWN = 5
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.commands.parts.judged import JudgedStore
     from npuprof.report.baselines import Mark
 
 
@@ -27,16 +26,6 @@ class Settled(NamedTuple):
 
     findings: list[Finding]
     remark: str = ""
-
-
-class Outcome(NamedTuple):
-    """What a check of a store came to: how many presets, what is wrong with them, what would be, and how many could not be resolved."""
-
-    judged: JudgedStore
-    presets: int
-    settled: Settled
-    accepted: int
-    unresolved: int
 
 
 class JudgingVerb(Verb):
@@ -53,8 +42,6 @@ class JudgingVerb(Verb):
     def refuse_odd_choice(self) -> None:
         """Raise NpuprofError for codes that there are not, and for a baseline to be written that is not named: before the work."""
         if self.select or self.ignore:
-            from npuprof.commands.parts.selection import read_codes
-
             read_codes(self.select, "--select", self.store)
             read_codes(self.ignore, "--ignore", self.store)
         if self.write_baseline and not self.baseline:
@@ -70,7 +57,6 @@ class JudgingVerb(Verb):
         """
         if not (self.select or self.ignore or self.baseline):
             return Settled(list(findings))
-        from npuprof.commands.parts.selection import read_codes
         from npuprof.report import baselines
 
         wanted, unwanted = read_codes(self.select, "--select", self.store), read_codes(self.ignore, "--ignore", self.store)
@@ -138,7 +124,34 @@ def describe_accepted(number: int) -> str:
     return f", {number} accepted" if number else ""
 
 
-def can_be_mended(finding: Finding) -> bool:
-    """Return whether the hint of a finding is certain, and about a file of the work tree."""
-    origin = finding.origin
-    return finding.fix is not None and origin is not None and origin.revision is None and origin.document.name != "-"
+class Codes(NamedTuple):
+    """Codes that a user named: whole ones, and how others begin."""
+
+    whole: frozenset[str]
+    beginnings: tuple[str, ...]
+
+    def name(self, code: str) -> bool:
+        """Return whether a code is among them."""
+        return code in self.whole or code.startswith(self.beginnings)
+
+
+def read_codes(given: Sequence[str], flag: str, store: str | None = None) -> Codes:
+    """Return the codes, or beginnings of codes, that a user wrote, with commas or one by one; ``store`` is the one he named.
+
+    Raises NpuprofError for one that is none.
+    """
+    wanted = [code.strip() for text in given for code in text.split(",") if code.strip()]
+    if not given:
+        return Codes(frozenset(), ())
+    from npuprof.catalog import pages
+    from npuprof.commands.rule import load_team_pages
+
+    known = [*pages.load_pages(), *(page.code for page in load_team_pages(store))]
+    problems = [
+        Finding("NP902", f"{flag}: there is no code {code!r}", "", did_you_mean(code, known, "npuprof rule lists all codes"))
+        for code in wanted or [""]
+        if not code or not any(one.startswith(code) for one in known)
+    ]
+    if problems:
+        raise NpuprofError(problems)
+    return Codes(frozenset(wanted).intersection(known), tuple(code for code in wanted if code not in known))

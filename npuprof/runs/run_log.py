@@ -7,16 +7,16 @@ from collections.abc import Callable
 
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import output
+from npuprof.report.findings import format_findings
 from npuprof.resolve.config import Config
 from npuprof.runs import recording
+from npuprof.runs.evidence import Evidence
+from npuprof.runs.evidence.reading import read_with_progress
 from npuprof.runs.family import Family
 from npuprof.runs.keeping import KeptErrors
 from npuprof.runs.loglevels import list_log_states, plan_log
+from npuprof.runs.proving import answer_proof, name_processes
 from npuprof.system.tree import Tree
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.runs.evidence import Evidence
 
 _ERRORS = "stderr.log"
 
@@ -76,14 +76,10 @@ class RunLog:
 
     def prove(self) -> int:
         """Tell on standard error what it proves of the preset; return the exit code that verify has for it."""
-        from npuprof.commands.parts.proving import answer_proof
-
         try:
             answer = answer_proof(self._config, self._read)
             text = answer.write_form("text")
         except NpuprofError as error:
-            from npuprof.report.findings import format_findings
-
             _tell(format_findings(error.findings).rstrip("\n"), output.write_to_stderr)
             return 2
         shown = text if isinstance(text, str) else b"".join(output.encode_pieces(text or "", "-", False)).decode(errors="replace")
@@ -94,8 +90,6 @@ class RunLog:
 
     def _read(self) -> Evidence:
         """Return what the run has left. Raises NpuprofError where that is nothing."""
-        from npuprof.runs.evidence.reading import read_with_progress
-
         logs = [path for path, state in list_log_states(self.folder).items() if self._before.get(path) != state]
         kept = [self._kept.path] if self._kept and self._family and os.path.exists(self._kept.path) else []
         evidence = read_with_progress([*logs, *kept]) if logs or kept else None
@@ -108,8 +102,6 @@ class RunLog:
 
     def _select_processes(self, evidence: Evidence, kept: list[str]) -> Evidence:
         """Return what evidence says of this run, and remarks whom it leaves out. Raises NpuprofError where it says nothing of it."""
-        from npuprof.commands.parts.proving import name_processes
-
         pids = self._family.pids if self._family else set()
         own = [process for process in evidence.processes if process.pid in pids or process.place in kept]
         others = [process for process in evidence.processes if process not in own]

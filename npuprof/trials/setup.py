@@ -1,38 +1,21 @@
-"""What ``bisect`` and ``sweep`` share: their flags, the setup of runs and the progress."""
+"""How the runs of ``bisect`` and ``sweep`` are set up, and how far they are."""
 
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from npuprof import renderers
-from npuprof.commands.framework.verb import flag, number, option
 from npuprof.model import Finding, NpuprofError
 from npuprof.resolve.config import Config
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.store.spec import Workspace
     from npuprof.trials.journal import Journal
     from npuprof.trials.running import Setup
-
-JOBS = number("--jobs", "-j", metavar="N", text="Run up to N combinations at once [default: one per device, or 1]", least=1)
-DEVICES = option("--devices", metavar="LIST", text="Run on these devices, one run at a time on each, such as 0-7 or 0,2,4 [default: none]")
-TIMEOUT = option(
-    "--timeout", metavar="TIME", text="Stop a run and its process group after TIME, such as 90 (seconds), 15m or 2h [default: no limit]"
-)
-MAX_RUNS = number("--max-runs", metavar="N", text="Stop after N runs and keep their results [default: no limit]", least=1)
-REPEAT = number(
-    "--repeat",
-    metavar="N",
-    text="Run each combination up to N times; the majority decides, a tie is undecided [default: 1]",
-    least=1,
-)
-FRESH = flag("--fresh", text="Discard the stored results of this command")
 
 
 def build_setup(asked: Any, metrics: dict[str, str], target: str) -> Setup:
@@ -81,11 +64,6 @@ def build_fit(setup: Setup, trusting: bool = True) -> Callable[[Config], None]:
     return fit
 
 
-def resolve_end(workspace: Workspace, spec: str, mixins: Sequence[str], changes: Sequence[Any]) -> Config:
-    """Return what a spec names, resolved once: what is changed in its files later is no part of the runs. Raises NpuprofError."""
-    return workspace.resolve_spec(spec, mixins, changes)
-
-
 @contextmanager
 def tell_progress() -> Iterator[Callable[[str], None]]:
     """Give a function that shows how far the runs are, on a terminal."""
@@ -110,8 +88,3 @@ def warn_of_newer_files(command: Sequence[str], journal: Journal) -> tuple[str, 
         if other:
             told.append(f"{word} has changed since {other} of the {len(kept)} runs that are kept were made; --fresh forgets them")
     return tuple(told)
-
-
-def format_command(command: Sequence[str]) -> str:
-    """Return a command in a line."""
-    return shlex.join(command)

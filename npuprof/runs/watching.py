@@ -1,4 +1,4 @@
-"""``run --record`` and ``run --prove``: a command that is watched to its end, and what is kept and told of it."""
+"""``run --record`` and ``run --prove``: a command that is watched to its end, and what is kept and reported of it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from npuprof.system.folders import find_user_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.commands.parts.run_log import RunLog
+    from npuprof.runs.run_log import RunLog
 
 
 class Watched:
@@ -70,8 +70,8 @@ class Watched:
 
     def _open_log(self, folder: str | None) -> RunLog:
         """Switch the log on: beside the record, or in the folder of what is kept of this user's runs."""
-        from npuprof.commands.parts.proving import require_options
-        from npuprof.commands.parts.run_log import RunLog
+        from npuprof.runs.proving import require_options
+        from npuprof.runs.run_log import RunLog
 
         require_options(self._config)
         log = RunLog(self._config, self._environment, os.path.join(find_user_folder("state") if folder is None else folder, "logs"))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any, Protocol
+from functools import partial
+from typing import Protocol
 
-from npuprof.commands.parts.reading import open_workspace
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import Context, Finding, NpuprofError
 from npuprof.report import output
 from npuprof.resolve.config import Config
 from npuprof.resolve.members import has_overrides
@@ -17,7 +17,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.document.profile import Profile
     from npuprof.model import Step
-    from npuprof.scripts.blocks import Injector
 
     class ResolvingVerb(Protocol):
         """A verb that resolves a spec, with its parameters as the user wrote them."""
@@ -33,6 +32,30 @@ if TYPE_CHECKING:
 
 #: What is said of keys that the catalogue does not know.
 _UNKNOWN = ("NP201", "NP206", "NP207", "NP208", "NP209")
+
+
+def open_workspace(
+    store: str | None, context: Context | None = None, reads_runs: bool = True, unread: list[Finding] | None = None
+) -> spec.Workspace:
+    """Return a workspace that reads what runs leave behind as profiles, or says why the verb does not take them.
+
+    What cannot be read of a folder of records goes to ``unread``; where there is no such list, the whole folder is refused for it.
+    """
+    workspace = spec.Workspace(store, context)
+    workspace.read_other = partial(_read_run, unread=unread) if reads_runs else _refuse_run
+    return workspace
+
+
+def _read_run(path: str, unread: list[Finding] | None) -> Profile | None:
+    from npuprof.runs.kinds import read_as_profile
+
+    return read_as_profile(path, unread)
+
+
+def _refuse_run(path: str) -> Profile | None:
+    from npuprof.runs.kinds import refuse_as_profile
+
+    return refuse_as_profile(path)
 
 
 def resolve_asked(asked: ResolvingVerb, target: str | None = None, personal: bool = False, reads_runs: bool = True) -> Config:
@@ -105,7 +128,9 @@ def resolve_checked(
     """
     config = resolve_asked(asked, target, personal, reads_runs)
     if not no_check:
-        tell_findings([finding for finding in refuse_errors(config) if finding.code not in untold])
+        from npuprof.checks import require_exportable
+
+        tell_findings([finding for finding in require_exportable(config) if finding.code not in untold])
     _tell_unasked_overrides(config)
     return config
 
@@ -119,16 +144,6 @@ def _tell_unasked_overrides(config: Config) -> None:
     for flags, origins in find_unasked_overrides(config).items():
         count = "an override takes" if len(origins) == 1 else f"{len(origins)} overrides take"
         output.tell_remark(f"{count} part only with {flags}: {', '.join(map(str, origins))}")
-
-
-def refuse_errors(config: Config) -> list[Finding]:
-    """Return the warnings of a config that is exported. Raises NpuprofError for errors and abstract ones."""
-    from npuprof.checks import check_before_export
-
-    findings = check_before_export(config)
-    if any(finding.severity == "error" for finding in findings):
-        raise NpuprofError(findings)
-    return findings
 
 
 def tell_left_out(findings: Sequence[Finding], strict: bool) -> None:
@@ -145,17 +160,3 @@ def tell_findings(findings: Sequence[Finding]) -> None:
         from npuprof.report.findings import format_findings
 
         output.write_to_stderr(format_findings(findings, output.is_colour_wanted("auto", sys.stderr)).rstrip("\n"))
-
-
-def build_checked_injector(store: str | None, **how: Any) -> Injector:
-    """Return an injector that rejects the presets that ``render`` rejects; ``how`` are its other arguments."""
-    from npuprof.scripts.blocks import Injector
-
-    class CheckedInjector(Injector):
-        def resolve_config(self, name: str, cann: str = "", product: str = "", target: str = "") -> Config:
-            config = super().resolve_config(name, cann, product, target)
-            if target:
-                refuse_errors(config)
-            return config
-
-    return CheckedInjector(store, **how)

@@ -5,17 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from npuprof.checks import check_config, fold_findings, identify_finding
 from npuprof.checks.scope import MEANT_CODES
 from npuprof.model import Context, Finding, NpuprofError, Record
 from npuprof.report.findings import build_finding_dict
 from npuprof.report.isolating import isolate_faults
 from npuprof.report.tables import Table
 from npuprof.report.text import format_count
-from npuprof.store import spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.commands.parts.judged import JudgedStore
+    from typing import Protocol
+
+    from npuprof.resolve.config import Config
+
+    class JudgedStore(Protocol):
+        """The presets of a store in one context, by their names."""
+
+        def cite_preset(self, name: str) -> str:
+            """Return the path to cite for a preset."""
+
+        def resolve_preset(self, name: str) -> Config:
+            """Return a preset resolved. Raises NpuprofError."""
 
 
 class Cell(Record):
@@ -58,8 +69,6 @@ class SupportMatrix(Record):
 
     def keep_findings(self, kept: Sequence[Finding]) -> SupportMatrix:
         """Return the matrix with no other findings than these."""
-        from npuprof.checks import identify_finding
-
         marks = set(map(identify_finding, kept))
         cells = {
             name: [
@@ -84,14 +93,8 @@ class SupportMatrix(Record):
         return {"schema": "npuprof.support/1", "presets": presets, "findings": findings}
 
 
-def build_support_matrix(
-    specs: Sequence[str], open_store: Callable[[Context], JudgedStore], canns: Sequence[str], products: Sequence[str]
-) -> SupportMatrix:
-    """Check presets, all of the store if none is named, for every release with every product. Raises NpuprofError."""
-    from npuprof import checks
-
-    contexts = tuple(dict.fromkeys(_combine_contexts(canns, products)))
-    names = list(dict.fromkeys(specs)) or open_store(Context()).home.names()
+def build_support_matrix(names: Sequence[str], contexts: Sequence[Context], open_store: Callable[[Context], JudgedStore]) -> SupportMatrix:
+    """Check presets for every release with every product. Raises NpuprofError."""
     cells: dict[str, list[Cell]] = {name: [] for name in names}
     unresolved = 0
     for context in contexts:
@@ -100,28 +103,14 @@ def build_support_matrix(
             faults: list[Finding] = []
             try:
                 with isolate_faults(judged.cite_preset(name), faults, name):
-                    cells[name].append(Cell(context, tuple(checks.check_config(judged.resolve_preset(name)))))
+                    cells[name].append(Cell(context, tuple(check_config(judged.resolve_preset(name)))))
             except NpuprofError as error:
                 faults += error.findings
             if faults:
                 unresolved += 1
                 cells[name].append(Cell(context, tuple(faults)))
-    found = checks.fold_findings(finding for row in cells.values() for cell in row for finding in cell.findings)
-    return SupportMatrix(contexts, cells, found, unresolved)
-
-
-def _combine_contexts(canns: Sequence[str], products: Sequence[str]) -> list[Context]:
-    problems: list[Finding] = []
-    found: list[Context] = []
-    for cann in canns or (None,):
-        for product in products or (None,):
-            try:
-                found.append(spec.build_context(cann, product))
-            except NpuprofError as error:
-                problems += [finding for finding in error.findings if finding not in problems]
-    if problems:
-        raise NpuprofError(problems)
-    return found
+    found = fold_findings(finding for row in cells.values() for cell in row for finding in cell.findings)
+    return SupportMatrix(tuple(contexts), cells, found, unresolved)
 
 
 def _format_platform(context: Context) -> str:

@@ -1,0 +1,80 @@
+"""What hints are certain of, written into the texts of presets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from npuprof import document, edit
+from npuprof.checks import is_fixable
+from npuprof.document import Document
+from npuprof.edit.paths import MISSING, PathChange, find_at_path
+from npuprof.edit.preset_file import BOM, choose_cited_path
+from npuprof.model import Finding, NpuprofError, Path
+from npuprof.report import output
+from npuprof.report.writing import Wanted
+
+
+def fix_documents(findings: Iterable[Finding], find_file: Callable[[Document], str]) -> dict[str, tuple[Document, Document, int]]:
+    """Return documents before and after their fixes, with the number of those, by the paths of their files.
+
+    ``find_file`` returns the path of the file that a document was read from, an empty text where that is not to be fixed.
+    """
+    fixable: dict[str, tuple[Document, list[Finding]]] = {}
+    for finding in findings:
+        read = finding.origin.document if finding.origin and is_fixable(finding) else None
+        if isinstance(read, Document) and (path := find_file(read)):
+            fixable.setdefault(path, (read, []))[1].append(finding)
+    fixed = {path: (old, *_fix_document(old, found)) for path, (old, found) in fixable.items()}
+    return {path: change for path, change in fixed.items() if change[2]}
+
+
+def build_fixed_file(path: str, old: Document, new: Document) -> Wanted:
+    """Return the file of a document as it shall be."""
+    mark = BOM if output.read_file_content(path).startswith(BOM) else b""
+    return Wanted(choose_cited_path(path, old.source), mark + new.text.encode(), mark + old.text.encode())
+
+
+def _fix_document(old: Document, findings: Sequence[Finding]) -> tuple[Document, int]:
+    """Return a document with as many of its faults mended as can be at once, and their number."""
+    changes: list[PathChange] = []
+    taken: set[Path] = set()
+    above: set[Path] = set()
+    for finding in findings:
+        change = _build_change(old, finding)
+        if change is None or change.path in above or any(change.path[:end] in taken for end in range(len(change.path) + 1)):
+            continue  # it is told again once the other is made
+        changes.append(change)
+        taken.add(change.path)
+        above |= {change.path[:end] for end in range(len(change.path))}
+    text, made = _apply_most(old.text, changes)
+    return document.parse_document(old.name, old.source, text), made
+
+
+def _apply_most(text: str, changes: Sequence[PathChange]) -> tuple[str, int]:
+    """Return a text with all changes made that can be, and their number; one that cannot stays a finding."""
+    if not changes:
+        return text, 0
+    try:
+        return edit.apply_changes(text, list(changes)), len(changes)
+    except NpuprofError:
+        if len(changes) == 1:
+            return text, 0
+    middle = len(changes) // 2
+    text, first = _apply_most(text, changes[:middle])
+    text, second = _apply_most(text, changes[middle:])
+    return text, first + second
+
+
+def _build_change(old: Document, finding: Finding) -> PathChange | None:
+    """Return what a finding's fix does to the document, None where its place does not stand in it."""
+    if finding.fix is None or finding.origin is None:
+        return None
+    path, name = finding.origin.path, finding.fix.name
+    if path[-1:] == (0,) and isinstance(find_at_path(old.data, path[:-1]), str):
+        path = path[:-1]  # a text by itself is a list of one
+    there = find_at_path(old.data, path)
+    if there is MISSING:
+        return None
+    if not name:
+        return PathChange(path, finding.fix.value)
+    return PathChange(path, there, (), name) if find_at_path(old.data, (*path[:-1], name)) is MISSING else None
