@@ -136,7 +136,7 @@ def test_a_line_without_its_end_may_go_on(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "value", "state"),
     [
-        ("\n second line", "first\n second line", "in force"),
+        ("\n second line", "first\n second line", "cannot tell"),
         ("\n second line", "first", "cannot tell"),
         ("\n second line", "first\n another", "cannot tell"),
         ("\n second line", "other", "changed"),

@@ -144,11 +144,12 @@ def test_what_a_log_is_dressed_in_is_left_out(tmp_path: Path, change: Callable[[
 
 @pytest.mark.parametrize("label", ["", "2026-03-04T05:06:07.008009010Z stdout F ", *LABELS])
 @pytest.mark.parametrize("write", [write_run, write_engine_run])
-def test_a_text_of_several_lines_goes_on_behind_the_label_of_its_writer(tmp_path: Path, label: str, write: Callable[..., str]) -> None:
+def test_a_text_before_a_line_without_a_head_may_go_on_in_that(tmp_path: Path, label: str, write: Callable[..., str]) -> None:
     text = write({"op_debug_config": "a\n  b: c", "ge.exec.opDebugConfig": "a\n  b: c"})
     labelled = "".join(f"{label}{line}\n" for line in text.splitlines())
-    assert judge(tmp_path, labelled, op_debug_config="a\n  b: c") == ["in force"]
-    assert judge(tmp_path, labelled, op_debug_config="a") != ["in force"]
+    assert judge(tmp_path, labelled, op_debug_config="a\n  b: c") == ["cannot tell"]
+    assert judge(tmp_path, labelled, op_debug_config="a") == ["cannot tell"]
+    assert judge(tmp_path, labelled, op_debug_config="b") == ["changed"]
 
 
 def test_the_last_line_of_a_log_is_whole_where_it_ends_as_the_engine_ends_it(tmp_path: Path) -> None:

@@ -287,7 +287,7 @@ def test_single_lines_of_2021_prove_their_values(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "value", "state"),
     [
-        ("[GEOP] stream_max_parallel_num :a\nb", "a\nb", "in force"),
+        ("[GEOP] stream_max_parallel_num :a\nb", "a\nb", "cannot tell"),
         ("[GEOP] stream_max_parallel_num :a\nb", "a", "cannot tell"),
         ("[GEOP] stream_max_parallel_num :a\n[GEOP] stream_max_parallel_num :a\nb", "a", "cannot tell"),
         ("[GEOP] stream_max_parallel_num : a", " a", "in force"),

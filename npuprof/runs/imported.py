@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -114,10 +113,8 @@ def _read_value(wire: Wire, key: str, text: Text) -> Any:
     form = wire.key_forms.get(key, wire.form)
     option = catalog.find_option(wire.name)
     said = text.text
-    if text.more and form in ("text", "folder", "closed", "split"):
-        said += text.more
-        if not text.text or not _closes(said):  # the talk of another program looks no different from the rest of a text
-            return None
+    if text.followed and form in ("text", "folder", "closed", "split"):
+        return None
     if said in ("", "None"):
         return None
     if form == "closed":
@@ -147,14 +144,6 @@ def _may_be_cut(value: str, wire: Wire) -> bool:
     return value not in known and any(one.startswith(value) for one in known)
 
 
-def _closes(text: str) -> bool:
-    """Return whether a text, maybe of several lines, is one value that ends where the last of them does."""
-    try:
-        return isinstance(json.loads(text), (dict, list)) and not text.endswith("\n")
-    except (ValueError, RecursionError):
-        return False
-
-
 def _judge(name: str, value: Any, processes: Sequence[Process]) -> set[str]:
     return {judge_process({name: value}, process)[0].state for process in processes}
 
@@ -175,7 +164,7 @@ def _is_unset(wire: Wire, processes: Sequence[Process]) -> bool:
             unset = {wire.tf2.get("unset"), "", "None"}
         for _, text in _find_texts(wire, process):
             found = True
-            if text.cut or text.more or text.text not in unset:
+            if text.cut or text.followed or text.text not in unset:
                 return False
     return found
 

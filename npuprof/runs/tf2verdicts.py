@@ -96,9 +96,9 @@ def _conclude(wanted: Wanted, key: str, found: Map, single: bool) -> Verdict:
     if says == OTHER and wanted.begins(key, text):
         return Verdict(name, CANNOT_TELL, (text.text,), "it begins as set, and no other line says that it ends there")
     if says == OTHER:
-        return Verdict(name, CHANGED, (text.text + text.more,))
+        return Verdict(name, CHANGED, (text.text,))
     cut = "its line is cut" if text.cut else "the log may have the real path"
-    return Verdict(name, CANNOT_TELL, (text.text + text.more,), "other lines follow that may be part of it" if text.more else cut)
+    return Verdict(name, CANNOT_TELL, (text.text,), "other lines follow that may be part of it" if text.followed else cut)
 
 
 def _are_lines_whole(block: Map, process: Process, stage: str) -> bool:

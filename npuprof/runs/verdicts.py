@@ -250,7 +250,7 @@ def _judge_ranges(wanted: Wanted, found: Map) -> Outcome | None:
     parts = split_ranges(wanted.plain or "")
     if all(text is None for text in fields.values()):
         return None
-    if parts is None or any(text is None or text.cut or text.more for text in fields.values()):
+    if parts is None or any(text is None or text.cut or text.followed for text in fields.values()):
         return Outcome(UNSURE, note="the parts of it cannot be told apart")
     shown = {kind: text.text for kind, text in fields.items() if text is not None}
     if all(shown[kind] == parts.get(kind, "") for kind in shown):
@@ -268,12 +268,12 @@ def _judge_text(wanted: Wanted, key: str, text: Text) -> Outcome:
     says = wanted.judge(key, text)
     note = ""
     if says == UNSURE:
-        note = "it begins as set, and its line is cut" if text.cut else "other lines follow that may be part of it" if text.more else ""
+        note = "it begins as set, and its line is cut" if text.cut else "other lines follow that may be part of it" if text.followed else ""
         note = note or ("the log has the real path" if wanted.wire.form == "folder" else "")
     named = f"{key} = " if key in wanted.wire.key_forms else ""
     if says == UNSURE and text.text == "None":
         note = "init_resource was not given it, so that the engine has a default of its own"
-    shown = () if says == SAME else (f"{named}{wanted.show(text)}",)
+    shown = () if says == SAME else (f"{named}{text.text}",)
     begun = says == OTHER and wanted.may_go_on() and wanted.begins(key, text)
     return Outcome(says, shown, note, wanted.is_unset(key, text.text), weak=says == OTHER, begun=begun)
 

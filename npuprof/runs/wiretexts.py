@@ -70,12 +70,9 @@ class Wanted:
         text = _read_text(form, found.text, wanted)
         if found.text and not text and self.is_default(()):
             return UNSURE  # nobody gave it, which is no other value than the default
-        if found.more and form not in _ONE_WORD:
-            whole = f"{found.text}{found.more}"
-            if self._is_same(whole, wanted, form):
-                return UNSURE if found.cut or _is_unclosed(whole) else SAME
-            damaged = any(_begins(one, text) or _may_be_damaged(one, found) for one in wanted)
-            return UNSURE if damaged or self._may_lead_there(form, text) else OTHER
+        if found.followed and form not in _ONE_WORD:
+            may_go_on = _is_unclosed(text) or any(_begins(one, text) or _may_be_damaged(one, text) for one in wanted)
+            return UNSURE if may_go_on or self._is_same(text, wanted, form) or self._may_lead_there(form, text) else OTHER
         spelled = [*wanted, *(word for word, flag in _FLAGS.items() if form in ("flag", "inverted") and flag in wanted)]
         if found.cut:
             hole = _HOLE.search(found.text)
@@ -83,15 +80,11 @@ class Wanted:
             return UNSURE if any(_begins(one, start) for one in spelled) or self._may_lead_there(form, text) else OTHER
         if self._is_same(text, wanted, form):
             return UNSURE if _is_unclosed(text) else SAME
-        return UNSURE if self._may_lead_there(form, text) or any(_may_be_damaged(one, found) for one in spelled) else OTHER
+        return UNSURE if self._may_lead_there(form, text) or any(_may_be_damaged(one, found.text) for one in spelled) else OTHER
 
     def may_go_on(self) -> bool:
         """Return whether the value may be the beginning of another one that is written as it is."""
         return self.wire.form not in _ONE_WORD
-
-    def show(self, found: Text) -> str:
-        """Return a text as it is shown: what cannot go on with another line is shown without that."""
-        return found.text if self.wire.form in _ONE_WORD else f"{found.text}{found.more.rstrip()}"
 
     def begins(self, key: str, found: Text) -> bool:
         """Return whether the text of a key, which is not the wanted one, is the beginning of that."""
@@ -188,18 +181,14 @@ def _begins(wanted: str, text: str) -> bool:
     return wanted.encode("utf-8", "surrogateescape").startswith(text.encode("utf-8", "surrogateescape"))
 
 
-def _may_be_damaged(wanted: str, found: Text) -> bool:
+def _may_be_damaged(wanted: str, text: str) -> bool:
     """Return whether a text that is not the wanted one may be a damaged copy of it. Damage is not undone: such a text proves nothing."""
-    text = found.text
     if _HOLE.search(text) or any(text.count(char) > wanted.count(char) for char in "?\t"):
         return True
-    whole = f"{text}{found.more}"
-    if wanted.startswith(f"{text}\n") or (whole == whole.strip() != "" and whole.split() == wanted.split()):
+    if wanted.startswith(f"{text}\n") or (text == text.strip() != "" and text.split() == wanted.split()):
         return True  # its other lines, which have no heads, or some of its blanks are lost
     plain = re.match(r"[\x00-\x7f]*", wanted)
-    if plain is not None and plain[0] != wanted and text.startswith(plain[0]):
-        return True  # a program that cannot write a character writes something else
-    return bool(found.more.strip()) and wanted.lstrip()[:1] == whole.lstrip()[:1]
+    return plain is not None and plain[0] != wanted and text.startswith(plain[0])  # who cannot write a character writes another
 
 
 def is_unreadable(text: str) -> bool:

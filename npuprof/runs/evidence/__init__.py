@@ -18,11 +18,11 @@ MOST_STRAYS = 8
 
 
 class Text(NamedTuple):
-    """The text of a key. It is ``cut`` if it may go on; ``more`` are the lines without a head after it."""
+    """The text of a key. It is ``cut`` if its line may go on, and ``followed`` if the next line has no head and may be part of it."""
 
     text: str
     cut: bool = False
-    more: str = ""
+    followed: bool = False
 
 
 Values = dict[str, Text]

@@ -101,7 +101,7 @@ class AdapterLog:
             if pair is not None and block.takes(pair[1]) and text.rstrip() not in self._titles:
                 block.add(pair[1], make_text(pair[2] or "", line.size, ended))
                 process.informed = True
-                self._tail.set(block.values, pair[1], line.size)
+                self._tail.set(block.values, pair[1])
                 return
             if line.origin == _LISTS and _KEY.fullmatch(text) is not None:  # it is cut, and others may follow
                 self.spoilt = block.lost = True
@@ -123,7 +123,7 @@ class AdapterLog:
         elif text.startswith("["):
             self._take_marked(process, text, line, ended)
         elif match := _PARTITION.match(text):
-            self._note(process, "partition", Map(self._parse_fields("partition", text[match.end() :], line.size, ended)), line, whole=True)
+            process.note("partition", Map(self._parse_fields("partition", text[match.end() :], line.size, ended)))
         elif match := _DEPRECATED.match(text):
             process.traced[match[1] or match[2]] = True
         elif line.origin == _LISTS and (pair := _PAIR.fullmatch(text)) is not None and pair[1] in self._keys:
@@ -160,7 +160,7 @@ class AdapterLog:
             epoch = process.settle()
             epoch.late, epoch.joined = GLOBAL, True
         elif match := _OPERATOR.match(text):
-            self._note(process, "operator", Map(self._parse_fields("operator", text[match.end() :], line.size, ended)), line, whole=True)
+            process.note("operator", Map(self._parse_fields("operator", text[match.end() :], line.size, ended)))
             process.informed = True
         elif match := _ADD_GRAPH.match(text):
             process.settle().add("add graph", Map({match[1]: make_text(match[2], 0, ended)}))
@@ -188,7 +188,8 @@ class AdapterLog:
         stage = "single init" if match[1] else "single session"
         found = Map({option: make_text(match[3], line.size, ended)})
         if process.generation and stage == "single init":  # the block of this start comes after it
-            self._note(process, stage, found, line)
+            process.note(stage, found)
+            self._tail.set(found.values, option, lambda: process.note(stage, found))
             return
         last = process.epochs[-1] if process.epochs else None
         known = last is not None and any(option in one.values for one in last.maps.get(stage, ()))
@@ -197,13 +198,7 @@ class AdapterLog:
         epoch = process.epoch
         epoch.joined = epoch.joined or (stage == "single session" and bool(epoch.late))
         epoch.add(stage, found)
-        self._tail.set(found.values, option, line.size, lambda: epoch.add(stage, found))
-
-    def _note(self, process: Process, stage: str, found: Map, line: Line, whole: bool = False) -> None:
-        """Keep what may belong to an epoch that has not begun, with the lines that go on with its last text; not if that is ``whole``."""
-        process.note(stage, found)
-        if found.values:
-            self._tail.set(found.values, next(reversed(found.values)), line.size, lambda: process.note(stage, found), whole)
+        self._tail.set(found.values, option, lambda: epoch.add(stage, found))
 
     def _parse_fields(self, stage: str, text: str, size: int, ended: bool) -> Values:
         """Return the fields of a line that options have: their texts may hold blanks and commas; only the last of a line can be cut."""

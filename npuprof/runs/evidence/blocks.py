@@ -7,12 +7,10 @@ from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
 from npuprof.runs.evidence import Epoch, Map, Process, Text, Values
-from npuprof.runs.evidence.lines import LONGEST_LINE, continue_text
+from npuprof.runs.evidence.lines import LONGEST_LINE
 
 Kept = TypeVar("Kept")
 
-#: How many lines without a head belong to one text at most: what goes on longer is the talk of another program.
-_MOST_LINES = 64
 #: How many of the keys that are always there a block has at least that nobody has made shorter.
 _FEW = 4
 
@@ -122,55 +120,35 @@ class ByThread(Generic[Kept]):
 
 
 class Tail:
-    """The text that was read last: a line without a head goes on with it."""
+    """The text that was read last: a line without a head may go on with it."""
 
-    __slots__ = ("_keep", "_key", "_lines", "_size", "_values", "_whole")
+    __slots__ = ("_keep", "_key", "_values")
 
     def __init__(self) -> None:
         self._values: Values | None = None
         self._keep: Callable[[], None] | None = None
-        self._whole = False
         self._key = ""
-        self._size = 0
-        self._lines = 0
 
     @property
     def is_open(self) -> bool:
         """Whether the next line may go on with it."""
         return self._values is not None
 
-    def set(self, values: Values, key: str, size: int, keep: Callable[[], None] | None = None, whole: bool = False) -> None:
-        """Remember the text that was read, and how long its line was; ``keep`` is called with each line that goes on with it.
-
-        A ``whole`` one is of those that have one line, so that the end of a file is no sign that it may go on.
-        """
-        self._values, self._key, self._size, self._lines, self._keep, self._whole = values, key, size, 0, keep, whole
+    def set(self, values: Values, key: str, keep: Callable[[], None] | None = None) -> None:
+        """Remember the text that was read; ``keep`` is called if a line goes on with it."""
+        self._values, self._key, self._keep = values, key, keep
 
     def clear(self) -> None:
         """Remember none."""
         self._values = None
 
-    def cut(self) -> None:
-        """Let the text that was read last be one that may go on: nothing more is there yet."""
-        if self._values is not None and not self._whole:
-            found = self._values[self._key]
-            self._values[self._key] = found._replace(more=f"{found.more}\n")
+    def go_on(self) -> None:
+        """Mark the text as one that may go on in other lines."""
+        if self._values is not None:
+            self._values[self._key] = self._values[self._key]._replace(followed=True)
             if self._keep is not None:
                 self._keep()
         self._values = None
-
-    def go_on(self, raw: bytes) -> None:
-        """Add a line without a head."""
-        if self._values is None:
-            return
-        self._lines += 1
-        self._size += 1 + len(raw)
-        if self._lines > _MOST_LINES:
-            self._values = None
-            return
-        self._values[self._key] = continue_text(self._values[self._key], raw, self._size)
-        if self._keep is not None:
-            self._keep()
 
 
 def make_text(text: str, size: int, ended: bool) -> Text:

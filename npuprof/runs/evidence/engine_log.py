@@ -6,13 +6,11 @@ import re
 
 from npuprof.runs.evidence import Epoch, Map, Process, Text, Values
 from npuprof.runs.evidence.blocks import ByThread, Tail
-from npuprof.runs.evidence.lines import LONGEST_LINE, Line, encode_text
+from npuprof.runs.evidence.lines import LONGEST_LINE, Line
 
 _OPTION = re.compile(r"GE(?:Session)? ?option: (\S+), value: (.*)", re.DOTALL)
 _OF_GRAPH = re.compile(r", innerSession:\d+, graphid: \d+\.$")
 _MORE_THAN_ONCE = "GEInitialize is called more than once"
-#: With so many bytes no line is cut, whatever is before its text.
-_SURELY_WHOLE = 800
 _RANK = "ge.exec.rankId"
 _DEVICE = "ge.exec.deviceId"
 
@@ -60,7 +58,8 @@ class EngineLog:
             self._series.set(process, line.thread, series)
         series.last = key
         series.values[match[1]] = Text(plain, plain == text or not ended or line.size >= LONGEST_LINE)
-        self._tail.set(series.values, match[1], line.size, whole=plain != text)
+        if plain == text:
+            self._tail.set(series.values, match[1])
         process.informed = True
 
     def finish(self) -> None:
@@ -75,7 +74,7 @@ class EngineLog:
         for key, field in ((_RANK, "rank"), (_DEVICE, "device")):
             if key in series.values and not getattr(process, field):
                 setattr(process, field, series.values[key].text)
-        made = Map({key: _end_later(found) for key, found in series.values.items()}, engine=True)
+        made = Map(series.values, engine=True)
         if series.stage == "init":
             last = process.epochs[-1] if process.epochs else None
             if last is None or any(one.engine for one in last.maps.get("init", ())):
@@ -101,11 +100,3 @@ def _strip_ending(text: str) -> str:
     """Return a text without what the engine puts behind each; the same where that is not there."""
     of_graph = _OF_GRAPH.search(text)
     return text[: of_graph.start()] if of_graph is not None else text.removesuffix(".")
-
-
-def _end_later(found: Text) -> Text:
-    """Return a text as whole where what the engine puts behind it is on its last line."""
-    more = _strip_ending(found.more)
-    if not found.cut or more == found.more or len(encode_text(found.text + found.more)) > _SURELY_WHOLE:
-        return found
-    return found._replace(cut=False, more=more)

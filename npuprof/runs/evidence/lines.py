@@ -7,7 +7,6 @@ import re
 from datetime import datetime
 from typing import NamedTuple
 
-from npuprof.runs.evidence import Text
 from npuprof.runs.evidence.labels import HEAD_PARTS, LABEL, is_rest, name_writer
 
 #: A line of plog has no more bytes; what is cut has as many, and no mark.
@@ -140,13 +139,3 @@ def is_remnant(raw: bytes) -> bool:
 def decode_text(raw: bytes) -> str:
     """Return a text with every byte of it, whether or not it is UTF-8."""
     return raw.decode("utf-8", "surrogateescape")
-
-
-def encode_text(text: str) -> bytes:
-    """Return the bytes that ``decode_text`` made a text of."""
-    return text.encode("utf-8", "surrogateescape")
-
-
-def continue_text(found: Text, raw: bytes, size: int) -> Text:
-    """Return a text with a line behind it that has no head; ``size`` is how long all of it is."""
-    return Text(found.text, found.cut or size >= LONGEST_LINE, f"{found.more}\n{decode_text(raw)}")

@@ -65,8 +65,8 @@ class LogReader:
         headless = rest is not None and not has_head(rest)
         self._last = (self._last if headless else raw) if ended else b""
         if line is None:
-            if rest is not None and headless:
-                self._tail.go_on(rest)
+            if headless:
+                self._tail.go_on()
             else:
                 self._tail.clear()
             self._idle += 1
@@ -117,7 +117,7 @@ class LogReader:
 
     def finish(self) -> None:
         """End what is open: there is nothing more to read, or something between is lost."""
-        self._tail.cut()
+        self._tail.go_on()
         self.adapter.finish()
         self.engine.finish()
         for log in self.tf2.values():

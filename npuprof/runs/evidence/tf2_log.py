@@ -54,7 +54,7 @@ class Tf2Log:
                 if not self._block.takes(pair[1]):
                     self._block.mixed = True  # the blocks of two processes on one screen
                 self._block.add(pair[1], make_text(pair[2], 0, ended and not line.glued))
-                self._tail.set(self._block.values, pair[1], 0)
+                self._tail.set(self._block.values, pair[1])
                 return
             self.spoilt = self.spoilt or _KEY.fullmatch(line.text) is not None
             mixing = title in self._titles and self._block.stage == "init"
