@@ -5,7 +5,7 @@ from __future__ import annotations
 from npuprof import catalog
 from npuprof.catalog import wire
 from npuprof.catalog.wire import NO_KEY, STAGES, load_wires
-from npuprof.runs.wiretexts import Wanted
+from npuprof.runs.log_values import Wanted
 
 #: Options of the catalogue that no adapter we hold the source of has read.
 UNREAD = {"op_tune_mode", "es_cluster_config", "mstune_mode"}

@@ -22,7 +22,7 @@ from waiting import wait_for
 
 from npuprof.resolve.digests import load_sha256
 from npuprof.runs import index, index_file, indexed
-from npuprof.runs.clues import read_clues
+from npuprof.runs.fingerprints import read_clues
 from npuprof.store.gitstore.objects import Git
 from npuprof.store.gitstore.repository import Repository
 

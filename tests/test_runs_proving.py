@@ -184,8 +184,8 @@ def test_a_log_that_is_only_printed_is_told() -> None:
 def test_signals_are_let_through_again_when_the_command_has_ended() -> None:
     words = """
 import os, signal
-from npuprof.runs import parenting
-ending = parenting.run_command(["true"], dict(os.environ), lambda pid: None)
+from npuprof.runs import supervisor
+ending = supervisor.run_command(["true"], dict(os.environ), lambda pid: None)
 os.kill(os.getpid(), signal.SIGTERM)
 ending.release()
 os.write(2, b"on")

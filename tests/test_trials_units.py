@@ -14,7 +14,7 @@ from npuprof.catalog import load_built_part, load_rules
 from npuprof.resolve.config import Config
 from npuprof.resolve.digests import compute_digest
 from npuprof.trials.configs import Combinations, build_flat_config
-from npuprof.trials.ties import tie_changes
+from npuprof.trials.coupled_changes import tie_changes
 from npuprof.trials.units import Difference
 
 

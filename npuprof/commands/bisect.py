@@ -124,9 +124,9 @@ class Bisect(Verb):
     def _bisect(self, difference: Difference, setup: object, remarks: tuple[str, ...]) -> Answer:
         from npuprof.trials.bisecting import Bisection
         from npuprof.trials.configs import Combinations
+        from npuprof.trials.coupled_changes import tie_changes
         from npuprof.trials.journal import Journal
         from npuprof.trials.running import Runner, Setup, tell_interrupted
-        from npuprof.trials.ties import tie_changes
 
         assert isinstance(setup, Setup)
         judgement = self._build_judgement()

@@ -67,7 +67,7 @@ class Doctor(Verb):
 
     def _diagnose(self, config: Config | None) -> _Diagnosis:
         from npuprof.runs.adapter import find_likeness, read_adapter
-        from npuprof.runs.surroundings import find_interference
+        from npuprof.runs.environment_conflicts import find_interference
 
         findings: list[Finding] = []
         adapter: Adapter | None = None

@@ -53,9 +53,9 @@ def _read_run(path: str, unread: list[Finding] | None) -> Profile | None:
 
 
 def _refuse_run(path: str) -> Profile | None:
-    from npuprof.runs.kinds import refuse_as_profile
+    from npuprof.runs.kinds import reject_run_file
 
-    return refuse_as_profile(path)
+    return reject_run_file(path)
 
 
 def resolve_asked(asked: ResolvingVerb, target: str | None = None, personal: bool = False, reads_runs: bool = True) -> Config:

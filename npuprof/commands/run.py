@@ -67,7 +67,7 @@ class Run(Verb):
         or ``prove`` the command is a child, and this process ends as it does; what is proven counts where that is 0. In a program
         that has other threads it is always a child, and its exit code is returned. Raises NpuprofError.
         """
-        from npuprof.runs.apart import has_other_threads, run_in_subprocess
+        from npuprof.runs.subprocess_run import has_other_threads, run_in_subprocess
 
         if has_other_threads() and (self.record is not None or self.prove):
             return Answer(code=run_in_subprocess(self.list_words()))
@@ -104,7 +104,7 @@ class Run(Verb):
         from npuprof.runs.watching import Watched
 
         if self.record is not None:
-            recording.refuse_folder(self.record)
+            recording.require_folder(self.record)
         asked = {
             "spec": self.spec, "with": self.mixin, "set": recording.hide_arguments(self.set_), "unset": self.unset, "cann": self.cann,
             "product": self.product, "store": self.store, "no_personal": self.no_personal, "no_check": self.no_check, "trust": self.trust,
@@ -119,7 +119,7 @@ def _warn_of_host_variables(config: Config, environment: dict[str, str]) -> None
     from npuprof.catalog import record_names
 
     if any(name in environment and name not in config.env for name in record_names("env")):
-        from npuprof.runs.surroundings import find_interference
+        from npuprof.runs.environment_conflicts import find_interference
 
         found = find_interference(config, environment)
         tell_findings([one for one in found if one.severity == "warning" and one.key in config.settings])
@@ -138,7 +138,7 @@ def _explain_missing_preset(spec: str, command: list[str], error: NpuprofError) 
 
 def _become_command(command: list[str], environment: dict[str, str]) -> Answer:
     """Be the command from here on; in a program that has other threads, run it as a child."""
-    from npuprof.runs.apart import has_other_threads, run_child
+    from npuprof.runs.subprocess_run import has_other_threads, run_child
     from npuprof.system import processes
 
     try:

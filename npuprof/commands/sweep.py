@@ -241,10 +241,10 @@ class Sweep(Verb):
 
     def _run_all(self, setup: Setup, journal: Journal, combinations: Sequence[Combination]) -> tuple[tuple[str, ...], bool]:
         from npuprof.trials.running import Runner, tell_interrupted
-        from npuprof.trials.sweeping import refuse_missing_command, run_combinations
+        from npuprof.trials.sweeping import require_command, run_combinations
 
         newer = warn_of_newer_files(setup.command, journal)
-        runner = Runner(setup, journal, refuse_missing_command)
+        runner = Runner(setup, journal, require_command)
         try:
             with tell_progress() as tell:
                 whole = run_combinations(combinations, runner, tell)

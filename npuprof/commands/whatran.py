@@ -47,14 +47,14 @@ class WhatRan(Verb):
 
         Exit 2 where a record in a folder cannot be read, while of all others it is told.
         """
-        from npuprof.runs import clues
+        from npuprof.runs import fingerprints
         from npuprof.runs.identify import Identifier
 
         if (self.what is None) is (self.pid is None):
             what = "whatran takes one thing to look at" if self.what is not None else "whatran has nothing to look at"
             raise NpuprofError([Finding("NP902", what, "", "npuprof whatran out/bert.0.run.json, or npuprof whatran --pid 4711")])
         unread: list[Finding] = []
-        read = clues.read_process(self.pid) if self.pid is not None else clues.read_clues(self.what or "", unread)
+        read = fingerprints.read_process(self.pid) if self.pid is not None else fingerprints.read_clues(self.what or "", unread)
         identifier = Identifier(spec.Workspace(self.store))
         found = [identifier.identify(clue) for clue in read]
         notes = tuple(dict.fromkeys(note for one in found for note in one.notes))

@@ -51,7 +51,7 @@ def open_source(path: str) -> Source:
             os.scandir(path).close()  # raises where it cannot be read
             inside = os.path.basename(os.path.abspath(path)) in PACKAGES
             return _list_folder(os.path.dirname(os.path.abspath(path)) if inside else path, only_packages=inside)
-        _refuse_unfit(path)
+        _require_readable(path)
         if zipfile.is_zipfile(path):
             archive = zipfile.ZipFile(path)
             return Source(path, tuple(archive.namelist()), lambda name: _open_member(archive, name))
@@ -85,11 +85,11 @@ def _open_member(archive: zipfile.ZipFile, name: str) -> IO[bytes]:
 
 
 def _open_file(path: str) -> IO[bytes]:
-    _refuse_unfit(path)
+    _require_readable(path)
     return open(path, "rb")
 
 
-def _refuse_unfit(path: str) -> None:
+def _require_readable(path: str) -> None:
     """Raise UnfitFileError where nothing would be read of a path for long, or for ever."""
     found = os.stat(path)
     if name := name_special_file(found.st_mode):

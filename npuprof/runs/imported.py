@@ -11,9 +11,9 @@ from npuprof.catalog.wire import STAGES, Wire, load_wires
 from npuprof.document import build_command_line_document, keys
 from npuprof.document.profile import Profile
 from npuprof.runs.evidence import Evidence, Process, Text
-from npuprof.runs.found import ABSENT, CANNOT_TELL, DEFAULT_OR_SET, IN_FORCE, NOT_IN_FORCE
+from npuprof.runs.log_values import find_texts, is_unreadable
+from npuprof.runs.verdict_records import ABSENT, CANNOT_TELL, DEFAULT_OR_SET, IN_FORCE, NOT_IN_FORCE
 from npuprof.runs.verdicts import judge_process
-from npuprof.runs.wiretexts import find_texts, is_unreadable
 from npuprof.store.parents import ComposedParts
 
 _FLAGS = {"1": True, "0": False, "true": True, "false": False, "True": True, "False": False}

@@ -145,7 +145,7 @@ def read_as_profile(path: str, unread: list[Finding] | None = None) -> Profile |
     return kind.read(path, unread) if kind is not None else None
 
 
-def refuse_as_profile(path: str) -> Profile | None:
+def reject_run_file(path: str) -> Profile | None:
     """Raise NpuprofError (NP961) where something at a path is what only verbs that read take; None where it is of no kind."""
     kind = find_kind(path)
     if kind is None:

@@ -257,7 +257,7 @@ def name_signal(number: int) -> str | None:
         return f"SIGRTMIN+{number - signal.SIGRTMIN}"
 
 
-def refuse_folder(path: str) -> None:
+def require_folder(path: str) -> None:
     """Raise NpuprofError where records are to go to what is there and no folder."""
     if os.path.lexists(path) and not os.path.isdir(path):
         what = f"cannot write records to {path}: it is no folder"

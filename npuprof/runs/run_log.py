@@ -13,9 +13,9 @@ from npuprof.runs import recording
 from npuprof.runs.evidence import Evidence
 from npuprof.runs.evidence.reading import read_with_progress
 from npuprof.runs.family import Family
-from npuprof.runs.keeping import KeptErrors
 from npuprof.runs.loglevels import list_log_states, plan_log
 from npuprof.runs.proving import answer_proof, name_processes
+from npuprof.runs.stderr_capture import KeptErrors
 from npuprof.system.tree import Tree
 
 _ERRORS = "stderr.log"

@@ -8,7 +8,7 @@ from typing import Any
 
 from npuprof.report.answer import Answer
 from npuprof.resolve.config import Config
-from npuprof.runs import parenting, recording
+from npuprof.runs import recording, supervisor
 from npuprof.system.folders import find_user_folder
 
 TYPE_CHECKING = False
@@ -44,7 +44,7 @@ class Watched:
         recorder = self._start_record(folder) if folder is not None else None
         started = recorder.tell_started if recorder else _ignore
         look, errors = (log.look, log.errors) if log else (None, None)
-        ending = parenting.run_command(self._command, self._environment, started, look, errors)
+        ending = supervisor.run_command(self._command, self._environment, started, look, errors)
         now = {"end": recording.tell_time()}
         if ending.error is not None:
             answer = explain(self._command[0], ending.error)
@@ -64,7 +64,7 @@ class Watched:
         if recorder and log:
             recorder.finish(proof={"code": proof, "log": log.folder})
         if ending.signal:
-            parenting.die_of(ending.signal)
+            supervisor.die_of(ending.signal)
             return Answer(code=128 + ending.signal)
         return Answer(code=ending.code or proof)
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 
 from npuprof.model import Finding, Record
 from npuprof.report.text import format_count
+from npuprof.trials.baseline_runs import measure_ends
 from npuprof.trials.configs import Combinations
-from npuprof.trials.ends import measure_ends
 from npuprof.trials.journal import Result
 from npuprof.trials.judging import UNTOLD, Judgement
 from npuprof.trials.running import OutOfRunsError, Runner, Wanted

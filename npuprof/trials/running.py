@@ -66,11 +66,11 @@ class OutOfRunsError(Exception):
 class Runner:
     """Makes the runs that somebody wants and are not known, side by side, until none is wanted."""
 
-    def __init__(self, setup: Setup, journal: Journal, refuse: Callable[[Result], object]) -> None:
+    def __init__(self, setup: Setup, journal: Journal, judge: Callable[[Result], object]) -> None:
         """Take what raises NpuprofError for a result after which no run makes sense: it is not kept, so that a mended command goes on."""
         self.setup = setup
         self.journal = journal
-        self._refuse = refuse
+        self._judge = judge
         self.made = 0
         self.told: set[str] = set()
         self._pool = Pool(setup.metrics)
@@ -177,7 +177,7 @@ class Runner:
             self.journal.tree.write_file(f"logs/{os.path.basename(log)}", how.output)
         self.journal.tree.remove_folder(f"code/{name}")
         result = build_result(wanted.digest, how, log, device)._replace(files=self._files)
-        self._refuse(result)
+        self._judge(result)
         self.journal.add(result)
 
     def _is_there(self, device: str) -> bool:

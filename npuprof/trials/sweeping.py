@@ -171,7 +171,7 @@ def run_combinations(combinations: Sequence[Combination], runner: Runner, tell: 
     return True
 
 
-def refuse_missing_command(result: Result) -> None:
+def require_command(result: Result) -> None:
     """Raise NpuprofError for a run that says that there is no command to run."""
     if result.exit in (126, 127) and not result.hung:
         what = f"the command ended with {result.exit}: it, or one that it calls, is not there or cannot be executed"

@@ -52,7 +52,7 @@ def find_sources(paths: Sequence[str]) -> list[Source]:
     return sorted(order, key=lambda source: (source.is_dump, source.place if source.stamp else "", source.stamp, order[source]))
 
 
-def _refuse_folder(error: OSError) -> None:
+def _raise_unreadable(error: OSError) -> None:
     """Raise NpuprofError for a folder that cannot be read: what is in it may say something else."""
     path = error.filename
     what = f"cannot read {path}: {describe_os_error(error, path)}"
@@ -60,7 +60,7 @@ def _refuse_folder(error: OSError) -> None:
 
 
 def _walk(folder: str) -> Iterator[str]:
-    for above, folders, files in os.walk(folder, onerror=_refuse_folder):
+    for above, folders, files in os.walk(folder, onerror=_raise_unreadable):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
             suffix = os.path.splitext(name.removesuffix(_PACKED))[1]

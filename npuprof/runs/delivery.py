@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from npuprof.catalog.wire import NO_KEY, Wire, load_generations
 from npuprof.runs.evidence import Epoch, Process
 from npuprof.runs.evidence.adapter_log import GLOBAL
-from npuprof.runs.found import ABSENT, CANNOT_TELL, CHANGED, Verdict
+from npuprof.runs.verdict_records import ABSENT, CANNOT_TELL, CHANGED, Verdict
 
 EMPTY = "as where nobody set it: the key never came, or came empty, or as another type"
 NEVER_CAME = "its line is empty, which it is only where the key never came"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from npuprof.runs.evidence import Map
-from npuprof.runs.wiretexts import OTHER, SAME, UNSURE
+from npuprof.runs.log_values import OTHER, SAME, UNSURE
 
 IN_FORCE, CHANGED, TOO_LATE, ABSENT = "in force", "changed", "too late", "absent"
 DEFAULT_OR_SET, CANNOT_TELL = "default or set", "cannot tell"

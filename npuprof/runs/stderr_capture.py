@@ -11,7 +11,7 @@ import select
 import signal
 from contextlib import suppress
 
-from npuprof.runs.parenting import Companion, close_others
+from npuprof.runs.supervisor import Companion, close_others
 from npuprof.system.tree import Tree
 
 _ERRORS = 2

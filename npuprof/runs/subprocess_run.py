@@ -1,7 +1,7 @@
 """``run`` in a program that has other threads: npuprof is started as a process of its own, which has none.
 
 The kernel gives a signal to any thread that does not block it, and only the main thread may set handlers. So a program with threads can
-neither wait for signals as ``parenting`` does, nor fork safely.
+neither wait for signals as ``supervisor`` does, nor fork safely.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 _START = """
 import sys
 sys.path += {paths!r}
-from npuprof.runs.parenting import die_with
+from npuprof.runs.supervisor import die_with
 die_with({parent}, {signal})
 from npuprof.__main__ import script
 script()
