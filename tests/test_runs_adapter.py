@@ -347,7 +347,7 @@ def test_what_is_no_adapter_is_told(name: str, tmp_path: Path, run: Any) -> None
         ({"PROFILING_MODE": "false"}, "", 0),
         ({"PROFILING_MODE": "true"}, "profiling_mode and PROFILING_MODE are both set", 1),
         ({"RANK_ID": "first"}, "env.RANK_ID takes a whole number", 1),
-        ({"RANK_SIZE": "0"}, "env.RANK_SIZE = 0 is out of range", 1),
+        ({"RANK_SIZE": "-1"}, "env.RANK_SIZE = -1 is out of range", 1),
         ({"TF_CONFIG": '{"cluster":'}, "env.TF_CONFIG", 1),
         ({"ASCEND_RT_VISIBLE_DEVICES": "0,1", "RANK_SIZE": "8"}, "", 0),
         ({"HCCL_EXEC_TIMEOUT": "30"}, "HCCL_EXEC_TIMEOUT", 1),

@@ -139,11 +139,11 @@ def test_what_the_command_starts_is_of_the_run_also_where_what_started_it_has_en
     starts = """
 import subprocess, time
 if len(sys.argv) > 3:
-    time.sleep(1)  # a training lives long enough to be seen
+    time.sleep(3)  # a training lives long enough to be seen
 else:
     command = ["sh", "-c", '"$@" & sleep 0.5', "sh", sys.executable, *sys.argv, "child"]
     subprocess.run(command)
-    time.sleep(2)
+    time.sleep(4)
     sys.exit(0)
 """
     (tmp_path / "adapter.py").write_text(ADAPTER.replace("STRANGER = 5_000_042\n", "STRANGER = 5_000_042\n" + starts))
