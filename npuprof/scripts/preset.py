@@ -35,9 +35,8 @@ def build_drafts(
         _absorb_session(drafts[scope], drafts[session])
     kept = _add_exports(stem, imported.file, [draft for scope, draft in drafts.items() if scope not in given.values()])
     full = [draft for draft in kept if draft.settings] or kept[:1]
-    for draft in kept:
-        if draft not in full:
-            full[0].notes += draft.notes
+    for draft in [one for one in kept if one not in full]:
+        full[0].notes += draft.notes
     made = [draft for draft in full if draft.settings or draft.notes]
     name_drafts(stem, made)
     for draft in made:

@@ -64,13 +64,17 @@ def describe_notes(
         for place in places[:1] if several else places:
             lines += [f"{place}{more}: {what}", *([f"    {hint}"] if hint else [])]
     grouped = list(group_others(others, cite))
-    for file, what in grouped[:most]:
-        text = f"{file}: {what}".replace("(line ", "(line\N{NO-BREAK SPACE}")
-        wrapped = textwrap.wrap(text, _WIDTH, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
-        lines += [line.replace("\N{NO-BREAK SPACE}", " ") for line in wrapped]
+    lines += [line for file, what in grouped[:most] for line in _wrap_places(f"{file}: {what}")]
     if most is not None and (hidden := max(len(found) - most, 0) + max(len(grouped) - most, 0)):
         lines.append(f"and {hidden} more, which npuprof import --format text tells")
     return lines
+
+
+def _wrap_places(text: str) -> list[str]:
+    """Return the lines of a text that lists places; none ends between ``line`` and its number."""
+    text = text.replace("(line ", "(line\N{NO-BREAK SPACE}")
+    wrapped = textwrap.wrap(text, _WIDTH, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
+    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in wrapped]
 
 
 def group_others(others: Sequence[ScriptSetting], cite: Callable[[str], str] = cite_script) -> Iterator[tuple[str, str]]:

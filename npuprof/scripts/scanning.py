@@ -57,29 +57,29 @@ def scan_scripts(paths: list[str], context: Context, store: str | None, survey: 
     for file, data in read_script_files(list(find_script_files(paths, result.findings, with_blocks=False))):
         result.files += not isinstance(data, Finding)
         result.seen.add(os.path.abspath(file))
-        if isinstance(data, Finding):
-            pages.add_finding(data)
-            unread, holds = True, False
-        else:
-            unread = holds = False
-            with isolate_faults(file, faults):
-                unread, holds = _scan_script(file, data, file in named, judge, pages, surveyed)
+        unread = holds = False
+        with isolate_faults(file, faults):
+            unread, holds = _scan_script(file, data, file in named, judge, pages, surveyed)
         result.unread += unread and file in named
         if survey is not None:
             survey.unread += unread and not holds  # what was read with a remark was read
     told, result.accepted = pages.sift_findings(modules.read, faults)
     if survey is not None and surveyed is not None:
-        survey.files = result.files
         surveyed.count_scripts(survey, faults)
-        survey.unread += len({one.path for one in faults})
+        survey.files, survey.unread = result.files, survey.unread + len({one.path for one in faults})
     result.faults = list(dict.fromkeys(faults))
     result.unread += len({one.path for one in faults})
     result.findings += [*told, *result.faults]
     return result
 
 
-def _scan_script(file: str, data: bytes, named: bool, judge: _Judge, pages: _Pages, surveyed: _Surveyed | None) -> tuple[bool, bool]:
+def _scan_script(
+    file: str, data: bytes | Finding, named: bool, judge: _Judge, pages: _Pages, surveyed: _Surveyed | None
+) -> tuple[bool, bool]:
     """Add what a file sets and what is wrong with it; return whether some of it could not be read, and whether it sets anything."""
+    if isinstance(data, Finding):
+        pages.add_finding(data)
+        return True, False
     imported = read_shared_script(file, data, named, judge.modules)
     if imported is None:
         faults = read_script(file, data).problems if named else ()

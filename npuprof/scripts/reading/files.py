@@ -155,14 +155,7 @@ def read_script(path: str, data: bytes, named: bool = True, modules: Modules | N
     """
     kind = KINDS.get(detect_script_kind(path, data, by_text=True), _UNKNOWN)
     if not kind.read:
-        what = f"{kind.shown} are not read" if kind is not _UNKNOWN else "the kind of the file is not known"
-        hint = (
-            f"put its variables into a preset: npuprof new NAME --set env.VARIABLE=VALUE, and export that: npuprof env NAME {kind.export}"
-            if kind is not _UNKNOWN
-            else "give it the ending of its kind: .py, .sh, .env"
-        )
-        if kind is _UNKNOWN and b"\0" in data:
-            what, hint = describe_nul_bytes(data)
+        what, hint = _describe_unread_kind(kind, data)
         is_told = named and not path.endswith(".toml")  # of presets the verbs say more
         return _refuse(path, what, "The settings in this file are not checked.", hint, is_told)
     if kind.needs and importlib.util.find_spec(kind.needs) is None:
@@ -173,6 +166,18 @@ def read_script(path: str, data: bytes, named: bool = True, modules: Modules | N
     if named or not kind.data:
         return imported
     return imported._replace(problems=tuple(one._replace(severity="info") for one in imported.problems))
+
+
+def _describe_unread_kind(kind: Kind, data: bytes) -> tuple[str, str]:
+    """Return what is said of a file of a kind that is not read, and what to do instead."""
+    if kind is not _UNKNOWN:
+        hint = (
+            f"put its variables into a preset: npuprof new NAME --set env.VARIABLE=VALUE, and export that: npuprof env NAME {kind.export}"
+        )
+        return f"{kind.shown} are not read", hint
+    if b"\0" in data:
+        return describe_nul_bytes(data)
+    return "the kind of the file is not known", "give it the ending of its kind: .py, .sh, .env"
 
 
 def _report_missing(path: str, kind: Kind, named: bool, modules: Modules | None) -> ImportedFile:
