@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from npuprof.commands.framework.parameters import COLOR, FROM, PRODUCT, STORE, WRITE_ANYWAY, formats
@@ -97,12 +98,11 @@ class Migrate(Verb):
         from npuprof.edit.migration_plan import migrate_store
         from npuprof.report import writing
         from npuprof.report.locks import lock_folders
-        from npuprof.scripts.renaming import describe_outdated_blocks, find_baseline_files
 
         home = spec.Workspace(self.store, context).store
         with lock_folders([home.root]):
-            plan = migrate_store(home, context, self._since, find_baseline_files(home))
-            remarks = describe_outdated_blocks(home, plan.open_migrated) if plan.files else ()
+            plan = migrate_store(home, context, self._since, _find_baseline_files(home))
+            remarks = _describe_outdated_blocks(home, plan.open_migrated) if plan.files else ()
             wanted = plan.list_wanted()
             if wanted and not self.dry_run:
                 writing.write_wanted_files(wanted)
@@ -121,16 +121,32 @@ class Migrate(Verb):
 def _plan_companions(outcome: Outcome, file: PresetFile) -> tuple[list[Wanted], tuple[str, ...]]:
     """Return what goes with one migrated preset of a store: baselines as they shall be, and a remark on scripts."""
     home = file.profile.home
-    if not isinstance(home, Folder) or not find_repository_top(os.path.realpath(home.root)):
+    if not isinstance(home, Folder):
         return [], ()
     from npuprof.edit.changed import build_opener
     from npuprof.edit.migration_plan import carry_baselines
-    from npuprof.scripts.renaming import describe_outdated_blocks, find_baseline_files
 
     name = file.profile.name
     open_migrated = build_opener(home, {name: (file.source, outcome.moved.text)})
-    baselines = carry_baselines(find_baseline_files(home), home, {name: outcome.moved.made}, open_migrated)
-    return baselines, describe_outdated_blocks(home, open_migrated)
+    baselines = carry_baselines(_find_baseline_files(home), home, {name: outcome.moved.made}, open_migrated)
+    return baselines, _describe_outdated_blocks(home, open_migrated)
+
+
+def _find_baseline_files(home: Folder) -> Iterator[str]:
+    """Yield the files in the repository of a store that may be baselines; without one no module that reads scripts is imported."""
+    if find_repository_top(os.path.realpath(home.root)):
+        from npuprof.scripts.renaming import find_baseline_files
+
+        yield from find_baseline_files(home)
+
+
+def _describe_outdated_blocks(home: Folder, open_migrated: Callable[[Context], spec.Workspace]) -> tuple[str, ...]:
+    """Return a remark on the blocks in scripts that are out of date by a migration; none without a repository."""
+    if not find_repository_top(os.path.realpath(home.root)):
+        return ()
+    from npuprof.scripts.renaming import describe_outdated_blocks
+
+    return describe_outdated_blocks(home, open_migrated)
 
 
 def _is_preset(word: str, workspace: spec.Workspace) -> bool:
