@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import zipfile
 from collections.abc import Callable, Iterator
@@ -9,6 +10,7 @@ from typing import IO
 
 from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.report.output import UnfitFileError, describe_os_error, name_special_file
+from npuprof.system.processes import ask_python
 from npuprof.system.tree import find_repository_top, is_below
 
 #: The packages of the adapter: for TF 1, and for TF 2.
@@ -29,10 +31,6 @@ class Source(Record):
 
 def find_installed() -> Iterator[Source]:
     """Yield the folders from which the Python on PATH imports, that hold a package of the adapter; none in the work tree we are in."""
-    import json
-
-    from npuprof.system.processes import ask_python
-
     try:
         folders = json.loads(ask_python(_ASK_FOLDERS))
     except ValueError:

@@ -13,7 +13,7 @@ from npuprof.catalog.launchers import FACTS
 from npuprof.compare.pairs import Pair, build_preset_pair
 from npuprof.document import keys
 from npuprof.model import Finding, Record
-from npuprof.report.text import format_count
+from npuprof.report.text import escape_controls, format_count
 from npuprof.resolve.config import Config
 from npuprof.runs.launches import RUN, Launch, find_launches, sort_label
 from npuprof.runs.records import list_record_names, read_folder
@@ -178,8 +178,6 @@ def list_endings(groups: Iterable[Ranks]) -> list[str]:
 
 def format_differences(changed: dict[str, tuple[str | None, str | None]], kind: str) -> list[str]:
     """Return what differs as lines that end in a word for it: ``~ NAME a → b  (environment)``."""
-    from npuprof.report.text import escape_controls
-
     lines = []
     for name, (old, new) in changed.items():
         sign = "+" if old is None else "-" if new is None else "~"

@@ -10,8 +10,10 @@ import errno
 import json
 import os
 import re
+import signal
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any
 
 from npuprof.catalog import find_option, record_names
@@ -28,7 +30,7 @@ from npuprof.resolve.digests import FORM
 from npuprof.resolve.lineages import is_of_source, is_personal
 from npuprof.runs.records import HIDDEN, SCHEMA, SUFFIX, digest_arguments, encode_value
 from npuprof.store import Folder
-from npuprof.system.tree import Tree
+from npuprof.system.tree import Tree, find_repository_top
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -142,8 +144,6 @@ def name_file(preset: str) -> str:
 
 def tell_time() -> str:
     """Return the time, in UTC, to the millisecond."""
-    from datetime import UTC, datetime
-
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -249,8 +249,6 @@ def _hide_setting(key: str, value: Any, hidden: list[str]) -> Any:
 
 def name_signal(number: int) -> str | None:
     """Return how a signal is called, None for no signal."""
-    import signal
-
     try:
         return signal.Signals(number).name if number else None
     except ValueError:
@@ -291,7 +289,6 @@ def _read_plainly(text: bytes) -> bytes:
 
 def _find_repository(home: Folder) -> Repository | None:
     from npuprof.store.gitstore import revisions
-    from npuprof.system.tree import find_repository_top
 
     if not find_repository_top(os.path.realpath(home.root)) and "GIT_DIR" not in os.environ:
         return None

@@ -8,6 +8,7 @@ from typing import Any
 from npuprof.compare.changes import Change
 from npuprof.compare.data import build_change_dict
 from npuprof.compare.folds import format_change_cause, format_change_sentence
+from npuprof.document import keys
 from npuprof.model import Record
 from npuprof.report.findings import build_finding_dict
 from npuprof.report.text import escape_controls, format_count
@@ -167,8 +168,6 @@ def list_doubts(bisection: Bisection) -> list[str]:
 
 def name_change(change: Change) -> str:
     """Return what a change is about: its key, and of a list the element."""
-    from npuprof.document import keys
-
     value = change.after if change.kind == "added" else change.before
     return f"{change.key} {keys.format_short_value(value)}" if change.element else change.key
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from npuprof.model import Finding, NpuprofError, Place, Record
+from npuprof.model import Finding, NpuprofError, Place, Record, __version__
 from npuprof.report.output import build_write_error, describe_os_error
 from npuprof.resolve.digests import compute_digest
 from npuprof.system.tree import Tree, truncate_file
@@ -159,8 +159,6 @@ class Journal:
         lines = whole.splitlines()
         self._handle = handle
         if not lines:
-            from npuprof.model import __version__
-
             self._append({"schema": SCHEMA, "npuprof": __version__, **self.asked})
         elif _read_line(lines[0]).get("schema") != SCHEMA:
             written = _read_line(lines[0])

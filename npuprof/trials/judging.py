@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import signal
 from collections.abc import Sequence
 
 from npuprof.model import Finding, NpuprofError, Record
@@ -97,8 +98,6 @@ def _build_stop(what: str, why: str, hint: str, result: Result) -> StopTrialsErr
 
 def name_signal(number: int) -> str:
     """Return a signal as people call it."""
-    import signal
-
     try:
         return signal.Signals(number).name
     except ValueError:

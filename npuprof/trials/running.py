@@ -8,10 +8,12 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from hashlib import sha256
 from types import FrameType
 
 from npuprof.catalog.launchers import tell_single_process
 from npuprof.model import Finding, NpuprofError, Record
+from npuprof.renderers import load_target
 from npuprof.renderers.environment import collect_env_variables, list_unset_variables
 from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, strip_environment, write_sidecars
 from npuprof.report.output import build_write_error, describe_os_error
@@ -151,8 +153,6 @@ class Runner:
     def _write_code(self, name: str, config: Config) -> list[str]:
         if not self.setup.needs_code:
             return list(self.setup.command)
-        from npuprof.renderers import load_target
-
         target = load_target(self.setup.target)
         rendered = target.render(config)
         folder = os.path.abspath(os.path.join(self.journal.folder, "code", name))
@@ -186,8 +186,6 @@ class Runner:
 
 def identify_files(command: Sequence[str]) -> dict[str, str]:
     """Return what the files are that a command names: what changes with what is in them."""
-    from hashlib import sha256
-
     found = {}
     for word in command:
         with suppress(OSError, ValueError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import re
@@ -308,8 +309,6 @@ def _read_pod_line(line: str) -> tuple[str, tuple[str, int, float] | None]:
     output, mark, _ = line.partition(_POD_END)
     if not mark:
         return line, None
-    import json
-
     try:
         held = json.loads(line[len(output) :])
         return output, (str(held["npuprof_trial"]), int(held["exit"]), float(held["seconds"]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Sequence
 from typing import Any
 
@@ -69,9 +71,6 @@ def describe_choices(sweep: Sweep, one: Combination) -> str:
 
 def format_csv(sweep: Sweep) -> str:
     """Return a line a combination, those that are not allowed with their codes in place of an exit code."""
-    import csv
-    import io
-
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([*(axis.name for axis in sweep.axes), "exit", "seconds", *sweep.metrics, "digest", "refused"])

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 from npuprof.model import Finding, NpuprofError, Place
+from npuprof.report.terminal import progress_line
 from npuprof.runs.evidence import MOST_PROCESSES, Evidence, Process
 from npuprof.runs.evidence.graph_dump import scan_dump
 from npuprof.runs.evidence.log_reader import LogReader
@@ -108,16 +109,12 @@ def read_told_evidence(paths: Sequence[str]) -> Evidence:
 
 def read_with_progress(paths: Sequence[str]) -> Evidence:
     """Return what files and folders hold, which may be nothing, saying on a terminal how far it is. Raises NpuprofError."""
-    from npuprof.runs.evidence.reading import read_evidence
-
     with _open_progress() as tell:
         return read_evidence(paths, tell)
 
 
 def _open_progress() -> AbstractContextManager[Callable[[str], None]]:
     if sys.stderr.isatty():
-        from npuprof.report.terminal import progress_line
-
         return progress_line()
     quiet: Callable[[str], None] = lambda text: None  # noqa: E731
     return nullcontext(quiet)
