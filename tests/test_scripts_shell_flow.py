@@ -92,6 +92,7 @@ NOT_GIVING = [
 def test_what_a_launch_line_gives_is_judged(line: str) -> None:
     found = [(one.code, one.severity, one.line, one.column) for one in findings(f"true\n{line}\n", "launch.sh")]
     assert found == ([("NP203", "error", 2, line.index("HCCL_CONNECT") + 1)] if line in GIVING else [])
+    assert line not in GIVING or may_hold_settings("launch.sh", line.encode()), "scan reads no file that fails this test of its text"
 
 
 def test_a_text_of_several_lines_for_a_shell_of_its_own_keeps_its_places() -> None:

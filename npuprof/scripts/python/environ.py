@@ -23,7 +23,7 @@ HOT = ("environ", "putenv")
 
 #: Families of names that belong to Ascend, known to the catalogue or not.
 _ASCEND_NAMES = re.compile(r"^(?:ASCEND_|HCCL_|HCOMM_|ACLNN_|NPU_|GE_|TE_|CANN_|AOE_|SLOG_|RANK_)[A-Z0-9_]+$")
-_CAPITALS = re.compile(rb"\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b")
+_CAPITALS = re.compile(rb"(?<![A-Z0-9_])[A-Z][A-Z0-9]*_[A-Z0-9_]+\b")  # a flag may come right before: docker -eHCCL_ALGO=...
 _FAMILIES = re.compile(rb"(?:ASCEND|HCCL|(?:PY)?(?:TORCH_)?NPU|NPUPROF|GE|SLOG)_")
 _OURS = "NPUPROF_"
 _DIGITS = re.compile(r"[0-9]")
