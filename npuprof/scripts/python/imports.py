@@ -244,11 +244,12 @@ class Home:
 
     def list_defined(self, reached: Reached) -> frozenset[str]:
         """Return the names of functions and classes of the files that it imports, and those import, as far as they are ``reached``."""
-        waiting = list(filter(reached, self.modules.list_imported(self.path)))
-        names = set[str]()
-        for path in waiting:
-            names |= self.modules.list_defined(path)
-            waiting += [one for one in self.modules.list_imported(path) if one not in waiting and reached(one)]
+        names, seen, waiting = set[str](), {self.path}, [self.path]
+        while waiting:
+            fresh = {path for path in self.modules.list_imported(waiting.pop()) if path not in seen and reached(path)}
+            names.update(*map(self.modules.list_defined, fresh))
+            seen |= fresh
+            waiting += fresh
         return frozenset(names)
 
     def list_rebound(self) -> frozenset[str]:
