@@ -43,11 +43,6 @@ def load_pages() -> dict[str, Page]:
     return dict(sorted(found.items(), key=lambda row: (len(row[0]), row[0])))
 
 
-def find_page(code: str) -> Page:
-    """Return one page. Raises KeyError."""
-    return load_pages()[code]
-
-
 def _example_files(example: str | dict[str, str]) -> dict[str, str]:
     return {"example": example} if isinstance(example, str) else example
 

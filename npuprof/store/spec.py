@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from npuprof import catalog, document, store
 from npuprof.catalog import products, releases, targets
@@ -453,21 +453,6 @@ def build_context(cann: str | None = None, product: str | None = None, target: s
     if problems:
         raise NpuprofError(problems)
     return Context(release, family, target)
-
-
-def build_opener(given: str | None, files: Mapping[str, tuple[str, str]], without: str = "") -> Callable[[Context], Workspace]:
-    """Return what opens a store as it will be: with presets laid over it, name to file and text, and ``without`` one of another name."""
-
-    def open_as_it_will_be(context: Context) -> Workspace:
-        workspace = Workspace(given, context)
-        home = workspace.store
-        if without:
-            home.take_out(without)
-        for name, (source, text) in files.items():
-            home.lay_over(Profile(parse_document(name, source, text), home=home))
-        return workspace
-
-    return open_as_it_will_be
 
 
 def read_profile_file(path: str, home: ProfileSource | None) -> Profile:
