@@ -286,6 +286,15 @@ def test_a_path_beside_a_helper_of_another_folder_stays_unknown(tmp_path: Path) 
     assert read_tree(tmp_path, {"train.py": script, "u/h.py": helper}) == []
 
 
+@pytest.mark.parametrize("expression", ["MIX", "u.h.MIX", "find_mix()"])
+def test_a_file_beside_the_script_is_not_taken_for_one_of_that_name_beside_a_helper(expression: str, tmp_path: Path) -> None:
+    helper = 'import os\nMIX = os.path.dirname(__file__) + "/ops.json"\ndef find_mix():\n    return MIX\n'
+    line = f'custom_op.parameter_map["modify_mixlist"].s = tf.compat.as_bytes({expression})\n'
+    files = {"train.py": f"import u.h\nfrom u.h import MIX, find_mix\n{HEAD}{line}", "u/h.py": helper}
+    beside = {"ops.json": '{"black-list": {"to-add": ["Add"]}}', "u/ops.json": '{"white-list": {"to-add": ["MatMul"]}}'}
+    assert read_tree(tmp_path, files | beside) == []
+
+
 def test_the_preset_of_a_script_that_calls_a_helper_without_bound_ends(tmp_path: Path) -> None:
     body = "".join(f"def f{n}(mode):\n    f{n + 1}(mode)\n    f{n + 1}(mode)\n" for n in range(40))
     last = 'def f40(mode):\n    op.parameter_map["precision_mode"].s = mode\n'

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import operator
+import posixpath
 from collections.abc import Callable
 from typing import Any
 
@@ -24,7 +25,7 @@ from npuprof.scripts.python.terms import (
     refuse_large_value,
     refuse_wide_format,
 )
-from npuprof.scripts.records import COMMAND_LINE
+from npuprof.scripts.records import COMMAND_LINE, take_here_out
 
 _DEEPEST = 60
 _CHAIN = 5_000
@@ -89,7 +90,15 @@ def _fold_name(node: ast.Name, scope: Scope, depth: int) -> Any:
         expression, where = home.bound[node.id]
         return fold_expression(expression, where, depth)
     given = select_last_given(node, scope, home, bindings)
-    return _fold_bindings(bindings[0].name, home, given, depth)
+    return _require_own_folder(_fold_bindings(bindings[0].name, home, given, depth), home, scope)
+
+
+def _require_own_folder(value: Any, home: Scope, scope: Scope) -> Any:
+    """Return the value of a name of ``home`` for a script. Raises Unknown for a path that begins in the folder of a file elsewhere."""
+    is_elsewhere = home.home is not scope.home and posixpath.dirname(home.file) != posixpath.dirname(scope.file)
+    if is_elsewhere and take_here_out(value)[1]:
+        raise Unknown(f"depends on the folder of {posixpath.basename(home.file)}")
+    return value
 
 
 def _fold_bindings(name: str, home: Scope, bindings: list[Binding], depth: int) -> Any:
@@ -143,7 +152,7 @@ def _follow_attribute(node: ast.Attribute, scope: Scope, depth: int) -> Any:
         raise Unknown(f"depends on the environment ({text})")
     if isinstance(root, ast.Name):
         if scope.home is not None and (given := scope.home.find_attribute(node, scope)) and given[1]:
-            return _fold_bindings(given[1][0].name, *given, depth)
+            return _require_own_folder(_fold_bindings(given[1][0].name, *given, depth), given[0], scope)
         if isinstance(node.value, ast.Name) and (inner := _find_class_value(node.value, node.attr, scope)) is not None:
             return fold_expression(inner[0], inner[1], depth)
         if root.id == "self":
@@ -267,7 +276,7 @@ def _fold_fstring(node: ast.JoinedStr, scope: Scope, depth: int) -> Any:
 
 def _fold_call(node: ast.Call, scope: Scope, depth: int) -> Any:
     if (returned := find_returned_value(node, scope)) is not None:
-        return fold_expression(*returned, depth)
+        return _require_own_folder(fold_expression(*returned, depth), returned[1], scope)
     return fold_known_call(node, scope, lambda inner: fold_expression(inner, scope, depth))
 
 
