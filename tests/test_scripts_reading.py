@@ -81,6 +81,12 @@ def test_what_depends_on_the_run_has_a_reason_and_no_value(expression: str, reas
     assert reason in found.reason
 
 
+def test_an_entry_counted_from_the_end_has_no_value() -> None:
+    add = 'entries.add().name = "{}"\nentries[-1].parameter_map["use_off_line"].b = {}\n'
+    found = imported(f"entries = config.custom_optimizers\n{add.format('NpuOptimizer', True)}{add.format('Other', False)}").found
+    assert [(one.value, one.reason) for one in found] == [(None, "depends on which entry is the last one")] * 2
+
+
 def test_the_default_of_a_flag_is_offered_and_not_taken() -> None:
     found = one(
         'flags.DEFINE_string("mode", "force_fp32", "")\ncustom_op.parameter_map["precision_mode"].s = tf.compat.as_bytes(FLAGS.mode)\n'

@@ -156,6 +156,7 @@ def _report_map_entry(
         why = why or f"{format_expression(place.slice)} is no text"
         visitor.add_setting(node, "session", "", "", field=field, reason=f"the key is computed: {why}", branches=branches, scope=scope_name)
         return
+    reason = reason or ("depends on which entry is the last one" if "[-" in root else "")
     if value is None or field is None:
         given = ScriptValue(None, reason or "assigned without a field: a protobuf map of messages raises ValueError")
     else:
