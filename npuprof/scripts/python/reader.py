@@ -81,15 +81,15 @@ def import_python(path: str, data: bytes, modules: Modules | None = None) -> Imp
 
 
 def _find_torch_npu_notes(path: str, data: bytes) -> tuple[Finding, ...]:
-    """Return a note of what a script sets in torch_npu, which no preset holds."""
+    """Return a note if a script calls or sets options of torch_npu, which npuprof does not read."""
     text = data.decode(errors="replace")
     found = list(_TORCH.finditer(text))
     if not found:
         return ()
     match, more = found[0], f", and {len(found) - 1} more" if len(found) > 1 else ""
-    what = f"torch_npu is set up here in a way that no preset holds: {match[1].strip()}{more}"
+    what = f"options of torch_npu are not read: {match[1].strip()}{more}"
     where = Place(path, text.count("\n", 0, match.start(1)) + 1, match.start(1) - match.start() + 1)
-    return (Finding("NP801", what, "Its options are neither checked nor carried over.", "", where=where, severity="info"),)
+    return (Finding("NP801", what, "They are neither checked nor carried over into a preset.", "", where=where, severity="info"),)
 
 
 def _tell_what_is_too_much(script: Script, found: list[ScriptSetting], unfollowed: tuple[int, str] | tuple[()]) -> None:
