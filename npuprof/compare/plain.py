@@ -31,9 +31,11 @@ def format_survey_text(survey: Survey, everything: bool = False, coloured: bool 
     touched = survey.touched_pairs
     wide = [fold for fold in fold_changes(touched) if len(fold.presets) > 1]
     out: list[str] = []
-    for presets in dict.fromkeys(fold.presets for fold in wide):
-        for fold in wide:
-            out += format_change_lines(fold.change, "", coloured, len(presets)) if fold.presets == presets else []
+    by_presets: dict[Sequence[str], list[Change]] = {}
+    for fold in wide:
+        by_presets.setdefault(fold.presets, []).append(fold.change)
+    for presets, changes in by_presets.items():
+        out += [line for change in changes for line in format_change_lines(change, "", coloured, len(presets))]
         out.append(f"    in {', '.join(map(escape_controls, presets))}")
     shared = {identify_change(fold.change) for fold in wide}
     for pair in touched:
