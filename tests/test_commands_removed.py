@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from npuprof.commands.framework.removed import FLAGS, VERBS
-from npuprof.commands.framework.usage import count_edits
 
 REPOSITORY = Path(__file__).parent.parent
 #: What may name them: what tells users of older versions about it.
@@ -65,13 +64,6 @@ def test_a_word_that_is_no_verb_brings_the_verb_that_is_meant_or_one_spelt_almos
     assert (done.code, after.startswith(UNKNOWN[words]), after.count("Did you mean")) == (2, True, UNKNOWN[words].count("Did you")), (
         done.err
     )
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "edits"), [("", "", 0), ("", "ab", 2), ("show", "shwo", 1), ("print", "init", 3), ("delete", "release", 3)]
-)
-def test_edits_between_two_words_are_counted(one: str, other: str, edits: int) -> None:
-    assert (count_edits(one, other), count_edits(other, one)) == (edits, edits)
 
 
 def test_nothing_but_the_changelog_and_the_table_names_what_is_gone() -> None:

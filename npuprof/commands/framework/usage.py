@@ -24,24 +24,9 @@ def suggest_verb(word: str, verbs: Sequence[str]) -> str:
     """Return ``Did you mean 'show'?``, with the verbs that a word means, begins or misspells; an empty text if there is none."""
     meant = find_verbs_meant(word, verbs)
     if meant is None:
-        most = max(1, min(2, len(word) // 3))
-        edits = {verb: 0 if verb.startswith(word) else count_edits(word, verb) for verb in verbs if len(word) > 1}
-        nearest = min(edits.values(), default=0)
-        meant = [verb for verb, count in edits.items() if count == nearest <= most]
+        longer = [verb for verb in verbs if len(word) > 1 and verb.startswith(word)]
+        meant = longer or find_nearest_names(word, verbs, 1)
     return f"Did you mean {' or '.join(map(repr, meant))}?" if meant else ""
-
-
-def count_edits(one: str, other: str) -> int:
-    """Return how many letters are added, dropped, replaced, or swapped with the next one, between two words."""
-    rows = [list(range(len(other) + 1))]
-    for place, letter in enumerate(one, 1):
-        row = [place]
-        for column, there in enumerate(other, 1):
-            row.append(min(rows[-1][column] + 1, row[-1] + 1, rows[-1][column - 1] + (letter != there)))
-            if min(place, column) > 1 and one[place - 2 : place] == other[column - 2 : column][::-1]:
-                row[-1] = min(row[-1], rows[-2][column - 2] + 1)
-        rows.append(row)
-    return rows[-1][-1]
 
 
 def explain_usage(error: Exception, words: list[str]) -> Iterator[str]:
