@@ -12,7 +12,6 @@ from npuprof.store import Folder, spec
 from npuprof.store.around import has_sparse_checkout
 from npuprof.store.gitstore.repository import TreeFile
 from npuprof.store.gitstore.revisions import Revision
-from npuprof.store.read_ahead import ReadAheadStore
 from npuprof.store.worktree import find_work_tree_layout, list_absent_files
 
 _EXTENDS = re.compile(rb"""extends["']?\s*=\s*\[([^\]]*)\]""")
@@ -26,7 +25,8 @@ class WorkTree:
 
     def __init__(self, folder: Folder, before: Revision) -> None:
         self._texts: dict[str, bytes] = {}
-        self.store = ReadAheadStore(folder, self._texts)
+        self.store = folder
+        folder.read_ahead = self._texts
         self.absent: dict[str, TreeFile] = {}
         self._repository = before.repository
         there = set(folder.names())
@@ -79,7 +79,7 @@ class StoreSide:
 
     def __init__(self, store: Revision | Folder, context: Context, other: Revision) -> None:
         self.texts: Revision | WorkTree = store if isinstance(store, Revision) else WorkTree(store, other)
-        self.store = store if isinstance(self.texts, Revision) else self.texts.store
+        self.store = store
         self.names = set(store.names())
         if isinstance(self.texts, WorkTree):
             self.names |= self.texts.absent.keys()

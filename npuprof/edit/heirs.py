@@ -11,7 +11,6 @@ from npuprof.edit.changed import build_opener
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import output
 from npuprof.store import Folder, spec
-from npuprof.store.read_ahead import ReadAheadStore
 
 
 def refuse_broken_heirs(workspace: spec.Workspace, path: str, old: Profile, new: str) -> None:
@@ -25,11 +24,11 @@ def refuse_broken_heirs(workspace: spec.Workspace, path: str, old: Profile, new:
         return
     texts = _list_read(workspace, old)
     texts |= {other: _read_text(home, other) for other in home.names() if other not in texts}
-    read = ReadAheadStore(home, texts)
-    heirs = find_heirs(read, name)
+    home.read_ahead = texts
+    heirs = find_heirs(home, name)
     if not heirs:
         return
-    openers = build_opener(read), build_opener(read, {name: (old.document.source, new)})
+    openers = build_opener(home), build_opener(home, {name: (old.document.source, new)})
     before, after = (opener(workspace.resolver.context) for opener in openers)
     brought: list[Finding] = []
     for heir in heirs:
@@ -41,9 +40,9 @@ def refuse_broken_heirs(workspace: spec.Workspace, path: str, old: Profile, new:
         raise NpuprofError(checks.fold_findings(brought))
 
 
-def find_heirs(home: ReadAheadStore, name: str) -> list[str]:
+def find_heirs(home: Folder, name: str) -> list[str]:
     """Return the presets of a store that extend one, or another that does."""
-    texts = {heir: text for heir, text in home.texts.items() if b"extends" in text or b"\\" in text}
+    texts = {heir: text for heir, text in home.read_ahead.items() if b"extends" in text or b"\\" in text}
     found: dict[str, None] = {}
     waiting = [name]
     while waiting:

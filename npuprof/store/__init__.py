@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 
 from npuprof import document
@@ -188,6 +188,7 @@ class Folder(ReadOnceStore):
         self.is_shipped = False  #: whether it is the store that npuprof ships
         self.beside = ""  #: what stands before the keys of its presets, where another store is read too
         self.repository: object = None  #: the one around it, once somebody asks: kept for ``revisions``
+        self.read_ahead: Mapping[str, bytes] = {}  #: texts of presets that were read before anyone asked for the presets
         self.read_absent: Callable[[str], bytes | None] | None = None  #: how to read what git keeps out of the folder
         self.is_implied = False  #: whether it may be missing: a repository that has no presets of its own yet
         self.is_source = False  #: whether it is a copy of a source, of which the folder alone is shared
@@ -326,7 +327,7 @@ class Folder(ReadOnceStore):
         try:
             if not (self._listed or {}).get(name) and self._leads_elsewhere(path, path != f"{self.root}/{name}.toml"):
                 raise NpuprofError([build_outside_finding(source, name, asked, path != f"{self.root}/{name}.toml")])
-            raw = read_plain_file(path)
+            raw = self.read_ahead.get(name) or read_plain_file(path)
         except (FileNotFoundError, NotADirectoryError):
             absent = self.read_absent(name) if self.read_absent else None
             if absent is None:
