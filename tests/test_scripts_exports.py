@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 
 import pytest
@@ -95,12 +96,14 @@ VALUES = st.fixed_dictionaries(
         "profiling_mode": st.booleans(),
     },
 )
+#: In a variable, ``<ip>``, ``{name}`` and ``x.x.x.x`` are left to be filled in, and are not carried over.
+FILLED_IN = AWKWARD.filter(lambda text: not re.search(r"<[^<>]+>|\{\w+\}|^[xX][xX.]+$", text))
 VARIABLES = st.fixed_dictionaries(
     {},
     optional={
         "HCCL_CONNECT_TIMEOUT": st.integers(1, 7200),
-        "HCCL_EXEC_TIMEOUT": AWKWARD,
-        "ASCEND_CACHE_PATH": AWKWARD,
+        "HCCL_EXEC_TIMEOUT": FILLED_IN,
+        "ASCEND_CACHE_PATH": FILLED_IN,
         "ASCEND_GLOBAL_LOG_LEVEL": st.sampled_from(["0", "3"]),
     },
 )
