@@ -137,3 +137,21 @@ def test_scanning_a_tree_costs_what_its_files_cost(tmp_path: Path) -> None:
         return lambda: main(["scan", str(folder), "-o", str(tmp_path / "told.txt")])
 
     assert measure_growth(scan_tree, 12) < 1.6
+
+
+def test_a_large_tree_is_read_by_several_processes_with_the_same_answer(
+    tmp_path: Path, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    fault = f"from utils import MODE, make\n{HEAD}{SET.format('MODE')}{TAIL}make('mixed')\n"
+    sidecar = 'custom_op.parameter_map["modify_mixlist"].s = tf.compat.as_bytes("ops.json")\n'
+    scripts = {f"model{number}/train{place}.py": fault for number in range(25) for place in range(8)}
+    named = {f"model{number}/named.py": f"{HEAD}{sidecar}{TAIL}" for number in range(25)}
+    helpers = {f"model{number}/utils.py": UTILS for number in range(25)}
+    write(tmp_path, {**scripts, **named, **helpers, "ops.json": "{"})
+    answers = []
+    for processors in ({0}, {0, 1, 2}):
+        monkeypatch.setattr("os.sched_getaffinity", lambda process, processors=processors: processors, raising=False)
+        answers.append([(done.code, done.out, done.err) for done in (run("scan", "."), run("scan", ".", "--statistics"))])
+    assert answers[0] == answers[1]
+    assert answers[0][0][1].count("NP203") == 225

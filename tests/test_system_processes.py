@@ -6,9 +6,11 @@ import ast
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -459,3 +461,49 @@ def test_what_a_process_takes_and_says_may_be_long() -> None:
     assert process.returncode == 0
     process = subprocess.Popen(["true"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert processes.finish(process, given) == (b"", b"")
+
+
+@pytest.fixture
+def two_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1}, raising=False)
+
+
+@pytest.mark.usefixtures("two_processors")
+def test_batches_are_shared_out_among_copies_of_the_process_in_order() -> None:
+    here = os.getpid()
+    results = list(processes.map_in_processes(lambda batch: (batch, os.getpid()), range(40)))
+    assert [batch for batch, _ in results] == list(range(40))
+    assert here not in {process for _, process in results}
+
+
+@pytest.mark.usefixtures("two_processors")
+def test_two_batches_and_a_process_with_threads_are_worked_on_in_this_process() -> None:
+    here = os.getpid()
+    assert list(processes.map_in_processes(lambda batch: os.getpid(), [1, 2])) == [here, here]
+    with ThreadPoolExecutor(1) as threads:
+        threads.submit(int).result()
+        assert set(processes.map_in_processes(lambda batch: os.getpid(), range(40))) == {here}
+
+
+@pytest.mark.usefixtures("two_processors")
+def test_batches_of_a_copy_that_was_killed_are_worked_on_all_the_same() -> None:
+    here = os.getpid()
+
+    def work(batch: int) -> int:
+        if batch == 7 and os.getpid() != here:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return batch
+
+    assert list(processes.map_in_processes(work, range(40))) == list(range(40))
+
+
+@pytest.mark.usefixtures("two_processors")
+def test_an_error_of_a_batch_reaches_the_caller() -> None:
+    with pytest.raises(ValueError, match="batch 5"):
+        list(processes.map_in_processes(_fail_at_five, range(40)))
+
+
+def _fail_at_five(batch: int) -> int:
+    if batch == 5:
+        raise ValueError("batch 5")
+    return batch

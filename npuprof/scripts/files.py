@@ -39,11 +39,16 @@ def find_files(paths: list[str], problems: list[Finding], is_candidate: Callable
 def read_script_files(files: list[str]) -> Iterator[tuple[str, bytes | Finding]]:
     """Yield each file with its bytes, or with the reason why it cannot be read (NP801); say how far it is on a terminal."""
     for file in track_items(files, "files"):
-        try:
-            yield file, read_plain_file(file)
-        except OSError as error:
-            what, why = f"cannot read the file: {describe_os_error(error, file)}", "The other files were read." if len(files) > 1 else ""
-            yield file, build_finding("NP801", what, why, _suggest_path(file), where=Place(file))
+        yield file, read_script_file(file, len(files) > 1)
+
+
+def read_script_file(file: str, among_others: bool) -> bytes | Finding:
+    """Return the bytes of a file, or the reason why it cannot be read (NP801)."""
+    try:
+        return read_plain_file(file)
+    except OSError as error:
+        what, why = f"cannot read the file: {describe_os_error(error, file)}", "The other files were read." if among_others else ""
+        return build_finding("NP801", what, why, _suggest_path(file), where=Place(file))
 
 
 def _suggest_path(file: str) -> str:

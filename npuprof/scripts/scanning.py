@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from npuprof.model import Context, Finding, NpuprofError, Place
 from npuprof.report.isolating import isolate_faults
+from npuprof.report.terminal import track_items
 from npuprof.scripts.blocks import build_block_checker
-from npuprof.scripts.files import find_script_files, read_script_files
+from npuprof.scripts.files import find_script_files, read_script_file
 from npuprof.scripts.ignoring import sift_script_findings
 from npuprof.scripts.import_resolution import open_modules, set_callers_apart
 from npuprof.scripts.lint import check_script
@@ -18,14 +19,18 @@ from npuprof.scripts.reading import place_settings, read_script
 from npuprof.scripts.reading.files import may_be_called
 from npuprof.scripts.sidecars import attach_contents, check_sidecars, find_sidecars
 from npuprof.store import spec
+from npuprof.system.processes import map_in_processes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.document.policy import TeamRule
     from npuprof.scripts.places import PartPlaces
-    from npuprof.scripts.python.imports import Modules
     from npuprof.scripts.reading import ImportedFile
     from npuprof.scripts.summary.survey import Survey
+
+
+#: So many files are read by a process at a time: those of a folder share what they import.
+_BATCH = 100
 
 
 class Scanned:
@@ -47,89 +52,100 @@ class Scanned:
 def scan_scripts(paths: list[str], context: Context, store: str | None, survey: Survey | None = None) -> Scanned:
     """Return what is wrong with the scripts below the paths; a survey is given what each of them holds. Raises NpuprofError."""
     result = Scanned()
-    named = set(paths)
     folders = [path for path in paths if os.path.isdir(path)]
-    modules = open_modules(folders)
-    judge = _Judge(context, _load_team_rules(store), folders, modules, build_block_checker(store))
-    surveyed = _Surveyed(folders) if survey is not None else None
-    pages = _Pages()
-    faults: list[Finding] = []
-    for file, data in read_script_files(list(find_script_files(paths, result.findings, with_blocks=False))):
-        result.files += not isinstance(data, Finding)
+    scanner = _Scanner(paths, folders, context, store)
+    files = list(find_script_files(paths, result.findings, with_blocks=False))
+    pages, named = _Pages(), set(paths)
+    read: list[ImportedFile] = []
+    for file, scan in zip(track_items(files, "files"), scanner.scan_files(files), strict=True):
         result.seen.add(os.path.abspath(file))
-        unread = holds = False
-        with isolate_faults(file, faults):
-            unread, holds = _scan_script(file, data, file in named, judge, pages, surveyed)
-        result.unread += unread and file in named
+        result.files += not scan.is_missing
+        result.unread += scan.is_unread and file in named
+        result.faults += scan.faults
+        if not scan.faults:
+            pages.add_page(scan.page)
         if survey is not None:
-            survey.unread += unread and not holds  # what was read with a remark was read
-    told, result.accepted = pages.sift_findings(modules.read, faults)
-    if survey is not None and surveyed is not None:
-        surveyed.count_scripts(survey, faults)
-        survey.files, survey.unread = result.files, survey.unread + len({one.path for one in faults})
-    result.faults = list(dict.fromkeys(faults))
-    result.unread += len({one.path for one in faults})
-    result.findings += [*told, *result.faults]
+            survey.unread += scan.is_unread and not (scan.imported and scan.imported.found)  # what was read with a remark was read
+            read += [place_settings(scan.imported)] if scan.imported is not None else []
+    findings, result.accepted = pages.sift_findings(scanner.modules.read, result.faults)
+    if survey is not None:
+        _count_scripts(survey, result, read, folders)
+    result.faults = list(dict.fromkeys(result.faults))
+    faulty = len({fault.path for fault in result.faults})
+    result.unread += faulty
+    if survey is not None:
+        survey.files, survey.unread = result.files, survey.unread + faulty
+    result.findings += [*findings, *result.faults]
     return result
-
-
-def _scan_script(
-    file: str, data: bytes | Finding, named: bool, judge: _Judge, pages: _Pages, surveyed: _Surveyed | None
-) -> tuple[bool, bool]:
-    """Add what a file sets and what is wrong with it; return whether some of it could not be read, and whether it sets anything."""
-    if isinstance(data, Finding):
-        pages.add_finding(data)
-        return True, False
-    imported = read_shared_script(file, data, named, judge.modules)
-    if imported is None:
-        faults = read_script(file, data).problems if named else ()
-        pages.add_page(file, b"", None, faults)
-        return any(one.severity == "warning" for one in faults), False
-    found = judge.judge_script(imported, data)
-    if surveyed is not None:
-        surveyed.add_script(imported)
-    pages.add_page(file, data, imported.places, found)
-    return any(one.code == "NP801" and one.severity == "warning" for one in found), bool(imported.found)
-
-
-class _Judge:
-    """What is wrong with scripts and with the files that they name, which are judged once."""
-
-    def __init__(
-        self,
-        context: Context,
-        team: list[TeamRule],
-        folders: list[str],
-        modules: Modules,
-        check_blocks: Callable[[str, bytes], list[Finding]],
-    ) -> None:
-        self._context = context
-        self._team = team
-        self._folders = folders
-        self.modules = modules
-        self._check_blocks = check_blocks
-        self._judged: set[tuple[Place | None, str]] = set()
-
-    def judge_script(self, imported: ImportedFile, data: bytes) -> list[Finding]:
-        """Return what is wrong with a script, its blocks and the files that it names."""
-        sidecars = find_sidecars(imported, self._folders)
-        whole = attach_contents(imported, sidecars)
-        found = check_script(whole, self._context, self._team)
-        if any(one.code.startswith("NP3") or not one.code.startswith("NP") for one in found):  # what is not set may be set elsewhere
-            opened = open_shared(whole, self.modules)
-            found = found if opened is whole else check_script(opened, self._context, self._team)
-        beside = [one for one in check_sidecars(sidecars, self._context) if (one.where, one.message) not in self._judged]
-        self._judged |= {(one.where, one.message) for one in beside}
-        return [*found, *beside, *self._check_blocks(imported.file, data)]
 
 
 class _Page(NamedTuple):
     """The findings of one file: its path as it was named, its text where that may accept some, where the places of its parts are."""
 
     file: str
-    data: bytes
-    places: PartPlaces | None
-    findings: list[Finding]
+    data: bytes = b""
+    places: PartPlaces | None = None
+    findings: list[Finding] = []
+
+
+class _Scan(NamedTuple):
+    """What came of one file: its findings, and what it sets.
+
+    ``is_missing`` is a file that could not be opened, ``is_unread`` one of which some is not read. ``faults`` are those of npuprof.
+    """
+
+    page: _Page
+    imported: ImportedFile | None = None
+    is_missing: bool = False
+    is_unread: bool = False
+    faults: Sequence[Finding] = ()
+
+
+class _Scanner:
+    """Reads and judges files one by one, with what they call in their tree."""
+
+    def __init__(self, paths: list[str], folders: list[str], context: Context, store: str | None) -> None:
+        self._context = context
+        self._team = _load_team_rules(store)
+        self._named = set(paths)
+        self._folders = folders
+        self.modules = open_modules(folders)
+        self._check_blocks = build_block_checker(store)
+
+    def scan_files(self, files: list[str]) -> Iterator[_Scan]:
+        """Yield what came of each file; many files are shared out among processes."""
+        batches = [files[start : start + _BATCH] for start in range(0, len(files), _BATCH)]
+        for scans in map_in_processes(lambda batch: [self._scan_file(file, len(files) > 1) for file in batch], batches):
+            yield from scans
+
+    def _scan_file(self, file: str, among_others: bool) -> _Scan:
+        data = read_script_file(file, among_others)
+        if isinstance(data, Finding):
+            return _Scan(_Page(file, findings=[data]), is_missing=True, is_unread=True)
+        faults: list[Finding] = []
+        scan = _Scan(_Page(file))
+        with isolate_faults(file, faults):
+            imported = read_shared_script(file, data, file in self._named, self.modules)
+            scan = self._judge_script(imported, data) if imported is not None else self._explain_unread(file, data)
+        return scan._replace(faults=faults)
+
+    def _explain_unread(self, file: str, data: bytes) -> _Scan:
+        """Return why a file that can set nothing is not read, if it was named."""
+        problems = read_script(file, data).problems if file in self._named else ()
+        return _Scan(_Page(file, findings=list(problems)), is_unread=any(problem.severity == "warning" for problem in problems))
+
+    def _judge_script(self, imported: ImportedFile, data: bytes) -> _Scan:
+        """Return what is wrong with a script, its blocks and the files that it names."""
+        sidecars = find_sidecars(imported, self._folders)
+        script = attach_contents(imported, sidecars)
+        findings = check_script(script, self._context, self._team)
+        if any(finding.code.startswith("NP3") or not finding.code.startswith("NP") for finding in findings):
+            opened = open_shared(script, self.modules)  # what is not set may be set elsewhere
+            findings = findings if opened is script else check_script(opened, self._context, self._team)
+        findings = [*findings, *check_sidecars(sidecars, self._context), *self._check_blocks(imported.file, data)]
+        text = data if b"npuprof:" in data or imported.places is not None else b""
+        is_unread = any(finding.code == "NP801" and finding.severity == "warning" for finding in findings)
+        return _Scan(_Page(imported.file, text, imported.places, findings), imported, is_unread=is_unread)
 
 
 class _Pages:
@@ -138,22 +154,23 @@ class _Pages:
     def __init__(self) -> None:
         self._pages: dict[str, _Page] = {}
         self._others: list[Finding] = []
+        self._of_sidecars: set[tuple[Place | None, str]] = set()
 
-    def add_finding(self, finding: Finding) -> None:
-        """Add what is wrong with a file that was not read."""
-        assert finding.where is not None
-        self.add_page(finding.where.file, b"", None, [finding])
-
-    def add_page(self, file: str, data: bytes, places: PartPlaces | None, findings: Iterable[Finding]) -> None:
-        """Add a file with what it told."""
-        page = _Page(file, data if b"npuprof:" in data or places is not None else b"", places, [])
-        self._pages.setdefault(os.path.normpath(file), page)
-        for finding in findings:
-            of_file = finding.where is None or finding.where.file == file or not may_be_called(finding.where.file)
-            (page.findings if of_file else self._others).append(finding)
+    def add_page(self, page: _Page) -> None:
+        """Add the findings of a file; those of a sidecar that several scripts name are of the first."""
+        own: list[Finding] = []
+        self._pages.setdefault(os.path.normpath(page.file), page._replace(findings=own))
+        for finding in page.findings:
+            if finding.where is None or finding.where.file == page.file:
+                own.append(finding)
+            elif may_be_called(finding.where.file):
+                self._others.append(finding)
+            elif (mark := (finding.where, finding.message)) not in self._of_sidecars:
+                self._of_sidecars.add(mark)
+                own.append(finding)
 
     def sift_findings(self, read: Callable[[str], bytes], faults: list[Finding]) -> tuple[list[Finding], int]:
-        """Return the findings that are told, each once, and how many the remarks of their files accept."""
+        """Return the findings to report, each once, and how many the comments of their files accept."""
         brought: set[str] = set()
         for finding in self._others:
             assert finding.where is not None
@@ -163,44 +180,36 @@ class _Pages:
                 brought.add(path)
             page = self._pages[path]
             page.findings.append(finding._replace(where=finding.where._replace(file=page.file)))
-        told: list[Finding] = []
+        reported: list[Finding] = []
         accepted = 0
         for path, page in self._pages.items():
             with isolate_faults(page.file, faults):
-                kept, number = _sift_page(page, path in brought)
-                told += kept
+                findings, number = _sift_page(page, path in brought)
+                reported += findings
                 accepted += number
-        return told, accepted
+        return reported, accepted
 
 
 def _sift_page(page: _Page, brought: bool) -> tuple[list[Finding], int]:
     """Return the findings of a file to report, and how many its comments accept; ``brought`` is a file that only another script names."""
     if brought:
-        page.findings.sort(key=lambda one: (one.line, one.column, one.code))
-    findings = list({(one.code, one.where, one.key, one.message): one for one in reversed(page.findings)}.values())[::-1]
+        page.findings.sort(key=lambda finding: (finding.line, finding.column, finding.code))
+    unique = {(finding.code, finding.where, finding.key, finding.message): finding for finding in reversed(page.findings)}
+    findings = list(unique.values())[::-1]
     text = page.places.text.encode(errors="replace") if page.places is not None else page.data
     sifted = sift_script_findings(page.file, text, findings)
-    kept = [one for one in sifted.told if one in findings] if brought else sifted.told  # its own remarks were not asked for
-    return [page.places.place_finding(one) for one in kept] if page.places is not None else kept, len(sifted.accepted)
+    reported = (
+        [finding for finding in sifted.told if finding in findings] if brought else sifted.told
+    )  # its own comments were not asked for
+    return [page.places.place_finding(finding) for finding in reported] if page.places is not None else reported, len(sifted.accepted)
 
 
-class _Surveyed:
-    """What scripts set together with the helpers of their tree."""
-
-    def __init__(self, folders: list[str]) -> None:
-        self._folders = folders
-        self._read: list[ImportedFile] = []
-
-    def add_script(self, imported: ImportedFile) -> None:
-        """Add a script that was read with what it imports."""
-        self._read.append(place_settings(imported))
-
-    def count_scripts(self, survey: Survey, faults: list[Finding]) -> None:
-        """Count what the scripts set; a helper's settings are those of the scripts that call it."""
-        take_out, _ = set_callers_apart(self._read)
-        for imported in self._read:
-            with isolate_faults(imported.file, faults):
-                survey.add_script(take_out(imported), self._folders)
+def _count_scripts(survey: Survey, result: Scanned, read: list[ImportedFile], folders: list[str]) -> None:
+    """Count what the scripts set; a helper's settings are those of the scripts that call it."""
+    take_out, _ = set_callers_apart(read)
+    for imported in read:
+        with isolate_faults(imported.file, result.faults):
+            survey.add_script(take_out(imported), folders)
 
 
 def _load_team_rules(given: str | None) -> list[TeamRule]:

@@ -6,10 +6,10 @@ What a repository, a preset or a log names is never started; what the user named
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
-from typing import IO, Any, NamedTuple, NoReturn
+from typing import IO, Any, NamedTuple, NoReturn, TypeVar
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     import git
 
+Batch = TypeVar("Batch")
+Result = TypeVar("Result")
 #: Stand for a pipe to a process that is started, and for nothing at all: as in ``subprocess``, which not every start needs.
 PIPE, DEVNULL = -1, -3
 #: For how many seconds a process that reads may say nothing.
@@ -330,3 +332,46 @@ def exec_user_command(command: Sequence[str], environment: Mapping[str, str]) ->
 def fork() -> int:
     """Make a child of this process that becomes a command; return 0 in it, else its process id."""
     return os.fork()
+
+
+# -- this program, several times -----------------------------------------------------------------------------------
+
+
+def map_in_processes(work: Callable[[Batch], Result], batches: Sequence[Batch]) -> Iterator[Result]:
+    """Yield what ``work`` returns for each batch, in their order, from as many copies of this process as there are processors.
+
+    This process itself works where that is as fast, where it cannot be copied (other threads, not Linux), and once a copy was killed.
+    """
+    import sys
+    import threading
+
+    copies = min(len(os.sched_getaffinity(0)), len(batches) // 2) if sys.platform == "linux" else 1
+    if copies < 2 or threading.active_count() > 1:
+        yield from map(work, batches)
+        return
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
+
+    done = 0
+    with ProcessPoolExecutor(copies, multiprocessing.get_context("fork"), _begin_copy, (work,)) as pool, suppress(BrokenProcessPool):
+        for result in pool.map(_work_in_copy, batches):
+            done += 1
+            yield result
+    yield from map(work, batches[done:])
+
+
+_work: Callable[[Any], Any]
+
+
+def _begin_copy(work: Callable[[Any], Any]) -> None:
+    """Keep what a copy of this process is for, which need not be sent to it; an interrupt is for its parent."""
+    import signal
+
+    global _work
+    _work = work
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _work_in_copy(batch: Any) -> Any:
+    return _work(batch)
