@@ -48,6 +48,17 @@ class Scanned:
         self.unread = 0
         self.accepted = 0
 
+    def add_scan(self, file: str, scan: _Scan, is_named: bool) -> None:
+        """Count a file."""
+        self.seen.add(os.path.abspath(file))
+        self.files += not scan.is_missing
+        self.unread += scan.is_unread and is_named
+        self.faults += scan.faults
+
+    def count_faulty(self) -> int:
+        """Return in how many files npuprof failed."""
+        return len({fault.path for fault in self.faults})
+
 
 def scan_scripts(paths: list[str], context: Context, store: str | None, survey: Survey | None = None) -> Scanned:
     """Return what is wrong with the scripts below the paths; a survey is given what each of them holds. Raises NpuprofError."""
@@ -55,26 +66,17 @@ def scan_scripts(paths: list[str], context: Context, store: str | None, survey: 
     folders = [path for path in paths if os.path.isdir(path)]
     scanner = _Scanner(paths, folders, context, store)
     files = list(find_script_files(paths, result.findings, with_blocks=False))
-    pages, named = _Pages(), set(paths)
-    read: list[ImportedFile] = []
+    pages, scans, named = _Pages(), list[_Scan](), set(paths)
     for file, scan in zip(track_items(files, "files"), scanner.scan_files(files), strict=True):
-        result.seen.add(os.path.abspath(file))
-        result.files += not scan.is_missing
-        result.unread += scan.is_unread and file in named
-        result.faults += scan.faults
+        result.add_scan(file, scan, file in named)
         if not scan.faults:
             pages.add_page(scan.page)
-        if survey is not None:
-            survey.unread += scan.is_unread and not (scan.imported and scan.imported.found)  # what was read with a remark was read
-            read += [place_settings(scan.imported)] if scan.imported is not None else []
+        scans += [scan] if survey is not None else []
     findings, result.accepted = pages.sift_findings(scanner.modules.read, result.faults)
     if survey is not None:
-        _count_scripts(survey, result, read, folders)
+        _count_scripts(survey, scans, result, folders)
     result.faults = list(dict.fromkeys(result.faults))
-    faulty = len({fault.path for fault in result.faults})
-    result.unread += faulty
-    if survey is not None:
-        survey.files, survey.unread = result.files, survey.unread + faulty
+    result.unread += result.count_faulty()
     result.findings += [*findings, *result.faults]
     return result
 
@@ -204,12 +206,15 @@ def _sift_page(page: _Page, brought: bool) -> tuple[list[Finding], int]:
     return [page.places.place_finding(finding) for finding in reported] if page.places is not None else reported, len(sifted.accepted)
 
 
-def _count_scripts(survey: Survey, result: Scanned, read: list[ImportedFile], folders: list[str]) -> None:
+def _count_scripts(survey: Survey, scans: list[_Scan], result: Scanned, folders: list[str]) -> None:
     """Count what the scripts set; a helper's settings are those of the scripts that call it."""
-    take_out, _ = set_callers_apart(read)
-    for imported in read:
+    scripts = [place_settings(scan.imported) for scan in scans if scan.imported is not None]
+    take_out, _ = set_callers_apart(scripts)
+    for imported in scripts:
         with isolate_faults(imported.file, result.faults):
             survey.add_script(take_out(imported), folders)
+    unread = sum(scan.is_unread and not (scan.imported and scan.imported.found) for scan in scans)  # with settings it was read
+    survey.files, survey.unread = result.files, unread + result.count_faulty()
 
 
 def _load_team_rules(given: str | None) -> list[TeamRule]:
