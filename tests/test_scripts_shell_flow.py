@@ -124,3 +124,21 @@ def test_variables_of_torch_npu_are_carried_over_and_a_slip_in_one_is_told() -> 
     assert may_hold_settings("launch.sh", b"export PYTORCH_NPU_ALOC_CONF=1\n")
     (found,) = findings("export PYTORCH_NPU_ALOC_CONF=1\nexport TORCH_NCCL_DESYNC_DEBUG=1\nexport MASTER_ADDR=x\n", "launch.sh")
     assert (found.code, found.line, "PYTORCH_NPU_ALLOC_CONF" in found.hint) == ("NP206", 1, True)
+
+
+#: Words in which a quote or bracket stays open, and words that only look like it. Real bash judges both; the long ones are like those of
+#: launch scripts in Ascend/ModelZoo-PyTorch (GLIP_for_PyTorch/test, contrib/cv/classification/pointnetCNN/test).
+QUOTED = [
+    'echo "abc', "echo 'abc", "X=$(date", "echo `date", 'X="${Y:-$(date)"', "echo $(echo 'a)", "A=(1 'x", 'echo "a$(echo ")"',
+    "x=$(cd \"$(dirname \"$0\")\"; pwd)", "a=$(awk -F \"'AP', \" '{print $2}' f |awk -F \")\" '{print $1}')", "echo \"it's\"", "echo a\\'b",
+    "x=${y//\\'/}", 'echo "$(echo "a b" | sed \'s/"//\')"', "cat <<EOF\nit's\nEOF", "# it's", "X=`echo \"a'b\"`", 'echo "\\""',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("line", QUOTED)
+def test_a_quote_that_is_never_closed_hides_no_line_without_a_word(line: str) -> None:
+    text = f"true\n{line}\nexport HCCL_CONNECT_TIMEOUT=-5\n"
+    is_open = "unexpected EOF" in subprocess.run(["bash", "-n"], input=text, capture_output=True, text=True).stderr
+    found = [(one.code, one.line) for one in findings(text, "launch.sh")]
+    assert found == ([("NP801", 2)] if is_open else [("NP203", line.count("\n") + 3)])
+    assert is_open == (QUOTED.index(line) < 8)

@@ -19,9 +19,16 @@ _PLAIN = re.compile(r"[^ \t\r\n;&|()<>'\"\\$`]+(?=[ \t\r\n;&|()<>]|\Z)")
 #: Stretches of a word outside of quotes, and of one in double quotes; expansions are looked for before.
 _PIECE = re.compile(r"'([^']*)'?|\\(?:\n|([^\n]?))|(\$'(?:[^'\\]|\\.)*'?)|(\$|[^ \t\r\n;&|()<>'\"\\$`]+)", re.DOTALL)
 _QUOTED_PIECE = re.compile(r"\\(?:\n|([$`\"\\]))|(\\|\$|[^\"\\$`]+)")
-_EXPANSION = re.compile(r"\$(?:[A-Za-z_]\w*|[0-9@*#?$!-])|`[^`]*`?")
+_EXPANSION = re.compile(r"\$(?:[A-Za-z_]\w*|[0-9@*#?$!-])|`[^`]*(?P<end>`?)")
 _INNER_SHELL = re.compile(r"\b(?:(?:ba|z|k|da)?sh\s+-\w*c|ssh)\s")
 _SEVERAL_WORDS = re.compile(r"[\s;]")
+#: What ends an expansion or a quote, by what it begins with, and what to look at inside of it.
+_CLOSING = {"(": ")", "{": "}", '"': '"'}
+_INSIDE = {
+    ")": re.compile(r"""\\.|'[^']*'?|["()]|\$\{""", re.DOTALL),
+    "}": re.compile(r"\\.|[{}]|\$\(", re.DOTALL),
+    '"': re.compile(r"""\\.|"|\$[({]""", re.DOTALL),
+}
 _ESCAPED = re.compile(r'\\([$`"\\])')
 _FUNCTION = re.compile(r"[ \t]*\([ \t]*\)")
 
@@ -31,7 +38,8 @@ Part = str | tuple[str]
 class Word(NamedTuple):
     """One word: ``parts`` are literal texts and, as one-tuples, what the shell fills in.
 
-    ``span`` is where it begins and ends in the text. ``items`` are the words of an array: ``NAME=(...)``.
+    ``span`` is where it begins and ends in the text, behind the end of that where a quote is never closed. ``items`` are the words
+    of an array: ``NAME=(...)``.
     """
 
     line: int
@@ -166,7 +174,8 @@ class _Lexer:
     def _add_word(self) -> None:
         command = self.command
         if self.text[self.at] == "(":
-            command[-1] = command[-1]._replace(items=self._parse_array())
+            items = self._parse_array()
+            command[-1] = command[-1]._replace(items=items, span=(command[-1].span[0], self.at))
             return
         if not command:
             command.join, command.parentheses, command.text = self.join, self.parentheses, self.text
@@ -213,7 +222,8 @@ class _Lexer:
                 quoted |= match[0][0] == "'"
                 if match[0] != "\\\n":
                     pieces.append((match[3],) if match[3] else match[1] or match[2] or match[4] or "")
-                self.at = match.end()
+                is_open = match[1] is not None and len(match[0]) == 1 + len(match[1])
+                self.at = match.end() + is_open
             else:
                 break
         passed = bisect_right(self.lines, first) - 1
@@ -239,17 +249,22 @@ class _Lexer:
         if self.text.startswith(("$(", "${"), self.at):
             return self._find_closing(self.at + 1)
         match = _EXPANSION.match(self.text, self.at)
-        return match.end() if match else 0
+        return match.end() + (match["end"] == "") if match else 0
 
     def _find_closing(self, at: int) -> int:
-        """Return where the brackets end that begin at a place."""
-        opening = self.text[at]
-        closing, depth = ")" if opening == "(" else "}", 0
-        for match in re.compile(rf"\\.|\{opening}|\{closing}" + ("|'[^']*'?" if opening == "(" else ""), re.DOTALL).finditer(self.text, at):
-            depth += (match[0] == opening) - (match[0] == closing)
-            if not depth:
-                return match.end()
-        return len(self.text)
+        """Return where the brackets end that begin at a place, behind the end of the text where they never do."""
+        around = [_CLOSING[self.text[at]]]
+        at += 1
+        while around:
+            match = _INSIDE[around[-1]].search(self.text, at)
+            if match is None:
+                return len(self.text) + 1
+            at = match.end()
+            if match[0] == around[-1]:
+                around.pop()
+            elif match[0][0] not in "\\'":
+                around.append(_CLOSING[match[0][-1]])
+        return at
 
 
 def _join_pieces(pieces: list[Part]) -> tuple[Part, ...]:

@@ -75,6 +75,8 @@ def import_shell_script(path: str, data: bytes, modules: Modules | None = None, 
     if text is None:
         return ImportedFile(path, problems=tuple(problems))
     commands = list(parse_shell_commands(text))
+    if commands and commands[-1][-1].span[1] > len(text):
+        problems.append(_build_open_quote(path, commands[-1][-1]))
     if modules is not None and modules.locate_file is not None and may_source(data):
         sourcing = Sourcing(path, modules)
         commands = sourcing.expand_commands(commands)
@@ -87,6 +89,12 @@ def import_shell_script(path: str, data: bytes, modules: Modules | None = None, 
         problems.append(build_finding("NP801", what, "Nothing behind this place was read.", "flatten it", where=where))
     followed = {(one.file, one.line): Followed(one.file, one.line, one.line, "") for one in found if one.place.call}
     return ImportedFile(path, found, tuple(reading.sites), tuple(problems), text, tuple(reading.blanks), followed=tuple(followed.values()))
+
+
+def _build_open_quote(path: str, word: Word) -> Finding:
+    what = "a quote or bracket of this word is never closed"
+    why = "To a shell the rest of the file belongs to it, so what is set there was not read."
+    return build_finding("NP801", what, why, "close it", where=Place(path, word.line, word.column))
 
 
 def find_shell_settings(path: str, text: str, at: tuple[int, int], reason: str) -> tuple[list[ScriptSetting], list[Site]]:
