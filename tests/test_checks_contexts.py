@@ -345,6 +345,11 @@ NEVER: dict[str, tuple[str, str, bool]] = {
     "a part of the preset's releases": ('cann = ">=8.5"', 'cann = ">=8.0,<9"', False),
     "a scenario where the preset names none": ('scenario = "training"', "", False),
     "a product where the preset names none": ('product = "atlas-a3"', "", False),
+    "a conversion where the preset trains": ('target = "atc"', 'scenario = "training"', True),
+    "a session where the preset converts": ('target = "session"', 'scenario = "offline-inference"', True),
+    "targets of which one fits": ('target = ["atc", "session"]', 'scenario = "training"', False),
+    "a target that writes every preset": ('target = "json"', 'scenario = "training"', False),
+    "a conversion where the preset names no scenario": ('target = "atc"', "", False),
     "a product that nobody knows": ('product = "atlas-a9"', 'products = ["atlas-a2-training"]', False),
 }
 
@@ -355,6 +360,17 @@ def test_an_override_that_never_applies_is_a_warning_at_its_match(case: str) -> 
     text = f"[profile]\n{meant}\n[[override]]\nmatch = {{ {match} }}\noptions = {{ hccl_timeout = 900 }}\n"
     found = [(finding.severity, finding.line) for finding in findings(text) if finding.code == "NP711"]
     assert found == ([("warning", 4)] if is_dead else [])
+
+
+def test_a_misspelt_key_that_an_override_unsets_is_reported() -> None:
+    unset = 'unset = ["hccl_timout", "env.HCCL_CONECT_TIMEOUT"]'
+    text = f'[options]\nhccl_timeout = 900\n[[override]]\nmatch = {{ product = "atlas-a3" }}\n{unset}\n'
+    found = [(finding.line, finding.hint) for finding in findings(text) if finding.code == "NP702"]
+    hints = [
+        "did you mean 'hccl_timeout'?",
+        "did you mean 'env.HCCL_CONNECT_TIMEOUT' or 'env.HCCL_EXEC_TIMEOUT' or 'env.HCCL_RDMA_TIMEOUT'?",
+    ]
+    assert found == [(5, hint) for hint in hints]
 
 
 def test_an_override_of_another_product_than_the_asked_one_is_not_called_dead() -> None:

@@ -55,6 +55,7 @@ def test_a_variable_that_an_option_of_the_adapter_replaces_says_whose_that_is() 
     [
         ("precision_mode_v2", "bf16", '"mixed_bfloat16"'), ("precision_mode_v2", "mixed_fp16", '"mixed_float16" or "fp16"'),
         ("precision_mode_v2", "hf8", '"mixed_hif8" or "cube_hif8"'), ("precision_mode", "bf16", '"allow_mix_precision_bf16"'),
+        ("precision_mode", "fp32", '"force_fp32"?'),
     ],
 )  # fmt: skip
 def test_a_number_type_is_suggested_by_its_meaning(option: str, value: str, meant: str) -> None:
@@ -62,9 +63,28 @@ def test_a_number_type_is_suggested_by_its_meaning(option: str, value: str, mean
     assert found[0].hint.startswith(f"did you mean {meant}")
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "hint"),
+    [
+        ("precision_mode_v2", "allow_mix_precision", 'write "mixed_float16", which precision_mode = "allow_mix_precision" is called here'),
+        ("precision_mode_v2", "must_keep_origin_dtype", 'write "origin", which precision_mode = "must_keep_origin_dtype" is called here'),
+        ("precision_mode", "mixed_float16", 'write precision_mode_v2 = "mixed_float16" instead of precision_mode'),
+    ],
+)
+def test_a_value_of_the_older_or_newer_option_is_suggested_by_its_name_there(option: str, value: str, hint: str) -> None:
+    found = [one for one in npuprof.check(npuprof.loads(f'[options]\n{option} = "{value}"\n')) if one.code == "NP203"]
+    assert [(one.hint, one.fix) for one in found] == [(hint, None)]
+
+
 @pytest.mark.parametrize(("product", "hint", "mended"), [
     ("910B", "did you mean 'atlas-a2', whose chips begin with Ascend910B, or 'Ascend910B', a chip of 'atlas-training'?", False),
     ("310P3", "did you mean 'Ascend310P3', a chip of 'atlas-inference'?", True),
+    ("310P", "did you mean 'atlas-inference', whose chips begin with Ascend310P?", False),
+    ("Ascend310B", "did you mean 'atlas-200i-500-a2', whose chips begin with Ascend310B?", False),
+    ("910_93", "did you mean 'atlas-a3', whose chips begin with Ascend910_93?", False),
+    ("950", "did you mean 'ascend-950', whose chips begin with Ascend950?", False),
+    ("Ascend910C", "did you mean 'atlas-a3'?", True),
+    ("Atlas 800T A2", "did you mean 'atlas-a2' or 'atlas-a2-training' or 'atlas-a2-inference' or 'atlas-200i-500-a2'?", False),
 ])  # fmt: skip
 def test_a_product_that_may_be_two_is_offered_as_both_and_not_changed(product: str, hint: str, mended: bool) -> None:
     preset = npuprof.loads(f'[options]\n[[override]]\nmatch = {{ product = "{product}" }}\noptions = {{ deterministic = 1 }}\n')
@@ -78,6 +98,23 @@ def test_a_wrong_value_of_a_setting_without_effect_is_told_once_with_one_advice(
     assert len(found) == 1
     assert found[0].hint == "unset it"
     assert "has no effect" in found[0].why
+
+
+@pytest.mark.parametrize(("lines", "hint"), [
+    ("[options]\nop_debug_level = 9", "use op_debug_config"),
+    ('[env]\nGE_USE_STATIC_MEMORY = "9"', "use the TensorFlow adapter's option static_memory_policy"),
+    ("[atc]\ndeterministic = 1", 'write scenario = "offline-inference", or unset it'),
+])  # fmt: skip
+def test_a_wrong_value_of_a_setting_that_should_go_is_an_error_with_that_advice(lines: str, hint: str) -> None:
+    found = npuprof.check(npuprof.loads(f'[profile]\nscenario = "training"\n{lines}\n'))
+    assert [(one.severity, one.hint) for one in found if one.severity != "info"] == [("error", hint)]
+
+
+def test_a_public_list_of_debug_modules_is_accepted() -> None:
+    # launch scripts of vLLM on Ascend export it; hccl and hcomm, config_log.cc: any case, AIV_OPS_EXC is ignored with a warning
+    for value in ("ALG,TASK,RESOURCE,AIV_OPS_EXC", "^aiv_ops_exc", "alg,,task,"):
+        assert not findings(f'export HCCL_DEBUG_CONFIG="{value}"\n', "x.sh")
+    assert [one.code for one in findings("export HCCL_DEBUG_CONFIG=ALG,AIV\n", "x.sh")] == ["NP203"]
 
 
 def test_none_for_a_mode_that_the_class_stores_is_an_error() -> None:

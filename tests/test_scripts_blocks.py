@@ -228,6 +228,33 @@ def test_an_empty_block_of_a_shell_script_gets_exports(here: Path) -> None:
     assert "export ASCEND_GLOBAL_LOG_LEVEL='3'" in (here / "run.sh").read_text()
 
 
+#: A file, its text, what is asked for, and what is said of it.
+UNFIT = [
+    ("run.sh", "true\n", ["--to", "session"], "a block of session is Python, and run.sh is shell"),
+    ("run.sh", "true\n", ["--to", "session", "--line", "1"], "a block of session is Python, and run.sh is shell"),
+    ("x.py", "import os\n", ["--to", "env", "--line", "1"], "a block of env is assignments of a shell, and x.py is Python"),
+    ("Dockerfile", "FROM x\n", [], "Dockerfiles cannot contain a block"),
+    ("Dockerfile", "FROM x\n", ["--to", "env", "--line", "1"], "Dockerfiles cannot contain a block"),
+    ("job.yaml", "a: 1\n", ["--line", "1"], "YAML cannot contain a block"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "words", "what"), UNFIT)
+def test_a_file_of_another_language_than_the_target_is_left_alone(
+    name: str, text: str, words: list[str], what: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / name).write_text(text)
+    assert run("inject", name, "a", *words) == 2
+    assert f"error NP818: {what}" in capsys.readouterr().err
+    assert (here / name).read_text() == text
+
+
+def test_a_block_of_an_env_file_goes_to_its_beginning(here: Path) -> None:
+    (here / "x.env").write_text("A=b\n")
+    assert run("inject", "x.env", "a") == 0
+    assert (here / "x.env").read_text().startswith("# >>> npuprof a >>>\n")
+
+
 @pytest.mark.parametrize("name", ["a b.toml", "a\u202eb.toml", "a\nb.toml", "a\udcff.toml", "a\x9b.toml"])
 def test_a_name_that_no_mark_can_hold_is_refused(name: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (here / name).write_text(PRESET)

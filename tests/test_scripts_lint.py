@@ -180,7 +180,7 @@ def test_a_setting_that_nobody_can_name_may_be_the_one_that_is_missing(lines: st
         ("--modify_mixlist=a.json", ["NP303"]), ("--modify_mixlist=a.json $MORE", []),
         ("--modify_mixlist=a.json --precision_mode_v2=mixed_float16", []),
         ('--input_shape="a:-1" --input_format=ND --dynamic_dims="1;2" --dynamic_batch_size="1,2"', ["NP912"]),
-        ('--input_shape="a:-1" --dynamic_dims="1;2"', ["NP912"]), ('--input_shape="a:-1" --dynamic_dims="1;2" $MORE', []),
+        ('--input_shape="a:-1" --dynamic_dims="1;2"', []), ('--dynamic_dims="1;2"', ["NP912"]), ('--dynamic_dims="1;2" $MORE', []),
         ("--host_env_os=linux", ["NP912"]), ("--deterministic_level=2 --deterministic=$LEVEL", []),
         ("--deterministic_level=$LEVEL", []), ("--deterministic_level=2 --deterministic=0", ["NP912"]),
         ("--weight=w", ["NP912"]), ("--weight=w $MORE", ["NP912"]), ("--dynamic_batch_size=1,2", ["NP912"]),

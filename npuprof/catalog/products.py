@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @cache
 def load_products() -> dict[str, Any]:
-    """Return the families, with ``title``, ``lines``, ``chips``, ``scenarios`` and ``untabled``."""
+    """Return the families, with ``title``, ``lines``, ``chips``, ``scenarios``, ``untabled`` and ``also``, names in trade."""
     found: dict[str, Any] = load_built_part("products")
     return found
 
@@ -58,33 +58,34 @@ def suggest_chip(name: str) -> tuple[str, Fix | None]:
 
 
 def suggest_product(name: str) -> tuple[str, Fix | None]:
-    """Return what to write for a product that is not known by this name, and the change it is where nothing else can be meant."""
+    """Return what to write for a product that is not known by this name, and the change it is if nothing else can be meant."""
     from npuprof.model import Fix, suggest_name
 
-    chip = "Ascend" + re.sub(r"^ascend[-_ ]*", "", name.strip(), flags=re.IGNORECASE).upper().replace("-", "_")
-    if family := find_chip_family(chip):
-        meant = f"{chip!r}, a chip of {family!r}"
-        # people often write 910B for Ascend910B1 to B4, which are chips of another family
-        others = [other for other in _list_families_of_chips(chip) if other != family]
-        if others and name.strip().lower() != chip.lower():
-            return f"did you mean {' or '.join(map(repr, others))}, whose chips begin with {chip}, or {meant}?", None
-        return f"did you mean {meant}?", Fix(chip)
+    plain = re.sub(r"^ascend[-_ ]*", "", name.strip(), flags=re.IGNORECASE)
+    chip = "Ascend" + plain.upper().replace("-", "_")
+    family = find_chip_family(chip)
+    if families := _list_families_of_chips(chip):  # 910B is a chip, but people mean Ascend910B1 to B4
+        single = f", or {chip!r}, a chip of {family!r}" if family and family not in families else ""
+        return f"did you mean {' or '.join(map(repr, families))}, whose chips begin with {chip}{single}?", None
+    if family:
+        return f"did you mean {chip!r}, a chip of {family!r}?", Fix(chip)
+    words = re.findall(r"\w+", plain.lower())
+    traded = [product for product, record in load_products().items() for title in record.get("also", ()) if title.lower() in name.lower()]
+    similar = traded or [product for product in product_names() if set(words) & set(product.split("-")[1:])]
+    if similar:
+        return f"did you mean {' or '.join(map(repr, similar[:4]))}?", Fix(similar[0]) if len(similar) == 1 else None
     known = f"known are {', '.join(product_names())}; or a chip, as npu-smi calls it: Ascend910B2; npuprof help products says what each is"
-    short = [product for product in product_names() if name and name.lower() in product.split("-")]
-    if short:
-        return f"did you mean {' or '.join(map(repr, short[:3]))}?", Fix(short[0]) if len(short) == 1 else None
     hint, fix = suggest_name(name, product_names(), known)
     return hint, Fix(fix.name) if fix else None
 
 
 def _list_families_of_chips(beginning: str) -> list[str]:
-    """Return the families that have chips of a name with this beginning and more behind it."""
-    families = load_products().items()
-    return [
-        name
-        for name, one in families
-        if any(re.split(r"[\[.]", chip)[0].startswith(beginning) and chip != beginning for chip in one["chips"])
-    ]
+    """Return the families that have chips whose names begin so and go on."""
+    heads = {
+        name: [re.split(r"[\[.]", chip)[0] for chip in record["chips"] if re.search(r"[\[.]", chip)]
+        for name, record in load_products().items()
+    }
+    return [name for name in heads if any(head.startswith(beginning) for head in heads[name])]
 
 
 @cache

@@ -9,7 +9,7 @@ from npuprof.catalog import targets
 from npuprof.checks import rules, scope, sharing
 from npuprof.checks.flags import list_flag_reads
 from npuprof.checks.judgement import judge_unasked, judge_value_alone, judge_view, list_value_reads, say_where
-from npuprof.checks.surfaces import may_bar
+from npuprof.checks.surfaces import OFFLINE, may_bar
 from npuprof.checks.view import Fault, View, list_chip_settings
 from npuprof.document.keys import format_short_value
 from npuprof.model import Context, Finding
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from npuprof.document.profile import Override
     from npuprof.model import Origin
     from npuprof.resolve.points import Region
+
+#: Targets that write presets of every scenario.
+_ANY_SCENARIO = frozenset(("toml", "json", "env"))
 
 
 def check_contexts(view: View, notes: bool, everywhere: bool) -> list[Finding]:
@@ -44,7 +47,17 @@ def check_contexts(view: View, notes: bool, everywhere: bool) -> list[Finding]:
     if not everywhere:  # what is used without naming a product is just that
         told = [(finding, tuple(piece for piece in words if piece not in UNASKED)) for finding, words in told]
     found = [*_merge_places(told), *here.problems]
-    return [*found, *_check_idle_overrides(view, here.find_idle_overrides(), notes)] if everywhere else found
+    idle = {*here.find_idle_overrides(), *_find_unfitting_overrides(view)}
+    return [*found, *_check_idle_overrides(view, sorted(idle), notes)] if everywhere else found
+
+
+def _find_unfitting_overrides(view: View) -> Iterator[int]:
+    """Yield the numbers of the profile's own overrides for targets that write nothing of its scenario."""
+    is_converted = view.config.scenario == OFFLINE
+    for number, override in enumerate(view.config.lineage[-1].overrides if view.config.scenario else ()):
+        named = override.match.get("target", ())
+        if named and all(_ANY_SCENARIO.isdisjoint([name]) and (targets.SURFACES.get(name) == "atc") != is_converted for name in named):
+            yield number
 
 
 def _visit_parts(

@@ -129,7 +129,8 @@ def find_near_choices(value: str, choices: Sequence[str], count: int = 2) -> lis
     """Return the choices that name the number type of a text, else those that look like it, but for those that say the opposite."""
     words = _list_words(value)
     types = {word for word in words if _NUMBER_TYPE.fullmatch(word)}
-    if types and (same := [choice for choice in choices if types <= _list_words(choice)]):
+    if types:
+        same = [choice for choice in choices if types == {word for word in _list_words(choice) if _NUMBER_TYPE.fullmatch(word)}]
         return sorted(same, key=lambda choice: len(words & _list_words(choice)), reverse=True)[:count]
     return [choice for choice in find_nearest_names(value, choices, count + 2) if not _are_opposite(value, choice)][:count]
 

@@ -17,6 +17,10 @@ from npuprof.model import Finding, Path, did_you_mean
 #: The findings that tell what a preset says it is for, not whether it would work there.
 MEANT_CODES = ("NP406", "NP407")
 
+#: Codes of faults of a setting that leave no reason to correct its value, and of faults of values alone.
+_ABOUT_SETTINGS = ("NP502", "NP501", "NP411")
+_ABOUT_VALUES = ("NP202", "NP203")
+
 
 def check_late_options(view: View) -> Iterator[Finding]:
     """Yield, as one note, the options that only the first session of a process can set."""
@@ -56,13 +60,15 @@ def find_scope_faults(scope: Scope, key: str, value: Any) -> Iterator[Fault]:
 
 
 def follow_advice(faults: Iterable[Fault], scoped: Iterable[Fault]) -> tuple[list[Fault], list[Fault]]:
-    """Return the faults of a value and those of its setting; for one without effect, both give one advice: unset it."""
+    """Return the faults of a value and those of its setting, with one advice: what to do about the setting comes before its value."""
     of_value, of_setting = list(faults), list(scoped)
-    idle = next((fault for fault in of_setting if fault.code == "NP502"), None)
-    if idle is None or not of_value:
+    advice = next((fault for fault in of_setting if fault.code in _ABOUT_SETTINGS), None)
+    if advice is None or not of_value or (advice.code != "NP502" and not all(fault.code in _ABOUT_VALUES for fault in of_value)):
         return of_value, of_setting
-    of_setting.remove(idle)
-    return [fault._replace(why=f"{idle.message}. {idle.why}", hint=idle.hint, fix=None) for fault in of_value], of_setting
+    of_setting.remove(advice)
+    reason = f"{advice.message}. {advice.why}".rstrip()
+    reasons = [reason if advice.code == "NP502" else f"{fault.why} {reason}".lstrip() for fault in of_value]
+    return [fault._replace(why=why, hint=advice.hint, fix=None) for fault, why in zip(of_value, reasons, strict=True)], of_setting
 
 
 def check_profile_claims(view: View) -> Iterator[Finding]:

@@ -215,11 +215,23 @@ def _find_choice_faults(option: Option, value: Any) -> list[Fault]:
     listed = ", ".join(map(format_short_value, option.choices))
     sure = _list_sure_choices(option)
     hint, fix = suggest_choice(option.name, value, option.choices, sure, option.numbered)
+    if fix is None and (renamed := _suggest_renamed_value(option, value)):
+        hint = renamed
     if fix is not None and str(fix.value) in option.doubtful_values:
         named = ", ".join(map(format_short_value, sure))
         hint, fix = f"write one of {named}; {format_short_value(fix.value)} is doubtful itself", None
     why = _BAD_VALUE.get(option.on_bad_value, "The adapter passes it on unchecked; what the engine then does is not documented.")
     return [Fault("NP203", f"{option.name} = {format_short_value(value)} is none of {listed}", why, hint, fix=fix)]
+
+
+def _suggest_renamed_value(option: Option, value: Any) -> str:
+    """Return what to write for a value of the option that this one replaces, or that replaces this one; an empty text for others."""
+    for _, old, _, _, _, action, new, values_called, *_ in catalog.load_built_part("migrations")["steps"]:
+        if action == "rename" and new == option.name and value in dict(values_called):
+            return f"write {format_short_value(dict(values_called)[value])}, which {old} = {format_short_value(value)} is called here"
+        if action == "rename" and old == option.name and (named := catalog.find_option(new)) and value in named.choices:
+            return f"write {new} = {format_short_value(value)} instead of {old}"
+    return ""
 
 
 def _find_range_faults(option: Option, value: Any) -> list[Fault]:

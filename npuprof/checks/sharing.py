@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from npuprof import catalog
@@ -248,13 +248,21 @@ def check_dead_steps(view: View) -> Iterator[Finding]:
             if found and step.key not in _collect_overridden_keys(lineage):
                 yield from found
         if step.op == "unset" and not take_unset_step(current, step, cuts) and not _is_host_variable(step.key):
-            what = f"unset {keys.format_key_path(step.key, step.tail)} clears nothing"
-            why = "Nothing that the profile extends sets it."
-            is_known = catalog.find_record(*keys.split_section_and_name(step.key)) is not None
-            hint = did_you_mean(step.key, before if is_known else (*before, *catalog.record_names()), "remove it from unset")
-            yield view.build_finding(Fault("NP702", what, why, hint), step.key, profile.origin(*step.path))
+            yield _build_idle_unset(view, profile, step, before)
     if profile.overrides:
         yield from _check_idle_overrides(view, profile, _collect_overridden_keys(lineage))
+
+
+def _build_idle_unset(view: View, profile: Profile, step: Step, before: Iterable[str]) -> Finding:
+    """Return that an ``unset`` clears nothing; ``before`` are the settings that are inherited."""
+    section, name = keys.split_section_and_name(step.key)
+    known = (
+        () if catalog.find_record(section, name) else (keys.format_full_key(section, record) for record in catalog.record_names(section))
+    )
+    hint = did_you_mean(step.key, (*before, *known), "remove it from unset")
+    what = f"unset {keys.format_key_path(step.key, step.tail)} clears nothing"
+    fault = Fault("NP702", what, "Nothing that the profile extends sets it.", hint)
+    return view.build_finding(fault, step.key, profile.origin(*step.path))
 
 
 def _is_host_variable(key: str) -> bool:
@@ -276,6 +284,9 @@ def _check_idle_overrides(view: View, profile: Profile, moving: set[str]) -> Ite
         for step in override.steps:
             if step.op == "set" and step.key in plain and step.key not in moving:
                 yield from _check_repeated_values(view, profile, step, plain[step.key])
+            is_set = step.key in plain or step.key in moving
+            if step.op == "unset" and not is_set and not catalog.find_record(*keys.split_section_and_name(step.key)):
+                yield _build_idle_unset(view, profile, step, plain)
             moving = moving | {step.key}
 
 

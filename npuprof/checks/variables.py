@@ -70,11 +70,11 @@ def find_variable_faults(name: str, value: Any) -> list[Fault]:
         return [Fault("NP202", f"env.{name} takes text or a number, not {format_short_value(value)}", why, hint, fix=fix)]
     if variable is None and catalog.find_option(name):
         what = f"no known environment variable {name!r}"
-        return [Fault("NP206", what, "Nothing known reads it.", f"{name} is a session option: it belongs below [options]")]
+        return [Fault("NP206", what, "The catalogue does not contain it.", f"{name} is a session option: it belongs below [options]")]
     if variable is None:
         hint, fix = _suggest_variable(name)
         if hint and not is_known_variable(name):
-            return [Fault("NP206", f"no known environment variable {name!r}", "Nothing known reads it.", hint, fix=fix)]
+            return [Fault("NP206", f"no known environment variable {name!r}", "The catalogue does not contain it.", hint, fix=fix)]
         return _find_unexpanded_paths(name, str(value)) if name.endswith(("PATH", "DIR", "HOME", "FILE")) else []
     found = _find_written_faults(name, find_spelling(variable, str(value)), variable)
     return [fault._replace(why=variable.otherwise) for fault in found] if variable.otherwise else found

@@ -19,6 +19,7 @@ from npuprof.scripts import blocks
 from npuprof.scripts.block_files import FileBlocks, Writing, write_blocks
 from npuprof.scripts.blocks import Injector, RefreshedBlock
 from npuprof.scripts.python.syntax import Script
+from npuprof.scripts.reading.files import KINDS, detect_script_kind
 from npuprof.scripts.replacing.edits import NEW, Cut, Lines, open_blocks
 
 
@@ -58,6 +59,7 @@ def _inject_into_file(asked: Asked, injector: Injector, how: Writing, data: byte
     if asked.line is None and waiting:
         changes = [injector.refresh_block(block, _choose_facts(file, data, block.facts | given), asked.spec) for block in waiting]
         return write_blocks({file: FileBlocks(data, data, changes)}, how)
+    _require_fitting_target(file, data, _choose_facts(file, data, given)["target"])
     injector.resolve_config(asked.spec, asked.cann or "", asked.product or "", asked.target or "")  # what is wrong there comes first
     place = _find_place(asked, data)
     line = data.count(b"\n", 0, place.start)
@@ -131,10 +133,23 @@ def _may_hold_block(path: str) -> bool:
 
 
 def _choose_facts(file: str, data: bytes, facts: dict[str, str]) -> dict[str, str]:
-    """Return the facts of a block with the target and the shell that it has if its header does not tell them."""
+    """Return the facts of a block with the target and the shell that it has if its header does not contain them."""
     shell = blocks.detect_shell(file, data)
-    facts = {"target": "env" if shell else "session"} | facts
+    takes_exports = shell or detect_script_kind(file, data, by_text=True) == "env"
+    facts = {"target": "env" if takes_exports else "session"} | facts
     return {"shell": shell or "bash"} | facts if facts["target"] == "env" else facts
+
+
+def _require_fitting_target(file: str, data: bytes, target: str) -> None:
+    """Raise NpuprofError (NP818) if a file is not of the language of a target: Python, or assignments of a shell."""
+    kind = KINDS.get(detect_script_kind(file, data, by_text=True))
+    shell = blocks.detect_shell(file, data)
+    if kind is not None and not (kind.holds_blocks or shell):
+        hint = f"print what it takes, and copy that: npuprof env SPEC {kind.export}" if kind.export else "name a Python or shell script"
+        raise _build_place_error(file, f"{kind.shown} cannot contain a block", "A block is Python, or assignments of a shell.", hint)
+    if kind is not None and (target == "env") != bool(shell or kind is KINDS["env"]):
+        what = f"a block of {target} is {'assignments of a shell' if target == 'env' else 'Python'}, and {file} is {kind.shown}"
+        raise _build_place_error(file, what, "", "leave out --to, or name another file")
 
 
 def _refresh_files(paths: list[str], injector: Injector, only: str | None) -> tuple[dict[str, FileBlocks], list[Finding], int]:
@@ -163,7 +178,7 @@ def _find_place(asked: Asked, data: bytes) -> Cut:
     """Return where a new block goes: before the line that was named, else where the script makes its config."""
     file, line = asked.file, asked.line
     lines = Lines(data)
-    shell = blocks.detect_shell(file, data)
+    shell = _choose_facts(file, data, {})["target"] == "env"
     if line is None and shell:
         return Cut(min(lines.starts[1], len(data)) if data.startswith(b"#!") else 0, b"", {}, ())
     script = None if shell else Script(file, data)

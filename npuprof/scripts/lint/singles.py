@@ -162,4 +162,4 @@ def _find_misspelt_variable(name: str) -> list[Fault]:
         return []
     if SequenceMatcher(None, name, near[0]).ratio() < _SLIP and not has_slip(name):
         return []
-    return [Fault("NP206", f"no known environment variable {name!r}", "Nothing known reads it.", did_you_mean(name, near))]
+    return [Fault("NP206", f"no known environment variable {name!r}", "The catalogue does not contain it.", did_you_mean(name, near))]

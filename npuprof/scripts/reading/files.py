@@ -64,7 +64,7 @@ KINDS: dict[str, Kind] = {
     "notebook": Kind("notebooks", "reading.notebook:import_notebook", "reading.notebook:mentions_notebook_setting", (".ipynb",), data=True),
     "docker": Kind(
         "Dockerfiles", "reading.docker:import_dockerfile", "reading.shell:mentions_setting", (".dockerfile",),
-        r"(?:Docker|Container)file.*", begins=rb"(?:\s|#.*\n|ARG[ \t].*\n)*+FROM[ \t]+\S",
+        r"(?:Docker|Container)file.*", begins=rb"(?:\s|#.*\n|ARG[ \t].*\n)*+FROM[ \t]+\S", export="--format docker",
     ),
     "yaml": Kind("YAML", "reading.configs:import_yaml", "reading.configs:mentions_config", (".yaml", ".yml"), data=True, needs="yaml"),
     "json": Kind("JSON", "reading.configs:import_json", "reading.configs:mentions_config", (".json",), begins=rb"\s*\{", data=True),
