@@ -202,9 +202,8 @@ def _format_plan(plan: StoreMigration, coloured: bool) -> str:
     from npuprof.report.findings import format_findings
 
     steps = [f"{escape_controls(outcome.after.name)}: {line}\n" for outcome in plan.outcomes for line in _format_steps(outcome)]
-    steps += [f"{escape_controls(str(due))}\n" for due in plan.project.made]
     shown = [format_difference(file.source, file.text, text) for file, text in plan.files]
-    shown += [plan.project.difference, *map(format_baseline_change, plan.baselines)]
+    shown += map(format_baseline_change, plan.baselines)
     return "".join([*steps, *shown]) + format_findings(plan.left, coloured)
 
 
@@ -216,10 +215,10 @@ def _build_plan_fields(plan: StoreMigration, release: str) -> dict[str, Any]:
     return {
         "schema": "npuprof.migrate-store/1",
         "cann": release,
-        "files": [*(file.source for file, _ in plan.files), *(wanted.path for wanted in (*plan.project.wanted, *plan.baselines))],
+        "files": [*(file.source for file, _ in plan.files), *(wanted.path for wanted in plan.baselines)],
         "presets": [fields for fields in presets if fields["changes"] or fields["steps"] or fields["carried"] or fields["findings"]],
-        "rules": [build_finding_dict(finding) for finding in plan.project.left],
-        "rewritten_rules": [{"code": due.rule.code, **due.texts} for due in plan.project.made],
+        "rules": [build_finding_dict(finding) for finding in plan.rules],
+        "rewritten_rules": [],  # always empty: kept for readers of this schema
     }
 
 

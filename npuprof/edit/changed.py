@@ -31,15 +31,6 @@ class ChangedStore(Folder):
         """Let a preset be what a text makes it. Raises NpuprofError where that is no TOML."""
         self.lay_over(Profile(parse_document(name, source, text), home=self))
 
-    def set_project_text(self, text: str) -> None:
-        """Let npuprof.toml, which is there, be another text. Raises NpuprofError where that cannot be understood."""
-        from npuprof.store.sources.beside import read_project
-        from npuprof.store.sources.project import parse_project
-
-        known = read_project(self).document
-        assert known is not None, "it has rules"
-        self.project = parse_project(known.source, text.encode())
-
     def _read_profile(self, name: str, asked: Origin | None) -> Profile:
         found = self.below.profile(name, asked)
         return Profile(found.document, found.key, self)

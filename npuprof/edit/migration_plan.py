@@ -12,7 +12,6 @@ from npuprof.edit.changed import ChangedStore, build_opener, resolve_apart
 from npuprof.edit.families import plan_renames
 from npuprof.edit.heirs import refuse_broken_heirs
 from npuprof.edit.migration import MadeStep, Migration
-from npuprof.edit.migration_project import MovedProject, migrate_rules
 from npuprof.edit.migration_rules import check_rules
 from npuprof.edit.migration_steps import load_migration_steps
 from npuprof.edit.preset_file import PresetFile, read_preset_file, refuse_builtin
@@ -112,20 +111,19 @@ def carry_baselines(
 class StoreMigration(Record):
     """All presets of a store moved to a release: the files that change with their new texts, and what came of each preset.
 
-    ``project`` is what becomes of the rules of the team; what is left to do in them is in ``left`` as well. ``baselines`` go along.
-    ``open_migrated`` opens the store as it will be.
+    ``rules`` are findings about team rules, which are in ``left`` as well. ``open_migrated`` opens the store as it will be.
     """
 
     files: list[tuple[PresetFile, str]]
     outcomes: list[Outcome]
     left: list[Finding]
-    project: MovedProject
+    rules: list[Finding]
     baselines: list[Wanted]
     open_migrated: Callable[[Context], Workspace]
 
     def list_wanted(self) -> list[Wanted]:
         """Return all files as they shall be."""
-        return [*(file.build_wanted(text) for file, text in self.files), *self.project.wanted, *self.baselines]
+        return [*(file.build_wanted(text) for file, text in self.files), *self.baselines]
 
 
 def migrate_store(home: Folder, context: Context, since: str, baseline_files: Iterable[str]) -> StoreMigration:
@@ -139,17 +137,10 @@ def migrate_store(home: Folder, context: Context, since: str, baseline_files: It
     changed = ChangedStore(home)
     files, moved = _migrate_all(before, changed, context, since)
     made = {name: migrated.made for name, migrated in moved.items()}
-    texts = {file.profile.name: (file.source, text) for file, text in files}
-
-    def open_beside(project: str) -> Callable[[Context], Workspace]:
-        opened = ChangedStore(home, texts)
-        if project:
-            opened.set_project_text(project)
-        return build_opener(opened)
-
-    project = migrate_rules(home, made, before, lambda text: _resolve_all(open_beside(text)(context)), release)
-    after = _resolve_all(open_beside(project.text)(context))
-    baselines = carry_baselines(baseline_files, home, made, open_beside(project.text))
+    open_migrated = build_opener(home, {file.profile.name: (file.source, text) for file, text in files})
+    after = _resolve_all(open_migrated(context))
+    baselines = carry_baselines(baseline_files, home, made, open_migrated)
+    rules = check_rules(home.load_policy(), made, release)
     heirs: dict[str, list[Profile]] = {}
     for config in after.values():
         for member in config.lineage[:-1]:
@@ -163,8 +154,8 @@ def migrate_store(home: Folder, context: Context, since: str, baseline_files: It
             outcomes.append(Outcome(done, before[name], after[name], _list_left(done, after[name], before[name])))
     if faults:
         raise NpuprofError(faults)
-    left = [*checks.fold_findings(finding for outcome in outcomes for finding in outcome.left), *project.left]
-    return StoreMigration(files, outcomes, left, project, baselines, open_beside(""))
+    left = [*checks.fold_findings(finding for outcome in outcomes for finding in outcome.left), *rules]
+    return StoreMigration(files, outcomes, left, rules, baselines, open_migrated)
 
 
 def _migrate_all(
