@@ -237,10 +237,7 @@ def _find_moved_files(unknown: Sequence[Mark], left: Counter[Mark], baseline: Ba
     names = {name for path in (*missing, *came) for name in _list_names(path)}
     before = _collect_shapes((mark for mark in left.elements() if mark.path in missing), names)
     after = _collect_shapes((mark for mark in unknown if mark.path in came), names)
-    moved = _pair_equal(before, after)
-    rest = {path: shapes for path, shapes in before.items() if path not in moved}
-    taken = set(moved.values())
-    return moved | _pair_alike(rest, {path: shapes for path, shapes in after.items() if path not in taken})
+    return _pair_files(before, after)
 
 
 def _match_moved_marks(unknown: Sequence[Mark], left: Counter[Mark], moved: dict[str, str]) -> list[Mark | None]:
@@ -275,42 +272,28 @@ def _list_names(path: str) -> list[str]:
     return [path, *("/".join(parts[first:]) for first in range(len(parts)))]
 
 
-def _pair_equal(before: dict[str, Counter[_Shape]], after: dict[str, Counter[_Shape]]) -> dict[str, str]:
-    """Return files that have the same findings, those first that are called alike in their folders."""
-    same: dict[frozenset[tuple[_Shape, int]], tuple[list[str], list[str]]] = {}
-    for side, files in enumerate((before, after)):
-        for path in sorted(files):
-            same.setdefault(frozenset(files[path].items()), ([], []))[side].append(path)
-    moved: dict[str, str] = {}
-    for olds, news in same.values():
-        ends: dict[str, list[str]] = {}
-        for new in news:
-            ends.setdefault(os.path.basename(new), []).append(new)
-        for old in olds:
-            if alike := ends.get(os.path.basename(old)):
-                moved[old] = alike.pop(0)
-        taken = {moved[old] for old in olds if old in moved}
-        others = (new for new in news if new not in taken)
-        moved |= dict(zip((old for old in olds if old not in moved), others, strict=False))
-    return moved
-
-
-def _pair_alike(before: dict[str, Counter[_Shape]], after: dict[str, Counter[_Shape]]) -> dict[str, str]:
-    """Return files that share findings, since what was moved was edited too: each with the one that it shares most with."""
+def _pair_files(before: dict[str, Counter[_Shape]], after: dict[str, Counter[_Shape]]) -> dict[str, str]:
+    """Return for missing files the new file that shares most findings with each: a file that was moved may be edited too."""
     holders: dict[_Shape, dict[str, None]] = {}
     for old in sorted(before):
         for shape in before[old]:
             holders.setdefault(shape, {})[old] = None
     moved: dict[str, str] = {}
     for new in sorted(after):
-        shared = sorted((len(held), shape) for shape in after[new] if (held := holders.get(shape)))
+        shapes = after[new]
+        shared = sorted((len(olds), shape) for shape in shapes if (olds := holders.get(shape)))
         if shared:
-            near = list(islice(holders[shared[0][1]], _CLOSEST))
-            best = max(near, key=lambda old: ((before[old] & after[new]).total(), os.path.basename(old) == os.path.basename(new)))
+            candidates = list(islice(holders[shared[0][1]], _CLOSEST))
+            ranks = {old: ((before[old] & shapes).total(), before[old] == shapes, _has_same_name(old, new)) for old in candidates}
+            best = max(candidates, key=ranks.__getitem__)
             moved[best] = new
             for shape in before[best]:
                 del holders[shape][best]
     return moved
+
+
+def _has_same_name(old: str, new: str) -> bool:
+    return os.path.basename(old) == os.path.basename(new)
 
 
 def build_gone_findings(gone: Counter[Mark], file: str) -> list[Finding]:
