@@ -44,7 +44,7 @@ class Blame(Verb):
         load_commit_headers({one.commit.id: one.commit for one in found if one.commit}.values())
         header = ("commit", "who", "where", "value")
         return Answer({
-            "text": lambda: Table([_build_row(one) for one in found], ("yellow",), gaps=(1, 1, 2), header=header, wrapping=2),
+            "text": lambda: Table([_build_row(one) for one in found], gaps=(1, 1, 2), header=header, wrapping=2, highlighted=True),
             "json": lambda: {"schema": "npuprof.blame/1", "preset": config.name, "values": [_build_fields(one) for one in found]},
         })  # fmt: skip
 

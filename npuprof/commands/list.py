@@ -12,7 +12,7 @@ from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.report.isolating import isolate_faults
-from npuprof.report.tables import Table
+from npuprof.report.tables import Table, format_markdown_table
 from npuprof.resolve.config import Config
 from npuprof.store import Folder, ReadOnceStore, is_profile_name, spec
 from npuprof.store.around import has_release_tags
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 #: How far a tree is indented, in characters: what lies deeper stands in a tree of its own.
 _DEEPEST_BRANCH = 80
+_COLUMNS = ("preset", "for", "version", "extends", "description")
 
 
 class List(Verb):
@@ -164,18 +165,23 @@ def _build_table(rows: list[dict[str, Any]]) -> Table:
         )
         for row in rows
     ]  # fmt: skip
-    return Table(cells, header=("preset", "for", "version", "extends", "description"), below=True)
+    return Table(cells, header=_COLUMNS, below=True)
 
 
 def _format_markdown_list(rows: list[dict[str, Any]]) -> str:
     from npuprof.compare.spans import format_code_span
 
-    lines = [
-        f"| {format_code_span(row['name'])} | {'abstract' if row['abstract'] else row['scenario'] or ''} | {row['version'] or ''} "
-        f"| {', '.join(map(format_code_span, row['extends']))} | {format_code_span(row['description']) if row['description'] else ''} |\n"
+    cells = (
+        (
+            format_code_span(row["name"]),
+            "abstract" if row["abstract"] else row["scenario"] or "",
+            row["version"] or "",
+            ", ".join(map(format_code_span, row["extends"])),
+            format_code_span(row["description"]) if row["description"] else "",
+        )
         for row in rows
-    ]
-    return "| preset | for | version | extends | description |\n|---|---|---|---|---|\n" + "".join(lines)
+    )
+    return format_markdown_table(_COLUMNS, cells)[0]
 
 
 def _name_parent(heir: Profile, reference: str) -> str:

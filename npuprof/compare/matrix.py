@@ -10,7 +10,7 @@ from npuprof.compare.changes import find_catalogue_position, find_meta_value
 from npuprof.document import keys
 from npuprof.document.profile import INHERITED_KEYS
 from npuprof.report.json_text import format_json_answer
-from npuprof.report.tables import Table
+from npuprof.report.tables import Table, format_markdown_table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,14 +53,10 @@ def format_matrix_markdown(configs: Sequence[Config], table: list[Row]) -> str:
     """Return rows as a markdown table."""
     from npuprof.compare.spans import COMMENT_LIMIT, format_code_span
 
-    head = f"| key | {' | '.join(format_code_span(config.name) for config in configs)} |\n|---|{'---|' * len(configs)}\n"
-    body = [
-        f"| {' | '.join(format_code_span(cell) if cell != '-' else '' for cell in row)} |\n" for row in _format_matrix_cells(configs, table)
-    ]
-    while body and len(head) + sum(map(len, body)) > COMMENT_LIMIT:
-        body.pop()
-    left = len(table) - len(body)
-    return head + "".join(body) + (f"\n{left} more rows\n" if left else "")
+    header = ("key", *(format_code_span(config.name) for config in configs))
+    cells = ([format_code_span(cell) if cell != "-" else "" for cell in row] for row in _format_matrix_cells(configs, table))
+    shown, fitting = format_markdown_table(header, cells, COMMENT_LIMIT)
+    return shown + (f"\n{len(table) - fitting} more rows\n" if fitting < len(table) else "")
 
 
 def format_matrix_html(configs: Sequence[Config], table: list[Row]) -> str:

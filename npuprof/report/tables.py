@@ -1,8 +1,9 @@
-"""Rows with columns: aligned text for pipes and files; on a terminal laid out by rich, which wraps what is too wide."""
+"""Rows and columns as aligned text, as a layout that fits a terminal, and as markdown; ``html`` has the tables of pages."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import zip_longest
 
 from npuprof.model import Record
 from npuprof.report.text import escape_controls, measure_width, paint_text
@@ -10,117 +11,111 @@ from npuprof.report.wrapping import wrap_words
 
 #: How wide a paragraph is where no terminal is narrower.
 PAGE_COLUMNS = 96
-#: The styles of columns, as terminals write them.
-_CODES = {"yellow": "33"}
+_BOLD, _YELLOW = "1", "33"
 
 
 class Table(Record):
-    """Rows of equally many cells; ``styles`` are the styles of the columns on a terminal, ``gaps`` the blanks after each.
+    """Rows of equally many cells; ``gaps`` are the blanks after each column of plain text, two where there are none.
 
     ``after`` is a text that follows the rows. ``header`` names the columns on a terminal; a program that reads a pipe gets rows
-    only. The last columns, as many as ``wrapping`` says, give way where the terminal is too narrow; where their words would not fit, they
-    stand below each other. In a table that is ``named`` the first row names the columns, in a pipe too. With ``below`` the last cell
-    stands there on lines of its own.
+    only. In a ``named`` table the first row names the columns, in a pipe too. On a terminal the first column is ``highlighted``; the
+    last columns, as many as ``wrapping`` says, are wrapped if it is too narrow, and printed below each other if their words do not
+    fit. With ``below`` the last cell is printed below its row.
     """
 
     rows: Sequence[Sequence[str]]
-    styles: tuple[str, ...] = ()
     after: str = ""
     gaps: tuple[int, ...] = ()
     header: tuple[str, ...] = ()
     wrapping: int = 1
+    highlighted: bool = False
     below: bool = False
     named: bool = False
 
     def format_plain(self, coloured: bool = False) -> str:
         """Return the rows as lines with aligned columns."""
-        rows = [[escape_controls(cell) for cell in row] for row in self.rows]
-        gaps = (*self.gaps, *[2] * len(rows[0] if rows else ()))
-        widths = [max(map(measure_width, column)) + gap for column, gap in zip(zip(*rows, strict=True), gaps, strict=False)]
-        codes = [_CODES[style] if coloured and style else "" for style in (*self.styles, *[""] * len(widths))]
-        lines = [
-            "".join(
-                _paint_cell(cell, code) + " " * (width - measure_width(cell)) for cell, width, code in zip(row, widths, codes, strict=False)
-            ).rstrip()
-            for row in rows
-        ]
-        return "".join(f"{line}\n" for line in lines) + self.after
+        return "".join(f"{line}\n" for line in self._align(self._escape_rows(), coloured, self.gaps)) + self.after
 
     def format_terminal(self, coloured: bool) -> str:
-        """Return the rows as a terminal of its width shows them best, and what follows them."""
+        """Return the rows as they fit a terminal of its width, and what follows them."""
         from npuprof.report.terminal import find_width, wrap_lines
 
-        rows = self._format_apart(coloured) if self.below else self._format_grid(coloured)
-        return rows + wrap_lines(self.after, find_width())
+        rows = [tuple(name.upper() for name in self.header), *self._escape_rows()] if self.header else self._escape_rows()
+        lines = self._format_apart(rows, coloured) if self.below else self._format_grid(rows, coloured, find_width())
+        return "".join(f"{line}\n" for line in lines) + wrap_lines(self.after, find_width())
 
-    def _format_apart(self, coloured: bool) -> str:
-        """Return each row with its last cell below it."""
+    def _escape_rows(self) -> list[tuple[str, ...]]:
+        return [tuple(map(escape_controls, row)) for row in self.rows]
+
+    def _align(self, rows: Sequence[Sequence[str]], coloured: bool, gaps: tuple[int, ...] = ()) -> list[str]:
+        """Return a line for each row, its columns as wide as their widest cell and the gap after it."""
+        widths = [max(map(measure_width, column)) for column in zip(*rows, strict=True)]
+        return [self._join_cells(row, widths, coloured, gaps) for row in rows]
+
+    def _join_cells(self, cells: Sequence[str], widths: Sequence[int], coloured: bool, gaps: tuple[int, ...] = (), code: str = "") -> str:
+        """Return cells padded to the widths of their columns; ``code`` is the terminal style of all of them."""
+        line = ""
+        for number, cell in enumerate(cells):
+            style = code or (_YELLOW if self.highlighted and not number else "")
+            padding = max(widths[number] - measure_width(cell), 0) + (gaps[number] if number < len(gaps) else 2)
+            line += paint_text(cell, style, bool(coloured and style and cell)) + " " * padding
+        return line.rstrip()
+
+    def _format_apart(self, rows: Sequence[Sequence[str]], coloured: bool) -> list[str]:
+        """Return each row with its last cell below it; the last name of a header is left out."""
         from npuprof.report.terminal import find_width, wrap_lines
 
-        heads = [self.header[:-1], *(row[:-1] for row in self.rows)] if self.header else [row[:-1] for row in self.rows]
-        lines = Table([[cell.upper() for cell in heads[0]], *heads[1:]] if self.header else heads, self.styles).format_plain(coloured)
-        found, width = [], find_width()
-        for place, line in enumerate(lines.splitlines(), -1 if self.header else 0):
-            text = self.rows[place][-1] if place >= 0 else ""
-            found += [line, *([f"    {escape_controls(text)}"] if text not in ("", "-") else [])]
-        return wrap_lines("".join(f"{line}\n" for line in found), width)
+        lines = []
+        for number, (line, row) in enumerate(zip(self._align([row[:-1] for row in rows], coloured), rows, strict=True)):
+            is_shown = row[-1] not in ("", "-") and not (self.header and number == 0)
+            lines += [line, f"    {row[-1]}"] if is_shown else [line]
+        return [part for line in lines for part in wrap_lines(line, find_width()).split("\n")]
 
-    def _format_grid(self, coloured: bool) -> str:
-        from io import StringIO
+    def _format_grid(self, rows: Sequence[Sequence[str]], coloured: bool, width: int) -> list[str]:
+        """Return rows whose cells are wrapped to the widths that their columns have together."""
+        from npuprof.report.terminal import fit_columns, squeeze_columns, wrap_cell
 
-        from rich.console import Console
-        from rich.table import Table as Grid
-        from rich.text import Text
+        columns = len(rows[0]) if rows else 0
+        room, fixed = width - 2 * max(columns - 1, 0), columns - self.wrapping
+        is_stackable = self.wrapping > 1 and bool(self.header or self.named)
+        widths = fit_columns(rows, room, fixed, is_stackable)
+        if widths is None and is_stackable:
+            return self._format_stacked(rows, coloured, width)
+        widths = widths or squeeze_columns(rows, room, fixed)
+        lines = []
+        for number, row in enumerate(rows):
+            code = _BOLD if self.header and number == 0 else ""
+            wrapped = zip_longest(*map(wrap_cell, row, widths), fillvalue="")
+            lines += [self._join_cells(parts, widths, coloured, code=code) for parts in wrapped]
+        return lines
 
-        from npuprof.report.terminal import find_width, fit_columns, squeeze_columns, wrap_cell
-
-        grid = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=bool(self.header), header_style="bold" if coloured else "")
-        columns = len(self.rows[0]) if self.rows else 0
-        header = tuple(name.upper() for name in self.header or [""] * columns)
-        rows = [[escape_controls(cell) for cell in row] for row in self.rows]
-        room, fixed = find_width() - 2 * max(columns - 1, 0), columns - self.wrapping
-        named = [header, *rows] if self.header or not self.named else rows
-        stackable = self.wrapping > 1 and bool(self.header or self.named)
-        widths = fit_columns(named, room, fixed, stackable)
-        if widths is None:
-            if stackable:
-                return self._format_stacked(named, coloured)
-            widths = squeeze_columns(named, room, fixed)
-        for name, width in zip(header, widths, strict=False):
-            grid.add_column("\n".join(wrap_cell(name, width)), overflow="fold", width=width)
-        for row in rows:
-            styles = (*self.styles, *[""] * len(row))
-            cells = ("\n".join(wrap_cell(cell, width)) for cell, width in zip(row, widths, strict=True))
-            grid.add_row(*(Text(cell, style if coloured else "") for cell, style in zip(cells, styles, strict=False)))
-        console = Console(file=StringIO(), force_terminal=coloured, no_color=not coloured, highlight=False, soft_wrap=False)
-        with console.capture() as captured:
-            console.print(grid)
-        lines = (line.rstrip() for line in captured.get().split("\n"))
-        return "\n".join(lines)
-
-    def _format_stacked(self, rows: Sequence[Sequence[str]], coloured: bool) -> str:
-        """Return each row but the first as its fixed cells, and below them a line for each other one, behind the name of its column."""
-        from npuprof.report.terminal import find_width, wrap_cell
+    def _format_stacked(self, rows: Sequence[Sequence[str]], coloured: bool, width: int) -> list[str]:
+        """Return the fixed cells of each row but the first, and below them a line for each other cell, after the name of its column."""
+        from npuprof.report.terminal import wrap_cell
 
         fixed = len(rows[0]) - self.wrapping
-        names = [wrap_cell(name, find_width() // 2) for name in rows[0][fixed:]]
-        wide = max(measure_width(line) for name in names for line in name)
-        room = max(find_width() - wide - 6, 1)
-        codes = [_CODES[style] if coloured and style else "" for style in (*self.styles, *[""] * fixed)]
+        names = [wrap_cell(name, width // 2) for name in rows[0][fixed:]]
+        widest = max(measure_width(line) for name in names for line in name)
         lines: list[str] = []
         for row in rows[1:]:
-            lines.append("  ".join(_paint_cell(cell, code) for cell, code in zip(row[:fixed], codes, strict=False)).rstrip())
+            lines.append(self._join_cells(row[:fixed], [0] * fixed, coloured))
             for name, cell in zip(names, row[fixed:], strict=True):
-                cells = wrap_cell(cell, room)
-                for number in range(max(len(name), len(cells))):
-                    left = name[number] if number < len(name) else ""
-                    right = cells[number] if number < len(cells) else ""
-                    lines.append(f"    {left}{' ' * (wide - measure_width(left))}  {right}".rstrip())
-        return "".join(f"{line}\n" for line in lines)
+                for left, right in zip_longest(name, wrap_cell(cell, max(width - widest - 6, 1)), fillvalue=""):
+                    lines.append(f"    {left}{' ' * (widest - measure_width(left))}  {right}".rstrip())
+        return lines
 
 
-def _paint_cell(cell: str, code: str) -> str:
-    return paint_text(cell, code, bool(code))
+def format_markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]], room: int | None = None) -> tuple[str, int]:
+    """Return a table of cells that are markdown, with as many rows as fit in ``room`` characters, and their number."""
+    out = f"| {' | '.join(header)} |\n".replace("|  |", "| |") + "|" + "---|" * len(header) + "\n"
+    shown = 0
+    for row in rows:
+        line = f"| {' | '.join(row)} |\n"
+        if room is not None and len(out) + len(line) > room:
+            break
+        out += line
+        shown += 1
+    return out, shown
 
 
 class Page(Record):

@@ -109,7 +109,7 @@ def wrap_cell(text: str, width: int) -> list[str]:
                 current, gap = "", ""
             current, gap = f"{current}{gap}{part}", ""
             while measure_width(current) > width:
-                cut = next(end for end in range(len(current) - 1, 0, -1) if end == 1 or measure_width(current[:end]) <= width)
+                cut = next((end for end in range(len(current) - 1, 1, -1) if measure_width(current[:end]) <= width), 1)
                 lines.append(current[:cut])
                 current = current[cut:]
     return [*lines, current]
