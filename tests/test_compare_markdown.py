@@ -50,27 +50,9 @@ def test_what_is_broken_comes_first_then_what_is_gone_then_by_risk(page: str) ->
     assert rows[:2] == ["precision_mode_v2", "hccl_timeout"]
 
 
-def test_a_list_of_presets_is_told_once(page: str) -> None:
-    assert page.count("`job/07`") == page.count("`job/08`") == 1
-
-
-@pytest.mark.parametrize(
-    ("own", "told"),
-    [
-        ([3], "The 13 presets above without `p03`."),
-        ([3, 4], "The 13 presets above without `p03`, `p04`."),
-        ([1, 2, 3, 4, 5], "<summary>8 presets</summary>"),
-    ],
-)
-def test_a_list_that_is_nearly_one_above_says_so(own: list[int], told: str, repo: Repo, run) -> None:
-    child = "[profile]\nextends = ['base']\n"
-    repo.commit({"base": BASE.format(1836, "fp16"), **{f"p{number:02}": child for number in range(12)}})
-    repo.commit(
-        {"base": BASE.format(1900, "mixed_float16"), **{f"p{number:02}": f"{child}[options]\nhccl_timeout = 77\n" for number in own}}
-    )
-    text = run("diff", "--rev", "HEAD~1", "--format", "markdown").out
-    assert told in text
-    assert "<summary>13 presets</summary>" in text
+def test_a_list_of_presets_is_folded(page: str) -> None:
+    open_text = re.sub(r"<details>.*?</details>", "", page, flags=re.DOTALL)
+    assert ("`job/07`" in page, "`job/07`" in open_text) == (True, False)
 
 
 def test_what_is_broken_links_to_its_line(page: str, repo: Repo) -> None:
@@ -213,7 +195,9 @@ def test_a_crowded_page_names_as_many_presets_as_fit_and_counts_the_rest(kind: s
     assert len(text) <= 60_000
     named = {name for name in names if name in text}
     assert 60 < len(named) < 900
-    counted = [int(number) for number in re.findall(r"and (\d+) more\b", text)]
+    counted = [
+        int(number) for number in re.findall(r"and (\d+) more\b|and (\d+) other faults|in (\d+) parts", text) for number in number if number
+    ]
     assert any(len(named) + number in (900, 901) for number in counted), (len(named), counted)
 
 

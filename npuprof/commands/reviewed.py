@@ -110,5 +110,5 @@ def format_review_page(diff: Diff, survey: Survey | None, faults: Sequence[Fault
     from npuprof.compare.spans import Page
 
     if survey is None:
-        return format_faults(Page(faults=faults), limit)
+        return format_faults(Page(faults=faults, limit=limit))
     return format_survey_markdown(survey, diff.build_page(survey)._replace(faults=faults, limit=limit))

@@ -1,30 +1,33 @@
-"""The head of a page of changes: the counts, what is broken, what is gone, new or renamed, whose presets are reached."""
+"""The head of a page of changes: counts, broken presets, presets that are removed, new or renamed, owners."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
-from npuprof.compare.crowds import format_crowd, share_room
-from npuprof.compare.faults import Entry, Row, fold_rows, fold_rows_briefly, is_broken, list_broken, list_faults
 from npuprof.compare.folds import format_survey_totals
-from npuprof.compare.spans import Page, format_listed_span, join_fitting, measure_listed
+from npuprof.compare.longvalues import shorten_text
+from npuprof.compare.spans import Page, format_listed_span, join_fitting, list_names, show_place
+from npuprof.model import Finding
+from npuprof.report.text import format_count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from npuprof.compare.pairs import Pair
     from npuprof.compare.survey import Survey
 
 #: What a change puts at risk, what matters most first; all else comes after them.
 RISKS = ("numerics", "distributed", "memory", "performance")
-#: Characters of the words around a list that is cut.
-_WORDS = 60
 
 
-class Head(NamedTuple):
-    """The head of a page, and the presets that it names or counts by their folders."""
+class _Fault(NamedTuple):
+    """One fault of one preset; ``name`` is empty if it belongs to none."""
 
-    text: str
-    presets: frozenset[str]
+    line: str
+    place: str = ""
+    hint: str = ""
+    name: str = ""
 
 
 def count_survey(survey: Survey, more: Sequence[str] = ()) -> str:
@@ -52,75 +55,88 @@ def rank_risk(risk: str) -> int:
     return RISKS.index(risk) if risk in RISKS else len(RISKS)
 
 
-def format_head(survey: Survey, page: Page, limit: int) -> Head:
-    """Return what is always told: the counts, what is broken, what is gone, the owners.
+def is_broken(pair: Pair) -> bool:
+    """Return whether a preset has errors that it had not, or cannot be read."""
+    return pair.unread or any(finding.severity == "error" for finding in pair.broken)
 
-    Where that is too much, hints go first, then names of presets: what is broken or gone is counted by its folders.
-    """
+
+def format_head(survey: Survey, page: Page) -> str:
+    """Return the head of a page, in about nine tenths of its room at most: faults take half of it, each other list a tenth."""
     sides = f"{format_listed_span(survey.before)} → {format_listed_span(survey.after)}"
     totals = format_survey_totals(survey, format_listed_span).partition(";")[0]
     counts = count_survey(survey, [faults.counted for faults in page.faults])
-    top = f"### Presets: {counts}\n\n{sides}; {totals}\n"
     touched = survey.touched_pairs
-    gone = [pair.name for pair in touched if pair.status == "removed"]
-    new = [pair.name for pair in touched if pair.status == "added"]
-    renamed = [pair for pair in touched if pair.was]
-    others = {
-        "**New**": [format_listed_span(name) for name in new],
-        "**Renamed**": [f"{format_listed_span(pair.was)} → {format_listed_span(pair.name)}" for pair in renamed],
+    groups = [("Broken", broken)] if (broken := _list_broken(touched, page)) else []
+    out = f"### Presets: {counts}\n\n{sides}; {totals}\n" + _format_faults([*groups, *_list_other_faults(page)], page)
+    lists = {
+        "**Removed**": [format_listed_span(pair.name) for pair in touched if pair.status == "removed"],
+        "**New**": [format_listed_span(pair.name) for pair in touched if pair.status == "added"],
+        "**Renamed**": [f"{format_listed_span(pair.was)} → {format_listed_span(pair.name)}" for pair in touched if pair.was],
         "Owners of what is reached": _list_owners(survey, page),
     }
-    broken = list_broken(touched, page)
-    groups = [("Broken", broken)] if broken else []
-    groups += [(faults.title, list_faults(faults, page)) for faults in page.faults]
-    presets = frozenset([*(row.name for row in broken), *gone, *new, *(pair.name for pair in renamed)])
-    return Head(top + _format_lists(groups, gone, others, limit - len(top)), presets)
+    return out + "".join(f"\n{title}: {join_fitting(shown, page.list_limit)}\n" for title, shown in lists.items() if shown)
 
 
-def format_faults(page: Page, limit: int) -> str:
-    """Return a page of which only faults are known, as nobody can tell what changes."""
+def format_faults(page: Page) -> str:
+    """Return a page of which only faults are known, if the changes cannot be determined."""
     counts = ", ".join(faults.counted for faults in page.faults)
-    top = f"### Presets: what changes cannot be told{f'; {counts}' if counts else ''}\n"
-    return top + _format_lists([(faults.title, list_faults(faults, page)) for faults in page.faults], [], {}, limit - len(top))
+    return f"### Presets: what changes cannot be told{f'; {counts}' if counts else ''}\n" + _format_faults(_list_other_faults(page), page)
 
 
-def _format_lists(groups: Sequence[tuple[str, list[Row]]], gone: Sequence[str], others: dict[str, list[str]], limit: int) -> str:
-    """Return faults under their titles, then what is gone, then the rest: in full if that has room."""
-    entries = [(title, fold_rows(rows)) for title, rows in groups]
-    for hinted in (True, False):
-        told = [(title, [entry if hinted else entry._replace(hint="") for entry in folded]) for title, folded in entries]
-        out = _format_shared(told, gone, others, limit)
-        if len(out) <= limit and not _is_cut(told, gone, others, limit):
-            return out
-    room = limit // 3 // max(len(groups), 1)
-    return _format_shared([(title, fold_rows_briefly(rows, room)) for title, rows in groups], gone, others, limit)
+def _list_broken(pairs: Iterable[Pair], page: Page) -> list[_Fault]:
+    """Return the errors that came to presets."""
+    faults = []
+    for pair in filter(is_broken, pairs):
+        untold = [_build_fault(finding, pair.name, page, "cannot be told here: ") for finding in pair.untold]
+        came = untold or [_build_fault(finding, pair.name, page) for finding in pair.broken if finding.severity == "error"]
+        faults += came or [_Fault("cannot be read or resolved", name=pair.name)]
+    return list(dict.fromkeys(faults))
 
 
-def _measure_frame(groups: Sequence[tuple[str, list[Entry]]]) -> int:
-    """Return how many characters faults take without the names of their presets."""
-    return sum(len(title) + _WORDS + sum(len(entry.format_entry(0)) + _WORDS for entry in entries) for title, entries in groups)
+def _list_other_faults(page: Page) -> list[tuple[str, list[_Fault]]]:
+    """Return the findings besides those of the changes, by title, one for each preset that has it."""
+    return [
+        (
+            group.title,
+            [_build_fault(finding, name, page) for finding in group.findings for name in finding.profiles or [_name_author(finding)]],
+        )
+        for group in page.faults
+    ]
 
 
-def _is_cut(groups: Sequence[tuple[str, list[Entry]]], gone: Sequence[str], others: dict[str, list[str]], limit: int) -> bool:
-    wanted = sum(entry.wanted for _, entries in groups for entry in entries) + measure_listed(list(map(format_listed_span, gone)))
-    return _measure_frame(groups) + wanted + sum(measure_listed(shown) + _WORDS for shown in others.values()) > limit
+def _name_author(finding: Finding) -> str:
+    return finding.origin.profile if finding.origin is not None and finding.origin.profile != finding.origin.file else ""
 
 
-def _format_shared(groups: Sequence[tuple[str, list[Entry]]], gone: Sequence[str], others: dict[str, list[str]], limit: int) -> str:
-    """Return the same, each list with its share of the room: what is broken or gone before what is new, renamed or owned."""
-    minor = [measure_listed(shown) for shown in others.values()]
-    major = [entry.wanted for _, entries in groups for entry in entries] + [measure_listed(list(map(format_listed_span, gone)))]
-    room = limit - _measure_frame(groups) - _WORDS * (1 + len(others))
-    rests = share_room(minor, max(room - sum(major), min(sum(minor), limit // 8)))
-    shares = iter(share_room(major, room - sum(rests)))
+def _build_fault(finding: Finding, name: str, page: Page, before: str = "") -> _Fault:
+    """Return a fault of a preset, in a line that is the same for other presets with that fault."""
+    message = format_listed_span(shorten_text(finding.message.removeprefix(f"{name} ") if name else finding.message))
+    place = show_place(finding.origin, page) if finding.origin else format_listed_span(finding.place) if finding.place else ""
+    return _Fault(f"{before}{finding.code} {message}", place, finding.hint, name)
+
+
+def _format_faults(groups: Sequence[tuple[str, list[_Fault]]], page: Page) -> str:
+    """Return faults under their titles, each once with all its presets; what has no room in a group is counted."""
     out = ""
-    for title, entries in groups:
-        out += f"\n**{title}**\n\n" + "".join(entry.format_entry(next(shares)) for entry in entries)
-    if gone:
-        out += f"\n**Removed**: {format_crowd(gone, next(shares))}\n"
-    for (title, shown), rest in zip(others.items(), rests, strict=True):
-        out += f"\n{title}: {join_fitting(shown, rest)}\n" if shown else ""
+    for title, faults in groups:
+        same: dict[str, list[_Fault]] = {}
+        for fault in faults:
+            same.setdefault(fault.line, []).append(fault)
+        entries = [_format_fault(line, alike, page) for line, alike in same.items()]
+        room = page.limit // 2 // len(groups)
+        fitting = sum(end <= room for end in accumulate(map(len, entries)))
+        out += f"\n**{title}**\n\n{''.join(entries[:fitting])}"
+        out += f"- and {format_count(len(entries) - fitting, 'other fault')}\n" if fitting < len(entries) else ""
     return out
+
+
+def _format_fault(line: str, alike: Sequence[_Fault], page: Page) -> str:
+    places = list(dict.fromkeys(fault.place for fault in alike if fault.place))
+    shown = f"- {line}" + (f" ({places[0]}{f' and {len(places) - 1} more' if places[1:] else ''})" if places else "")
+    if names := list(dict.fromkeys(fault.name for fault in alike if fault.name)):
+        shown += f": {f'{len(names)} presets, ' if len(names) > 3 else ''}{list_names(names, page)}"
+    hint = alike[0].hint
+    return f"{shown}\n" + (f"  try: {format_listed_span(shorten_text(hint))}\n" if hint else "")
 
 
 def _list_owners(survey: Survey, page: Page) -> list[str]:

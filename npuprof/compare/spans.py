@@ -1,9 +1,10 @@
-"""Words of a page in markdown: code spans in which nothing is a mark, places with links to lines, lists of names."""
+"""Parts of a markdown page: code spans, places with links to their lines, lists of names."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from npuprof.model import Finding, Origin
@@ -15,14 +16,12 @@ if TYPE_CHECKING:
 
 #: GitHub takes 65,536 characters in a comment; some room is left for a heading above.
 COMMENT_LIMIT = 60_000
-#: How many characters a list of names takes at most, where nothing else is said.
-NAMES_LIMIT = 8_000
 _PIPE = re.compile(r"(?<!\\)(\\*)\|")
 _ADDRESS = re.compile(r"https?://[^\s()<>\[\]`|]+")
 
 
 class Faults(NamedTuple):
-    """Findings that a page tells beside those of the changes, under a title; ``counted`` is what its first line says of them."""
+    """Findings that a page lists besides those of the changes, under a title; ``counted`` is their part of the first line."""
 
     title: str
     counted: str
@@ -30,10 +29,10 @@ class Faults(NamedTuple):
 
 
 class Page(NamedTuple):
-    """What a page can say beside the changes: the address of the repository, the owners of presets, ``faults`` found elsewhere.
+    """What a page contains besides the changes: the address of the repository, owners of presets, ``faults`` found elsewhere.
 
-    ``revisions`` are the commits that it compares, where they are known: a place in another one, as of a parent that is pinned,
-    is told with its commit. ``command`` shows what has no room, in ``limit`` characters.
+    ``revisions`` are the commits that it compares, if they are known: a place in another one, as of a pinned parent, is cited with
+    its commit. ``command`` prints what does not fit in ``limit`` characters.
     """
 
     address: str = ""
@@ -44,9 +43,9 @@ class Page(NamedTuple):
     limit: int = COMMENT_LIMIT
 
     @property
-    def names_room(self) -> int:
-        """How many characters a list of names takes at most, where nothing else is said."""
-        return NAMES_LIMIT * self.limit // COMMENT_LIMIT
+    def list_limit(self) -> int:
+        """How many characters one list of names takes at most."""
+        return self.limit // 10
 
 
 def format_code_span(text: str, in_table: bool = True) -> str:
@@ -69,35 +68,18 @@ def format_listed_span(text: str) -> str:
     return format_code_span(text, in_table=False)
 
 
-def format_code_list(names: Sequence[str], room: int = NAMES_LIMIT) -> str:
-    """Return names as code spans, as many as have room; the others are counted."""
-    return join_fitting(list(map(format_listed_span, names)), room)
+def join_fitting(texts: Sequence[str], room: int) -> str:
+    """Return texts as a list, as many as fit in ``room`` characters; the rest is counted."""
+    ends = accumulate(len(text) + 2 for text in texts)
+    fitting = sum(end <= room for end in ends)
+    if fitting == len(texts):
+        return ", ".join(texts)
+    return f"{', '.join(texts[:fitting])} and {len(texts) - fitting} more" if fitting else f"{len(texts)} in all"
 
 
-def measure_listed(shown: Sequence[str]) -> int:
-    """Return how many characters texts take as a list."""
-    return sum(map(len, shown)) + 2 * len(shown)
-
-
-def count_fitting(shown: Sequence[str], room: int) -> int:
-    """Return how many texts of a list have room, from the first on."""
-    fitting = 0
-    for text in shown:
-        room -= len(text) + 2
-        if room < 0:
-            break
-        fitting += 1
-    return fitting
-
-
-def join_fitting(shown: Sequence[str], room: int = NAMES_LIMIT, noun: str = "") -> str:
-    """Return texts as a list, as many as have room; the others are counted, as what ``noun`` says."""
-    fitting = count_fitting(shown, room)
-    more = len(shown) - fitting
-    if not more:
-        return ", ".join(shown)
-    what = f" {noun}{'' if more == 1 else 's'}" if noun else ""
-    return f"{', '.join(shown[:fitting])} and {more} more{what}" if fitting else f"{more}{what or ' of them'}"
+def list_names(names: Iterable[str], page: Page) -> str:
+    """Return names as code spans, as many as one list of a page may contain; the rest is counted."""
+    return join_fitting([format_listed_span(name) for name in names], page.list_limit)
 
 
 def collect_revisions(pairs: Iterable[Pair]) -> frozenset[str]:
