@@ -11,7 +11,7 @@ from npuprof.edit.assignments import locate_key
 from npuprof.edit.changed import ChangedStore, build_opener, resolve_apart
 from npuprof.edit.conditions import Conditions
 from npuprof.edit.lists import find_changes, parse_list_change
-from npuprof.edit.overruled import describe_overruled_values
+from npuprof.edit.shadowed_values import describe_shadowing_overrides
 from npuprof.edit.paths import MISSING, find_at_path
 from npuprof.edit.preset_file import PresetFile, format_difference, read_preset_file, refuse_brought_errors, refuse_builtin
 from npuprof.model import Finding, NpuprofError
@@ -93,7 +93,7 @@ class Bulk:
         wanted = [text for text in self._assignments if not _is_inherited(config, data, text)]
         text = edit.apply_changes(file.text, find_changes(profile, data, wanted, self._appended, self._said))
         if text != file.text:
-            self._said += describe_overruled_values(file.profile, file.parse_changed(text))
+            self._said += describe_shadowing_overrides(file.profile, file.parse_changed(text))
             self._files.append((file, text))
             self._laid.set_text(name, file.source, text)
 

@@ -79,9 +79,9 @@ def answer_edit(
 
                 refuse_broken_heirs(workspace, file.path, file.profile, new)
         if changed and "override" in file.profile.document.data:
-            from npuprof.edit.overruled import describe_overruled_values
+            from npuprof.edit.shadowed_values import describe_shadowing_overrides
 
-            remarks += describe_overruled_values(file.profile, file.parse_changed(new))
+            remarks += describe_shadowing_overrides(file.profile, file.parse_changed(new))
         difference = format_difference(file.source, file.text, new)
         if file.path == "-":
             return Answer(new, tuple(remarks), aside=difference or "npuprof: nothing to change\n")
