@@ -243,23 +243,16 @@ def _refuse_new_errors(workspace: spec.Workspace, after: ProposedRevision, found
 
 
 def _explain_parent_left_out(workspace: spec.Workspace, after: ProposedRevision, finding: Finding) -> Finding:
-    """Return a finding of a missing parent with what to do where it is missing in the commit only, not in the work tree."""
+    """Return a finding of a missing parent with what to do if it is missing in the commit only, not in the work tree."""
     from npuprof.edit.paths import find_at_path
-    from npuprof.history import writing
 
     origin = finding.origin
     if finding.code != "NP101" or origin is None:
         return finding
     parent = find_at_path(origin.document.data, origin.path)
-    home = workspace.store
-    if parent not in home.names() or parent in after.files:
+    if parent not in workspace.store.names() or parent in after.files:
         return finding
-    if home.is_outside(parent) and not after.layout.takes(parent):
-        return finding
-    ignored = writing.find_ignored_paths(after.repository, [after.layout.path_of(parent, home.is_outside(parent))])
-    hint = (
-        f"git ignores it, as {next(iter(ignored.values()))} says" if ignored else f"commit both: npuprof commit {parent} {origin.profile}"
-    )
+    hint = f"commit both: npuprof commit {parent} {origin.profile}; if git ignores {parent}, git add -f its file first"
     return finding._replace(why="It is in the work tree only.", hint=hint)
 
 

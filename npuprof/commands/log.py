@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from itertools import chain, islice
@@ -65,10 +65,7 @@ class Log(Verb):
 
         workspace = spec.Workspace(self.store, spec.build_context(self.cann, self.product))
 
-        def is_preset(word: str) -> bool:
-            return word in workspace.listed_store.names()
-
-        key, tail = _parse_key(self.key, self.spec, is_preset)
+        key, tail = _parse_key(self.key)
         if is_source_reference(self.spec):
             there = find_source_store(workspace.home, self.spec)
             name, named = self.spec.partition(":")[2].partition("@")[0], None
@@ -91,7 +88,7 @@ class Log(Verb):
             walk = Timeline(repository, tip, name, workspace.resolver.context, named.version if named else None).walk_steps(key, tail)
             first = next(walk, None)
         if first is None and key:
-            _refuse_unknown_key(name, key, is_preset)
+            _require_known_key(name, key)
         steps = _load_headers(repository, islice(chain([first], walk), self.number) if first else ())
         shallow = repository.is_shallow() if first and self.number is None else False
         forms: Forms = {
@@ -111,17 +108,12 @@ class Log(Verb):
         return Answer(forms, tuple(remarks))
 
 
-def _parse_key(key: str | None, preset: str, is_known: Callable[[str], bool]) -> tuple[str, Path]:
+def _parse_key(key: str | None) -> tuple[str, Path]:
     if key is None:
         return "", ()
-    from npuprof.store.missing import is_known_key
-
     parsed = keys.parse_key(key)
-    if parsed is None and is_known_key(preset):
-        raise NpuprofError([Finding("NP009", f"{key!r} is not a key", "", f"the preset stands before the key: npuprof log {key} {preset}")])
     if parsed is None:
-        hint = f"it is a preset: npuprof diff {preset} {key} compares the two" if is_known(key) else one_time.suggest_bare_key(key)
-        raise NpuprofError([Finding("NP009", f"{key!r} is not a key", "", hint)])
+        raise NpuprofError([Finding("NP009", f"{key!r} is not a key", "", one_time.suggest_bare_key(key))])
     return parsed
 
 
@@ -135,17 +127,14 @@ def _find_elsewhere(key: str, workspace: spec.Workspace, name: str) -> str:
     return catalog.find_key_elsewhere(key, held)
 
 
-def _refuse_unknown_key(name: str, key: str, is_known: Callable[[str], bool]) -> None:
+def _require_known_key(name: str, key: str) -> None:
     """Raise NpuprofError for a key that no commit has set and the catalogue does not know."""
     from npuprof import catalog
 
     section, plain = keys.split_section_and_name(key)
     if not catalog.find_record_texts(section, plain) and section != "env":
-        known = catalog.record_names(section)
         what = f"{name} has never set {key!r}, and the catalogue does not know it"
-        hint = did_you_mean(plain, known, "npuprof options lists all; variables are env.NAME")
-        if is_known(key):
-            hint = f"it is a preset: npuprof diff {name} {key} compares the two"
+        hint = did_you_mean(plain, catalog.record_names(section), "npuprof options lists all; variables are env.NAME")
         raise NpuprofError([Finding("NP201", what, "", hint)])
 
 

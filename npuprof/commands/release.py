@@ -101,7 +101,7 @@ class Release(Verb):
         from npuprof.history.releasing import build_release_record, find_last_release, list_earlier_versions
         from npuprof.store.gitstore import revisions
 
-        wanted = _parse_number(self.version, self.spec or "") if self.version is not None else None
+        wanted = _parse_number(self.version) if self.version is not None else None
         name, revision = workspace.split_single_spec(asked, "release")
         if revision:
             what, hint = f"cannot release {asked!r}", f"npuprof release {name}"
@@ -254,21 +254,16 @@ def _build_plan_fields(plan: ReleasePlan) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _parse_number(version: str, preset: str = "") -> VersionText:
+def _parse_number(version: str) -> VersionText:
     from npuprof.store.versions import parse_version_request, parse_version_text
 
-    found = parse_version_text(version)
-    if found is None:
-        asked = parse_version_request(version)
-        hint = "write three numbers: 1.2.0, or 2.0.0-rc.1 before 2.0.0"
-        if asked is not None:
-            hint = f"write {'.'.join(map(str, (*asked.parts, 0, 0)[:3]))}; a version has three numbers: 1.2.0, or 2.0.0-rc.1 before 2.0.0"
-        elif version in ("major", "minor", "patch", "auto", "next"):
-            hint = f"leave it out, and npuprof proposes the number by what has changed; or {hint}"
-        elif parse_version_text(preset) is not None:
-            hint = f"the preset stands before its version: npuprof release {version} {preset}"
+    number = parse_version_text(version)
+    if number is None:
+        request = parse_version_request(version)
+        suggestion = f"write {'.'.join(map(str, (*request.parts, 0, 0)[:3]))}; " if request is not None else ""
+        hint = f"{suggestion}a version has three numbers: 1.2.0, or 2.0.0-rc.1 before 2.0.0; without one npuprof proposes the next"
         raise NpuprofError([Finding("NP026", f"{version!r} is not a version", "", hint)])
-    return found
+    return number
 
 
 def _refuse_changed_last(workspace: Workspace, last: Version) -> None:

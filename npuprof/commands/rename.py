@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 
 from npuprof.commands.framework.parameters import DRY_RUN, STORE
@@ -13,7 +13,7 @@ from npuprof.edit.moving import Moved
 from npuprof.model import Context, Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.report.text import format_count
-from npuprof.store import Folder, spec
+from npuprof.store import spec
 from npuprof.system.tree import find_repository_top
 
 TYPE_CHECKING = False
@@ -66,7 +66,7 @@ class Rename(Verb):
                 writing.remove_empty_folders(moved.old.path, moved.new.folder)
         done = "would rename" if self.dry_run else "renamed"
         told = f"{done} {self.spec} to {self.name}" + (f", also in {format_count(len(wanted) - 2, 'other file')}" if wanted[2:] else "")
-        remarks = [told, *moved.list_remarks(), *_tell_owners(home, moved)]
+        remarks = [told, *moved.list_remarks()]
         if not scripts and not find_repository_top(os.path.realpath(home.root)):
             remarks.append(
                 "there is no repository around the store, so no script and no baseline was looked into: "
@@ -132,22 +132,6 @@ def _plan_baselines(moved: Moved, open_renamed: Callable[[Context], spec.Workspa
     old, new = (moved.old_name, moved.old.path), (moved.name, moved.new.path)
     files = find_baseline_files(moved.home)
     return plan_changed_baselines(files, lambda known: rename_marks(known, old, new, list_findings), problems)
-
-
-def _tell_owners(home: Folder, moved: Moved) -> Iterator[str]:
-    """Yield that CODEOWNERS gives the file to others under its new name; it is not edited."""
-    from npuprof.compare.owners import PLACES, match_owners, parse_owners
-    from npuprof.report.output import read_plain_file
-
-    top = find_repository_top(os.path.realpath(home.root))
-    for place in PLACES if top else ():
-        with suppress(OSError):
-            rules = parse_owners(read_plain_file(os.path.join(top, place)).decode(errors="replace"))
-            was, now = (match_owners(rules, os.path.relpath(os.path.realpath(path), top)) for path in (moved.old.path, moved.new.path))
-            if was != now:
-                owners = [" ".join(listed) or "nobody" for listed in (was, now)]
-                yield f"{place} is not edited: the old file is of {owners[0]}, and the new one of {owners[1]}"
-            return
 
 
 VERB = Rename

@@ -97,13 +97,10 @@ class Set(Verb):
 
     def _change_text(self, file: PresetFile, said: list[str], below: dict[str, Any] | None = None) -> str:
         from npuprof import edit
-        from npuprof.edit.assignments import explain_second_preset
         from npuprof.edit.lists import find_changes
 
         data = deepcopy(file.profile.document.data)
-        with explain_second_preset(file.profile, "set", self.assignments):
-            found = find_changes(file.profile, data, self.assignments, self.append, said, below)
-        return edit.apply_changes(file.text, found)
+        return edit.apply_changes(file.text, find_changes(file.profile, data, self.assignments, self.append, said, below))
 
 
 VERB = Set

@@ -49,12 +49,6 @@ class Unset(Verb):
         return answer_edit(self.spec, workspace, lambda file: self._change_text(file, remarks), self.dry_run, self.no_check, remarks)
 
     def _change_text(self, file: PresetFile, remarks: list[str], below: dict[str, Any] | None = None) -> str:
-        from npuprof.edit.assignments import explain_second_preset
-
-        with explain_second_preset(file.profile, "unset", self.keys):
-            return self._take_out(file, remarks, below)
-
-    def _take_out(self, file: PresetFile, remarks: list[str], below: dict[str, Any] | None) -> str:
         from npuprof import edit
         from npuprof.edit.assignments import find_inherited_keys, find_removals, format_written_key, take_cleared_keys
         from npuprof.edit.paths import MISSING, PathChange, find_at_path

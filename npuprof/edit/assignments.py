@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
@@ -31,22 +30,6 @@ def locate_key(text: str) -> tuple[Path, str]:
         raise NpuprofError([Finding("NP009", f"{text!r} is not a key", "", one_time.suggest_bare_key(text))])
     section, name = keys.split_section_and_name(parsed[0])
     return (section, name, *parsed[1]), parsed[0]
-
-
-@contextmanager
-def explain_second_preset(profile: Profile, verb: str, words: Sequence[str]) -> Iterator[None]:
-    """Say of an error on the words of an edit that one of them is a preset, where it is: an edit is of one."""
-    try:
-        yield
-    except NpuprofError as error:
-        listed = getattr(profile.home, "names", None)
-        known = frozenset(listed()) if listed is not None and error.findings[0].code in ("NP009", "NP924") else frozenset()
-        others = [word for word in words if word in known]
-        if not others:
-            raise
-        rest = " ".join(word for word in words if word not in others) or "..."
-        what = f"{verb} changes one preset, {profile.name}, and {others[0]!r} is another"
-        raise NpuprofError([Finding("NP902", what, "", f"the other by itself: npuprof {verb} {others[0]} {rest}")]) from None
 
 
 def parse_assignment(data: dict[str, Any], text: str, before: str = "", after: Sequence[str] = ()) -> PathChange | None:

@@ -11,9 +11,9 @@ from npuprof.edit.assignments import locate_key
 from npuprof.edit.changed import ChangedStore, build_opener, resolve_apart
 from npuprof.edit.conditions import Conditions
 from npuprof.edit.lists import find_changes, parse_list_change
-from npuprof.edit.shadowed_values import describe_shadowing_overrides
 from npuprof.edit.paths import MISSING, find_at_path
 from npuprof.edit.preset_file import PresetFile, format_difference, read_preset_file, refuse_brought_errors, refuse_builtin
+from npuprof.edit.shadowed_values import describe_shadowing_overrides
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import writing
 from npuprof.report.answer import Answer
