@@ -350,7 +350,7 @@ def test_messages_and_paths_are_taken_to_the_byte(repo: Repo) -> None:
     assert read
     assert read.content.partition(b"\n\n")[2] == message.encode()
     assert repo.git("show", "--name-only", "--format=") == "profiles/*.toml"
-    writing.create_tag(repository, "leaf/v1.0.0", made, message)
+    writing.create_tags(repository, made, {"leaf/v1.0.0": message})
     read = repository.git.read_objects(["refs/tags/leaf/v1.0.0"])[0]
     assert read
     assert (read.type, read.content.partition(b"\n\n")[2]) == ("tag", message.encode())
@@ -386,12 +386,12 @@ def test_a_tag_that_is_there_is_not_moved(repo: Repo) -> None:
     repo.git("tag", "leaf/v1.0.0")
     before = repo.git("for-each-ref")
     with pytest.raises(npuprof.NpuprofError) as error:
-        writing.create_tag(repository, "leaf/v1.0.0", "HEAD", "x")
+        writing.create_tags(repository, repo.head, {"leaf/v1.0.0": "x"})
     finding = error.value.findings[0]
     assert (finding.code, finding.message) == ("NP026", "the tag leaf/v1.0.0 exists already")
     assert (finding.why, finding.hint) == ("A released version never changes.", "release the next number")
     with pytest.raises(npuprof.NpuprofError, match="not a valid tag name"):
-        writing.create_tag(repository, "a..b", "HEAD", "x")
+        writing.create_tags(repository, repo.head, {"a..b": "x"})
     assert repo.git("for-each-ref") == before
 
 

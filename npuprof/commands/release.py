@@ -11,7 +11,7 @@ from npuprof.history.sharing import NothingNewError
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.report.asking import answer_refusal, ask_on_terminal
-from npuprof.report.text import format_count
+from npuprof.report.text import count_rest, format_count
 from npuprof.store.spec import Workspace
 from npuprof.store.versions import VersionText
 
@@ -89,7 +89,7 @@ class Release(Verb):
             notes.append(f"the changes ask for {VersionText(proposal.number)} ({proposal.step}): {proposal.reasons[0]}")
         from npuprof.history import writing
 
-        writing.create_tag(repository, planned.tag, plan.commit, format_tag_message(planned))
+        writing.create_tags(repository, plan.commit, {planned.tag: format_tag_message(planned)})
         return self._answer_tagged(repository, plan, f"{planned.tag}\n", tuple(notes))
 
     def _plan_one(
@@ -216,7 +216,9 @@ def _tell_uncompared(planned: PlannedRelease) -> str:
 def _describe_unreleased(names: tuple[str, ...]) -> list[str]:
     if not names:
         return []
-    return [f"{format_count(len(names), 'preset')} never released {'is' if len(names) == 1 else 'are'} left out: {_list_first(names)}"]
+    return [
+        f"{format_count(len(names), 'preset')} never released {'is' if len(names) == 1 else 'are'} left out: {count_rest(names, _SHOWN)}"
+    ]
 
 
 def _describe_removed(names: tuple[str, ...]) -> list[str]:
@@ -224,11 +226,7 @@ def _describe_removed(names: tuple[str, ...]) -> list[str]:
     if not names:
         return []
     counted = f"{format_count(len(names), 'released preset')} {'is' if len(names) == 1 else 'are'} gone"
-    return [f"{counted}: {_list_first(names)}; the next version of the store says so (npuprof release --all)"]
-
-
-def _list_first(names: tuple[str, ...]) -> str:
-    return f"{', '.join(names[:_SHOWN])}{f' and {len(names) - _SHOWN} more' if len(names) > _SHOWN else ''}"
+    return [f"{counted}: {count_rest(names, _SHOWN)}; the next version of the store says so (npuprof release --all)"]
 
 
 def _build_plan_fields(plan: ReleasePlan) -> dict[str, Any]:

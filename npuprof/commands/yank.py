@@ -58,7 +58,7 @@ class Yank(Verb):
         if self.dry_run:
             return Answer(f"{tag} at {version.commit[:7]}\n{why}\n", reach)
         # (at what the version names, so that whoever can see the one can see the other)
-        writing.create_tag(repository, tag, version.commit, f"{why}\n")
+        writing.create_tags(repository, version.commit, {tag: f"{why}\n"})
         if self.push:
             done = sharing.push_new_tags(repository, f"{tag}\n", [tag])
             return done._replace(remarks=(*reach, *done.remarks))

@@ -13,7 +13,7 @@ from npuprof.compare.longvalues import format_short_sentence, list_full_values, 
 from npuprof.compare.pagehead import RISKS, format_head, is_broken, rank_risk
 from npuprof.compare.spans import Page, collect_revisions, format_code_span, format_listed_span, list_names, show_place
 from npuprof.report.tables import format_markdown_table
-from npuprof.report.text import escape_controls, format_count
+from npuprof.report.text import count_rest, escape_controls, format_count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -126,9 +126,8 @@ def _list_groups(wide: Sequence[Fold], page: Page) -> list[_Piece]:
 def _format_group(names: Sequence[str], changes: Sequence[Change], page: Page) -> _Piece:
     """Return changes that the same presets share, with the list of those once."""
     causes = list(dict.fromkeys(show_place(origin, page) for change in changes if (origin := change.origins[1] or change.origins[0])))
-    shown = ", ".join(causes[:3]) + (f" and {len(causes) - 3} more" if len(causes) > 3 else "")
     table, cut = _format_table(changes, page, page.limit // 3)
-    out = f"\n**{shown or 'one cause'} → {len(names)} presets**\n\n{table}"
+    out = f"\n**{count_rest(causes) or 'one cause'} → {len(names)} presets**\n\n{table}"
     return _Piece(out + _format_reach(names, page), len(changes), cut)
 
 

@@ -10,7 +10,7 @@ from npuprof.compare.folds import format_survey_totals
 from npuprof.compare.longvalues import shorten_text
 from npuprof.compare.spans import Page, format_listed_span, join_fitting, list_names, show_place
 from npuprof.model import Finding
-from npuprof.report.text import format_count
+from npuprof.report.text import count_rest, format_count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def _format_faults(groups: Sequence[tuple[str, list[_Fault]]], page: Page) -> st
 
 def _format_fault(line: str, alike: Sequence[_Fault], page: Page) -> str:
     places = list(dict.fromkeys(fault.place for fault in alike if fault.place))
-    shown = f"- {line}" + (f" ({places[0]}{f' and {len(places) - 1} more' if places[1:] else ''})" if places else "")
+    shown = f"- {line}" + (f" ({count_rest(places, 1)})" if places else "")
     if names := list(dict.fromkeys(fault.name for fault in alike if fault.name)):
         shown += f": {f'{len(names)} presets, ' if len(names) > 3 else ''}{list_names(names, page)}"
     hint = alike[0].hint

@@ -15,6 +15,7 @@ from npuprof.compare.folds import (
     identify_change,
 )
 from npuprof.document import keys
+from npuprof.report.tables import Table
 from npuprof.report.text import escape_controls, paint_text
 
 TYPE_CHECKING = False
@@ -73,14 +74,11 @@ def format_pair_text(pair: Pair, everything: bool = False, coloured: bool = Fals
 
 def format_survey_stat(survey: Survey) -> str:
     """Return the number of changes of each preset that differs, and the sum."""
-    touched = survey.touched_pairs
-    width = max((len(escape_controls(pair.name)) for pair in touched), default=0)
-    out = []
-    for pair in touched:
+    rows = []
+    for pair in survey.touched_pairs:
         counts = [f"{sum(change.sign == sign for change in pair.changes)}{sign}" for sign in "+-~"]
-        said = format_pair_headline(pair)
-        out.append(f"{escape_controls(pair.name):<{width}} | {' '.join(counts)}" + (f"  {said}" if said else ""))
-    return "".join(f"{line}\n" for line in (*out, format_survey_totals(survey)))
+        rows.append((pair.name, f"| {' '.join(counts)}", format_pair_headline(pair)))
+    return f"{Table(rows, gaps=(1,)).format_plain()}{format_survey_totals(survey)}\n"
 
 
 def format_verdict_lines(pair: Pair, indent: str, coloured: bool) -> list[str]:

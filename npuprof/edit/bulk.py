@@ -19,7 +19,7 @@ from npuprof.report import writing
 from npuprof.report.answer import Answer
 from npuprof.report.asking import answer_refusal, ask_on_terminal
 from npuprof.report.locks import lock_folders
-from npuprof.report.text import format_count
+from npuprof.report.text import count_rest, format_count
 from npuprof.resolve.config import Config
 from npuprof.store import one_time
 from npuprof.store.spec import Workspace
@@ -125,8 +125,8 @@ class Bulk:
             for name, config in after.items()
             if name not in matched and isinstance(config, Config) and config.digest != self._before[name].digest
         ]
-        shown = ", ".join(others[:5]) + (f" and {len(others) - 5} more" if others[5:] else "")
-        return [f"{format_count(len(others), 'preset')} that did not meet it inherit the change: {shown}"] if others else []
+        count = format_count(len(others), "preset")
+        return [f"{count} that did not meet it inherit the change: {count_rest(others, 5)}"] if others else []
 
 
 def _is_inherited(config: Config, data: dict[str, object], text: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from npuprof.checks import check_config
 from npuprof.compare.pairs import Pair
@@ -11,6 +11,7 @@ from npuprof.history.proposal import Proposal, Reason, build_store_proposal, pro
 from npuprof.history.releasing import build_release_record, digest_store, find_last_release, list_earlier_versions_of
 from npuprof.history.store_steps import StoreSteps, explain_presets, list_removed_presets
 from npuprof.model import Finding, NpuprofError, Record
+from npuprof.report.tables import Table
 from npuprof.resolve.config import Config
 from npuprof.store import parents, spec
 from npuprof.store.gitstore import revisions
@@ -266,24 +267,18 @@ def format_tag_message(planned: PlannedRelease) -> str:
     return f"{planned.name} {planned.number}\n\n{former}{body}\n{planned.record}"
 
 
-#: A longer name of a version would push all others aside.
-_WIDEST_LABEL = 40
-
-
 def format_plan(plan: ReleasePlan) -> str:
-    """Return a plan as text: what changes by itself, who follows, the whole store."""
-    labels: Iterable[str]
-    own = [planned for planned in plan.releases if not planned.follows]
-    labels_of_own = [planned.label for planned in own] + ([plan.store.tag] if plan.store else [])
-    width = max((len(label) for label in labels_of_own if len(label) <= _WIDEST_LABEL), default=0)
-    lines = [f"{planned.label:{width}}  {_describe_step(planned.was, planned.proposal)}" for planned in own]
+    """Return a plan as text: what changes by itself, what follows, the whole store."""
+    rows = [(planned.label, _describe_step(planned.was, planned.proposal)) for planned in plan.releases if not planned.follows]
+    if plan.store:
+        rows.append((plan.store.tag, f"the whole store, {_describe_step(plan.store.was, plan.store.proposal)}"))
+    lines = Table(rows).format_plain().splitlines()
+    store_line = [lines.pop()] if plan.store else []
     for labels, followers in plan.list_followers().items():
         lines.append(f"{_count_presets(len(followers))} {' and '.join(labels)}")
-        widest = max((len(planned.label) for planned in followers if len(planned.label) <= _WIDEST_LABEL), default=0)
-        lines += [f"  {planned.label:{widest}}  {_describe_step(planned.was, planned.proposal, why=False)}" for planned in followers]
-    if plan.store:
-        lines.append(f"{plan.store.tag:{width}}  the whole store, {_describe_step(plan.store.was, plan.store.proposal)}")
-    return "".join(f"{line}\n" for line in lines)
+        steps = [(f"  {planned.label}", _describe_step(planned.was, planned.proposal, why=False)) for planned in followers]
+        lines += Table(steps).format_plain().splitlines()
+    return "".join(f"{line}\n" for line in [*lines, *store_line])
 
 
 def format_store_message(plan: ReleasePlan) -> str:

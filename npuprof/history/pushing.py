@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from npuprof.model import Finding, NpuprofError
+from npuprof.report.text import count_rest
 from npuprof.store.gitstore.objects import build_refusal_finding
 from npuprof.store.sources.fetching import read_timeout
 from npuprof.store.sources.transport import HangingError, Line, Talk
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
 #: A ref that was not taken, as git tells it: the kind of refusal, the name, why.
 _REFUSED = re.compile(r"^\s*! \[([^\]]+)\]\s+(\S+)(?: -> \S+)?(?: \((.*)\))?$")
-#: What git says of refs that only went down with another one.
-_CARRIED = re.compile(r"atomic (?:push|transaction) fail")
 #: How many tags a message names.
 _SHOWN = 4
 
@@ -118,24 +117,15 @@ def format_push_command(remote: str, tags: Sequence[str], atomic: bool = True) -
 def _explain_refusal(said: bytes, folder: str) -> Finding:
     """Return why a push failed: what the remote says in its own words, then each reason once with the tags it holds for."""
     lines = [line.rstrip() for line in said.decode(errors="replace").splitlines()]
-    words = [found for line in lines if line.startswith("remote:") and (found := line.removeprefix("remote:").strip())]
-    words = [word for word in words if not word.startswith("error: hook declined to update ")]  # told with the tags
+    words = [text for line in lines if line.startswith("remote:") and (text := line.removeprefix("remote:").strip())]
     reasons: dict[str, list[str]] = {}
     for line in lines:
         if refused := _REFUSED.match(line):
             reasons.setdefault(refused[3] or refused[1], []).append(refused[2])
     if not reasons:
-        told = build_refusal_finding(said, folder)
-        why = told.message.removeprefix("git could not answer: ") if not words else "; ".join(words)
-        return told._replace(why=why, hint="")
-    carried = sum(len(tags) for reason, tags in reasons.items() if _CARRIED.match(reason))
-    own = [f"{_name_tags(tags)}: {reason}" for reason, tags in reasons.items() if not _CARRIED.match(reason)]
-    rest = [f"{carried} more with that, as all or none are taken"] if carried and own else []
+        finding = build_refusal_finding(said, folder)
+        why = "; ".join(words) or finding.message.removeprefix("git could not answer: ")
+        return finding._replace(why=why, hint="")
+    why = "; ".join([*words, *(f"{count_rest(tags, _SHOWN)}: {reason}" for reason, tags in reasons.items())])
     taken = [tag for reason, tags in reasons.items() if "already exists" in reason for tag in tags]
-    hint = advise_other_tags(taken) if taken else ""
-    why = "; ".join([*words, *(own or ["all or none are taken"]), *rest])
-    return Finding("NP022", "git could not answer: the push was refused", why, hint)
-
-
-def _name_tags(tags: Sequence[str]) -> str:
-    return ", ".join(tags[:_SHOWN]) + (f" and {len(tags) - _SHOWN} more" if len(tags) > _SHOWN else "")
+    return Finding("NP022", "git could not answer: the push was refused", why, advise_other_tags(taken) if taken else "")

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from npuprof.compare.renames import match_renamed_presets
 from npuprof.history.proposal import Reason, explain_changes, find_unreadable, refuse_unreadable
 from npuprof.model import NpuprofError
+from npuprof.report.text import count_rest
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
 from npuprof.store import Folder
@@ -41,9 +42,9 @@ def explain_presets(
     removed = sorted(then - now - set(renamed.values()))
     came = sorted(now - then - renamed.keys())
     pairs = tuple(sorted((was, name) for name, was in renamed.items()))
-    found = [Reason("major", f"removed: {_list_names(removed)}")] if removed else []
+    found = [Reason("major", f"removed: {count_rest(removed, _SHOWN)}")] if removed else []
     found += [Reason("major", f"renamed: {was} → {name}") for was, name in pairs]
-    found += [Reason("minor", f"new: {_list_names(came)}")] if came else []
+    found += [Reason("minor", f"new: {count_rest(came, _SHOWN)}")] if came else []
     told: dict[Reason, list[str]] = {}
     for name in sorted(now - set(came)):
         if name not in configs:
@@ -82,8 +83,4 @@ def list_removed_presets(store: Folder, committed: Revision) -> tuple[str, ...]:
 
 def _name_presets(text: str, names: Sequence[str]) -> str:
     """Return a reason with the presets that it holds for, which are told once."""
-    return f"{names[0]}: {text}" if len(names) == 1 else f"{len(names)} presets: {text} (in {_list_names(names)})"
-
-
-def _list_names(names: Sequence[str]) -> str:
-    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+    return f"{names[0]}: {text}" if len(names) == 1 else f"{len(names)} presets: {text} (in {count_rest(names, _SHOWN)})"

@@ -111,24 +111,11 @@ def _read_seen_commit(seen: str) -> ExpectedCommit | None:
     return ExpectedCommit(parent, tree) if tree else None
 
 
-def create_tag(repository: Repository, name: str, target: str, message: str) -> None:
-    """Make an annotated tag. Raises NpuprofError where it exists or git refuses the name."""
-    if repository.git.read_objects([f"refs/tags/{name}"])[0] is not None:
-        what = f"the tag {name} exists already"
-        raise NpuprofError([Finding("NP026", what, "A released version never changes.", "release the next number")])
-    with _hold_in_temporary_file(message.encode(errors="surrogateescape")) as said:
-        run_git_command(
-            repository, open_git_commands(repository).tag, "--annotate", "--cleanup=verbatim", f"--file={said}", "--", name, target,
-            explain=_explain_taken_name,
-        )  # fmt: skip
-    repository.clear_versions()
-
-
 def create_tags(repository: Repository, target: str, messages: Mapping[str, str]) -> None:
     """Make annotated tags of a commit, all or none, by their names and messages. Raises NpuprofError where git refuses any.
 
-    git writes and signs them as it would any other, but below a folder of their own beside the repository, whose objects
-    alone are shared; then one transaction gives all of them their names.
+    ``target`` is the id of the commit. git writes and signs the tags as it would any other, but in an empty repository of their own
+    that shares the objects; then one transaction gives all of them their names.
     """
     import tempfile
 
@@ -194,12 +181,10 @@ def open_git_commands(repository: Repository) -> git.Git:
     return processes.open_git_writer(repository.top)
 
 
-def run_git_command(
-    repository: Repository, command: Callable[..., object], *words: str, explain: Callable[[str, str], Finding] | None = None
-) -> str:
+def run_git_command(repository: Repository, command: Callable[..., object], *words: str) -> str:
     """Run a command; wait for a moment while another git holds a lock; return what it printed.
 
-    Raises NpuprofError with git's reason, or what ``explain`` makes of what git said in a folder.
+    Raises NpuprofError with git's reason.
     """
     import time
 
@@ -213,7 +198,7 @@ def run_git_command(
             said = str(error.stderr).strip().removeprefix("stderr:").strip().strip("'")
             said = said or str(error.stdout).strip().removeprefix("stdout:").strip().strip("'")
             if wait is None or _TAKEN in said or not any(mark in said for mark in _LOCKED):
-                raise NpuprofError([(explain or _explain_refusal)(said, repository.folder)]) from None
+                raise NpuprofError([_explain_refusal(said, repository.folder)]) from None
             time.sleep(wait)
         except git.CommandError as error:
             raise NpuprofError([build_refusal_finding(str(error).encode(), repository.folder)]) from None
