@@ -16,7 +16,7 @@ from npuprof.site.boards import Board, build_upgrades, judge_everywhere, list_co
 from npuprof.site.compared import build_compared_rows
 from npuprof.site.pages import Around, Content, Writer, list_owners
 from npuprof.site.past import Past, read_past
-from npuprof.site.presets import Resolved, Told, build_page, drop_folder, find_top, resolve_presets, tell_preset
+from npuprof.site.presets import PresetPage, Resolved, build_page, drop_folder, find_top, resolve_presets
 from npuprof.site.settings import SettingRow
 from npuprof.store import spec
 
@@ -49,63 +49,59 @@ class _Building:
         self.paths = data.name_pages(self.names)
         self.writer = Writer(os.path.basename(self.store.label) or self.store.label, self.paths)
         self.files: dict[str, bytes] = {}
-        self.told: list[Told] = []
+        self.pages: list[PresetPage] = []
+        self.children: dict[str, list[str]] = {}
         self.settings: dict[str, list[tuple[str, str]]] = {}
         self.cells: dict[str, Any] = {}
 
     def build(self) -> dict[str, bytes]:
-        found = resolve_presets(self.workspace, self.names, self.faults)
-        past = read_past(self.store, {one.name: one.lineage for one in found})
-        children: dict[str, list[str]] = {}
-        for one in found:
-            for name in dict.fromkeys(one.parents):
-                children.setdefault(name, []).append(one.name)
+        presets = resolve_presets(self.workspace, self.names, self.faults)
+        past = read_past(self.store, {preset.name: preset.lineage for preset in presets})
+        for preset in presets:
+            for name in dict.fromkeys(preset.parents):
+                self.children.setdefault(name, []).append(preset.name)
         sides = self._build_sides()
-        paths = data.name_data([*(one.name for one in found if one.config is not None), *sides])
-        for one in found:
-            self._add_preset(one, self._list_around(one, children.get(one.name, []), past), paths)
+        paths = data.name_data([*(preset.name for preset in presets if preset.config is not None), *sides])
+        for preset in presets:
+            self._add_preset(preset, past, paths)
         self.files |= {paths[name]: data.build_side(name, rows) for name, rows in sides.items()}
         content = Content(
-            self.writer.store, tuple(self.told), self.paths, past, Board(*list_columns(), self.cells),
+            self.writer.store, tuple(self.pages), self.paths, past, Board(*list_columns(), self.cells),
             tuple(build_upgrades(self.configs, self.asked.release, self.faults)), self.asked.release, self.asked.scripts, tuple(paths),
             data.count_settings(self.settings),
         )  # fmt: skip
         self.files |= self.writer.build_lists(content)
         self.files |= self.writer.build_documentation()
         self.files["data/index.js"] = data.build_index(paths)
-        self.files["data/search.js"] = data.build_search(self.told, self.paths, self.settings)
+        self.files["data/search.js"] = data.build_search(self.pages, self.paths, self.settings)
         self.files["static/site.css"] = read_style().encode()
         for script in resources.files("npuprof.site").joinpath("static").iterdir():
             self.files[f"static/{script.name}"] = script.read_bytes()
         return self.files
 
-    def _list_around(self, one: Resolved, children: Sequence[str], past: Past) -> Around:
-        owners = list_owners(tell_preset(one, ()), past)
-        return Around(tuple(children), tuple(owners), tuple(past.versions.get(one.name, ())), tuple(past.commits.get(one.name, ())))
-
-    def _add_preset(self, one: Resolved, around: Around, paths: dict[str, str]) -> None:
+    def _add_preset(self, preset: Resolved, past: Past, paths: dict[str, str]) -> None:
         """Add the page of a preset, or one that says that npuprof fails on it; such a one is no side to compare."""
         failed: list[Finding] = []
-        with isolate_faults(self.store.cite_file(f"{one.name}.toml"), failed, one.name):
-            self._build_preset(one, around, paths)
+        with isolate_faults(self.store.cite_file(f"{preset.name}.toml"), failed, preset.name):
+            self._build_preset(preset, past, paths)
         if failed:
             self.faults += failed
-            paths.pop(one.name, None)
-            self._build_preset(Resolved(one.name, None, None, tuple(failed)), around, paths)
+            paths.pop(preset.name, None)
+            self._build_preset(Resolved(preset.name, None, None, tuple(failed)), past, paths)
 
-    def _build_preset(self, one: Resolved, around: Around, paths: Mapping[str, str]) -> None:
-        cells = judge_everywhere(one.config)
-        made = build_page(one, self.top)
-        page = self.writer.build_preset(made, around).encode()
-        told = tell_preset(one, made.counts)
-        if side := paths.get(one.name):
-            values = data.list_values(made.compared)
-            self.files[side] = data.build_side(one.name, made.compared)
-            self.settings[one.name] = values
-        self.cells[one.name] = cells
-        self.files[self.paths[one.name]] = page
-        self.told.append(told)
-        self.configs |= {one.name: one.config} if one.config is not None else {}
+    def _build_preset(self, preset: Resolved, past: Past, paths: Mapping[str, str]) -> None:
+        name = preset.name
+        cells = judge_everywhere(preset.config)
+        page = build_page(preset, self.top)
+        versions, commits = past.versions.get(name, ()), past.commits.get(name, ())
+        around = Around(tuple(self.children.get(name, ())), tuple(list_owners(page, past)), tuple(versions), tuple(commits))
+        self.files[self.paths[name]] = self.writer.build_preset(page, around).encode()
+        if side := paths.get(name):
+            self.files[side] = data.build_side(name, page.compared)
+            self.settings[name] = data.list_values(page.compared)
+        self.cells[name] = cells
+        self.pages.append(page.drop_details())
+        self.configs |= {name: preset.config} if preset.config is not None else {}
 
     def _build_sides(self) -> dict[str, Sequence[SettingRow]]:
         """Return the settings of what else is to be compared with, by its spec. Raises NpuprofError."""

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog import pages, releases
+from npuprof.catalog import releases
 from npuprof.document import keys
 from npuprof.edit.migration import list_changed_defaults
 from npuprof.model import Record
@@ -33,16 +33,6 @@ class CatalogueRow(Record):
     state: str = ""
     replacement: str = ""
     sources: tuple[str, ...] = ()
-
-
-class RuleRow(Record):
-    """The page of one code of a finding."""
-
-    code: str
-    severity: str
-    title: str
-    why: str
-    fix: str
 
 
 class ReleaseRow(Record):
@@ -110,11 +100,6 @@ def _describe_state(record: Any) -> str:
     if getattr(record, "no_effect", False):
         return "without effect"
     return "deprecated" if getattr(record, "deprecated", False) else ""
-
-
-def list_rule_rows() -> list[RuleRow]:
-    """Return the pages of all codes."""
-    return [RuleRow(page.code, page.severity, page.title, page.why, page.fix) for page in pages.load_pages().values()]
 
 
 def list_release_rows() -> list[ReleaseRow]:

@@ -8,10 +8,11 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
+from npuprof.catalog.pages import load_pages
 from npuprof.compare.pagehead import RISKS
 from npuprof.report.text import escape_controls
-from npuprof.site.catalogue import list_catalogue_rows, list_rule_rows
-from npuprof.site.presets import Told
+from npuprof.site.catalogue import list_catalogue_rows
+from npuprof.site.presets import PresetPage
 from npuprof.site.settings import SettingRow
 
 #: How much of a value a search looks through, and shows.
@@ -68,7 +69,7 @@ def build_index(paths: Mapping[str, str]) -> bytes:
     return _write_call("index", list(paths.items()), list(RISKS))
 
 
-def build_search(presets: Sequence[Told], paths: Mapping[str, str], settings: Mapping[str, Sequence[tuple[str, str]]]) -> bytes:
+def build_search(presets: Sequence[PresetPage], paths: Mapping[str, str], settings: Mapping[str, Sequence[tuple[str, str]]]) -> bytes:
     """Return what the search page looks through: presets, who sets what to what, the catalogue, the codes."""
     place = {one.name: number for number, one in enumerate(presets)}
     held: dict[str, dict[str, list[int]]] = {}
@@ -88,7 +89,7 @@ def build_search(presets: Sequence[Told], paths: Mapping[str, str], settings: Ma
         ],
         {key: [[value, _fold(numbers)] for value, numbers in found.items()] for key, found in sorted(held.items())},
         [[row.key, row.summary] for row in list_catalogue_rows()],
-        [[row.code, row.title] for row in list_rule_rows()],
+        [[row.code, row.title] for row in load_pages().values()],
     )
 
 

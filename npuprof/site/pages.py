@@ -8,16 +8,17 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import products, releases
+from npuprof.catalog.pages import load_pages
 from npuprof.docs import GROUP_TITLES
 from npuprof.model import SCENARIOS, Finding, NpuprofError, Record, __version__
 from npuprof.report.text import escape_lines, format_count
 from npuprof.site import HOW_TO_INSTALL
 from npuprof.site.boards import Board, Upgrade, group_rows
-from npuprof.site.catalogue import KINDS, CatalogueRow, list_catalogue_rows, list_release_rows, list_rule_rows
+from npuprof.site.catalogue import KINDS, CatalogueRow, list_catalogue_rows, list_release_rows
 from npuprof.site.family import LONGEST_NAME, draw_family
 from npuprof.site.manual import load_topic_pages
 from npuprof.site.past import CommitRow, Past, VersionRow
-from npuprof.site.presets import PresetPage, Told
+from npuprof.site.presets import PresetPage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class Content(Record):
     """
 
     store: str
-    presets: tuple[Told, ...]
+    presets: tuple[PresetPage, ...]
     paths: dict[str, str]
     past: Past
     board: Board
@@ -73,7 +74,7 @@ class _Row(Record):
     """One preset in the list of all."""
 
     path: str
-    preset: Told
+    preset: PresetPage
     purpose: str
     owner: str
     found: str
@@ -111,7 +112,7 @@ class Writer:
 
     def build_lists(self, content: Content) -> dict[str, bytes]:
         """Return the pages that are about all presets, and those of the catalogue."""
-        parents = {page.name: page.parents for page in content.presets}
+        parents = {page.name: page.parent_names for page in content.presets}
         marks = {page.name: f"f-{page.worst} s-{page.scenario if page.scenario in SCENARIOS else ''}" for page in content.presets}
         rows = sorted(
             (self._build_row(page, content) for page in content.presets), key=lambda row: (_WORST[row.preset.worst], row.preset.name)
@@ -131,14 +132,14 @@ class Writer:
                 "scripts": content.scripts,
             },
             "catalogue.html": dict(_build_catalogue(list_catalogue_rows(), content.set_by)),
-            "rules.html": {"rows": list_rule_rows()},
+            "rules.html": {"rows": load_pages().values()},
         }  # fmt: skip
         if len(parents) > _MOST_BELOW:
             values["family-text.html"] = {"groups": groups}
         labels = {**dict(_MENU), "family-text.html": "Family as text"}
         return {path: self.fill(path, path, labels[path], **shown).encode() for path, shown in values.items()}
 
-    def _build_row(self, page: Told, content: Content) -> _Row:
+    def _build_row(self, page: PresetPage, content: Content) -> _Row:
         purpose = ", ".join(filter(None, ("abstract" if page.abstract else "", page.scenario, page.cann and f"CANN {page.cann}")))
         found = ", ".join(
             format_count(number, severity) for severity, number in zip(("error", "warning"), page.counts, strict=False) if number
@@ -164,20 +165,20 @@ class Writer:
         return files
 
 
-def list_owners(page: Told, past: Past) -> list[str]:
+def list_owners(page: PresetPage, past: Past) -> list[str]:
     """Return who looks after a preset: as it says itself, then by CODEOWNERS."""
     return list(dict.fromkeys([*([page.owner] if page.owner else []), *past.owners.get(page.name, ())]))
 
 
-def _group_by_parents(presets: Sequence[Told]) -> list[tuple[tuple[str, ...], list[Told]]]:
+def _group_by_parents(presets: Sequence[PresetPage]) -> list[tuple[tuple[str, ...], list[PresetPage]]]:
     """Return the presets that extend the same together, those that extend nothing first."""
-    groups: dict[tuple[str, ...], list[Told]] = {(): []}
+    groups: dict[tuple[str, ...], list[PresetPage]] = {(): []}
     for page in presets:
-        groups.setdefault(tuple(dict.fromkeys(page.parents)), []).append(page)
+        groups.setdefault(tuple(dict.fromkeys(page.parent_names)), []).append(page)
     return [(parents, held) for parents, held in groups.items() if held]
 
 
-def _say_colours(page: Told) -> str:
+def _say_colours(page: PresetPage) -> str:
     """Return in words what the colours of a picture say of a preset."""
     found = "broken" if not page.is_resolved else page.worst if page.worst in ("error", "warning") else ""
     return "".join(f", {word}" for word in (found, page.scenario if page.scenario in SCENARIOS else "") if word)
@@ -213,7 +214,7 @@ def _build_catalogue(rows: list[CatalogueRow], set_by: Mapping[str, int]) -> Map
     }  # fmt: skip
 
 
-def _summarise(presets: Sequence[Told]) -> str:
+def _summarise(presets: Sequence[PresetPage]) -> str:
     broken = sum(not page.is_resolved for page in presets)
     wrong = sum(page.worst == "error" for page in presets if page.is_resolved)
     doubtful = sum(page.worst == "warning" for page in presets)

@@ -42,7 +42,10 @@ class RenderedText(Record):
 
 
 class PresetPage(Record):
-    """What there is to tell of one preset. ``is_resolved`` is false where it could not be; its findings say why."""
+    """The content of a preset's page. ``is_resolved`` is false if it could not be resolved; its findings say why.
+
+    ``parents`` are as written in ``extends``, ``parent_names`` are names: of this store without their versions.
+    """
 
     name: str
     is_resolved: bool
@@ -56,6 +59,7 @@ class PresetPage(Record):
     deprecated: str = ""
     digest: str = ""
     parents: tuple[str, ...] = ()
+    parent_names: tuple[str, ...] = ()
     lineage: tuple[str, ...] = ()
     settings: tuple[SettingRow, ...] = ()
     findings: tuple[FindingRow, ...] = ()
@@ -68,24 +72,14 @@ class PresetPage(Record):
         """How many errors, warnings and notes were found."""
         return tuple(sum(finding.severity == severity for finding in self.findings) for severity in SEVERITIES)
 
-
-class Told(Record):
-    """What the lists tell of one preset. ``counts`` are the numbers of its errors, warnings and notes."""
-
-    name: str
-    is_resolved: bool
-    description: str
-    owner: str
-    scenario: str
-    cann: str
-    abstract: bool
-    parents: tuple[str, ...]
-    counts: tuple[int, ...]
-
     @property
     def worst(self) -> str:
-        """The gravest severity of its findings; an empty text where nothing was found."""
+        """The gravest severity of its findings; an empty text if there is none."""
         return next((severity for severity, number in zip(SEVERITIES, self.counts, strict=True) if number), "")
+
+    def drop_details(self) -> PresetPage:
+        """Return the page with only what lists of presets show."""
+        return self._replace(settings=(), texts=(), scopes=(), compared=())
 
 
 class Resolved(Record):
@@ -147,58 +141,39 @@ def _resolve_preset(workspace: spec.Workspace, name: str, faults: list[Finding])
     return Resolved(name, profile, None, tuple(problems))
 
 
-def tell_preset(one: Resolved, counts: tuple[int, ...]) -> Told:
-    """Return what the lists tell of a preset, given how much is found in it."""
-    table = one.profile.table if one.profile is not None else {}
-    description, owner, scenario, cann = (str(table.get(key, "")) for key in ("description", "owner", "scenario", "cann"))
-    config = one.config
-    if config is not None:
-        scenario, cann = config.scenario or "", config.cann or ""
-    is_abstract = config is not None and config.abstract
-    return Told(one.name, config is not None, description, owner, scenario, cann, is_abstract, tuple(one.parents), counts)
-
-
-def build_page(one: Resolved, top: str) -> PresetPage:
+def build_page(preset: Resolved, top: str) -> PresetPage:
     """Return the page of a preset; ``top`` is the folder that files are cited from."""
-    if one.profile is not None and one.config is not None:
-        return _drop_folder_of_page(_build_config_page(one.name, one.config, one.profile), top)
-    told = tuple(_build_finding_row(finding) for finding in one.problems)
-    if one.profile is None:
-        return _drop_folder_of_page(PresetPage(one.name, False, findings=told), top)
-    table = one.profile.table
-    description, owner, scenario, cann = (str(table.get(key, "")) for key in ("description", "owner", "scenario", "cann"))
-    page = PresetPage(one.name, False, one.profile.document.source, description, owner, scenario, cann)
-    return _drop_folder_of_page(page._replace(parents=one.profile.extends, findings=told), top)
+    table = preset.profile.table if preset.profile is not None else {}
+    texts: dict[str, Any] = {name: str(table.get(name, "")) for name in ("description", "owner", "scenario", "cann", "deprecated")}
+    page = PresetPage(
+        preset.name,
+        preset.config is not None,
+        preset.profile.document.source if preset.profile is not None else "",
+        **texts,
+        parents=preset.profile.extends if preset.profile is not None else (),
+        parent_names=tuple(preset.parents),
+        findings=tuple(map(_build_finding_row, preset.problems)),
+    )
+    shown: PresetPage = drop_folder(_add_config(page, preset.config) if preset.config is not None else page, top)
+    return shown
 
 
-def _drop_folder_of_page(page: PresetPage, top: str) -> PresetPage:
-    found: PresetPage = drop_folder(page, top)
-    return found
-
-
-def _build_config_page(name: str, config: Config, profile: Profile) -> PresetPage:
-    table = profile.table
+def _add_config(page: PresetPage, config: Config) -> PresetPage:
+    """Return a page with what is known of a preset that can be resolved."""
     verdict = checks.judge_config(config, notes=True)
     settings = build_setting_rows(config)
-    return PresetPage(
-        name,
-        True,
-        profile.document.source,
-        str(table.get("description", "")),
-        str(table.get("owner", "")),
-        config.scenario or "",
-        config.cann or "",
-        tuple(config.products),
-        config.abstract,
-        str(table.get("deprecated", "")),
-        config.digest,
-        profile.extends,
-        tuple(member.name for member in config.lineage[:-1]),
-        settings,
-        tuple(_build_finding_row(finding) for finding in checks.fold_findings(verdict.findings)),
-        tuple(_render_all(config, any(finding.severity == "error" for finding in verdict.findings))),
-        tuple(list_scopes(config)),
-        build_compared_rows(config, settings),
+    return page._replace(
+        scenario=config.scenario or "",
+        cann=config.cann or "",
+        products=tuple(config.products),
+        abstract=config.abstract,
+        digest=config.digest,
+        lineage=tuple(member.name for member in config.lineage[:-1]),
+        settings=settings,
+        findings=tuple(map(_build_finding_row, checks.fold_findings(verdict.findings))),
+        texts=tuple(_render_all(config, any(finding.severity == "error" for finding in verdict.findings))),
+        scopes=tuple(list_scopes(config)),
+        compared=build_compared_rows(config, settings),
     )
 
 
