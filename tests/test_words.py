@@ -242,7 +242,6 @@ TYPED = [
     # words in another order
     ("copy fresh bert", 2, "the preset that is there stands before the new name: bert fresh"),
     ("rename fresh bert", 2, "the preset that is there stands before the new name: bert fresh"),
-    ("log hccl_timeout bert/x", 2, "npuprof log bert/x hccl_timeout"),
     ("new fresh bert", 2, "npuprof new NAME --extends PARENT", "npuprof copy PRESET NAME"),
     ("help render session", 2, "npuprof help render shows that one"),
     # a flag in the place of a value

@@ -6,8 +6,6 @@ from typing import Any
 
 from npuprof.commands.framework.parameters import OUTPUT, STORE, formats
 from npuprof.commands.framework.verb import Verb, argument, flag
-from npuprof.history import sharing
-from npuprof.history.sharing import NothingNewError
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.report.asking import answer_refusal, ask_on_terminal
@@ -71,12 +69,7 @@ class Release(Verb):
             return self._release_many(workspace, repository)
         if self.yes:
             raise NpuprofError([Finding("NP902", "--yes belongs to --changed and --all", "", "leave it out: one preset asks nothing")])
-        try:
-            plan, untold, wanted = self._plan_one(workspace, repository, self.spec)
-        except NothingNewError as error:
-            if answer := self._push_earlier(repository, error.name, error.number):
-                return answer
-            raise
+        plan, untold, wanted = self._plan_one(workspace, repository, self.spec)
         planned = plan.releases[0]
         if self.dry_run:
             untold += (_tell_uncompared(planned),) if planned.proposal.untold else ()
@@ -122,7 +115,7 @@ class Release(Verb):
         if proposal.step == "none" and wanted is None:
             number = VersionText((*number.number[:2], number.number[2] + 1)) if last and number.order <= last.text.order else number
             what = f"nothing has changed in {name} since {last.number_text if last else 'ever'}"
-            raise NothingNewError(Finding("NP026", what, "", f"to release it all the same: npuprof release {name} {number}"), name)
+            raise NpuprofError([Finding("NP026", what, "", f"to release it all the same: npuprof release {name} {number}")])
         was = last.number_text if last else ""
         planned = PlannedRelease(name, number, was, config, proposal, pair, build_release_record(config))
         return ReleasePlan(head, (planned,)), untold, wanted
@@ -138,8 +131,6 @@ class Release(Verb):
         plan = planning.plan_releases(workspace, head, self.everything, number, self.uncompared)
         left = [*_describe_removed(plan.removed), *_describe_unreleased(plan.unreleased)]
         if not plan.tags:  # a job that asks after every merge has done its work
-            if answer := self._push_earlier(repository):
-                return answer._replace(remarks=(*answer.remarks, *_describe_removed(plan.removed)))
             return Answer(self._build_forms(plan, ""), ("nothing has changed since the last releases", *left))
         configs = [planned.config for planned in plan.releases]
         untold = _refuse_uncommitted(revisions.load_revision(workspace.store, head), configs, self.dry_run)
@@ -171,20 +162,13 @@ class Release(Verb):
 
     def _answer_tagged(self, repository: Repository, plan: ReleasePlan, told: str, notes: tuple[str, ...]) -> Answer:
         """Return that tags are made, and push them where that was asked for."""
+        from npuprof.history import pushing
+
         forms = self._build_forms(plan, told)
         if not self.push:
             word = "it" if len(plan.tags) == 1 else "them"
-            return Answer(forms, (f"share {word} with {sharing.write_push_command(repository, plan.tags)}",), notes=notes)
-        answer = sharing.push_new_tags(repository, forms, plan.tags)
-        more = () if answer.code else sharing.describe_unpushed_tags(repository, plan.commit)
-        return answer._replace(notes=notes, remarks=(*answer.remarks, *more))
-
-    def _push_earlier(self, repository: Repository, name: str | None = None, number: str = "") -> Answer | None:
-        """Push what was released before and the remote lacks; None where that is nothing, or nobody asked for it. Raises NpuprofError."""
-        if not self.push:
-            return None
-        asks = not self.yes and name is None
-        return sharing.push_earlier_tags(repository, name, number, dry_run=self.dry_run, asks=asks, shown=self.output is None)
+            return Answer(forms, (f"share {word} with {pushing.write_push_command(repository, plan.tags)}",), notes=notes)
+        return pushing.push_new_tags(repository, forms, plan.tags)._replace(notes=notes)
 
     def _build_forms(self, plan: ReleasePlan, told: str) -> Forms:
         from npuprof.history.notes import format_release_notes
@@ -291,8 +275,7 @@ def _refuse_number(repository: Repository, name: str, number: VersionText, propo
     elif below and number.order <= below.text.order:
         what = f"{number} would go back: {name} is at {below.number_text}"
     if what:
-        finding = Finding("NP026", what, why, f"the next is {VersionText(proposal.number)}")
-        raise NothingNewError(finding, name, str(number)) if there else NpuprofError([finding])
+        raise NpuprofError([Finding("NP026", what, why, f"the next is {VersionText(proposal.number)}")])
 
 
 def _refuse_errors(config: Config) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from npuprof.commands.framework.parameters import DRY_RUN, STORE
 from npuprof.commands.framework.verb import Verb, argument, flag, required_option
-from npuprof.history import sharing
 from npuprof.model import Finding, NpuprofError, did_you_mean
 from npuprof.report.answer import Answer
 from npuprof.report.text import format_count
@@ -38,7 +37,7 @@ class Yank(Verb):
 
     def run(self) -> Answer:
         """Tag a version as yanked. Raises NpuprofError: there is no such version, it is yanked already, no reason is given."""
-        from npuprof.history import writing
+        from npuprof.history import pushing, writing
         from npuprof.store.gitstore import revisions
         from npuprof.store.versions import YANKED
 
@@ -51,7 +50,7 @@ class Yank(Verb):
         tag = f"{version.tag_name}{YANKED}"
         if said := repository.find_yank(version.tag_name):
             if self.push and said == why and not self.dry_run:  # a push before may have failed
-                return sharing.push_new_tags(repository, f"{tag}\n", [tag])
+                return pushing.push_new_tags(repository, f"{tag}\n", [tag])
             what = f"{version.tag_name} is yanked already: {said}"
             raise NpuprofError([Finding("NP026", what, "What was said of a version stays.", "use another version")])
         reach = _describe_heirs(workspace, version)
@@ -60,9 +59,9 @@ class Yank(Verb):
         # (at what the version names, so that whoever can see the one can see the other)
         writing.create_tags(repository, version.commit, {tag: f"{why}\n"})
         if self.push:
-            done = sharing.push_new_tags(repository, f"{tag}\n", [tag])
+            done = pushing.push_new_tags(repository, f"{tag}\n", [tag])
             return done._replace(remarks=(*reach, *done.remarks))
-        return Answer(f"{tag}\n", (*reach, f"share it with {sharing.write_push_command(repository, [tag])}"))
+        return Answer(f"{tag}\n", (*reach, f"share it with {pushing.write_push_command(repository, [tag])}"))
 
 
 def _find_version(workspace: spec.Workspace, repository: Repository, asked: str) -> Version:

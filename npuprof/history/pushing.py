@@ -1,34 +1,27 @@
-"""Tags on their way to a remote: where they go, which of them are not there, and why it did not take them."""
+"""Push the tags of versions to the remote of the branch, and explain why it rejects them."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from npuprof.model import Finding, NpuprofError
-from npuprof.report.text import count_rest
+from npuprof.report.answer import Answer
+from npuprof.report.text import count_rest, format_count
 from npuprof.store.gitstore.objects import build_refusal_finding
 from npuprof.store.sources.fetching import read_timeout
 from npuprof.store.sources.transport import HangingError, Line, Talk
-from npuprof.store.versions import YANKED, parse_version_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from npuprof.report.answer import Forms
     from npuprof.store.gitstore.repository import Repository
 
 #: A ref that was not taken, as git tells it: the kind of refusal, the name, why.
 _REFUSED = re.compile(r"^\s*! \[([^\]]+)\]\s+(\S+)(?: -> \S+)?(?: \((.*)\))?$")
 #: How many tags a message names.
 _SHOWN = 4
-
-
-class RemoteTags(NamedTuple):
-    """The released versions of a repository that a remote does not have, and those that are others there."""
-
-    missing: list[str]
-    other: list[str]
 
 
 def find_remote(repository: Repository) -> str:
@@ -46,26 +39,22 @@ def find_remote(repository: Repository) -> str:
     return "origin" if "origin" in remotes else remotes[0]
 
 
-def compare_remote_tags(repository: Repository, remote: str, head: str, name: str | None = None, number: str = "") -> RemoteTags:
-    """Return which tags of versions that a commit comes after a remote lacks, or has as others; of one preset, or one version, if given.
-
-    Raises NpuprofError where the remote cannot be asked.
-    """
-    form = "--format=%(objecttype) %(objectname) %(refname)"
-    listed = os.fsdecode(repository.git.run_command("for-each-ref", f"--merged={head}", form, "refs/tags/"))
-    rows = [line.split(" ", 2) for line in listed.splitlines()]
-    here = {ref.removeprefix("refs/tags/"): oid for kind, oid, ref in rows if kind == "tag"}
-    said = os.fsdecode(_talk(repository, remote, Line.list_tags, build_refusal_finding).answer)
-    there = {ref.removeprefix("refs/tags/"): oid for oid, _, ref in (line.partition("\t") for line in said.splitlines())}
-    wanted = [tag for tag in here if (found := _split_version_tag(tag)) and name in (None, found[0]) and number in ("", found[1])]
-    other = [tag for tag in wanted if tag in there and there[tag] != here[tag]]
-    return RemoteTags([tag for tag in wanted if tag not in there], other)
+def push_new_tags(repository: Repository, forms: Forms | str, tags: Sequence[str]) -> Answer:
+    """Push tags to where the branch is pushed; return an answer that says so, or with exit code 2 why that failed."""
+    try:
+        remote = find_remote(repository)
+        fault = push_tags(repository, remote, tags)
+    except NpuprofError as error:
+        fault, remote = error.findings[0], ""
+    return Answer(forms, code=2, problems=(fault,)) if fault else Answer(forms, (f"pushed {format_count(len(tags), 'tag')} to {remote}",))
 
 
-def _split_version_tag(tag: str) -> tuple[str, str] | None:
-    """Return name and number of the version that a tag is of, or says that it is yanked; the name of the whole store is empty."""
-    name, _, number = tag.removesuffix(YANKED).rpartition("/")
-    return (name, number[1:]) if number.startswith("v") and parse_version_text(number) else None
+def write_push_command(repository: Repository, tags: Sequence[str]) -> str:
+    """Return the command that pushes tags to where the branch is pushed."""
+    try:
+        return format_push_command(find_remote(repository), tags)
+    except NpuprofError:
+        return f"{format_push_command('origin', tags)}, once there is a remote: git remote add origin URL"
 
 
 def advise_other_tags(tags: Sequence[str]) -> str:
@@ -126,6 +115,7 @@ def _explain_refusal(said: bytes, folder: str) -> Finding:
         finding = build_refusal_finding(said, folder)
         why = "; ".join(words) or finding.message.removeprefix("git could not answer: ")
         return finding._replace(why=why, hint="")
-    why = "; ".join([*words, *(f"{count_rest(tags, _SHOWN)}: {reason}" for reason, tags in reasons.items())])
+    own = {reason: tags for reason, tags in reasons.items() if not reason.startswith("atomic ")}  # the rest only follows from these
+    why = "; ".join([*words, *(f"{count_rest(tags, _SHOWN)}: {reason}" for reason, tags in (own or reasons).items())])
     taken = [tag for reason, tags in reasons.items() if "already exists" in reason for tag in tags]
     return Finding("NP022", "git could not answer: the push was refused", why, advise_other_tags(taken) if taken else "")
