@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from npuprof.commands.framework.parameters import COLOR, FROM, PRODUCT, STORE, WRITE_ANYWAY, formats
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from npuprof.edit.migration_plan import Outcome, StoreMigration
     from npuprof.edit.preset_file import PresetFile
     from npuprof.report.answer import Forms
-    from npuprof.report.writing import Wanted
 
 
 class Migrate(Verb):
@@ -75,7 +74,6 @@ class Migrate(Verb):
     def _migrate_one(self, name: str, workspace: spec.Workspace, context: Context) -> Answer:
         from npuprof.edit.migration_plan import migrate_file, refuse_to_part_heirs
         from npuprof.edit.preset_file import open_for_edit
-        from npuprof.report import writing
 
         with open_for_edit(name, workspace) as file:
             outcome = migrate_file(file, context, self._since)
@@ -83,16 +81,15 @@ class Migrate(Verb):
             changed = outcome.moved.text != file.text
             if changed and not self.no_check:
                 refuse_to_part_heirs(outcome, file, workspace)
-            baselines, remarks = _plan_companions(outcome, file) if changed else ([], ())
+            notes = _describe_blocks_of(outcome, file) if changed else ()
             if changed and not dry_run:
-                writing.write_wanted_files([file.build_wanted(outcome.moved.text), *baselines])
+                file.write_changed(outcome.moved.text)
         done = "nothing to change in" if not changed else "would write" if dry_run else "wrote"
-        written = " and ".join([file.source, *(os.path.normpath(wanted.path) for wanted in baselines)])
         todo = sum(finding.severity != "info" for finding in outcome.left)
         fields = {"schema": "npuprof.migrate/1", "preset": outcome.after.name, "cann": str(context.cann)}
         forms: Forms = {"text": lambda: _format_outcome(outcome, self.coloured), "json": lambda: fields | _build_fields(outcome)}
         told = self._tell_steps(context, len(outcome.moved.made), todo)
-        return Answer(forms, (*told, f"{done} {written}", *remarks), 1 if todo else 0)
+        return Answer(forms, (*told, f"{done} {file.source}", *notes), 1 if todo else 0)
 
     def _migrate_all(self, context: Context) -> Answer:
         from npuprof.edit.migration_plan import migrate_store
@@ -101,7 +98,7 @@ class Migrate(Verb):
 
         home = spec.Workspace(self.store, context).store
         with lock_folders([home.root]):
-            plan = migrate_store(home, context, self._since, _find_baseline_files(home))
+            plan = migrate_store(home, context, self._since)
             remarks = _describe_outdated_blocks(home, plan.open_migrated) if plan.files else ()
             wanted = plan.list_wanted()
             if wanted and not self.dry_run:
@@ -118,26 +115,14 @@ class Migrate(Verb):
         return [told] if self.format == "text" else []
 
 
-def _plan_companions(outcome: Outcome, file: PresetFile) -> tuple[list[Wanted], tuple[str, ...]]:
-    """Return what goes with one migrated preset of a store: baselines as they shall be, and a remark on scripts."""
+def _describe_blocks_of(outcome: Outcome, file: PresetFile) -> tuple[str, ...]:
+    """Return a note on the blocks in scripts that one migrated preset of a store leaves out of date."""
+    from npuprof.edit.changed import build_opener
+
     home = file.profile.home
     if not isinstance(home, Folder):
-        return [], ()
-    from npuprof.edit.changed import build_opener
-    from npuprof.edit.migration_plan import carry_baselines
-
-    name = file.profile.name
-    open_migrated = build_opener(home, {name: (file.source, outcome.moved.text)})
-    baselines = carry_baselines(_find_baseline_files(home), home, {name: outcome.moved.made}, open_migrated)
-    return baselines, _describe_outdated_blocks(home, open_migrated)
-
-
-def _find_baseline_files(home: Folder) -> Iterator[str]:
-    """Yield the files in the repository of a store that may be baselines; without one no module that reads scripts is imported."""
-    if find_repository_top(os.path.realpath(home.root)):
-        from npuprof.scripts.renaming import find_baseline_files
-
-        yield from find_baseline_files(home)
+        return ()
+    return _describe_outdated_blocks(home, build_opener(home, {file.profile.name: (file.source, outcome.moved.text)}))
 
 
 def _describe_outdated_blocks(home: Folder, open_migrated: Callable[[Context], spec.Workspace]) -> tuple[str, ...]:
@@ -198,12 +183,10 @@ def _build_fields(outcome: Outcome) -> dict[str, Any]:
 def _format_plan(plan: StoreMigration, coloured: bool) -> str:
     """Return the steps, what changes as a unified diff, and what is left to decide."""
     from npuprof.edit.preset_file import format_difference
-    from npuprof.report.baselines import format_baseline_change
     from npuprof.report.findings import format_findings
 
     steps = [f"{escape_controls(outcome.after.name)}: {line}\n" for outcome in plan.outcomes for line in _format_steps(outcome)]
     shown = [format_difference(file.source, file.text, text) for file, text in plan.files]
-    shown += map(format_baseline_change, plan.baselines)
     return "".join([*steps, *shown]) + format_findings(plan.left, coloured)
 
 
@@ -215,7 +198,7 @@ def _build_plan_fields(plan: StoreMigration, release: str) -> dict[str, Any]:
     return {
         "schema": "npuprof.migrate-store/1",
         "cann": release,
-        "files": [*(file.source for file, _ in plan.files), *(wanted.path for wanted in plan.baselines)],
+        "files": [file.source for file, _ in plan.files],
         "presets": [fields for fields in presets if fields["changes"] or fields["steps"] or fields["carried"] or fields["findings"]],
         "rules": [build_finding_dict(finding) for finding in plan.rules],
         "rewritten_rules": [],  # always empty: kept for readers of this schema

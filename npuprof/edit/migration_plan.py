@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from npuprof import checks
@@ -11,13 +11,12 @@ from npuprof.edit import migration
 from npuprof.edit.changed import ChangedStore, build_opener, resolve_apart
 from npuprof.edit.families import plan_renames
 from npuprof.edit.heirs import refuse_broken_heirs
-from npuprof.edit.migration import MadeStep, Migration
+from npuprof.edit.migration import Migration
 from npuprof.edit.migration_rules import check_rules
 from npuprof.edit.migration_steps import load_migration_steps
 from npuprof.edit.preset_file import PresetFile, read_preset_file, refuse_builtin
 from npuprof.model import Context, Finding, NpuprofError, Record
 from npuprof.report import output
-from npuprof.report.baselines import carry_marks, plan_changed_baselines
 from npuprof.report.isolating import isolate_faults
 from npuprof.report.writing import Wanted
 from npuprof.resolve.config import Config
@@ -89,25 +88,6 @@ def refuse_to_part_heirs(outcome: Outcome, file: PresetFile, workspace: Workspac
     refuse_broken_heirs(workspace, file.path, file.profile, outcome.moved.text)
 
 
-def carry_baselines(
-    files: Iterable[str], home: Folder, made: Mapping[str, Sequence[MadeStep]], open_migrated: Callable[[Context], Workspace]
-) -> list[Wanted]:
-    """Return the baselines among some files as they shall be: what is known of an old key is known of the new one."""
-    keys = {home.profile_path(name): renamed for name, steps in made.items() if (renamed := migration.list_renamed_keys(steps))}
-    if not keys:
-        return []
-
-    def list_findings() -> list[Finding]:
-        workspace = open_migrated(Context())
-        found: list[Finding] = []
-        for name in home.names():
-            with suppress(NpuprofError):
-                found += checks.check_config(workspace.resolver.resolve_profile(workspace.store.profile(name)))
-        return checks.fold_findings(found)
-
-    return plan_changed_baselines(files, lambda known: carry_marks(known, keys, list_findings), [])
-
-
 class StoreMigration(Record):
     """All presets of a store moved to a release: the files that change with their new texts, and what came of each preset.
 
@@ -118,15 +98,14 @@ class StoreMigration(Record):
     outcomes: list[Outcome]
     left: list[Finding]
     rules: list[Finding]
-    baselines: list[Wanted]
     open_migrated: Callable[[Context], Workspace]
 
     def list_wanted(self) -> list[Wanted]:
         """Return all files as they shall be."""
-        return [*(file.build_wanted(text) for file, text in self.files), *self.baselines]
+        return [file.build_wanted(text) for file, text in self.files]
 
 
-def migrate_store(home: Folder, context: Context, since: str, baseline_files: Iterable[str]) -> StoreMigration:
+def migrate_store(home: Folder, context: Context, since: str) -> StoreMigration:
     """Return all presets of a store moved to a release, nothing written; those that name none come from ``since``.
 
     Raises NpuprofError where one cannot be read or resolved, or npuprof fails on one.
@@ -139,7 +118,6 @@ def migrate_store(home: Folder, context: Context, since: str, baseline_files: It
     made = {name: migrated.made for name, migrated in moved.items()}
     open_migrated = build_opener(home, {file.profile.name: (file.source, text) for file, text in files})
     after = _resolve_all(open_migrated(context))
-    baselines = carry_baselines(baseline_files, home, made, open_migrated)
     rules = check_rules(home.load_policy(), made, release)
     heirs: dict[str, list[Profile]] = {}
     for config in after.values():
@@ -155,7 +133,7 @@ def migrate_store(home: Folder, context: Context, since: str, baseline_files: It
     if faults:
         raise NpuprofError(faults)
     left = [*checks.fold_findings(finding for outcome in outcomes for finding in outcome.left), *rules]
-    return StoreMigration(files, outcomes, left, rules, baselines, open_migrated)
+    return StoreMigration(files, outcomes, left, rules, open_migrated)
 
 
 def _migrate_all(

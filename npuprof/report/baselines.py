@@ -6,7 +6,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -157,28 +157,6 @@ def rename_marks(known: Baseline, old: tuple[str, str], new: tuple[str, str], li
             here = said if said in told or said.code.startswith("NP8") else here  # (those are of scripts)
         renamed[here] += count
     return renamed
-
-
-def carry_marks(known: Baseline, keys: Mapping[str, Mapping[str, str]], list_findings: Callable[[], list[Finding]]) -> Counter[Mark]:
-    """Return what a baseline knows where keys of presets have new names; ``keys`` are those, old and new, by path.
-
-    ``list_findings`` judges the presets as they will be: the finding of a code at an old key is the one of that code at the new key.
-    """
-    folder = os.path.dirname(os.path.abspath(known.file))
-    names = {os.path.relpath(os.path.abspath(path), folder): changed for path, changed in keys.items()}
-    due = [mark for mark in known.known if mark.key in names.get(mark.path, {})]
-    if not due:
-        return known.known
-    told = count_marks(list_findings(), known.file)
-    at: dict[tuple[str, str, str], list[Mark]] = {}
-    for mark in told - known.known:
-        at.setdefault((mark.path, mark.code, mark.key), []).append(mark)
-    carried = Counter(known.known)
-    for mark in due:
-        found = at.get((mark.path, mark.code, names[mark.path][mark.key]))
-        if found and mark not in told:
-            carried[found.pop(0)] += carried.pop(mark)
-    return carried
 
 
 class Compared(NamedTuple):
