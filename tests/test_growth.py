@@ -114,7 +114,6 @@ INPUTS: dict[str, tuple[list[str], Callable[[int], dict[str, str]]]] = {
     "a lattice in a list": (["list"], lattice),
     "a lattice in a tree": (["list", "--tree"], lattice),
     "a lattice as json": (["list", "--format", "json"], lattice),
-    "a chain in a tree": (["list", "--tree"], lambda n: {"p0": HEAD} | {f"p{i}": f'profile.extends = ["p{i - 1}"]\n' for i in range(1, n)}),
 }  # fmt: skip
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from contextlib import suppress
 from typing import Any
 
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
     from npuprof.store.gitstore.repository import Repository
     from npuprof.store.versions import TagRef, Version
 
-#: How far a tree is indented, in characters: what lies deeper stands in a tree of its own.
-_DEEPEST_BRANCH = 80
 _COLUMNS = ("preset", "for", "version", "extends", "description")
 
 
@@ -216,37 +213,28 @@ def _find_foreign_parents(profiles: list[Profile]) -> dict[str, Profile | None]:
 
 
 def _format_tree(profiles: list[Profile]) -> str:
-    """Return who extends whom, with the heirs of each preset told once, and no branch deeper than a terminal is wide."""
+    """Return the inheritance as a tree, with the children of each preset printed once."""
     foreign = _find_foreign_parents(profiles)
-    heirs: dict[str, list[str]] = {}
-    members = [*(foreign[name] for name in sorted(foreign)), *profiles]
-    for profile in filter(None, members):
+    children: dict[str, list[str]] = {}
+    for profile in filter(None, [*(foreign[name] for name in sorted(foreign)), *profiles]):
         for parent in profile.extends:
-            heirs.setdefault(_name_parent(profile, parent), []).append(profile.name)
-    names = {*foreign, *(profile.name for profile in profiles)}
-    below_others = {heir for parent in names for heir in heirs.get(parent, ())}
-    roots = deque(name for name in (*sorted(foreign), *(profile.name for profile in profiles)) if name not in below_others)
+            children.setdefault(_name_parent(profile, parent), []).append(profile.name)
+    names = [*sorted(foreign), *(profile.name for profile in profiles)]
+    below_others = {child for parent in names for child in children.get(parent, ())}
+    waiting = [(name, "", "") for name in reversed(names) if name not in below_others]
     lines: list[str] = []
-    told: set[str] = set()
-    while roots:
-        waiting = [(roots.popleft(), "", "")]
-        while waiting:
-            name, lead, below = waiting.pop()
-            children = heirs.get(name, [])
-            if children and name in told:
-                lines.append(f"{lead}{name} (as above)\n")
-            elif children and len(below) >= _DEEPEST_BRANCH:
-                lines.append(f"{lead}{name} (as below)\n")
-                told.add(name)
-                roots.append(name)
-            else:
-                version = getattr(getattr(foreign.get(name), "home", None), "shown", "")
-                lines.append(f"{lead}{name}{f' ({version})' if version else ''}\n")
-                told.add(name)
-                for place in range(len(children) - 1, -1, -1):
-                    last = place == len(children) - 1
-                    waiting.append((children[place], below + ("`-- " if last else "|-- "), below + ("    " if last else "|   ")))
-        told.difference_update(roots)
+    printed: set[str] = set()
+    while waiting:
+        name, lead, below = waiting.pop()
+        if name in printed and name in children:
+            lines.append(f"{lead}{name} (as above)\n")
+            continue
+        printed.add(name)
+        version = getattr(getattr(foreign.get(name), "home", None), "shown", "")
+        lines.append(f"{lead}{name}{f' ({version})' if version else ''}\n")
+        branches = [("|-- ", "|   ")] * (len(children.get(name, ())) - 1) + [("`-- ", "    ")]
+        rows = [(child, below + branch, below + indent) for child, (branch, indent) in zip(children.get(name, ()), branches, strict=False)]
+        waiting += reversed(rows)
     return "".join(lines)
 
 

@@ -15,37 +15,30 @@ _WIDTH = 72
 
 
 def write_headline(found: survey.Survey, names: Sequence[str]) -> str:
-    """Return one line that says what a survey found in files of presets of those names, at most 72 characters long."""
+    """Return one line of at most 72 characters that says what a survey found in files of presets of those names."""
     touched = found.touched_pairs
-    for words in _list_candidates(touched):
-        line = "; ".join(words)
-        if words and len(line) <= _WIDTH:
-            return line
-    keys = {change.setting or change.key for pair in touched for change in pair.changes}
-    if keys:
-        return f"Change {format_count(len(keys), 'setting')} in {format_count(len(touched), 'preset')}"
+    line = "; ".join(_list_changes(touched))
+    if line and len(line) <= _WIDTH:
+        return line
+    settings = {change.setting or change.key for pair in touched for change in pair.changes}
+    if settings:
+        return f"Change {format_count(len(settings), 'setting')} in {format_count(len(touched), 'preset')}"
     if any(name.endswith("npuprof.lock") for name in names):
         return "Lock sources"
     line = f"Reword {', '.join(names)}"
     return line if len(line) <= _WIDTH else f"Reword {format_count(len(names), 'preset')}"
 
 
-def _list_candidates(touched: Sequence[pairs.Pair]) -> list[list[str]]:
-    named = {
-        verb: ", ".join(pair.name for pair in touched if pair.status == status)
-        for verb, status in (("Add", "added"), ("Remove", "removed"))
-    }
-    whole = [f"{verb} {names}" for verb, names in named.items() if names]
-    if mended := ", ".join(pair.name for pair in touched if pair.valid == (False, True) and not pair.changes):
-        whole.append(f"Mend {mended}")
-    whole += [f"Rename {pair.was} to {pair.name}" for pair in touched if pair.was]
-    folded = fold_changes(touched)
-    long, short = [], []
-    for fold in folded:
+def _list_changes(touched: Sequence[pairs.Pair]) -> list[str]:
+    """Return what happened to presets as a whole, then each change with the presets that it reaches."""
+    changes = []
+    for verb, status in (("Add", "added"), ("Remove", "removed")):
+        if listed := ", ".join(pair.name for pair in touched if pair.status == status):
+            changes.append(f"{verb} {listed}")
+    if fixed := ", ".join(pair.name for pair in touched if pair.valid == (False, True) and not pair.changes):
+        changes.append(f"Mend {fixed}")
+    changes += [f"Rename {pair.was} to {pair.name}" for pair in touched if pair.was]
+    for fold in fold_changes(touched):
         reach = fold.presets[0] if len(fold.presets) == 1 else f"{len(fold.presets)} presets"
-        long.append(f"{reach}: {fold.change.sign + ' ' if fold.change.kind != 'changed' else ''}{format_change_sentence(fold.change)}")
-        short.append(f"{reach}: {fold.change.key}")
-    presets = len({name for fold in folded for name in fold.presets})
-    settings = len({fold.change.setting or fold.change.key for fold in folded})
-    summed = [f"Change {format_count(settings, 'setting')} in {format_count(presets, 'preset')}"] if len(folded) > 1 else []
-    return [whole + long, whole + short, whole + summed]
+        changes.append(f"{reach}: {fold.change.sign + ' ' if fold.change.kind != 'changed' else ''}{format_change_sentence(fold.change)}")
+    return changes

@@ -47,16 +47,11 @@ def _explain_rules(before: dict[str, TeamRule], after: dict[str, TeamRule]) -> I
             continue
         if now is None:
             yield Reason("minor", f"the rule {code} is gone")
-        elif was is None:
-            yield Reason("major" if now.severity == "error" else "minor", f"new rule {code} ({now.severity}): {now.title}")
-        elif was._replace(message="") == now._replace(message=""):
+        elif was is not None and was._replace(message="") == now._replace(message=""):
             yield Reason("patch", f"the rule {code} says it otherwise: {now.title}")
-        elif now.severity != "error":
-            yield Reason("minor", f"the rule {code} is another ({now.severity}): {now.title}")
-        elif was.severity != "error":
-            yield Reason("major", f"the rule {code} is an error now: {now.title}")
         else:
-            yield Reason("major", f"the rule {code} is another (error): {now.title}")
+            what = f"new rule {code}" if was is None else f"the rule {code} is another"
+            yield Reason("major" if now.severity == "error" else "minor", f"{what} ({now.severity}): {now.title}")
 
 
 def _explain_requirement(before: str, after: str) -> Iterator[Reason]:
