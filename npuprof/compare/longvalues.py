@@ -38,8 +38,9 @@ def list_full_values(changes: Iterable[Change]) -> dict[str, str]:
     return found
 
 
-def shorten_text(text: str, limit: int = 2 * VALUE_LIMIT) -> str:
+def shorten_text(text: str) -> str:
     """Return a text with its end cut where it is long, and counted."""
+    limit = 2 * VALUE_LIMIT
     return text if len(text) <= limit else f"{text[:limit]}… ({len(text) - limit:,} more characters)"
 
 

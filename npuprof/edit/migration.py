@@ -6,7 +6,7 @@ inherited, or needs a decision, comes back as a finding.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container
 from typing import Any
 
 from npuprof import edit
@@ -33,11 +33,6 @@ class MadeStep(Record):
         if self.step.action == "drop":
             return f"{self.step.rule}: {old} is taken out"
         return f"{self.step.rule}: {old} becomes {self.step.to or self.step.option} = {format_short_value(self.after)}"
-
-
-def list_renamed_keys(made: Iterable[MadeStep]) -> dict[str, str]:
-    """Return the keys that steps gave new names, with those."""
-    return {one.step.option: one.step.to for one in made if one.step.to}
 
 
 class CarriedName(Record):

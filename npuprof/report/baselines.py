@@ -7,7 +7,6 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from itertools import islice
 from typing import Any, NamedTuple
 
 from npuprof.catalog import build_finding
@@ -19,8 +18,6 @@ from npuprof.report.rowdiff import format_row_difference
 
 #: What may be a name in a message; one with an @ means a revision, in which the old name stays.
 _NAME = re.compile(r"[\w./@-]*[\w/@-]")
-#: How many of the files that could be meant are compared; all have the one mark that is rarest.
-_CLOSEST = 16
 #: A baseline says what it is in its first line but one.
 _HEAD = 200
 _SCHEMA = "npuprof.baseline/1"
@@ -189,11 +186,11 @@ def compare_with_baseline(findings: Sequence[Finding], baseline: Baseline, is_ju
     moved: dict[str, str] = {}
     new = [finding for _, finding in unknown]
     if unknown and left:
-        moved = _find_moved_files([mark for mark, _ in unknown], left, baseline)
-        former = _match_moved_marks([mark for mark, _ in unknown], left, moved)
+        former = _match_moved_marks([mark for mark, _ in unknown], left, baseline)
         new = [finding for (_, finding), old in zip(unknown, former, strict=True) if old is None]
         for (mark, _), old in zip(unknown, former, strict=True):
             if old is not None:
+                moved[old.path] = mark.path
                 left[old] -= 1
                 known.subtract([old])
                 known[mark] += 1
@@ -201,43 +198,25 @@ def compare_with_baseline(findings: Sequence[Finding], baseline: Baseline, is_ju
     return Compared(new, +known - gone, gone, moved)
 
 
-def _find_moved_files(unknown: Sequence[Mark], left: Counter[Mark], baseline: Baseline) -> dict[str, str]:
-    """Return which files of a baseline are gone, and which other ones have their findings now: each at most one.
+def _match_moved_marks(unknown: Sequence[Mark], left: Counter[Mark], baseline: Baseline) -> list[Mark | None]:
+    """Return for each mark the equal one of a file that is missing, None if there is none; ``left`` is what was not found.
 
-    ``unknown`` is what the baseline has not, ``left`` what of it was not found. A file that the baseline names is none of those.
+    The names of missing and new files count as equal in messages. A file that the baseline names is not new.
     """
     folder = os.path.dirname(os.path.abspath(baseline.file))
     named = {mark.path for mark in baseline.known}
     missing = {path for path in {mark.path for mark in left} if path and not os.path.lexists(os.path.join(folder, path))}
     came = {mark.path for mark in unknown if mark.path} - named
-    if not (missing and came):
-        return {}
-    names = {name for path in (*missing, *came) for name in _list_names(path)}
-    before = _collect_shapes((mark for mark in left.elements() if mark.path in missing), names)
-    after = _collect_shapes((mark for mark in unknown if mark.path in came), names)
-    return _pair_files(before, after)
-
-
-def _match_moved_marks(unknown: Sequence[Mark], left: Counter[Mark], moved: dict[str, str]) -> list[Mark | None]:
-    """Return for each mark what it was called before files were moved, None where it is new; each of those that are left counts once."""
-    if not moved:
-        return [None] * len(unknown)
-    names = {name for pair in moved.items() for path in pair for name in _list_names(path)}
-    waiting: dict[tuple[str, _Shape], list[Mark]] = {}
-    for mark in left.elements():
-        waiting.setdefault((moved.get(mark.path, mark.path), _read_shape(mark, names)), []).append(mark)
-    found: list[Mark | None] = []
+    names = {name for path in (*missing, *came) for name in _list_names(path)} if missing else set()
+    waiting: dict[_Shape, list[Mark]] = {}
+    for mark in sorted(left.elements(), reverse=True):
+        if mark.path in missing:
+            waiting.setdefault(_read_shape(mark, names), []).append(mark)
+    matches: list[Mark | None] = []
     for mark in unknown:
-        former = waiting.get((mark.path, _read_shape(mark, names)))
-        found.append(former.pop() if former else None)
-    return found
-
-
-def _collect_shapes(marks: Iterable[Mark], names: set[str]) -> dict[str, Counter[_Shape]]:
-    found: dict[str, Counter[_Shape]] = {}
-    for mark in marks:
-        found.setdefault(mark.path, Counter())[_read_shape(mark, names)] += 1
-    return found
+        former = waiting.get(_read_shape(mark, names)) if mark.path in came else None
+        matches.append(former.pop() if former else None)
+    return matches
 
 
 def _read_shape(mark: Mark, names: set[str]) -> _Shape:
@@ -248,30 +227,6 @@ def _list_names(path: str) -> list[str]:
     """Return what a file may be called in messages: by its path, and as a preset of a store in any of its folders."""
     parts = path.removesuffix(".toml").split("/")
     return [path, *("/".join(parts[first:]) for first in range(len(parts)))]
-
-
-def _pair_files(before: dict[str, Counter[_Shape]], after: dict[str, Counter[_Shape]]) -> dict[str, str]:
-    """Return for missing files the new file that shares most findings with each: a file that was moved may be edited too."""
-    holders: dict[_Shape, dict[str, None]] = {}
-    for old in sorted(before):
-        for shape in before[old]:
-            holders.setdefault(shape, {})[old] = None
-    moved: dict[str, str] = {}
-    for new in sorted(after):
-        shapes = after[new]
-        shared = sorted((len(olds), shape) for shape in shapes if (olds := holders.get(shape)))
-        if shared:
-            candidates = list(islice(holders[shared[0][1]], _CLOSEST))
-            ranks = {old: ((before[old] & shapes).total(), before[old] == shapes, _has_same_name(old, new)) for old in candidates}
-            best = max(candidates, key=ranks.__getitem__)
-            moved[best] = new
-            for shape in before[best]:
-                del holders[shape][best]
-    return moved
-
-
-def _has_same_name(old: str, new: str) -> bool:
-    return os.path.basename(old) == os.path.basename(new)
 
 
 def build_gone_findings(gone: Counter[Mark], file: str) -> list[Finding]:
