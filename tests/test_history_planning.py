@@ -489,7 +489,7 @@ def test_a_version_that_somebody_else_pushed_first_is_told_with_what_to_do(repo:
     repo.git("tag", "-d", "base/v1.0.0")
     done = run("release", "--all", "--yes", "--push")
     assert done.code == 2
-    assert "base/v1.0.0: already exists; " in done.err
+    assert "why: base/v1.0.0: already exists\n" in done.err
     assert "take yours away (git tag -d base/v1.0.0)" in done.err
 
 

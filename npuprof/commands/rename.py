@@ -18,15 +18,14 @@ from npuprof.system.tree import find_repository_top
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.report.writing import Wanted
     from npuprof.scripts.block_files import PlannedBlocks
 
 
 class Rename(Verb):
     """Rename a preset and every reference to it.
 
-    Updates dependents, npuprof.toml, and the marked blocks and baselines of the repository; all of them resolve as before.
-    References that pin a revision keep the old name.
+    Updates dependents, npuprof.toml, and the marked blocks of the repository; all of them resolve as before. References that pin a
+    revision keep the old name.
     """
 
     usage_hint = "npuprof rename bert-training nlp/bert-training; --dry-run shows what that changes."
@@ -41,7 +40,6 @@ class Rename(Verb):
     def run(self) -> Answer:
         """Return all changes as unified diffs, written unless it is a dry run. Raises NpuprofError, and writes nothing then."""
         from npuprof.report import writing
-        from npuprof.report.baselines import format_baseline_change
         from npuprof.report.locks import lock_folders
 
         home = spec.Workspace(self.store).store
@@ -58,8 +56,7 @@ class Rename(Verb):
             scripts = _plan_scripts(moved, after, problems)
             if scripts is not None and scripts.refused:
                 raise NpuprofError(scripts.refused)
-            baselines = _plan_baselines(moved, after, problems)
-            wanted = [*moved.list_wanted(), *(scripts.wanted.values() if scripts else ()), *baselines]
+            wanted = [*moved.list_wanted(), *(scripts.wanted.values() if scripts else ())]
             if not self.dry_run:
                 writing.make_folder_below(os.path.dirname(moved.new.path), moved.new.folder)
                 writing.write_wanted_files(wanted)
@@ -69,13 +66,11 @@ class Rename(Verb):
         remarks = [told, *moved.list_remarks()]
         if not scripts and not find_repository_top(os.path.realpath(home.root)):
             remarks.append(
-                "there is no repository around the store, so no script and no baseline was looked into: "
-                "npuprof inject FOLDER --all --check tells"
+                "there is no repository around the store, so no script was looked into: npuprof inject FOLDER --all --check tells"
             )
         if not self.dry_run and find_repository_top(os.path.realpath(home.root)):
             remarks.append("npuprof commit commits the presets; git sees the file as renamed")
-        shown = f"{scripts.shown if scripts else ''}{''.join(map(format_baseline_change, baselines))}{moved.format_difference()}"
-        return Answer(shown, tuple(remarks), problems=problems)
+        return Answer(f"{scripts.shown if scripts else ''}{moved.format_difference()}", tuple(remarks), problems=problems)
 
 
 def _refuse_other_results(moved: Moved, open_renamed: Callable[[Context], spec.Workspace]) -> None:
@@ -112,26 +107,6 @@ def _plan_scripts(moved: Moved, open_renamed: Callable[[Context], spec.Workspace
         return "+".join(moved.name if part == moved.old_name else part for part in text.split("+"))
 
     return plan_renamed_blocks(os.path.relpath(top), rename_spec, before, after, problems)
-
-
-def _plan_baselines(moved: Moved, open_renamed: Callable[[Context], spec.Workspace], problems: list[Finding]) -> list[Wanted]:
-    """Return the baselines of the repository as they shall be: what is accepted of the preset stays accepted under its new name."""
-    from npuprof.report.baselines import plan_changed_baselines, rename_marks
-    from npuprof.scripts.renaming import find_baseline_files
-
-    def list_findings() -> list[Finding]:
-        from npuprof import checks
-
-        workspace = open_renamed(Context())
-        found: list[Finding] = []
-        for name in [*(name for name in moved.home.names() if name != moved.old_name), moved.name]:
-            with suppress(NpuprofError):
-                found += checks.check_config(workspace.resolver.resolve_profile(workspace.store.profile(name)))
-        return checks.fold_findings(found)
-
-    old, new = (moved.old_name, moved.old.path), (moved.name, moved.new.path)
-    files = find_baseline_files(moved.home)
-    return plan_changed_baselines(files, lambda known: rename_marks(known, old, new, list_findings), problems)
 
 
 VERB = Rename

@@ -6,26 +6,19 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from npuprof.catalog import build_finding
 from npuprof.model import Finding, NpuprofError, Place
 from npuprof.report import writing
 from npuprof.report.findings import strip_lines
-from npuprof.report.output import read_plain_file
-from npuprof.report.rowdiff import format_row_difference
 
 #: What may be a name in a message; one with an @ means a revision, in which the old name stays.
 _NAME = re.compile(r"[\w./@-]*[\w/@-]")
-#: A baseline says what it is in its first line but one.
-_HEAD = 200
 _SCHEMA = "npuprof.baseline/1"
 #: What may be a file in a message: they are cited from where the user stands.
 _FILE = re.compile(r"[^\s()'\",;:]+\.\w+")
-
-#: A finding whatever the moved files are called: its code, its key, its message.
-_Shape = tuple[str, str, str]
 
 
 class Mark(NamedTuple):
@@ -87,12 +80,6 @@ def mark_finding(finding: Finding, file: str) -> Mark:
     return Mark(path, finding.code, finding.key, message)
 
 
-def format_baseline_change(wanted: writing.Wanted) -> str:
-    """Return what changes in a baseline as a unified diff."""
-    before, after = ((content or b"").decode(errors="replace") for content in (wanted.known, wanted.content))
-    return format_row_difference(os.path.normpath(wanted.path), before, after, "    {")
-
-
 def write_baseline(baseline: Baseline, marks: Counter[Mark]) -> None:
     """Write a baseline, whole or not at all. Raises NpuprofError where it cannot be, or somebody else has meanwhile."""
     writing.write_wanted_files([build_wanted_baseline(baseline, marks)])
@@ -113,47 +100,6 @@ def build_wanted_baseline(baseline: Baseline, marks: Counter[Mark]) -> writing.W
 def count_marks(findings: Sequence[Finding], file: str) -> Counter[Mark]:
     """Return how often each finding stands among some."""
     return Counter(mark_finding(finding, file) for finding in findings)
-
-
-def plan_changed_baselines(
-    files: Iterable[str], change: Callable[[Baseline], Counter[Mark]], problems: list[Finding]
-) -> list[writing.Wanted]:
-    """Return the baselines among some files as they shall be, with other marks; what is none after all goes to ``problems``."""
-    found = []
-    for path in files:
-        try:
-            if b'"npuprof.baseline/' not in read_plain_file(path, _HEAD, whole=False):
-                continue
-            known = read_baseline(path)
-        except OSError:
-            continue
-        except NpuprofError as error:
-            problems += [one._replace(severity="warning") for one in error.findings]
-            continue
-        marks = change(known)
-        if marks != known.known:
-            found.append(build_wanted_baseline(known, marks))
-    return found
-
-
-def rename_marks(known: Baseline, old: tuple[str, str], new: tuple[str, str], list_findings: Callable[[], list[Finding]]) -> Counter[Mark]:
-    """Return what a baseline knows where a preset has another name; ``old`` and ``new`` are names and paths.
-
-    ``list_findings`` judges the presets as they will be: what a message says of the preset follows only where one says it then.
-    """
-    folder = os.path.dirname(os.path.abspath(known.file))
-    was, now = (os.path.relpath(os.path.abspath(path), folder) for _, path in (old, new))
-    words = {old[0]: new[0], was: now}
-    told: Counter[Mark] | None = None
-    renamed: Counter[Mark] = Counter()
-    for mark, count in known.known.items():
-        here = mark._replace(path=now) if mark.path == was else mark
-        said = here._replace(message=_NAME.sub(lambda match: words.get(match[0], match[0]), here.message))
-        if said != here:
-            told = count_marks(list_findings(), known.file) if told is None else told
-            here = said if said in told or said.code.startswith("NP8") else here  # (those are of scripts)
-        renamed[here] += count
-    return renamed
 
 
 class Compared(NamedTuple):
@@ -190,7 +136,8 @@ def compare_with_baseline(findings: Sequence[Finding], baseline: Baseline, is_ju
         new = [finding for (_, finding), old in zip(unknown, former, strict=True) if old is None]
         for (mark, _), old in zip(unknown, former, strict=True):
             if old is not None:
-                moved[old.path] = mark.path
+                if old.path != mark.path:
+                    moved[old.path] = mark.path
                 left[old] -= 1
                 known.subtract([old])
                 known[mark] += 1
@@ -199,28 +146,27 @@ def compare_with_baseline(findings: Sequence[Finding], baseline: Baseline, is_ju
 
 
 def _match_moved_marks(unknown: Sequence[Mark], left: Counter[Mark], baseline: Baseline) -> list[Mark | None]:
-    """Return for each mark the equal one of a file that is missing, None if there is none; ``left`` is what was not found.
+    """Return for each mark the one that is equal apart from the names of missing and new files, None if there is none.
 
-    The names of missing and new files count as equal in messages. A file that the baseline names is not new.
+    ``left`` is what was not found. A file that the baseline names is not new.
     """
     folder = os.path.dirname(os.path.abspath(baseline.file))
     named = {mark.path for mark in baseline.known}
     missing = {path for path in {mark.path for mark in left} if path and not os.path.lexists(os.path.join(folder, path))}
-    came = {mark.path for mark in unknown if mark.path} - named
-    names = {name for path in (*missing, *came) for name in _list_names(path)} if missing else set()
-    waiting: dict[_Shape, list[Mark]] = {}
+    if not missing:
+        return [None] * len(unknown)
+    moved = missing | ({mark.path for mark in unknown if mark.path} - named)
+    names = {name for path in moved for name in _list_names(path)}
+
+    def drop_names(mark: Mark) -> Mark:
+        message = _NAME.sub(lambda match: "\0" if match[0] in names else match[0], mark.message)
+        return mark._replace(path="" if mark.path in moved else mark.path, message=message)
+
+    waiting: dict[Mark, list[Mark]] = {}
     for mark in sorted(left.elements(), reverse=True):
-        if mark.path in missing:
-            waiting.setdefault(_read_shape(mark, names), []).append(mark)
-    matches: list[Mark | None] = []
-    for mark in unknown:
-        former = waiting.get(_read_shape(mark, names)) if mark.path in came else None
-        matches.append(former.pop() if former else None)
-    return matches
-
-
-def _read_shape(mark: Mark, names: set[str]) -> _Shape:
-    return mark.code, mark.key, _NAME.sub(lambda match: "\0" if match[0] in names else match[0], mark.message)
+        waiting.setdefault(drop_names(mark), []).append(mark)
+    found = [waiting.get(drop_names(mark)) for mark in unknown]
+    return [former.pop() if former else None for former in found]
 
 
 def _list_names(path: str) -> list[str]:

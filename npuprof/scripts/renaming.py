@@ -11,7 +11,7 @@ from npuprof.report.output import read_plain_file
 from npuprof.scripts import blocks
 from npuprof.scripts.block_files import FileBlocks, PlannedBlocks, plan_blocks
 from npuprof.scripts.blocks import Block, Injector, RefreshedBlock
-from npuprof.scripts.files import find_files, find_script_files
+from npuprof.scripts.files import find_script_files
 from npuprof.store import Folder
 from npuprof.store.spec import Workspace
 from npuprof.system.tree import find_repository_top
@@ -35,13 +35,6 @@ def plan_renamed_blocks(
         if names or changes:
             files[path] = FileBlocks(data, blocks.rename_marks(data, names), changes)
     return plan_blocks(files, force=False)
-
-
-def find_baseline_files(home: Folder) -> Iterator[str]:
-    """Yield the files in the repository of a store that may be baselines, by their names; none without a repository."""
-    top = find_repository_top(os.path.realpath(home.root))
-    if top:
-        yield from find_files([os.path.relpath(top)], [], lambda path: path.endswith(".json") or "baseline" in os.path.basename(path))
 
 
 def describe_outdated_blocks(home: Folder, open_changed: Callable[[Context], Workspace]) -> tuple[str, ...]:
