@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from npuprof import checks
 from npuprof.document import parse_document
 from npuprof.document.profile import Profile
-from npuprof.model import Context, Origin
+from npuprof.model import Context, Finding, NpuprofError, Origin
 from npuprof.resolve.config import Config
 from npuprof.store import Folder, spec
 
@@ -51,3 +52,11 @@ def build_opener(home: Folder, texts: Texts | None = None, without: str = "") ->
 def resolve_apart(profile: Profile, context: Context | None = None) -> Config:
     """Return a preset resolved by itself: another text of it may have been resolved before. Raises NpuprofError."""
     return spec.Workspace(None, context).resolver.resolve_profile(profile)
+
+
+def find_faults(resolve: Callable[[], Config]) -> list[Finding]:
+    """Return the findings of a preset, or why it cannot be resolved."""
+    try:
+        return checks.check_config(resolve())
+    except NpuprofError as error:
+        return list(error.findings)

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from npuprof import checks
 from npuprof.document.profile import Profile
-from npuprof.edit.changed import build_opener
+from npuprof.edit.changed import build_opener, find_faults
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import output
 from npuprof.store import Folder, spec
@@ -84,8 +84,5 @@ def _find_name(home: Folder, name: str, path: str) -> str:
 
 
 def _find_errors(workspace: spec.Workspace, name: str) -> list[Finding]:
-    try:
-        found = checks.check_config(workspace.resolver.resolve_profile(workspace.store.profile(name)), notes=False)
-    except NpuprofError as error:
-        return list(error.findings)
+    found = find_faults(lambda: workspace.resolver.resolve_profile(workspace.store.profile(name)))
     return [finding for finding in found if finding.severity == "error"]

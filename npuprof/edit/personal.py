@@ -8,7 +8,7 @@ from typing import Any
 
 from npuprof import checks
 from npuprof.document.profile import Profile
-from npuprof.edit.changed import build_opener
+from npuprof.edit.changed import build_opener, find_faults
 from npuprof.edit.preset_file import PresetFile, format_difference, refuse_brought_errors
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import output, writing
@@ -32,24 +32,22 @@ def answer_personal_edit(
         what = f"there is no personal layer over {asked!r}"
         raise NpuprofError([Finding("NP920", what, "It lies over one preset of the work tree.", "name a preset of the store")])
     path = personal.find_personal_file(shared)
-    known = writing.read_known_file(path)
-    file = PresetFile(path, known or b"", personal.parse_layer(shared, path, known or b""))
+    raw = writing.read_known_file(path)
+    file = PresetFile(path, raw or b"", personal.parse_layer(shared, path, raw or b""))
     new = change_text(file, dict(workspace.resolve_spec(asked).settings))
     changed = new != file.text
     if changed and not no_check:
-        before, after = (_find_faults(workspace, asked, layer) for layer in (file.profile, file.parse_changed(new)))
-        refuse_brought_errors({checks.identify_finding(finding) for finding in before}, after)
+        open_store = build_opener(workspace.store)
+
+        def judge(layer: Profile) -> list[Finding]:
+            return find_faults(lambda: open_store(workspace.resolver.context).resolve_spec(asked, layers=[layer]))
+
+        known = {checks.identify_finding(finding) for finding in judge(file.profile)}
+        refuse_brought_errors(known, judge(file.parse_changed(new)))
     if changed and not dry_run:
         output.make_folder(os.path.dirname(path))
         with lock_folders([os.path.dirname(path)]):
-            writing.write_wanted_files([Wanted(path, new.encode(), known)])
+            writing.write_wanted_files([Wanted(path, new.encode(), raw)])
     done = "nothing to change in" if not changed else "would write" if dry_run else "wrote"
     told = (f"{done} {path}, which show, explain, env and run lay over {shared.name}", *remarks)
-    return Answer(format_difference(path.lstrip(os.sep), file.text if known is not None else None, new), told)
-
-
-def _find_faults(workspace: spec.Workspace, asked: str, layer: Profile) -> list[Finding]:
-    try:
-        return checks.check_config(build_opener(workspace.store)(workspace.resolver.context).resolve_spec(asked, layers=[layer]))
-    except NpuprofError as error:
-        return list(error.findings)
+    return Answer(format_difference(path.lstrip(os.sep), file.text if raw is not None else None, new), told)

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 
 from npuprof import checks, document, store
 from npuprof.document.profile import Profile
-from npuprof.edit.changed import resolve_apart
+from npuprof.edit.changed import find_faults, resolve_apart
 from npuprof.edit.statements import split_lines
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.report import output, writing
@@ -225,7 +225,7 @@ def refuse_builtin(home: ProfileSource | None) -> None:
 def judge_change(old: Profile | None, new: Profile) -> None:
     """Refuse an edit that brings errors, and tell the warnings it brings; ``old`` is None for a new preset. Raises NpuprofError."""
     known = _collect_marks(old) if old else _collect_inherited_marks(new)
-    refuse_brought_errors(known, _find_faults(new))
+    refuse_brought_errors(known, find_faults(lambda: resolve_apart(new)))
 
 
 def refuse_brought_errors(known: set[tuple[str, str, str]], found: Sequence[Finding]) -> None:
@@ -240,7 +240,7 @@ def refuse_brought_errors(known: set[tuple[str, str, str]], found: Sequence[Find
 
 
 def _collect_marks(profile: Profile) -> set[tuple[str, str, str]]:
-    return {checks.identify_finding(finding) for finding in _find_faults(profile)}
+    return {checks.identify_finding(finding) for finding in find_faults(lambda: resolve_apart(profile))}
 
 
 def _collect_inherited_marks(new: Profile) -> set[tuple[str, str, str]]:
@@ -250,13 +250,6 @@ def _collect_inherited_marks(new: Profile) -> set[tuple[str, str, str]]:
         with suppress(NpuprofError):  # said when the new preset is resolved
             found |= _collect_marks(spec.Workspace().find_extended_profile(reference, new, index))
     return found
-
-
-def _find_faults(profile: Profile) -> list[Finding]:
-    try:
-        return checks.check_config(resolve_apart(profile))
-    except NpuprofError as error:
-        return list(error.findings)
 
 
 def format_difference(source: str, old: str | None, new: str | None) -> str:
