@@ -704,26 +704,11 @@ def test_the_summary_has_what_the_comment_has_no_room_for(github: GitHub, change
     assert len(summary.encode()) < 1024 * 1024
 
 
-REFUSALS = [
-    ("Resource not accessible by integration", True),
-    ("Not Found", True),
-    ("Must have admin rights to Repository.", True),
-    ("403 Forbidden", True),
-    ("404 Project Not Found", True),
-    ("insufficient_scope", True),
-    ("", True),
-    ("Unable to create comment because issue is locked.", False),
-    ("Repository was archived so is read-only.", False),
-    ("User is blocked", False),
-    ("Although you appear to have the correct authorization credentials, the team has an IP allow list enabled", False),
-]
-
-
-@pytest.mark.parametrize(("message", "is_right"), REFUSALS)
-def test_the_reason_of_a_service_is_not_guessed_over(message: str, is_right: bool, github: GitHub, run: Run) -> None:
+@pytest.mark.parametrize("message", ["Resource not accessible by integration", "", "Repository was archived so is read-only."])
+def test_the_reason_of_a_service_is_printed(message: str, github: GitHub, run: Run) -> None:
     github.faults = [Fault("POST", 403, text=json.dumps({"message": message})) for _ in range(2)]
     github.tokens = {SECRET: Token("ada")}
     said = run("review")
     assert said.code == 0
     assert f"GitHub refuses it (403{': ' if message else ''}{message})" in said.err
-    assert ("The token lacks the right" in said.err) == is_right
+    assert "The token may lack the right" in said.err

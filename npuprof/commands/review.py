@@ -212,7 +212,7 @@ class Review(Verb):
         try:
             done = keep_comment(job.comments, _build_marker(self.store or os.environ.get("NPUPROF_STORE")), short, wanted)
         except ServiceError as error:
-            why = "The token lacks the right; that of a fork may only read." if error.lacks_right else ""
+            why = "The token may lack the right: that of a fork may only read." if error.refused else ""
             where = "the summary of this job" if job.summary else "the log of this job"
             what = f"the comment could not be written: {error.message}"
             problem = build_finding("NP062", what, why, f"see {where}, which has all of it")

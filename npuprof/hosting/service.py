@@ -18,27 +18,20 @@ _TIMEOUT = 20.0  # seconds that an answer may take
 _LONGEST_ANSWER = 16 * 1024 * 1024
 _LONGEST_WAIT = 60.0  # seconds that a service may ask us to wait
 _SAYABLE = re.compile(r"[!-~]+")
-#: What services say where the token lacks a right: what it may not see is not found. Any other words are a reason of their own.
-_LACKS_RIGHT = re.compile(
-    r"(: )?(40[34] )?((project |note )?not found|forbidden|insufficient_scope|resource not accessible by .*|must have .* rights .*)?\W*",
-    re.IGNORECASE,
-).fullmatch
 
 
 class ServiceError(Exception):
     """A service did not do what it was asked.
 
-    ``passing`` says whether it may do it in a moment, after ``wait`` seconds; ``refused`` whether it may never, as things are: of
-    those ``lacks_right`` are the ones that are known to be for the token, where the service gives no other reason.
+    ``passing`` says whether it may do it in a moment, after ``wait`` seconds; ``refused`` whether it may never, as things are.
     """
 
-    def __init__(self, message: str, passing: bool = False, wait: float = 0.0, refused: bool = False, lacks_right: bool = False) -> None:
+    def __init__(self, message: str, passing: bool = False, wait: float = 0.0, refused: bool = False) -> None:
         super().__init__(message)
         self.message = message
         self.passing = passing
         self.wait = wait
         self.refused = refused
-        self.lacks_right = lacks_right
 
 
 class Reply(NamedTuple):
@@ -121,10 +114,7 @@ class Service:
             return ServiceError(f"{self.name} has a fault of its own ({code}{said})", passing=True)
         if code == 401:
             return ServiceError(f"{self.name} does not know the token ({code}{said})")
-        refused = code in (403, 404)
-        return ServiceError(
-            f"{self.name} refuses it ({code}{said})", refused=refused, lacks_right=refused and _LACKS_RIGHT(said) is not None
-        )
+        return ServiceError(f"{self.name} refuses it ({code}{said})", refused=code in (403, 404))
 
     def _read_message(self, error: urllib.error.HTTPError) -> str:
         """Return what a refusal says for itself, shortened, to stand behind its number."""
