@@ -74,15 +74,14 @@ class Commit(Verb):
             if given is not None and given.parent != chosen.head.commit:
                 given, changes = None, 0
             with _open_proposed_store(repository, chosen, given) as after:
-                unnamed = _tell_unnamed_presets(workspace, after)
                 if not chosen.paths.changed or _is_same_tree(repository, chosen.head, after):
-                    return Answer(None, (*unnamed, "no profile file differs from the last commit"), 1)
+                    return Answer(None, ("no profile file differs from the last commit",), 1)
                 message = self._judge_change(workspace, chosen, after)
                 expected = ExpectedCommit(chosen.head.commit, after.commit)
             if self.dry_run:
                 filters = repository.find_filters(chosen.paths.changed)
                 notes = (f"{path} has the filter {name!r}, which --dry-run does not run" for path, name in filters.items())
-                return Answer(message, (*unnamed, *notes))
+                return Answer(message, tuple(notes))
             try:
                 made = writing.commit_paths(repository, *chosen.paths, message, expected)
             except CommitDiffersError as error:
@@ -91,7 +90,7 @@ class Commit(Verb):
                 if changes > _MOST_CHANGES:
                     break
             else:
-                return Answer(f"{made[:7]} {message.partition(chr(10))[0]}\n", unnamed)
+                return Answer(f"{made[:7]} {message.partition(chr(10))[0]}\n")
         what = "nothing was committed: what would be is another at each try"
         why = "A hook changes the files that are committed each time it runs, or others commit all the time."
         raise NpuprofError([Finding("NP025", what, why, "let the hook leave alone what it has put right before")])
@@ -181,29 +180,10 @@ def _find_path(workspace: spec.Workspace, head: Revision, layout: Layout, name: 
         raise NpuprofError([Finding("NP004", what, why, f"a message stands behind -m: npuprof commit -m {shlex.quote(name)}")])
     plain_name = workspace.profile(name).name if name.endswith(".toml") else name
     if plain_name in home.names():
-        if home.is_outside(plain_name) and not layout.takes(plain_name):
-            raise NpuprofError([_build_unnamed_finding(layout, plain_name)])
         return layout.path_of(plain_name, home.is_outside(plain_name))
     if plain_name not in head.files:
         workspace.profile(plain_name)  # says that there is none, and which are near
     return head.source_path(plain_name)
-
-
-def _tell_unnamed_presets(workspace: spec.Workspace, after: ProposedRevision) -> tuple[str, ...]:
-    """Return what to say of presets outside the store that are none by a commit: they are left out."""
-    home = workspace.store
-    if not home.layout.globs or home.layout.globs == after.layout.globs:
-        return ()
-    left = [name for name in home.names() if home.is_outside(name) and not after.layout.takes(name)]
-    file = after.layout.project_file
-    return (f"left out, as {file} does not name them in the commit: {', '.join(left)}",) if left else ()
-
-
-def _build_unnamed_finding(layout: Layout, name: str) -> Finding:
-    """Return that a preset outside the store is none by what git knows, so that committing its file would not make it one."""
-    file = layout.project_file
-    what = f"nothing was committed: git does not know the {file} that names {name}"
-    return Finding("NP025", what, "A preset outside the store is one where that file says so.", f"let git know it: git add -f {file}")
 
 
 def _build_ignored_finding(path: str, by: str) -> Finding:

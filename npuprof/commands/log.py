@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import chain, islice
 from typing import Any
@@ -83,10 +82,6 @@ class Log(Verb):
 
             missing = NpuprofError([_build_missing_finding(workspace.store, repository, name, tip)])
             raise explain_missing_preset(workspace.store, name, missing)
-        if first is None and key and (elsewhere := _find_elsewhere(key, workspace, name)):
-            key = elsewhere
-            walk = Timeline(repository, tip, name, workspace.resolver.context, named.version if named else None).walk_steps(key, tail)
-            first = next(walk, None)
         if first is None and key:
             _require_known_key(name, key)
         steps = _load_headers(repository, islice(chain([first], walk), self.number) if first else ())
@@ -115,16 +110,6 @@ def _parse_key(key: str | None) -> tuple[str, Path]:
     if parsed is None:
         raise NpuprofError([Finding("NP009", f"{key!r} is not a key", "", one_time.suggest_bare_key(key))])
     return parsed
-
-
-def _find_elsewhere(key: str, workspace: spec.Workspace, name: str) -> str:
-    """Return the key in another section that the name of no option stands for: what the preset holds now helps to tell."""
-    from npuprof import catalog
-
-    held: Collection[str] = ()
-    with suppress(NpuprofError):
-        held = workspace.resolve_spec(name).settings
-    return catalog.find_key_elsewhere(key, held)
 
 
 def _require_known_key(name: str, key: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Callable
 from typing import Any
 
@@ -57,19 +56,10 @@ class Migrate(Verb):
         if not self.specs:
             return self._migrate_all(context)
         workspace = spec.Workspace(self.store)
-        for word in self.specs:
-            self._reject_script(word, workspace)
         if len(self.specs) > 1:
             what = f"{' and '.join(self.specs[:2])} are two presets"
             raise NpuprofError([Finding("NP902", what, "One is moved at a time, or all in one plan.", "name one, or say --all")])
         return self._migrate_one(self.specs[0], workspace, context)
-
-    def _reject_script(self, word: str, workspace: spec.Workspace) -> None:
-        """Raise NpuprofError if a word is the path of a file or folder and not a preset."""
-        if word == "-" or word.endswith(".toml") or not os.path.exists(word) or _is_preset(word, workspace):
-            return
-        hint = f"npuprof scan {shlex.quote(word)} --cann {self.cann} reports what that release breaks in scripts"
-        raise NpuprofError([Finding("NP902", f"{word} is not a preset", "migrate rewrites presets, not scripts.", hint)])
 
     def _migrate_one(self, name: str, workspace: spec.Workspace, context: Context) -> Answer:
         from npuprof.edit.migration_plan import migrate_file, refuse_to_part_heirs
@@ -132,13 +122,6 @@ def _describe_outdated_blocks(home: Folder, open_migrated: Callable[[Context], s
     from npuprof.scripts.renaming import describe_outdated_blocks
 
     return describe_outdated_blocks(home, open_migrated)
-
-
-def _is_preset(word: str, workspace: spec.Workspace) -> bool:
-    try:
-        return word in workspace.store.names()
-    except NpuprofError:
-        return False
 
 
 def _format_outcome(outcome: Outcome, coloured: bool) -> str:

@@ -64,10 +64,6 @@ class Rename(Verb):
         done = "would rename" if self.dry_run else "renamed"
         told = f"{done} {self.spec} to {self.name}" + (f", also in {format_count(len(wanted) - 2, 'other file')}" if wanted[2:] else "")
         remarks = [told, *moved.list_remarks()]
-        if not scripts and not find_repository_top(os.path.realpath(home.root)):
-            remarks.append(
-                "there is no repository around the store, so no script was looked into: npuprof inject FOLDER --all --check tells"
-            )
         if not self.dry_run and find_repository_top(os.path.realpath(home.root)):
             remarks.append("npuprof commit commits the presets; git sees the file as renamed")
         return Answer(f"{scripts.shown if scripts else ''}{moved.format_difference()}", tuple(remarks), problems=problems)

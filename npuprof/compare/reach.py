@@ -38,7 +38,7 @@ def find_reached_presets(old: StoreSide, new: StoreSide, changed: set[str]) -> s
     sources = find_moved_sources(old.store, new.store)
     if have_other_rules(old.store, new.store):
         return {*old.names, *new.names}
-    if not changed and not moved and not sources:
+    if not changed and not moved and sources == set():
         return set()
     new.texts.load_texts(new.names)
     heirs: dict[str, set[str]] = {}
@@ -49,7 +49,8 @@ def find_reached_presets(old: StoreSide, new: StoreSide, changed: set[str]) -> s
             reached.add(name)
         for parent in parents or ():
             heirs.setdefault(parent, set()).add(name)
-            if (moved and "@" in parent) or (is_source_reference(parent) and parent.partition(":")[0] in sources):
+            is_moved = is_source_reference(parent) and (sources is None or parent.partition(":")[0] in sources)
+            if is_moved or (moved and "@" in parent):
                 reached.add(name)
     waiting = list(reached)
     while waiting:
@@ -75,14 +76,14 @@ def have_moved_ranges(before: Revision | Folder, after: Revision | Folder) -> bo
     return not commit or not repository.sees_same_versions(before.commit, commit)
 
 
-def find_moved_sources(before: Revision | Folder, after: Revision | Folder) -> set[str]:
-    """Return the names of the sources that are not the same in two states; all where one of them cannot be read."""
+def find_moved_sources(before: Revision | Folder, after: Revision | Folder) -> set[str] | None:
+    """Return the names of the sources that are not the same in two states; None, for all, if one of them cannot be read."""
     from npuprof.store.sources.reading import find_sources
 
     try:
         old, new = find_sources(before), find_sources(after)
     except NpuprofError:
-        return AnyName()
+        return None
     names = {*old.project.sources, *new.project.sources}
     return {
         name
@@ -108,13 +109,3 @@ def have_other_rules(before: Revision | Folder, after: Revision | Folder) -> boo
         except NpuprofError:
             said.append(None)
     return said[0] is None or said[0] != said[1]
-
-
-class AnyName(set[str]):
-    """Stands for all names that there may be."""
-
-    def __contains__(self, name: object) -> bool:
-        return True
-
-    def __bool__(self) -> bool:
-        return True

@@ -94,17 +94,12 @@ def find_removals(profile: Profile, data: dict[str, Any], text: str, said: list[
             if len(gone) == depth > 1 and len(find_at_path(data, gone[:-1])) == 1 and _is_plain_table(profile, gone[:-1]):
                 gone = gone[:-1]
             assign_at_path(data, gone, MISSING)
-            said.append(f"removed {shown} from {profile.document.source}{_tell_comment_above(profile, gone)}")
+            said.append(f"removed {shown} from {profile.document.source}")
             yield PathChange(gone, MISSING)
     for index, block in enumerate(find_at_path(data, ("override",)) if isinstance(find_at_path(data, ("override",)), list) else []):
         if path[0] in SECTIONS and find_at_path(block, path) is not MISSING:
             match = keys.format_short_value(block.get("match", {}))
             said.append(f"{shown} is still set by override {index + 1}, where {match} matches")
-
-
-def _tell_comment_above(profile: Profile, path: Path) -> str:
-    row = _read_statements(profile.document.text).at.get(path)
-    return "; the comment above it stays" if row is not None and row.comments else ""
 
 
 def _is_plain_table(profile: Profile, path: Path) -> bool:

@@ -8,7 +8,7 @@ from copy import deepcopy
 from npuprof import checks, edit
 from npuprof.catalog import values
 from npuprof.edit.assignments import locate_key
-from npuprof.edit.changed import ChangedStore, build_opener, resolve_apart
+from npuprof.edit.changed import ChangedStore, build_opener, resolve_all, resolve_apart
 from npuprof.edit.conditions import Conditions
 from npuprof.edit.lists import find_changes, parse_list_change
 from npuprof.edit.paths import MISSING, find_at_path
@@ -43,7 +43,8 @@ class Bulk:
         """Return the changes as a unified diff; written where that is agreed to, else exit 1. Raises NpuprofError."""
         refuse_builtin(self._home)
         with lock_folders([self._home.root]):
-            problems = self._resolve_all()
+            problems: list[Finding] = []
+            self._before = resolve_all(self._workspace, problems)
             if problems and not no_check:
                 raise NpuprofError(problems)
             matched = self._select()
@@ -64,16 +65,6 @@ class Bulk:
             writing.write_wanted_files([file.build_wanted(text) for file, text in self._files])
         shown = answer if yes else Answer()  # who was asked has seen it
         return shown._replace(remarks=(f"wrote {told}", *shown.remarks))
-
-    def _resolve_all(self) -> list[Finding]:
-        """Resolve every preset; return what is wrong with those that cannot be."""
-        problems: dict[tuple[str, str, str], Finding] = {}
-        for name in self._home.names():
-            try:
-                self._before[name] = self._workspace.resolver.resolve_profile(self._home.profile(name))
-            except NpuprofError as error:
-                problems |= {(finding.code, finding.place, finding.message): finding for finding in error.findings}
-        return list(problems.values())
 
     def _select(self) -> list[str]:
         """Return the presets that meet the condition. Raises NpuprofError where none could."""

@@ -8,6 +8,7 @@ from npuprof import checks
 from npuprof.document import parse_document
 from npuprof.document.profile import Profile
 from npuprof.model import Context, Finding, NpuprofError, Origin
+from npuprof.report.isolating import isolate_faults
 from npuprof.resolve.config import Config
 from npuprof.store import Folder, spec
 
@@ -60,3 +61,18 @@ def find_faults(resolve: Callable[[], Config]) -> list[Finding]:
         return checks.check_config(resolve())
     except NpuprofError as error:
         return list(error.findings)
+
+
+def resolve_all(workspace: spec.Workspace, problems: list[Finding]) -> dict[str, Config]:
+    """Return the presets of a store resolved, by name; what is wrong with the others goes to ``problems``, each once."""
+    home = workspace.store
+    configs: dict[str, Config] = {}
+    found: list[Finding] = []
+    for name in home.names():
+        try:
+            with isolate_faults(home.cite_file(f"{name}.toml"), found, name):
+                configs[name] = workspace.resolver.resolve_profile(home.profile(name))
+        except NpuprofError as error:
+            found += error.findings
+    problems += {(finding.code, finding.place, finding.message): finding for finding in found}.values()
+    return configs

@@ -100,38 +100,28 @@ def _judge_families(
     olds = (ways[0].option, "optypelist_for_implmode") if ways[0].action == "modes" else (ways[0].option,)
     mentions: dict[str, list[Mention]] = {}
     news: dict[str, list[Mention]] = {}
-    profiles: dict[str, Profile] = {}
-    root: dict[str, str] = {}
-
-    def find_root(key: str) -> str:
-        while root[key] != key:
-            root[key] = key = root[root[key]]
-        return key
-
-    reached: list[tuple[Config, str]] = []
+    families: list[tuple[dict[str, Profile], list[Config]]] = []
     for config in configs:
-        first = ""
         for member in config.lineage:
             if member.key not in mentions:
-                mentions[member.key] = [one for old in olds for one in list_mentions(member, old)]
+                mentions[member.key] = [mention for old in olds for mention in list_mentions(member, old)]
                 news[member.key] = list_mentions(member, ways[0].to)
-                profiles[member.key] = member
-            if mentions[member.key]:
-                key = find_root(root.setdefault(member.key, member.key))
-                first = find_root(first) if first else key
-                root[key] = first
-        if first:
-            reached.append((config, first))
-    families: dict[str, list[Config]] = {}
-    for config, first in reached:
-        families.setdefault(find_root(first), []).append(config)
-    members: dict[str, dict[str, Profile]] = {}
-    for key in root:
-        members.setdefault(find_root(key), {})[key] = profiles[key]
-    for first, family in families.items():
-        about = _Family(ways, members[first], family, mentions, news)
-        if any(one.kind == "set" for key in members[first] for one in mentions[key]):
-            yield {key: member.name for key, member in members[first].items()}, about.find_hindrance(is_movable)
+        own = {member.key: member for member in config.lineage if mentions[member.key]}
+        if not own:
+            continue
+        users = [config]
+        apart = []
+        for family in families:
+            if any(key in family[0] for key in own):
+                own = family[0] | own
+                users = family[1] + users
+            else:
+                apart.append(family)
+        families = [*apart, (own, users)]
+    for members, users in families:
+        if any(mention.kind == "set" for key in members for mention in mentions[key]):
+            hindrance = _Family(ways, members, users, mentions, news).find_hindrance(is_movable)
+            yield {key: member.name for key, member in members.items()}, hindrance
 
 
 class _Family:

@@ -15,7 +15,7 @@ from typing import Any
 from npuprof.catalog import values
 from npuprof.document import keys
 from npuprof.document.profile import PROFILE_KEYS
-from npuprof.edit.paths import MISSING, PathChange, is_same_document
+from npuprof.edit.paths import MISSING, PathChange, find_at_path, is_same_document
 from npuprof.edit.sequences import find_differing_runs
 from npuprof.model import SECTIONS, Path, Record
 
@@ -71,7 +71,9 @@ class Merge:
             return  # a section that is gone: its keys are
         if key and MISSING not in (ours, theirs) and values.is_equivalent_setting(key, ours, theirs):
             return  # one meaning in two forms
-        if isinstance(ours, list) and isinstance(theirs, list):
+        if key and isinstance(ours, (str, dict, list)) and isinstance(theirs, (str, dict, list)) and str in (type(ours), type(theirs)):
+            merged = _merge_text_forms(key, base, ours, theirs)
+        elif isinstance(ours, list) and isinstance(theirs, list):
             below = base if isinstance(base, list) else []
             merged = self._merge_list(path, below, ours, theirs)
         else:
@@ -186,6 +188,26 @@ def _is_unordered_list(path: Path) -> bool:
         return inner[:1] == ("match",)
     structure = values.find_structure(keys.format_full_key(inner[0], inner[1]))
     return structure is not None and structure.unordered
+
+
+def _merge_text_forms(key: str, base: Any, ours: Any, theirs: Any) -> Any:
+    """Merge a setting of which a side has the text form through its structured form; MISSING if that cannot be."""
+    structure = values.find_structure(key)
+    three = [values.parse_structured_value(key, side) for side in (base, ours, theirs)]
+    if structure is None or structure.file or any(isinstance(side, str) for side in three):
+        return MISSING
+    section, name = keys.split_section_and_name(key)
+    below, mine, other = ({section: {name: side}} if side is not MISSING else {} for side in three)
+    inner = Merge(below, mine, other)
+    if inner.clashes:
+        return MISSING
+    merged: dict[str, Any] = mine
+    for step in inner.steps:
+        step.make(merged)
+    value = find_at_path(merged, (section, name))
+    if value is MISSING or structure.faults(value):
+        return MISSING
+    return structure.format(value) if isinstance(ours, str) else value
 
 
 def _identify_value(value: Any) -> str:

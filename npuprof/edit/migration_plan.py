@@ -8,7 +8,7 @@ from contextlib import suppress
 from npuprof import checks
 from npuprof.document.profile import Profile
 from npuprof.edit import migration
-from npuprof.edit.changed import ChangedStore, build_opener, resolve_apart
+from npuprof.edit.changed import ChangedStore, build_opener, resolve_all, resolve_apart
 from npuprof.edit.families import plan_renames
 from npuprof.edit.heirs import refuse_broken_heirs
 from npuprof.edit.migration import Migration
@@ -112,12 +112,12 @@ def migrate_store(home: Folder, context: Context, since: str) -> StoreMigration:
     """
     refuse_builtin(home)
     release = str(context.cann)
-    before = _resolve_all(build_opener(home)(context))
+    before = _require_all(build_opener(home)(context))
     changed = ChangedStore(home)
     files, moved = _migrate_all(before, changed, context, since)
     made = {name: migrated.made for name, migrated in moved.items()}
     open_migrated = build_opener(home, {file.profile.name: (file.source, text) for file, text in files})
-    after = _resolve_all(open_migrated(context))
+    after = _require_all(open_migrated(context))
     rules = check_rules(home.load_policy(), made, release)
     heirs: dict[str, list[Profile]] = {}
     for config in after.values():
@@ -158,17 +158,10 @@ def _migrate_all(
     return files, moved
 
 
-def _resolve_all(workspace: Workspace) -> dict[str, Config]:
+def _require_all(workspace: Workspace) -> dict[str, Config]:
     """Return all presets of a store resolved. Raises NpuprofError with all that cannot be."""
-    home = workspace.store
-    configs: dict[str, Config] = {}
     problems: list[Finding] = []
-    for name in home.names():
-        try:
-            with isolate_faults(home.cite_file(f"{name}.toml"), problems, name):
-                configs[name] = workspace.resolver.resolve_profile(home.profile(name))
-        except NpuprofError as error:
-            problems += error.findings
+    configs = resolve_all(workspace, problems)
     if problems:
-        raise NpuprofError(dict.fromkeys(problems))
+        raise NpuprofError(problems)
     return configs

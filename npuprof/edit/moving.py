@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from npuprof import document
 from npuprof.document.profile import Profile
@@ -42,7 +40,8 @@ class Moved:
     def __init__(self, home: Folder, old: str, new: str) -> None:
         refuse_builtin(home)
         try:
-            _refuse_no_name(home, old)
+            if old not in home.names():
+                home.profile(old)  # says that there is none, and which are near
         except NpuprofError as error:
             from npuprof.store.missing import explain_swapped_names
 
@@ -58,7 +57,7 @@ class Moved:
         self.text = move_schema_line(self.old.text, self.old.path, self.new.path)
         self._files: list[tuple[PresetFile, str]] = []
         self._pins: list[str] = []
-        self._project = _ProjectFile(home, old, new)
+        self._project, self._project_difference = _plan_project_file(home, old, new)
 
     def read_referrers(self) -> list[Finding]:
         """Read what may refer to the preset; return what is wrong with presets that cannot be read. Raises NpuprofError."""
@@ -90,7 +89,7 @@ class Moved:
             self.new.build_wanted(self.old.build_wanted(self.text).content or b"", mode),
             Wanted(self.old.path, None, self.old.raw),
             *(file.build_wanted(text) for file, text in self._files),
-            *self._project.wanted,
+            *self._project,
         ]
 
     def format_difference(self) -> str:
@@ -100,7 +99,7 @@ class Moved:
         # (behind the others: what follows the header of a rename would be taken for a part of it)
         moved = f"diff --git a/{old} b/{new}\n{self._format_similarity()}rename from {old}\nrename to {new}\n"
         moved += format_difference(old, self.old.text, self.text).replace(f"+++ b/{old}\n", f"+++ b/{new}\n", 1)
-        return "".join([*shown, self._project.difference, moved])
+        return "".join([*shown, self._project_difference, moved])
 
     def _format_similarity(self) -> str:
         return "similarity index 100%\n" if self.text == self.old.text else ""
@@ -109,33 +108,24 @@ class Moved:
         """Yield what keeps the old name, and what holds for one of the names only."""
         if self._pins:
             yield f"a revision has the preset under the name it had then: {'; '.join(self._pins)}"
-        yield from self._project.remarks
         layer = find_personal_file(self.old.profile)
         if os.path.exists(layer):
             other = Profile(document.parse_document(self.name, self.new.source, self.old.text), home=self.home)
             yield f"your personal layer over it stays where it is: mv {layer} {find_personal_file(other)}"
 
 
-class _ProjectFile:
-    """What changes in npuprof.toml, and what in it means one of the two names only."""
-
-    def __init__(self, home: Folder, old: str, new: str) -> None:
-        self.wanted: list[Wanted] = []
-        self.difference = ""
-        self.remarks: list[str] = []
-        said = read_project(home).document
-        if said is None or not home.project_file:
-            return
-        text = renaming.rename_in_project(said, old, new)
-        if text != said.text:
-            raw = read_file_content(home.project_file)
-            mark = BOM if raw.startswith(BOM) else b""
-            self.wanted.append(Wanted(os.path.relpath(home.project_file), mark + text.encode(), raw))
-            self.difference = format_difference(said.source, said.text, text)
-        for path, meant in renaming.list_parted_globs(said, old, new):
-            row: Any = find_at_path(said.data, path)
-            told = f"{old}, and not for {new}" if meant else f"{new}, and not for {old}"
-            self.remarks.append(f"{Origin(said, path)}: what it says of {row.get('code', 'findings')} holds for {told}")
+def _plan_project_file(home: Folder, old: str, new: str) -> tuple[list[Wanted], str]:
+    """Return npuprof.toml as it shall be, and the change as git writes it; nothing if it does not name the preset."""
+    project = read_project(home).document
+    if project is None or not home.project_file:
+        return [], ""
+    text = renaming.rename_in_project(project, old, new)
+    if text == project.text:
+        return [], ""
+    raw = read_file_content(home.project_file)
+    mark = BOM if raw.startswith(BOM) else b""
+    wanted = Wanted(os.path.relpath(home.project_file), mark + text.encode(), raw)
+    return [wanted], format_difference(project.source, project.text, text)
 
 
 def _locate_new_place(home: Folder, old: str, new: str) -> NewFile:
@@ -153,18 +143,6 @@ def _locate_new_place(home: Folder, old: str, new: str) -> NewFile:
         raise NpuprofError([Finding("NP920", what, "Its name is its path from the folder of npuprof.toml.", hint)])
     path = os.path.join(os.path.dirname(home.project_file), f"{new}.toml")
     return NewFile(path, os.path.relpath(path), os.path.dirname(home.project_file))
-
-
-def _refuse_no_name(home: Folder, name: str) -> None:
-    """Raise NpuprofError for what is no preset of the store by its plain name."""
-    if name in home.names():
-        return
-    if re.search(r"[:@+]|\.toml$|^-$", name):
-        what, hint = f"{name!r} is no name of a preset of the store", "name one of this store, without a revision: bert-training"
-        if inside := home.locate_file(os.path.abspath(name)) if name.endswith(".toml") else "":
-            hint = f"write {inside}"
-        raise NpuprofError([Finding("NP920", what, "A rename moves one file of the working tree.", hint)])
-    home.profile(name)
 
 
 def _read_text(origin: Origin) -> str:

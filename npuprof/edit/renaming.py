@@ -9,7 +9,6 @@ from typing import Any
 
 from npuprof.catalog import values
 from npuprof.document import Document
-from npuprof.document.policy import is_name_meant
 from npuprof.document.positions import Positions
 from npuprof.edit.paths import assign_at_path
 from npuprof.model import Finding, NpuprofError, Origin, Path
@@ -54,18 +53,6 @@ def rename_in_project(document: Document, old: str, new: str) -> str:
         if glob == f"{old}.toml":
             places["presets", index] = f"{new}.toml"
     return replace_strings(document.text, places)
-
-
-def list_parted_globs(document: Document, old: str, new: str) -> list[tuple[Path, bool]]:
-    """Return the tables of ``npuprof.toml`` that mean one of two names and not the other, and whether that is the old one."""
-    found: list[tuple[Path, bool]] = []
-    for kind in ("rule", "ignore"):
-        for index, row in enumerate(_list_tables(document.data.get(kind))):
-            globs = tuple(_list_texts(row.get("presets")))
-            meant = is_name_meant(globs, old)
-            if meant != is_name_meant(tuple(new if glob == old else glob for glob in globs), new):
-                found.append(((kind, index), meant))
-    return found
 
 
 def _list_parents(document: Document) -> list[tuple[Path, str]]:

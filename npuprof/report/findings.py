@@ -8,7 +8,7 @@ from typing import Any
 
 from npuprof.document.secrets import hide_secrets
 from npuprof.model import Finding
-from npuprof.report.text import escape_controls, format_count, measure_width, paint_text, shorten_words
+from npuprof.report.text import count_rest, escape_controls, format_count, measure_width, paint_text, shorten_words
 
 _COLOURS = {"error": "31", "warning": "33", "info": "36"}
 #: How grave GitLab calls a finding.
@@ -100,17 +100,13 @@ def _format_finding(finding: Finding, coloured: bool, sources: _Sources) -> str:
     author = finding.origin.profile if finding.origin else ""
     heirs = [name for name in finding.profiles if name != author]
     if heirs and author:
-        lines.append(f"  in:  {_format_profile_names([author, *heirs] if author in finding.profiles else heirs)}")
+        shown = [author, *heirs] if author in finding.profiles else heirs
+        lines.append(f"  in:  {count_rest(list(map(_format_words, shown)), 8)}")
     return "\n".join(lines) + "\n"
 
 
 def _format_words(text: str) -> str:
     return escape_controls(shorten_words(text))
-
-
-def _format_profile_names(names: Sequence[str]) -> str:
-    shown = ", ".join(map(_format_words, names[:8] if len(names) <= 8 else names[:7]))
-    return shown if len(names) <= 8 else f"{shown} and {len(names) - 7} more"
 
 
 def build_finding_dict(finding: Finding) -> dict[str, Any]:
