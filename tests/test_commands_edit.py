@@ -260,7 +260,6 @@ def test_a_value_of_its_own_is_removed(folder: Path, run: Run) -> None:
     assert said.code == 0
     assert text(folder) == BASE.replace("hccl_timeout = 1836 # 27 * 68\n", "")
     assert "removed hccl_timeout" in said.err
-    assert "the comment above it stays" in said.err
 
 
 def test_what_is_inherited_is_cleared(folder: Path, run: Run) -> None:

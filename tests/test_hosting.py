@@ -685,7 +685,7 @@ def test_what_a_baseline_hides_fails_no_job_in_silence(github: GitHub, change: R
     change.git("checkout", "-q", "-B", "change")
     tell_event(tmp_path, change)
     assert run("review", "--ignore", "NP101").code == 2
-    assert "**1 preset cannot be read or resolved, and what says why is left out here (npuprof check)**" in own(github)[0]
+    assert "**1 preset cannot be read or resolved, and a baseline hides why (npuprof check)**" in own(github)[0]
 
 
 def test_the_summary_has_what_the_comment_has_no_room_for(github: GitHub, change: Repo, tmp_path: Path, run: Run) -> None:

@@ -81,7 +81,7 @@ TYPED = [
     ("show bert --set HCCL_CONNECT_TIMEOUT=6", 0, "HCCL_CONNECT_TIMEOUT belongs below [env]"),
     ("list --where MY_VAR==1", 2, "write env.MY_VAR"),
     ("list --where HCCL_CONNECT_TIMEOUT==6", 2, "write env.HCCL_CONNECT_TIMEOUT"),
-    ("log held MY_VAR", 0, "env.MY_VAR"),
+    ("log held MY_VAR", 2, "has never set 'MY_VAR'", "variables are env.NAME"),
     ("log held HCCL_CONNECT_TIMEOUT", 0, "never set env.HCCL_CONNECT_TIMEOUT"),
     # what belongs to another flag
     ("render bert --format session", 2, "--to"),
@@ -204,7 +204,7 @@ TYPED = [
     ("copy bert profiles/new", 2, "would be profiles/profiles/new.toml", "write new"),
     ("new profiles/new", 2, "write new"),
     ("rename bert profiles/new", 2, "write new"),
-    ("rename profiles/bert.toml nlp/bert", 2, "write bert"),
+    ("rename profiles/bert.toml nlp/bert", 2, "'profiles/bert.toml' cannot be the name", 'write "bert"'),
     # scripts
     ("import train.py", 2, "there is nothing to make a preset of in train.py", "npuprof import --format text train.py"),
     ("import profiles/bert.toml", 2, "is a preset already", "npuprof check profiles/bert.toml"),

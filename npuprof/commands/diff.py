@@ -12,7 +12,7 @@ from npuprof.commands.framework.verb import Verb, arguments, flag, option
 from npuprof.commands.resolving import open_workspace
 from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.report.answer import Answer
-from npuprof.report.text import format_count, name_first
+from npuprof.report.text import count_rest, format_count
 from npuprof.resolve.config import Config
 from npuprof.store import Folder, spec
 from npuprof.store.spec import Workspace
@@ -427,7 +427,7 @@ def _leave_out_untold(pair: Pair, before: Config, after: Config) -> tuple[Pair, 
         gone += [*untold, *(one for one in pair.changes if one.kind == other and one.setting.startswith("profile."))]
     changes = tuple(one for one in pair.changes if one not in gone)
     count = format_count(len(unknown), "setting")
-    told = (f"{count} that the run does not tell left out ({name_first(unknown)}); npuprof verify says why",) if unknown else ()
+    told = (f"{count} that the run does not tell left out ({count_rest(unknown, 4)}); npuprof verify says why",) if unknown else ()
     # what is not known of a run mends no check, and breaks none
     return pair._replace(status="changed" if changes else "unchanged", changes=changes, broken=(), mended=()), told
 

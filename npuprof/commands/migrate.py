@@ -90,7 +90,7 @@ class Migrate(Verb):
         with lock_folders([home.root]):
             plan = migrate_store(home, context, self._since)
             remarks = _describe_outdated_blocks(home, plan.open_migrated) if plan.files else ()
-            wanted = plan.list_wanted()
+            wanted = [file.build_wanted(text) for file, text in plan.files]
             if wanted and not self.dry_run:
                 writing.write_wanted_files(wanted)
         done = "would write" if self.dry_run else "wrote"

@@ -265,17 +265,17 @@ def _refuse_number(repository: Repository, name: str, number: VersionText, propo
     last = find_last_release(earlier)
     same = [version for version in earlier if version.pre and version.number == number.number] if number.pre else []
     below = max((version for version in (last, *same) if version), key=lambda version: version.text.order, default=None)
-    what, why, tag = "", "Version numbers only rise.", f"{name}/v{number}"
-    there = any(version.text == number for version in repository.load_versions(name))
-    if not there and any(ref.text == number for ref in repository.list_tag_refs(name)):
-        what, why = f"the tag {tag} exists already, and is no release", "A release is an annotated tag, and this one is not."
-        raise NpuprofError([Finding("NP026", what, why, f"delete it with git tag -d {tag}, or give another number")])
-    if there:
+    tag, hint = f"{name}/v{number}", f"the next is {VersionText(proposal.number)}"
+    if any(version.text == number for version in repository.load_versions(name)):
         what, why = f"{name} {number} is released already: the tag {tag} exists already", "A released version never changes."
+    elif any(ref.text == number for ref in repository.list_tag_refs(name)):
+        what, why = f"the tag {tag} exists already, and is no release", "A release is an annotated tag, and this one is not."
+        hint = f"delete it with git tag -d {tag}, or give another number"
     elif below and number.order <= below.text.order:
-        what = f"{number} would go back: {name} is at {below.number_text}"
-    if what:
-        raise NpuprofError([Finding("NP026", what, why, f"the next is {VersionText(proposal.number)}")])
+        what, why = f"{number} would go back: {name} is at {below.number_text}", "Version numbers only rise."
+    else:
+        return
+    raise NpuprofError([Finding("NP026", what, why, hint)])
 
 
 def _refuse_errors(config: Config) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from urllib.parse import quote
 
@@ -16,6 +16,7 @@ from npuprof.hosting.job import Job
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.report.findings import FORMATS, format_findings, format_severity_counts
+from npuprof.report.text import format_count
 from npuprof.system.tree import Tree
 
 TYPE_CHECKING = False
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 
 #: What a report for the service itself is written as.
 _REPORTS = {"GitHub": "sarif", "GitLab": "gitlab"}
-#: GitHub takes a summary of 1 MiB, and a log is no place for more either; in bytes.
-_SUMMARY_LIMIT = 1_000_000
+#: GitHub takes a summary of 1 MiB, and a log is no place for more either; in characters of at most four bytes.
+_SUMMARY_LIMIT = 250_000
 
 
 @dataclass
@@ -131,8 +132,8 @@ class Review(Verb):
     def _review(self, job: Job, check: Check, found: _Found) -> str:
         """Compare what the pull request is made of, and publish it; return the page for the log. Faults are noted."""
         from npuprof.commands.diff import Diff
-        from npuprof.commands.reviewed import States, format_review_page, list_unexplained, sort_faults
-        from npuprof.compare.spans import COMMENT_LIMIT, is_address
+        from npuprof.commands.reviewed import States, format_review_page, sort_faults
+        from npuprof.compare.spans import COMMENT_LIMIT, Faults, is_address
 
         rev, link = f"{job.base}...{job.head}", job.pages if is_address(job.pages) else None
         diff = Diff({"rev": rev, "format": "markdown", "link": link, "exit_code": True, "store": self.store})
@@ -153,12 +154,13 @@ class Review(Verb):
             differs = answer.code > 0
         faults = sort_faults(found.failing, survey, states, job.target or "the target branch")
         if found.unresolved and not (faults or differs):
-            faults = list_unexplained(found.unresolved)
+            what = f"{format_count(found.unresolved, 'preset')} cannot be read or resolved, and a baseline hides why (npuprof check)"
+            faults = [Faults(what, f"{found.unresolved} unread", ())]
 
         def format_page(limit: int) -> str:
             return format_review_page(diff, survey, faults, limit)
 
-        page = _fit_bytes(format_page, _SUMMARY_LIMIT)
+        page = format_page(_SUMMARY_LIMIT)
         self._publish(job, page, format_page(COMMENT_LIMIT), is_whole and (differs or found.code > 0), found)
         if states is not None:
             self._leave_out_known(check, job, states, found)
@@ -225,14 +227,6 @@ class Review(Verb):
         if job.format == "github":
             return FORMATS["github"]([*found.told, *found.problems])
         return f"{page}\n{format_findings(found.told)}" if page and found.told else page + format_findings(found.told)
-
-
-def _fit_bytes(format_page: Callable[[int], str], room: int) -> str:
-    """Return a page of at most so many bytes, whatever characters it has."""
-    limit = room
-    while len((page := format_page(limit)).encode(errors="surrogateescape")) > room:
-        limit = limit * 3 // 4
-    return page
 
 
 def _name_request(job: Job) -> str:

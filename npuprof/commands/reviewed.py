@@ -11,7 +11,6 @@ from npuprof.compare.spans import Faults, format_listed_span
 from npuprof.hosting.job import Job
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.findings import format_severity_counts, strip_lines
-from npuprof.report.text import format_count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,12 +94,6 @@ def _mark(finding: Finding) -> list[tuple[str, ...]]:
         text = finding.origin.document.text.split("\n")[finding.origin.line - 1]
         marks.append((finding.code, finding.key, finding.origin.file, text.strip()))
     return marks
-
-
-def list_unexplained(unresolved: int) -> list[Faults]:
-    """Return what a page says of presets that fail the job though what says why is left out, as a baseline has it."""
-    what = f"{format_count(unresolved, 'preset')} cannot be read or resolved, and what says why is left out here (npuprof check)"
-    return [Faults(what, f"{unresolved} unread", ())]
 
 
 def format_review_page(diff: Diff, survey: Survey | None, faults: Sequence[Faults], limit: int) -> str:

@@ -82,14 +82,13 @@ class Set(Verb):
             what, hint = "which preset is to be changed?", "name it, or choose presets with --where"
         elif not self.where and not self.append and self.spec and "=" in self.spec and not os.path.exists(self.spec):
             what, hint = "which preset is to be changed?", f"name it before: npuprof set NAME {self.spec}"
-        elif not self.where and not (self.assignments or self.append):
-            what, hint = f"what is to be set in {self.spec}?", "say KEY=VALUE, as in hccl_timeout=600"
+        elif not (self.assignments or self.append or (self.where and self.spec)):
+            where = "where the condition holds" if self.where else f"in {self.spec}"
+            what, hint = f"what is to be set {where}?", "say KEY=VALUE, as in hccl_timeout=600"
         elif self.where and self.personal:
             what, hint = "--where and --personal do not go together", "a personal layer lies over one preset: name it"
         elif self.where and self.spec is not None and "=" not in self.spec:
             what, hint = f"--where chooses the presets, and {self.spec!r} names one", "leave one of them out"
-        elif self.where and not (self.spec or self.append):
-            what, hint = "what is to be set where the condition holds?", "say KEY=VALUE, as in hccl_timeout=600"
         elif not self.where and self.yes:
             what, hint = "--yes has no place without --where", "one preset is changed without asking"
         if what:

@@ -49,8 +49,8 @@ class Unset(Verb):
         return answer_edit(self.spec, workspace, lambda file: self._change_text(file, remarks), self.dry_run, self.no_check, remarks)
 
     def _change_text(self, file: PresetFile, remarks: list[str], below: dict[str, Any] | None = None) -> str:
-        from npuprof import edit
-        from npuprof.edit.assignments import find_inherited_keys, find_removals, format_written_key, take_cleared_keys
+        from npuprof import catalog, edit
+        from npuprof.edit.assignments import find_inherited_keys, find_removals, format_written_key, locate_key, take_cleared_keys
         from npuprof.edit.paths import MISSING, PathChange, find_at_path
 
         data = deepcopy(file.profile.document.data)
@@ -82,20 +82,13 @@ class Unset(Verb):
             raise NpuprofError([self._find_nothing(file, text) for text in self.keys])
         touched = {*map(format_written_key, left), *listed, *freed}
         idle = [text for text, removed in removals.items() if not removed and format_written_key(text) not in touched]
-        self._refuse_misspelt(file, idle)
-        said = "not set by the preset itself" if self.own else "neither set nor inherited"
-        remarks.extend(f"{format_written_key(text)} is {said}" for text in idle)
-        return edit.apply_changes(file.text, found)
-
-    def _refuse_misspelt(self, file: PresetFile, idle: list[str]) -> None:
-        """Raise NpuprofError for keys that nothing was done with, and that the catalogue does not know either."""
-        from npuprof import catalog
-        from npuprof.edit.assignments import locate_key
-
         settings = {text: key for text in idle if (key := locate_key(text)[1])}  # of [profile] there is none
         unknown = [text for text, key in settings.items() if catalog.find_record(*keys.split_section_and_name(key)) is None]
         if unknown:
             raise NpuprofError([self._find_nothing(file, text) for text in unknown])
+        said = "not set by the preset itself" if self.own else "neither set nor inherited"
+        remarks.extend(f"{format_written_key(text)} is {said}" for text in idle)
+        return edit.apply_changes(file.text, found)
 
     def _find_nothing(self, file: PresetFile, text: str) -> Finding:
         from npuprof.edit.assignments import build_nothing_finding

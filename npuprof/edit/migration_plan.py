@@ -18,7 +18,6 @@ from npuprof.edit.preset_file import PresetFile, read_preset_file, refuse_builti
 from npuprof.model import Context, Finding, NpuprofError, Record
 from npuprof.report import output
 from npuprof.report.isolating import isolate_faults
-from npuprof.report.writing import Wanted
 from npuprof.resolve.config import Config
 from npuprof.store import Folder
 from npuprof.store.spec import Workspace
@@ -99,10 +98,6 @@ class StoreMigration(Record):
     left: list[Finding]
     rules: list[Finding]
     open_migrated: Callable[[Context], Workspace]
-
-    def list_wanted(self) -> list[Wanted]:
-        """Return all files as they shall be."""
-        return [file.build_wanted(text) for file, text in self.files]
 
 
 def migrate_store(home: Folder, context: Context, since: str) -> StoreMigration:

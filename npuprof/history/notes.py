@@ -7,7 +7,8 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 
 from npuprof.compare.folds import fold_changes, identify_lasting_change
 from npuprof.compare.markdown import format_change_table, format_shared_changes
-from npuprof.compare.spans import Page, collect_revisions, format_code_span
+from npuprof.compare.spans import Page, collect_revisions
+from npuprof.compare.spans import format_listed_span as span
 from npuprof.history.planning import PlannedRelease, ReleasePlan
 from npuprof.store.versions import Version
 
@@ -25,7 +26,7 @@ def format_release_notes(plan: ReleasePlan) -> str:
         if plan.store.removed:
             out.append(f"\nRemoved: {_format_names(plan.store.removed)}\n")
         if plan.store.renamed:
-            out.append(f"\nRenamed: {', '.join(f'{_span(was)} → {_span(name)}' for was, name in plan.store.renamed)}\n")
+            out.append(f"\nRenamed: {', '.join(f'{span(was)} → {span(name)}' for was, name in plan.store.renamed)}\n")
     if plan.removed:
         out.append(f"\nGone since they were released: {_format_names(plan.removed)}\n")
     folds = fold_changes([planned.pair for planned in plan.releases if planned.pair], identify_lasting_change)
@@ -55,19 +56,19 @@ def format_release_notes(plan: ReleasePlan) -> str:
 
 
 def _format_release(planned: PlannedRelease, alone: bool) -> str:
-    head = "" if alone else f"\n## {_span(planned.name)} {planned.number}\n"
-    former = f"\nWas {_span(planned.proposal.former)}.\n" if planned.proposal.former else ""
+    head = "" if alone else f"\n## {span(planned.name)} {planned.number}\n"
+    former = f"\nWas {span(planned.proposal.former)}.\n" if planned.proposal.former else ""
     return head + former + _format_reasons(planned.was, planned.proposal.step, planned.proposal.reasons)
 
 
 def _list_numbers(found: Iterable[PlannedRelease]) -> str:
-    return "".join(f"- {_span(one.name)} {f'{one.was} → ' if one.was else ''}{one.number} ({one.proposal.step})\n" for one in found)
+    return "".join(f"- {span(one.name)} {f'{one.was} → ' if one.was else ''}{one.number} ({one.proposal.step})\n" for one in found)
 
 
 def _format_reasons(was: str, step: str, reasons: Sequence[str]) -> str:
     if step == "first":
         return "\nThe first release.\n"
-    return f"\nA {step} step{f' after {was}' if was else ''}:\n\n" + "".join(f"- {_span(reason)}\n" for reason in reasons)
+    return f"\nA {step} step{f' after {was}' if was else ''}:\n\n" + "".join(f"- {span(reason)}\n" for reason in reasons)
 
 
 def format_changelog(versions: Sequence[Version], yanks: Mapping[str, str], now: Mapping[str, str], names: Container[str]) -> str:
@@ -84,16 +85,16 @@ def format_changelog(versions: Sequence[Version], yanks: Mapping[str, str], now:
         found.sort(key=lambda version: (version.name == name, version.text.order), reverse=True)
     out = ["# Changelog\n"]
     for name, found in sorted(named.items()):
-        out.append(f"\n## {_span(name) if name else 'The whole store'}\n")
+        out.append(f"\n## {span(name) if name else 'The whole store'}\n")
         if later := sorted({now[version.tag_name] for version in versions if version.name == name and version.tag_name in now}):
             out.append(f"\nGoes on as {_format_names(later)}.\n")
         elif name and name not in names:
             out.append("\nThere is no such preset any more.\n")
         for version in found:
-            former = f", as {_span(version.name)}" if version.name != name else ""
+            former = f", as {span(version.name)}" if version.name != name else ""
             out.append(f"\n### {version.number_text} ({version.date[:10]}){former}\n")
             if said := yanks.get(version.tag_name):
-                out.append(f"\n**Yanked**: {_span(said)}\n")
+                out.append(f"\n**Yanked**: {span(said)}\n")
             if body := _read_body(version):
                 out.append("\n" + "".join(f"    {line}\n" if line else "\n" for line in body.split("\n")))
     return "".join(out)
@@ -107,8 +108,4 @@ def _read_body(version: Version) -> str:
 
 
 def _format_names(names: Iterable[str], joint: str = ", ") -> str:
-    return joint.join(map(_span, names))
-
-
-def _span(text: str) -> str:
-    return format_code_span(text, in_table=False)
+    return joint.join(map(span, names))

@@ -218,13 +218,12 @@ class _Planner:
             return None
         proposal = build_store_proposal(steps.reasons, last.number if last else (0, 0, 0), taken)
         wanted = number or VersionText(proposal.number)
+        hint = f"the next is {VersionText(proposal.number)}"
         if any(version.text == wanted for version in known):
-            self.problems.append(
-                Finding("NP026", f"v{wanted} is released already", "A released version never changes.", f"the next is {_show(proposal)}")
-            )
+            self.problems.append(Finding("NP026", f"v{wanted} is released already", "A released version never changes.", hint))
         elif last and wanted.order <= last.text.order:
             what = f"{wanted} would go back: the store is at {last.number_text}"
-            self.problems.append(Finding("NP026", what, "Version numbers only rise.", f"the next is {_show(proposal)}"))
+            self.problems.append(Finding("NP026", what, "Version numbers only rise.", hint))
         was, digest = last.number_text if last else "", digest_store(self._committed)
         return StoreRelease(wanted, was, proposal, digest, steps.removed, steps.renamed)
 
@@ -240,10 +239,6 @@ class _Planner:
         if not found.reasons and planned:
             found.reasons.append(Reason("patch", "only versions of presets are new"))
         return found
-
-
-def _show(proposal: Proposal) -> str:
-    return str(VersionText(proposal.number))
 
 
 def _find_causes(pair: Pair, planned: dict[str, PlannedRelease]) -> tuple[str, ...]:

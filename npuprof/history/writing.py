@@ -206,7 +206,8 @@ def run_git_command(repository: Repository, command: Callable[..., object], *wor
 
 
 def _explain_refusal(said: str, folder: str) -> Finding:
-    return build_refusal_finding(said.encode(), folder)._replace(why=_format_git_output(said))
+    """Return what git complains of, and all else that it and its hooks said on one line."""
+    return build_refusal_finding(said.encode(), folder)._replace(why=" ".join(said.split()) if "\n" in said.strip() else "")
 
 
 def _explain_taken_name(said: str, folder: str) -> Finding:
@@ -216,11 +217,6 @@ def _explain_taken_name(said: str, folder: str) -> Finding:
         return _explain_refusal(said, folder)
     why = "Another release in this repository made it meanwhile; this one has made no tag."
     return Finding("NP026", f"the tag {found[1] or found[2]} exists already", why, "release again: the plan is made anew")
-
-
-def _format_git_output(said: str) -> str:
-    """Return what else git and its hooks said, on one line."""
-    return " ".join(said.split()) if "\n" in said.strip() else ""
 
 
 def _write_path_list(paths: Sequence[str]) -> AbstractContextManager[str]:

@@ -25,14 +25,10 @@ def complete_checkout(folder: str, base: str, head: str, hint: str) -> None:
     if _has_both(folder, base, head):
         return
     missing = [_shorten(name) for name in (base, head) if not Repository(folder).has_commit(name)]
-    lacks = (
-        f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not in it" if missing else "the commit that the branch left is not"
-    )
-    if not shallow and not missing:
-        lacks = f"{_shorten(base)} and {_shorten(head)} have no common ancestor"
+    lacks = " and ".join(missing) or f"a common ancestor of {_shorten(base)} and {_shorten(head)}"
     kind = "the checkout is shallow" if shallow else "the checkout does not do"
     why = f"The rest could not be fetched: {complaint}." if complaint else "A comparison begins at the commit that the branch left."
-    raise NpuprofError([Finding("NP061", f"{kind}: {lacks}", why, hint)])
+    raise NpuprofError([Finding("NP061", f"{kind}: it lacks {lacks}", why, hint)])
 
 
 def _has_both(folder: str, base: str, head: str) -> bool:

@@ -49,11 +49,8 @@ def find_marked_comment(
     """Return the first comment of ours that begins with a marker, on whatever page it is; no page is asked for after that."""
     for page in pages:
         for one in page:
-            if is_ours(one) and _is_marked(one.get("body"), marker) and type(one.get("id")) is int:
+            body = one.get("body")
+            is_marked = isinstance(body, str) and body.partition("\n")[0].strip() == marker
+            if is_marked and is_ours(one) and type(one.get("id")) is int:
                 return Comment(one["id"], one["body"])
     return None
-
-
-def _is_marked(body: object, marker: str) -> bool:
-    """Return whether a text begins with the line of a marker."""
-    return isinstance(body, str) and body.partition("\n")[0].strip() == marker

@@ -81,20 +81,15 @@ def mark_finding(finding: Finding, file: str) -> Mark:
 
 
 def write_baseline(baseline: Baseline, marks: Counter[Mark]) -> None:
-    """Write a baseline, whole or not at all. Raises NpuprofError where it cannot be, or somebody else has meanwhile."""
-    writing.write_wanted_files([build_wanted_baseline(baseline, marks)])
+    """Write a baseline with other marks, whole or not at all. Raises NpuprofError if it cannot be written, or was by another program."""
+    rows = [{**mark._asdict(), **({"count": count} if count > 1 else {})} for mark, count in sorted(marks.items()) if count > 0]
+    text = json.dumps({"schema": _SCHEMA, "findings": rows}, indent=2, ensure_ascii=False) + "\n"
+    writing.write_wanted_files([writing.Wanted(baseline.file, text.encode(errors="surrogateescape"), baseline.raw)])
 
 
 def _relate_path(path: str, folder: str) -> str:
     """Return a path from a folder; a word that names no preset, and no file that is there, stays what it is."""
     return os.path.relpath(os.path.abspath(path), folder) if path.endswith(".toml") or os.path.isfile(path) else path
-
-
-def build_wanted_baseline(baseline: Baseline, marks: Counter[Mark]) -> writing.Wanted:
-    """Return the file of a baseline as it shall be with other marks."""
-    rows = [{**mark._asdict(), **({"count": count} if count > 1 else {})} for mark, count in sorted(marks.items()) if count > 0]
-    text = json.dumps({"schema": _SCHEMA, "findings": rows}, indent=2, ensure_ascii=False) + "\n"
-    return writing.Wanted(baseline.file, text.encode(errors="surrogateescape"), baseline.raw)
 
 
 def count_marks(findings: Sequence[Finding], file: str) -> Counter[Mark]:

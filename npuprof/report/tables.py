@@ -73,15 +73,14 @@ class Table(Record):
 
     def _format_grid(self, rows: Sequence[Sequence[str]], coloured: bool, width: int) -> list[str]:
         """Return rows whose cells are wrapped to the widths that their columns have together."""
-        from npuprof.report.terminal import fit_columns, squeeze_columns, wrap_cell
+        from npuprof.report.terminal import fit_columns, wrap_cell
 
         columns = len(rows[0]) if rows else 0
         room, fixed = width - 2 * max(columns - 1, 0), columns - self.wrapping
         is_stackable = self.wrapping > 1 and bool(self.header or self.named)
         widths = fit_columns(rows, room, fixed, is_stackable)
-        if widths is None and is_stackable:
+        if widths is None:
             return self._format_stacked(rows, coloured, width)
-        widths = widths or squeeze_columns(rows, room, fixed)
         lines = []
         for number, row in enumerate(rows):
             code = _BOLD if self.header and number == 0 else ""

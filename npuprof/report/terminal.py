@@ -64,7 +64,7 @@ def fit_columns(rows: Sequence[Sequence[str]], room: int, fixed: int, whole: boo
     """Return the widths of columns that have so much room together; all but the first ``fixed`` give way where it is too little.
 
     No word is broken where there is room for all of them, and no part of a word where there is room for those; below the first row no
-    word at all, where they are to stay ``whole``. None where that cannot be.
+    word at all, where they are to stay ``whole``. None where that cannot be; if they need not, words are broken anywhere.
     """
     columns = list(zip(*rows, strict=True))
     widths = [max((measure_width(cell) for cell in column), default=0) for column in columns]
@@ -78,16 +78,11 @@ def fit_columns(rows: Sequence[Sequence[str]], room: int, fixed: int, whole: boo
         if sum(least) <= left:
             break
     else:
-        return None
+        if whole:
+            return None
+        share = max(left // max(len(wanted), 1), 1)
+        least = [min(width, share) for width in wanted]
     return [*widths[:fixed], *_share_room(left, least, wanted)]
-
-
-def squeeze_columns(rows: Sequence[Sequence[str]], room: int, fixed: int) -> list[int]:
-    """Return the widths of columns where there is not even room for the parts of their words."""
-    widths = [max((measure_width(cell) for cell in column), default=0) for column in zip(*rows, strict=True)]
-    left = room - sum(widths[:fixed])
-    share = max(left // max(len(widths) - fixed, 1), 1)
-    return [*widths[:fixed], *_share_room(left, [min(width, share) for width in widths[fixed:]], widths[fixed:])]
 
 
 def _share_room(room: int, least: Sequence[int], wanted: Sequence[int]) -> list[int]:

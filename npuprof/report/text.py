@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 from npuprof.document.keys import is_visible
 
@@ -24,14 +24,9 @@ def measure_width(text: str) -> int:
     return sum(0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text)
 
 
-def name_first(names: Collection[str], most: int = 4) -> str:
-    """Return names on one line: of many only the first, and a sign that there are more."""
-    return ", ".join(list(names)[:most]) + (", …" if len(names) > most else "")
-
-
-def count_rest(names: Sequence[str], most: int = 3) -> str:
+def count_rest(names: Collection[str], most: int = 3) -> str:
     """Return names as a text, the first ones and how many more there are."""
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+    return ", ".join(list(names)[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def shorten_words(text: str) -> str:

@@ -22,7 +22,7 @@ from npuprof.report.output import (
     suggest_handing_over,
     tell_remark,
 )
-from npuprof.report.text import name_first
+from npuprof.report.text import count_rest
 from npuprof.runs import records
 from npuprof.runs.evidence.places import SUFFIXES, is_evidence, is_log
 
@@ -84,7 +84,7 @@ def _read_evidence(path: str, unread: list[Finding] | None) -> Profile:
     run = imported.import_evidence(evidence)
     if run.differing:
         tell_remark(
-            f"the processes of {path} do not agree on {name_first(run.differing)}, left out here; npuprof import says what each has"
+            f"the processes of {path} do not agree on {count_rest(run.differing, 4)}, left out here; npuprof import says what each has"
         )
     return imported.build_profile(path, run, evidence)
 

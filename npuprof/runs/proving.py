@@ -11,7 +11,7 @@ from npuprof.document import keys
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.report.tables import Table
-from npuprof.report.text import escape_controls, format_count, name_first
+from npuprof.report.text import count_rest, escape_controls, format_count
 from npuprof.runs.adapters import tell_names
 from npuprof.runs.verdict_records import ABSENT, CANNOT_TELL, CHANGED, DEFAULT_OR_SET, IN_FORCE, NOT_IN_FORCE, STATES, TOO_LATE, Verdict
 from npuprof.runs.verdicts import JudgedRun, judge_process
@@ -127,7 +127,7 @@ def _tell_summary(config: Config, evidence: Evidence, runs: Sequence[JudgedRun])
         told.append(f"the processes do not agree on {', '.join(disagreeing)}")
     if others := list_others(config):
         count = format_count(len(others), "setting")
-        told.append(f"{count} outside [options] left out: no adapter writes them down ({name_first(others)})")
+        told.append(f"{count} outside [options] left out: no adapter writes them down ({count_rest(others, 4)})")
     return [*told, *evidence.remarks]
 
 

@@ -89,17 +89,16 @@ def group_rows(board: Board) -> list[Group]:
 
 
 def _judge_there(config: Config | None, context: Context) -> Cell | None:
-    """Return the cell of a preset, None where it cannot be resolved or is only there to be extended."""
+    """Return the cell of a preset; None if it cannot be resolved or is only there to be extended."""
     there = contexts.resolve_elsewhere(config, context) if config is not None and not config.abstract else None
-    return _judge(there) if there is not None else None
-
-
-def _judge(config: Config) -> Cell:
-    findings = checks.check_config(config, notes=False)
-    errors = [finding for finding in findings if finding.severity == "error" and finding.code not in MEANT_CODES]
-    warnings = [finding for finding in findings if finding.severity == "warning" and finding.code not in MEANT_CODES]
+    if there is None:
+        return None
+    findings = checks.check_config(there, notes=False)
+    others = [finding for finding in findings if finding.code not in MEANT_CODES]
+    errors = [finding for finding in others if finding.severity == "error"]
+    warnings = [finding for finding in others if finding.severity == "warning"]
     codes = tuple(dict.fromkeys(finding.code for finding in (*errors, *warnings)))
-    return Cell(len(errors), len(warnings), codes, all(finding.code not in MEANT_CODES for finding in findings))
+    return Cell(len(errors), len(warnings), codes, len(others) == len(findings))
 
 
 def build_upgrades(configs: Mapping[str, Config], release: str, faults: list[Finding]) -> list[Upgrade]:

@@ -70,16 +70,6 @@ class Around(Record):
     commits: tuple[CommitRow, ...]
 
 
-class _Row(Record):
-    """One preset in the list of all."""
-
-    path: str
-    preset: PresetPage
-    purpose: str
-    owner: str
-    found: str
-
-
 @cache
 def _open_templates() -> Environment:
     """Return the templates, each parsed once. Raises NpuprofError where what they are filled with is not installed."""
@@ -114,9 +104,8 @@ class Writer:
         """Return the pages that are about all presets, and those of the catalogue."""
         parents = {page.name: page.parent_names for page in content.presets}
         marks = {page.name: f"f-{page.worst} s-{page.scenario if page.scenario in SCENARIOS else ''}" for page in content.presets}
-        rows = sorted(
-            (self._build_row(page, content) for page in content.presets), key=lambda row: (_WORST[row.preset.worst], row.preset.name)
-        )
+        pages = sorted(content.presets, key=lambda page: (_WORST[page.worst], page.name))
+        rows = [self._build_row(page, content.past) for page in pages]
         board, family, groups = content.board, draw_family(parents), _group_by_parents(content.presets)
         order = {name: number for number, name in enumerate(name for box in family.boxes for name in box.names)}
         values: dict[str, dict[str, Any]] = {
@@ -139,13 +128,15 @@ class Writer:
         labels = {**dict(_MENU), "family-text.html": "Family as text"}
         return {path: self.fill(path, path, labels[path], **shown).encode() for path, shown in values.items()}
 
-    def _build_row(self, page: PresetPage, content: Content) -> _Row:
+    def _build_row(self, page: PresetPage, past: Past) -> dict[str, Any]:
+        """Return one preset in the list of all."""
         purpose = ", ".join(filter(None, ("abstract" if page.abstract else "", page.scenario, page.cann and f"CANN {page.cann}")))
         found = ", ".join(
             format_count(number, severity) for severity, number in zip(("error", "warning"), page.counts, strict=False) if number
         )
-        owner = ", ".join(list_owners(page, content.past))
-        return _Row(self.paths[page.name], page, purpose, owner, found if page.is_resolved else f"broken: {found}")
+        found = found if page.is_resolved else f"broken: {found}"
+        owner = ", ".join(list_owners(page, past))
+        return {"path": self.paths[page.name], "preset": page, "purpose": purpose, "owner": owner, "found": found}
 
     def build_preset(self, page: PresetPage, around: Around) -> str:
         """Return the page of one preset."""
