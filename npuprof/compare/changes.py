@@ -52,8 +52,8 @@ class Change(Record):
         """Return what changed inside a list: kind, place (``[2]``), element before, element after."""
         if not (isinstance(self.before, list) and isinstance(self.after, list)):
             return []
-        found = compare_lists(self.before, self.after)
-        return [(difference.kind, keys.format_key_path("", difference.tail), difference.before, difference.after) for difference in found]
+        inner = compare_lists(self.before, self.after)
+        return [(difference.kind, keys.format_key_path("", difference.tail), difference.before, difference.after) for difference in inner]
 
 
 def compare_configs(before: Config, after: Config, trace: bool = True) -> list[Change]:
@@ -64,16 +64,16 @@ def compare_configs(before: Config, after: Config, trace: bool = True) -> list[C
     """
     pairs = {(key,): read_both_sides(key, before, after) for key in _find_differing_keys(before.settings, after.settings)}
     unordered = {(key,) for (key,) in pairs if (structure := values.find_structure(key)) and structure.unordered}
-    found = [
+    changes = [
         Change(keys.format_key_path(key, tail), kind, was, now, key, tail, element, *find_unit_and_risk(key))
         for (key,), (kind, tail, was, now, element) in compare_pairs(pairs, unordered)
     ]
-    return [*_compare_profile_tables(before, after), *(_trace_changes(before, after, found) if trace else found)]
+    return [*_compare_profile_tables(before, after), *(_trace_changes(before, after, changes) if trace else changes)]
 
 
 def compare_documents(before: Document | None, after: Document | None) -> list[Change]:
     """Return what differs between two files as they are written, inheritance aside."""
-    found = []
+    changes = []
     for place, (kind, below, was, now, _) in compare_pairs(_pair_entries(before.data if before else {}, after.data if after else {})):
         tail = (*place, *below)
         setting = keys.format_full_key(*tail[:2]) if tail[0] in SECTIONS and len(tail) > 1 else ""
@@ -82,8 +82,8 @@ def compare_documents(before: Document | None, after: Document | None) -> list[C
             Origin(before, tail) if before and kind != "added" else None,
             Origin(after, tail) if after and kind != "removed" else None,
         )
-        found.append(Change(keys.format_key_path("", tail).lstrip("."), kind, was, now, setting, tail, False, unit, risk, origins))
-    return found
+        changes.append(Change(keys.format_key_path("", tail).lstrip("."), kind, was, now, setting, tail, False, unit, risk, origins))
+    return changes
 
 
 def build_setting_change(key: str, before: Any, after: Any, was: Origin | None, now: Origin | None) -> Change:
@@ -124,19 +124,19 @@ def find_catalogue_position(key: str) -> tuple[int, int, str]:
 
 def find_meta_value(config: Config, name: str) -> Any:
     """Return a key of ``[profile]`` that is inherited; lists sorted, as their order means nothing."""
-    found = config.find_profile_value(name)
-    return sorted(found) if isinstance(found, list) else found
+    value = config.find_profile_value(name)
+    return sorted(value) if isinstance(value, list) else value
 
 
 def _find_differing_keys(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     """Return the keys whose values differ, in the catalogue's order."""
     absent = object()
-    found = []
+    differing = []
     for key in {**before, **after}:
         old, new = before.get(key, absent), after.get(key, absent)
         if old is not new and not values.is_equivalent_setting(key, old, new):
-            found.append(key)
-    return sorted(found, key=find_catalogue_position) if len(found) > 1 else found
+            differing.append(key)
+    return sorted(differing, key=find_catalogue_position) if len(differing) > 1 else differing
 
 
 def read_both_sides(key: str, before: Config, after: Config) -> tuple[Any, Any]:
@@ -148,14 +148,14 @@ def read_both_sides(key: str, before: Config, after: Config) -> tuple[Any, Any]:
 
 def _pair_entries(old: dict[str, Any], new: dict[str, Any]) -> dict[Path, tuple[Any, Any]]:
     """Return what differs between two documents by place: entries of the tables that both have, else what stands at the top."""
-    found: dict[Path, tuple[Any, Any]] = {}
+    pairs: dict[Path, tuple[Any, Any]] = {}
     for name in {**old, **new}:
         was, now = old.get(name), new.get(name)
         if isinstance(was, dict) and isinstance(now, dict):
-            found |= {(name, entry): (was.get(entry), now.get(entry)) for entry in {**was, **now}}
+            pairs |= {(name, entry): (was.get(entry), now.get(entry)) for entry in {**was, **now}}
         else:
-            found[name,] = was, now
-    return {place: pair for place, pair in found.items() if not values.is_same_typed_value(*pair)}
+            pairs[name,] = was, now
+    return {place: pair for place, pair in pairs.items() if not values.is_same_typed_value(*pair)}
 
 
 def _compare_profile_tables(before: Config, after: Config) -> list[Change]:
@@ -234,11 +234,11 @@ def _find_last_step(config: Config, change: Change, known: set[tuple[str, Step]]
 def _map_element_origins(config: Config, setting: str, tail: Path) -> dict[str, Origin]:
     """Return who wrote each element of a list, by the element as ``repr`` has it; the first where it stands twice."""
     leaves = values.parse_structured_value(setting, values.find_value(setting, config.traced_value(setting), tail)[1])
-    found: dict[str, Origin] = {}
+    origins: dict[str, Origin] = {}
     for leaf in leaves if isinstance(leaves, list) else ():
         if isinstance(leaf, values.Leaf):
-            found.setdefault(repr(leaf.value), leaf.origin)
-    return found
+            origins.setdefault(repr(leaf.value), leaf.origin)
+    return origins
 
 
 def _find_unset_origin(config: Config, change: Change) -> Origin | None:

@@ -23,16 +23,16 @@ def format_survey_json(
 ) -> str:
     """Return a survey as JSON: every preset with its changes, and the same changes folded with their reach; ``more`` is said beside."""
     touched = list(survey.pairs) if everything else survey.touched_pairs
-    found: dict[str, Any] = {"schema": "npuprof.diff/1", "before": survey.before, "after": survey.after}
+    fields: dict[str, Any] = {"schema": "npuprof.diff/1", "before": survey.before, "after": survey.after}
     if single:
         pair = survey.pairs[0]
-        found |= build_pair_dict(pair)
-        del found["preset"], found["renamed_from"]
+        fields |= build_pair_dict(pair)
+        del fields["preset"], fields["renamed_from"]
     else:
-        found["presets"] = [build_pair_dict(pair) for pair in touched]
-        found["changes"] = [{**build_change_dict(fold.change), "presets": list(fold.presets)} for fold in fold_changes(touched)]
-        found["untouched"] = len(survey.pairs) - len(survey.different_pairs) - len(survey.unknown_pairs)
-    return format_json_answer({**found, **more})
+        fields["presets"] = [build_pair_dict(pair) for pair in touched]
+        fields["changes"] = [{**build_change_dict(fold.change), "presets": list(fold.presets)} for fold in fold_changes(touched)]
+        fields["untouched"] = len(survey.pairs) - len(survey.different_pairs) - len(survey.unknown_pairs)
+    return format_json_answer({**fields, **more})
 
 
 def build_pair_dict(pair: Pair) -> dict[str, Any]:
@@ -54,7 +54,7 @@ def build_pair_dict(pair: Pair) -> dict[str, Any]:
 
 def build_change_dict(change: Change) -> dict[str, Any]:
     """Return a change as the fields of the JSON form."""
-    found = {
+    fields = {
         "key": change.key,
         "kind": change.kind,
         "sign": change.sign,
@@ -68,8 +68,8 @@ def build_change_dict(change: Change) -> dict[str, Any]:
     }
     inner = change.compare_elements()
     if inner:
-        found["inside"] = [{"kind": kind, "place": place, "before": old, "after": new} for kind, place, old, new in inner]
-    return found
+        fields["inside"] = [{"kind": kind, "place": place, "before": old, "after": new} for kind, place, old, new in inner]
+    return fields
 
 
 def build_origin_dict(origin: Origin | None) -> dict[str, Any] | None:

@@ -54,18 +54,18 @@ def compare_pairs(pairs: dict[Path, tuple[Any, Any]], unordered: Container[Path]
     deep = {
         place: pair for place, pair in pairs.items() if all(isinstance(side, (dict, list) if place in unordered else dict) for side in pair)
     }
-    found: dict[Path, list[Difference]] = {place: [] for place in deep}
+    differences: dict[Path, list[Difference]] = {place: [] for place in deep}
     forms = [{place: _build_form(pair[index], place in unordered) for place, pair in deep.items()} for index in (0, 1)]
     for kind, level in _find_levels(forms) if deep else ():
         place, *tail = level.path(output_format="list")
         if isinstance(_list_parents(level)[-1].t1, _Elements):
-            found[place].append(_build_difference(kind, tail[:-1], level.t1, level.t2, True))
+            differences[place].append(_build_difference(kind, tail[:-1], level.t1, level.t2, True))
         else:
-            found[place].append(_build_difference(kind, tail, *(values.find_value("", side, tail)[1] for side in deep[place])))
+            differences[place].append(_build_difference(kind, tail, *(values.find_value("", side, tail)[1] for side in deep[place])))
     for place, (was, now) in pairs.items():
         # Where DeepDiff finds nothing, the values are tables that differ in the order of their keys.
-        whole = "added" if was is None else "removed" if now is None else "changed"
-        yield from ((place, difference) for difference in found.get(place) or [Difference(whole, (), was, now)])
+        kind_of_pair = "added" if was is None else "removed" if now is None else "changed"
+        yield from ((place, difference) for difference in differences.get(place) or [Difference(kind_of_pair, (), was, now)])
 
 
 def compare_lists(before: list[Any], after: list[Any]) -> list[Difference]:
@@ -77,12 +77,12 @@ def compare_lists(before: list[Any], after: list[Any]) -> list[Difference]:
         end = _count_common(*(side[start:][::-1] for side in forms))
         forms = [side[start : len(side) - end] for side in forms]
         aligned = max(map(_count_leaves, forms)) <= _LONG
-    found = []
+    differences = []
     for kind, level in _find_levels(forms, aligned):
         left, right = ((path[0] + start, *path[1:]) for path in (level.path(output_format="list", use_t2=use) for use in (False, True)))
         was, now = values.find_value("", before, left)[1], values.find_value("", after, right)[1]
-        found.append(_build_difference(kind, left, was, now))
-    return found
+        differences.append(_build_difference(kind, left, was, now))
+    return differences
 
 
 def _build_difference(kind: str, tail: Sequence[Any], before: Any, after: Any, element: bool = False) -> Difference:
@@ -149,8 +149,8 @@ def _find_position(level: DiffLevel, ranks: dict[int, dict[Any, int]]) -> list[i
 
 
 def _list_parents(level: DiffLevel) -> list[DiffLevel]:
-    found = []
+    parents = []
     while level.up is not None:
         level = level.up
-        found.append(level)
-    return found[::-1]
+        parents.append(level)
+    return parents[::-1]

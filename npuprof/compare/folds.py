@@ -33,11 +33,11 @@ def fold_changes(pairs: Iterable[Pair], identify: Callable[[Change], str] | None
     ``identify`` says what makes two equal, if not their revisions too.
     """
     identify = identify or identify_change
-    found: dict[str, tuple[Change, list[str]]] = {}
+    folds: dict[str, tuple[Change, list[str]]] = {}
     for pair in pairs:
         for change in pair.changes if pair.status == "changed" else ():
-            found.setdefault(identify(change), (change, []))[1].append(pair.name)
-    return sorted((Fold(change, tuple(names)) for change, names in found.values()), key=lambda fold: -len(fold.presets))
+            folds.setdefault(identify(change), (change, []))[1].append(pair.name)
+    return sorted((Fold(change, tuple(names)) for change, names in folds.values()), key=lambda fold: -len(fold.presets))
 
 
 def identify_change(change: Change) -> str:

@@ -37,15 +37,15 @@ def format_survey_html(survey: Survey) -> str:
     shared = {identify_change(fold.change) for fold in wide}
     for pair in touched:
         own = [change for change in pair.changes if identify_change(change) not in shared]
-        said, judged = format_pair_headline(pair), format_pair_verdicts(pair)
-        if not (own or said or judged):
+        headline, verdicts = format_pair_headline(pair), format_pair_verdicts(pair)
+        if not (own or headline or verdicts):
             continue
         out.append(f"<h2>{escape_html(pair.name)}</h2>\n")
-        if said:
-            out.append(f"<p>{escape_html(said)}</p>\n")
+        if headline:
+            out.append(f"<p>{escape_html(headline)}</p>\n")
         if own:
             out.append(format_html_table(f"Changes of {pair.name}", _COLUMNS, map(_list_cells, own), [change.kind for change in own]))
-        for line in judged:
+        for line in verdicts:
             kind = _CLASSES.get(line.partition(" ")[0], "good")
             out.append(f'<p class="{kind}">{escape_html(line)}</p>\n')
     return format_page(f"Presets: {survey.before} → {survey.after}", "".join(out))

@@ -29,13 +29,13 @@ def format_short_sentence(change: Change) -> str:
 
 def list_full_values(changes: Iterable[Change]) -> dict[str, str]:
     """Return each change that a row only tells in part with its whole values, folded; equal ones once, by what makes them the same."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for change in changes:
         sides = _list_sides(change)
         mark = repr((change.key, change.scope, *sides))
-        if any(len(side) > VALUE_LIMIT for side in sides) and mark not in found:
-            found[mark] = _format_full_value(change, [escape_controls(side) for side in sides])
-    return found
+        if any(len(side) > VALUE_LIMIT for side in sides) and mark not in values:
+            values[mark] = _format_full_value(change, [escape_controls(side) for side in sides])
+    return values
 
 
 def shorten_text(text: str) -> str:
@@ -49,9 +49,9 @@ def _list_sides(change: Change) -> list[str]:
     return [keys.format_toml_value(side) for side in sides]
 
 
-def _count_shared(one: str, other: str) -> int:
+def _count_shared(old: str, new: str) -> int:
     """Return how many characters two texts begin with alike."""
-    return next((place for place, (left, right) in enumerate(zip(one, other, strict=False)) if left != right), min(len(one), len(other)))
+    return next((place for place, (left, right) in enumerate(zip(old, new, strict=False)) if left != right), min(len(old), len(new)))
 
 
 def _shorten(text: str, start: int) -> str:
@@ -60,8 +60,8 @@ def _shorten(text: str, start: int) -> str:
         return text
     end = start + VALUE_LIMIT
     after = len(text) - end
-    told = f"… ({len(text) - VALUE_LIMIT:,} more characters)" if after > 0 else f" ({start:,} more characters before)"
-    return f"{'…' if start else ''}{text[start:end]}{told}"
+    count = f"… ({len(text) - VALUE_LIMIT:,} more characters)" if after > 0 else f" ({start:,} more characters before)"
+    return f"{'…' if start else ''}{text[start:end]}{count}"
 
 
 def _format_full_value(change: Change, sides: list[str]) -> str:

@@ -143,18 +143,18 @@ def _list_verdicts(pair: Pair) -> list[str]:
 
 def _format_single(pair: Pair, own: list[Change], common: Container[str], page: Page) -> _Piece | None:
     """Return a preset's own changes and findings, folded under its name; None where there is nothing to say of it alone."""
-    said = format_pair_headline(pair, escape_controls)
-    judged = [line for line in _list_verdicts(pair) if line not in common]
-    if not own and not judged:
+    headline = format_pair_headline(pair, escape_controls)
+    verdicts = [line for line in _list_verdicts(pair) if line not in common]
+    if not own and not verdicts:
         return None  # the head says that it is new, gone or renamed
-    counts = said or format_count(len(own), "change") if own or said else format_count(len(judged), "finding")
+    counts = headline or format_count(len(own), "change") if own or headline else format_count(len(verdicts), "finding")
     risks = list(dict.fromkeys(risk for change in own for risk in change.risk)) if pair.status == "changed" else []
     more = f"; {', '.join(sorted(risks, key=rank_risk))}" if risks else ""
     out = f"\n<details><summary><code>{escape(escape_controls(pair.name))}</code> ({escape(counts)}{more})</summary>\n"
     table, cut = _format_table(own, page, page.limit // 3) if own else ("", 0)
     out += f"\n{table}" if own else ""
-    if judged:
-        out += "\n" + "".join(f"- {format_listed_span(shorten_text(line))}\n" for line in judged)
+    if verdicts:
+        out += "\n" + "".join(f"- {format_listed_span(shorten_text(line))}\n" for line in verdicts)
     return _Piece(f"{out}\n</details>\n", len(own), cut)
 
 

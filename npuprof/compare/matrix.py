@@ -22,19 +22,19 @@ Row = tuple[str, dict[int, Any], bool]
 
 def collect_matrix_rows(configs: Sequence[Config], everything: bool = False) -> list[Row]:
     """Return the settings that differ between any two configs, in the catalogue's order; all if asked."""
-    found: list[Row] = []
+    rows: list[Row] = []
     for name in INHERITED_KEYS:
-        held = {place: value for place, config in enumerate(configs) if (value := find_meta_value(config, name)) is not None}
-        equal = len(held) in (0, len(configs)) and all(item == held[0] for item in held.values())
-        if held and (everything or not equal):
-            found.append((f"profile.{name}", held, equal))
+        cells = {place: value for place, config in enumerate(configs) if (value := find_meta_value(config, name)) is not None}
+        equal = len(cells) in (0, len(configs)) and all(item == cells[0] for item in cells.values())
+        if cells and (everything or not equal):
+            rows.append((f"profile.{name}", cells, equal))
 
     for key in sorted({key for config in configs for key in config.settings}, key=find_catalogue_position):
-        held = {place: config.settings[key] for place, config in enumerate(configs) if key in config.settings}
-        equal = len(held) == len(configs) and all(values.is_equivalent_setting(key, held[0], item) for item in held.values())
+        cells = {place: config.settings[key] for place, config in enumerate(configs) if key in config.settings}
+        equal = len(cells) == len(configs) and all(values.is_equivalent_setting(key, cells[0], item) for item in cells.values())
         if everything or not equal:
-            found.append((key, held, equal))
-    return found
+            rows.append((key, cells, equal))
+    return rows
 
 
 def build_matrix_table(configs: Sequence[Config], table: list[Row]) -> Table:
@@ -44,9 +44,7 @@ def build_matrix_table(configs: Sequence[Config], table: list[Row]) -> Table:
 
 
 def _format_matrix_cells(configs: Sequence[Config], table: list[Row]) -> list[list[str]]:
-    return [
-        [key, *(keys.format_toml_value(held[place]) if place in held else "-" for place in range(len(configs)))] for key, held, _ in table
-    ]
+    return [[key, *(keys.format_toml_value(row[place]) if place in row else "-" for place in range(len(configs)))] for key, row, _ in table]
 
 
 def format_matrix_markdown(configs: Sequence[Config], table: list[Row]) -> str:
@@ -74,8 +72,8 @@ def format_matrix_json(configs: Sequence[Config], table: list[Row]) -> str:
         "schema": "npuprof.matrix/1",
         "presets": [{"name": config.name, "digest": config.digest} for config in configs],
         "rows": [
-            {"key": key, "same": same, "values": [{"set": place in held, "value": held.get(place)} for place in range(len(configs))]}
-            for key, held, same in table
+            {"key": key, "same": same, "values": [{"set": place in cells, "value": cells.get(place)} for place in range(len(configs))]}
+            for key, cells, same in table
         ],
     }
     return format_json_answer(answer)

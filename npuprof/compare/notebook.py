@@ -22,12 +22,12 @@ def format_changes_html(changes: Iterable[Change]) -> str:
     """Return changes as a table: what was and is, what it puts at risk, and who brought it about."""
     rows = [
         [
-            format_code(one.sign),
-            format_long(format_change_sentence(one)),
-            escape_html(", ".join(one.risk)),
-            escape_html(format_change_cause(one)),
+            format_code(change.sign),
+            format_long(format_change_sentence(change)),
+            escape_html(", ".join(change.risk)),
+            escape_html(format_change_cause(change)),
         ]
-        for one in changes
+        for change in changes
     ]
     if not rows:
         return "<p>no difference</p>"

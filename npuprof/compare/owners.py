@@ -21,21 +21,21 @@ _LINE = re.compile(r"((?:\\.|[^\s\\])+)\s*(.*)")
 def find_owners(survey: Survey, at: Revision) -> dict[str, tuple[str, ...]]:
     """Return the owners of the presets that differ, by name, CODEOWNERS as it is at a revision. Raises NpuprofError."""
     rules = read_owner_rules(at.repository, at.commit)
-    found = {}
+    owners_of = {}
     for pair in survey.different_pairs:
         config = pair.after or pair.before
-        said = config.lineage[-1].table.get("owner") if config else None
+        declared = config.lineage[-1].table.get("owner") if config else None
         listed = match_owners(rules, at.source_path(pair.name))
-        if owners := tuple(dict.fromkeys([*([said] if said else []), *listed])):
-            found[pair.name] = owners
-    return found
+        if owners := tuple(dict.fromkeys([*([declared] if declared else []), *listed])):
+            owners_of[pair.name] = owners
+    return owners_of
 
 
 def read_owner_rules(repository: Repository, commit: str) -> list[tuple[str, tuple[str, ...]]]:
     """Return the patterns of the first file there is at a commit, and the owners of each. Raises NpuprofError."""
-    for found in repository.git.read_objects([f"{commit}:{place}" for place in PLACES]):
-        if found is not None and found.type == "blob":
-            return parse_owners(found.content.decode(errors="replace"))
+    for file in repository.git.read_objects([f"{commit}:{place}" for place in PLACES]):
+        if file is not None and file.type == "blob":
+            return parse_owners(file.content.decode(errors="replace"))
     return []
 
 

@@ -41,13 +41,13 @@ def count_survey(survey: Survey, more: Sequence[str] = ()) -> str:
         (sum(map(is_broken, touched)), "broken"),
         (sum(pair.valid == (False, True) for pair in touched), "valid again"),
     ]
-    said = ", ".join([*(f"{number} {word}" for number, word in numbers if number), *more])
+    counts = ", ".join([*(f"{number} {word}" for number, word in numbers if number), *more])
     risks: dict[str, int] = {}
     for pair in touched:
         for risk in {risk for change in pair.changes if pair.status == "changed" for risk in change.risk}:
             risks[risk] = risks.get(risk, 0) + 1
     risky = ", ".join(f"{risk} {risks[risk]}" for risk in sorted(risks, key=lambda risk: (rank_risk(risk), risk)))
-    return (said or "no preset differs") + (f"; {risky}" if risky else "")
+    return (counts or "no preset differs") + (f"; {risky}" if risky else "")
 
 
 def rank_risk(risk: str) -> int:

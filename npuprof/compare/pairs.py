@@ -53,27 +53,27 @@ class Pair(Record):
 def build_preset_pair(before: Config, after: Config, name: str = "") -> Pair:
     """Return what differs between two configs, and between the errors they have."""
     changes = tuple(_compare_with_scopes(before, after))
-    made = Pair(name or after.name, "changed" if changes else "unchanged", changes, "", before, after)
-    return _add_fault_changes(made, _judge_side(before, ""), _judge_side(after, ""))
+    pair = Pair(name or after.name, "changed" if changes else "unchanged", changes, "", before, after)
+    return _add_fault_changes(pair, _judge_side(before, ""), _judge_side(after, ""))
 
 
 def _compare_with_scopes(before: Config, after: Config) -> list[Change]:
-    found = diff.compare_configs(before, after)
-    return [*found, *find_scoped_changes(before, after, found)]
+    changes = diff.compare_configs(before, after)
+    return [*changes, *find_scoped_changes(before, after, changes)]
 
 
 def compare_resolved_preset(old: StoreSide, new: StoreSide, name: str, was: str) -> Pair:
     """Return what a preset resolves to on both sides; ``was`` is its name on the first."""
     sides = old.resolve_preset(was), new.resolve_preset(name)
-    made = _build_resolved_pair(*sides, name, was, (old.store.label, new.store.label))
-    if not made.untold:
-        return made
+    pair = _build_resolved_pair(*sides, name, was, (old.store.label, new.store.label))
+    if not pair.untold:
+        return pair
     untold = [
         advise_sync_of(finding, f"--rev {side.store.commit[:12]}") if isinstance(side.store, Revision) else finding
-        for side, found in zip((old, new), sides, strict=True)
-        for finding in _list_untold(found)
+        for side, resolved in zip((old, new), sides, strict=True)
+        for finding in _list_untold(resolved)
     ]
-    return made._replace(untold=tuple(dict.fromkeys(untold)))
+    return pair._replace(untold=tuple(dict.fromkeys(untold)))
 
 
 def _build_resolved_pair(
@@ -94,8 +94,8 @@ def _build_resolved_pair(
             status = "unchanged"
         status = "unknown" if untold else status
     unread = bool(untold) or isinstance(after, NpuprofError)
-    made = Pair(name, status, changes, was if was != name else "", left, right, unread=unread, untold=untold)
-    return _add_fault_changes(made, _judge_side(before, labels[0]), _judge_side(after, labels[1]))
+    pair = Pair(name, status, changes, was if was != name else "", left, right, unread=unread, untold=untold)
+    return _add_fault_changes(pair, _judge_side(before, labels[0]), _judge_side(after, labels[1]))
 
 
 def _list_untold(side: Config | NpuprofError | None) -> tuple[Finding, ...]:
@@ -156,11 +156,11 @@ def _judge_side(side: Config | NpuprofError | None, label: str) -> _Verdict:
         return _Verdict(True, tuple(error.findings), label, judged=False)
 
 
-def _add_fault_changes(made: Pair, before: _Verdict, after: _Verdict) -> Pair:
+def _add_fault_changes(pair: Pair, before: _Verdict, after: _Verdict) -> Pair:
     """Return a pair with the errors and warnings that came and went, found or from resolving."""
     marks = before.list_marks(), after.list_marks()
     broken = tuple(fault for fault, mark in zip(after.faults, marks[1], strict=True) if mark not in marks[0])
     broken = broken if not is_untold(before.faults) else ()
     known = after.is_there and after.judged and not is_untold(before.faults)
     mended = tuple(fault for fault, mark in zip(before.faults, marks[0], strict=True) if mark not in marks[1]) if known else ()
-    return made._replace(broken=broken, mended=mended, valid=(before.valid, after.valid))
+    return pair._replace(broken=broken, mended=mended, valid=(before.valid, after.valid))

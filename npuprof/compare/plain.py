@@ -44,9 +44,9 @@ def format_survey_text(survey: Survey, everything: bool = False, coloured: bool 
             own: Sequence[Change] = [change for change in pair.changes if identify_change(change) not in shared]
         else:
             own = pair.changes if everything else ()
-        said, judged = format_pair_headline(pair), format_pair_verdicts(pair)
-        if own or said or judged:
-            out.append(("\n" if out else "") + paint_text(escape_controls(pair.name), "1", coloured) + (f" ({said})" if said else ""))
+        title, verdicts = format_pair_headline(pair), format_pair_verdicts(pair)
+        if own or title or verdicts:
+            out.append(("\n" if out else "") + paint_text(escape_controls(pair.name), "1", coloured) + (f" ({title})" if title else ""))
             for change in own:
                 out += format_change_lines(change, "  ", coloured)
             out += format_verdict_lines(pair, "  ", coloured)
@@ -65,8 +65,8 @@ def format_pair_text(pair: Pair, everything: bool = False, coloured: bool = Fals
     if everything and pair.before and pair.after:
         different = {change.setting for change in pair.changes}
         out += [
-            f"  {escape_controls(key)} = {escape_controls(keys.format_toml_value(held))}"
-            for key, held in pair.after.ordered_settings().items()
+            f"  {escape_controls(key)} = {escape_controls(keys.format_toml_value(value))}"
+            for key, value in pair.after.ordered_settings().items()
             if key not in different
         ]
     return "".join(f"{line}\n" for line in out)
@@ -95,7 +95,7 @@ def format_change_lines(change: Change, indent: str, coloured: bool = False, pre
     risk = f"  [{', '.join(change.risk)}]" if change.risk else ""
     by = format_change_cause(change)
     head = paint_text(f"{change.sign} {reach}{escape_controls(format_change_sentence(change))}", _COLOURS[change.sign], coloured)
-    found = [f"{indent}{head}{risk}" + (f"  {paint_text(escape_controls(by), '2', coloured)}" if by else "")]
+    lines = [f"{indent}{head}{risk}" + (f"  {paint_text(escape_controls(by), '2', coloured)}" if by else "")]
     if isinstance(change.before, list) and isinstance(change.after, list) and len(keys.format_toml_value(change.after)) > 60:
         for kind, place, old, new in change.compare_elements():
             shown = (
@@ -103,5 +103,5 @@ def format_change_lines(change: Change, indent: str, coloured: bool = False, pre
                 if kind != "changed"
                 else f"{keys.format_toml_value(old)} → {keys.format_toml_value(new)}"
             )
-            found.append(f"{indent}    {SIGNS[kind]} {escape_controls(place)} {escape_controls(shown)}")
-    return found
+            lines.append(f"{indent}    {SIGNS[kind]} {escape_controls(place)} {escape_controls(shown)}")
+    return lines

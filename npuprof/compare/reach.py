@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 def select_named_presets(names: Sequence[str], known: list[str], renamed: dict[str, str]) -> list[str]:
     """Return the presets that somebody named, by what they are called now. Raises NpuprofError for names of neither side."""
-    found, problems = [], []
+    selected, problems = [], []
     now = {was: name for name, was in renamed.items()}
     for name in names:
         name = now.get(name, name)
         if name in known:
-            found.append(name)
+            selected.append(name)
         else:
             problems.append(Finding("NP008", f"no preset {name!r} on either side", "", did_you_mean(name, known)))
     if problems:
         raise NpuprofError(problems)
-    return sorted(dict.fromkeys(found))
+    return sorted(dict.fromkeys(selected))
 
 
 def find_reached_presets(old: StoreSide, new: StoreSide, changed: set[str]) -> set[str]:
@@ -101,11 +101,11 @@ def _has_edited_copy(sources: Sources, name: str) -> bool:
 
 def have_other_rules(before: Revision | Folder, after: Revision | Folder) -> bool:
     """Return whether two states have other rules of the team; what cannot be understood is another rule."""
-    said: list[list[TeamRule] | None] = []
+    rules: list[list[TeamRule] | None] = []
     for home in (before, after):
         try:
             policy = home.load_policy()
-            said.append([rule._replace(origin=None) for rule in policy.rules] if policy else [])
+            rules.append([rule._replace(origin=None) for rule in policy.rules] if policy else [])
         except NpuprofError:
-            said.append(None)
-    return said[0] is None or said[0] != said[1]
+            rules.append(None)
+    return rules[0] is None or rules[0] != rules[1]

@@ -33,12 +33,12 @@ def match_renamed_presets(old: Texts, new: Texts, gone: set[str], come: set[str]
     if not (gone and come):
         return {}
     before, after = _count_lines(old, gone), _count_lines(new, come)
-    found = _match_equal_files(before, after)
-    taken = set(found.values())
+    former = _match_equal_files(before, after)
+    taken = set(former.values())
     left = {was: _strip_commonplace(lines) for was, lines in before.items() if was not in taken}
-    right = {name: _strip_commonplace(lines) for name, lines in after.items() if name not in found}
+    right = {name: _strip_commonplace(lines) for name, lines in after.items() if name not in former}
     if len(left) * len(right) > _MOST_COMPARED:
-        return found
+        return former
     likeness = []
     for was, lines in left.items():
         for name, others in right.items():
@@ -47,10 +47,10 @@ def match_renamed_presets(old: Texts, new: Texts, gone: set[str], come: set[str]
             if common >= _LIKENESS:
                 likeness.append((-common, was.rpartition("/")[2] != name.rpartition("/")[2], was, name))
     for _, _, was, name in sorted(likeness):
-        if name not in found and was not in taken:
-            found[name] = was
+        if name not in former and was not in taken:
+            former[name] = was
             taken.add(was)
-    return found
+    return former
 
 
 def _match_equal_files(before: dict[str, Counter[bytes]], after: dict[str, Counter[bytes]]) -> dict[str, str]:
@@ -59,16 +59,16 @@ def _match_equal_files(before: dict[str, Counter[bytes]], after: dict[str, Count
     for was in sorted(before):
         if before[was]:
             known.setdefault(frozenset(before[was].items()), []).append(was)
-    found: dict[str, str] = {}
+    former: dict[str, str] = {}
     for alike in (True, False):
         for name in sorted(after):
-            waiting = known.get(frozenset(after[name].items()), []) if name not in found else []
+            waiting = known.get(frozenset(after[name].items()), []) if name not in former else []
             last = name.rpartition("/")[2]
             fitting = next((was for was in waiting if not alike or was.rpartition("/")[2] == last), None)
             if fitting is not None:
                 waiting.remove(fitting)
-                found[name] = fitting
-    return found
+                former[name] = fitting
+    return former
 
 
 def _strip_commonplace(lines: Counter[bytes]) -> Counter[bytes]:
@@ -78,8 +78,8 @@ def _strip_commonplace(lines: Counter[bytes]) -> Counter[bytes]:
 def _count_lines(side: Texts, names: set[str]) -> dict[str, Counter[bytes]]:
     """Return how often each line stands in files, blanks around it and empty lines aside; none where one cannot be read."""
     side.load_texts(names)
-    found: dict[str, Counter[bytes]] = {name: Counter() for name in names}
-    for name, lines in found.items():
+    counts: dict[str, Counter[bytes]] = {name: Counter() for name in names}
+    for name, lines in counts.items():
         with suppress(NpuprofError):
             lines.update(line.strip() for line in side.read_profile_text(name).splitlines() if line.strip())
-    return found
+    return counts

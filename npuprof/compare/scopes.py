@@ -24,7 +24,7 @@ def find_scoped_changes(before: Config, after: Config, known: list[Change]) -> l
     if [p.document.text for p in before.lineage] == [p.document.text for p in after.lineage]:
         return []
     seen = {identify_unscoped_change(change) for change in known}
-    found: list[Change] = []
+    changes: list[Change] = []
     for context, scope in scopes.items():
         sides = [contexts.resolve_elsewhere(config, context) for config in (before, after)]
         if sides[0] is None or sides[1] is None:
@@ -32,8 +32,8 @@ def find_scoped_changes(before: Config, after: Config, known: list[Change]) -> l
         for change in compare_configs(sides[0], sides[1]):
             if identify_unscoped_change(change) not in seen:
                 seen.add(identify_unscoped_change(change))
-                found.append(change._replace(scope=scope))
-    return found
+                changes.append(change._replace(scope=scope))
+    return changes
 
 
 def identify_unscoped_change(change: Change) -> str:
@@ -49,10 +49,10 @@ def list_override_scopes(configs: Sequence[Config], key: str = "") -> dict[Conte
     overrides = [override for config in configs for profile in config.lineage for override in profile.overrides]
     if not overrides or any(config.context != Context() for config in configs):
         return {}
-    found: dict[Context, str] = {}
+    scopes: dict[Context, str] = {}
     for override in overrides:
         if not key or any(step.key == key for step in override.steps):
             for context, words in contexts.list_override_points(override, Context()):
-                if words and len(found) < _MAX_CONTEXTS:
-                    found.setdefault(context, ", ".join(f"{word} {text}" for word, text in words))
-    return found
+                if words and len(scopes) < _MAX_CONTEXTS:
+                    scopes.setdefault(context, ", ".join(f"{word} {text}" for word, text in words))
+    return scopes

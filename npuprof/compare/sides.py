@@ -41,8 +41,8 @@ class WorkTree:
     def load_texts(self, names: set[str]) -> None:
         """Read what is not in the folder in one go; files are read one by one, when they are asked for."""
         wanted = {name: self.absent[name].oid for name in names if name in self.absent and name not in self._texts}
-        found = self._repository.git.read_contents(wanted.values()) if wanted else {}
-        self._texts |= {name: found[oid] for name, oid in wanted.items()}
+        contents = self._repository.git.read_contents(wanted.values()) if wanted else {}
+        self._texts |= {name: contents[oid] for name, oid in wanted.items()}
 
     def read_profile_text(self, name: str) -> bytes:
         """Return the text of a file; empty where it cannot be read (the resolver will say why)."""
@@ -95,8 +95,8 @@ class StoreSide:
     def read_parent_names(self, name: str) -> list[str] | None:
         """Return all names that a file may extend, without parsing it where its text is plain; None: cannot be read."""
         try:
-            found = read_plain_parents(self.texts.read_profile_text(name))
-            return list(self.store.profile(name).extends) if found is None else found
+            names = read_plain_parents(self.texts.read_profile_text(name))
+            return list(self.store.profile(name).extends) if names is None else names
         except NpuprofError:
             return None
 

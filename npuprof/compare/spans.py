@@ -57,9 +57,9 @@ def format_code_span(text: str, in_table: bool = True) -> str:
     return _PIPE.sub(_escape_pipe, span) if in_table else span
 
 
-def _escape_pipe(found: re.Match[str]) -> str:
+def _escape_pipe(match: re.Match[str]) -> str:
     """Return a pipe that ends no cell, whatever stands before it: backslashes escape each other there, so an odd number."""
-    before: str = found[1]
+    before: str = match[1]
     return before + ("\\" if len(before) % 2 == 0 else "\\\\") + "|"
 
 

@@ -26,11 +26,11 @@ def apply_changes(text: str, changes: Iterable[PathChange], donor: str = "") -> 
     """
     wanted = list(changes)
     newline = find_line_ending(text)
-    whole = text if text.endswith("\n") or not text else text + newline
+    complete = text if text.endswith("\n") or not text else text + newline
     for source in (set_line_endings(donor, newline), "") if donor else ("",):
-        draft = Draft(whole, wanted, newline, source)
+        draft = Draft(complete, wanted, newline, source)
         result = str(draft)
-        if whole != text and result[result.rfind("\n", 0, -1) + 1 :] == whole[text.rfind("\n") + 1 :]:
+        if complete != text and result[result.rfind("\n", 0, -1) + 1 :] == complete[text.rfind("\n") + 1 :]:
             result = result.removesuffix(newline)
         if _holds(result, draft.data):
             return result

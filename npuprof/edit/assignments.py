@@ -72,7 +72,7 @@ def split_listed_words(path: Path, value: str) -> Any:
     return [word.strip() for word in value.split(",") if word.strip()] if key and key.kind == NAMES else value
 
 
-def find_removals(profile: Profile, data: dict[str, Any], text: str, said: list[str]) -> Iterator[PathChange]:
+def find_removals(profile: Profile, data: dict[str, Any], text: str, notes: list[str]) -> Iterator[PathChange]:
     """Yield what takes a key out of a document, and take it out of ``data``."""
     path, key = locate_key(text)
     shown = format_written_key(text)
@@ -85,7 +85,7 @@ def find_removals(profile: Profile, data: dict[str, Any], text: str, said: list[
             if find_at_path(parsed, place[depth:]) is not MISSING:
                 assign_at_path(parsed, place[depth:], MISSING)
                 assign_at_path(data, place[:depth], parsed)
-                said.append(f"{keys.format_key_path('', place[:depth]).lstrip('.')} was text and is written as a table now")
+                notes.append(f"{keys.format_key_path('', place[:depth]).lstrip('.')} was text and is written as a table now")
                 yield PathChange(place[:depth], parsed)
         elif find_at_path(data, place) is not MISSING:
             gone = place
@@ -94,12 +94,12 @@ def find_removals(profile: Profile, data: dict[str, Any], text: str, said: list[
             if len(gone) == depth > 1 and len(find_at_path(data, gone[:-1])) == 1 and _is_plain_table(profile, gone[:-1]):
                 gone = gone[:-1]
             assign_at_path(data, gone, MISSING)
-            said.append(f"removed {shown} from {profile.document.source}")
+            notes.append(f"removed {shown} from {profile.document.source}")
             yield PathChange(gone, MISSING)
     for index, block in enumerate(find_at_path(data, ("override",)) if isinstance(find_at_path(data, ("override",)), list) else []):
         if path[0] in SECTIONS and find_at_path(block, path) is not MISSING:
             match = keys.format_short_value(block.get("match", {}))
-            said.append(f"{shown} is still set by override {index + 1}, where {match} matches")
+            notes.append(f"{shown} is still set by override {index + 1}, where {match} matches")
 
 
 def _is_plain_table(profile: Profile, path: Path) -> bool:
@@ -121,9 +121,9 @@ def _read_statements(text: str) -> Statements:
     return Statements(text)
 
 
-def find_inherited_keys(profile: Profile, data: dict[str, Any], given: Sequence[str], below: dict[str, Any] | None = None) -> list[str]:
+def find_inherited_keys(profile: Profile, data: dict[str, Any], written: Sequence[str], below: dict[str, Any] | None = None) -> list[str]:
     """Return the keys that are set by what the preset extends, or by what it lies over (``below``), and still in force."""
-    places = [(text, path, key) for text, (path, key) in zip(given, map(locate_key, given), strict=True) if path[0] in SECTIONS]
+    places = [(text, path, key) for text, (path, key) in zip(written, map(locate_key, written), strict=True) if path[0] in SECTIONS]
     if below is not None:
         return [text for text, path, key in places if key in below and values.find_value(key, below[key], path[2:])[0]]
     if not places or not profile.extends:
@@ -132,13 +132,13 @@ def find_inherited_keys(profile: Profile, data: dict[str, Any], given: Sequence[
     return [text for text, path, key in places if key in settings and values.find_value(key, settings[key], path[2:])[0]]
 
 
-def take_cleared_keys(data: dict[str, Any], given: Sequence[str]) -> list[str]:
+def take_cleared_keys(data: dict[str, Any], written: Sequence[str]) -> list[str]:
     """Take keys out of the list ``unset`` of a document, however they are written there; return those that stood in it."""
     path = ("profile", "unset")
     listed = find_at_path(data, path)
     if not isinstance(listed, list):
         return []
-    wanted = {keys.parse_key(format_written_key(text)) for text in given} - {None}
+    wanted = {keys.parse_key(format_written_key(text)) for text in written} - {None}
     gone = [name for name in listed if isinstance(name, str) and keys.parse_key(name) in wanted]
     if gone:
         assign_at_path(data, path, [name for name in listed if name not in gone] or MISSING)

@@ -54,17 +54,17 @@ class Bulk:
             if not no_check:
                 self._judge(after)
             remarks = [*dict.fromkeys(self._said), *self._tell_reach(matched, after)]
-            told = f"{format_count(len(self._files), 'file')} of {format_count(len(matched), 'preset')} that met the condition"
+            count = f"{format_count(len(self._files), 'file')} of {format_count(len(matched), 'preset')} that met the condition"
             difference = "".join(format_difference(file.source, file.text, text) for file, text in self._files)
             answer = Answer(difference, tuple(remarks), problems=problems)
             if not self._files or dry_run:
                 done = "would write" if self._files else "nothing to change:"
-                return answer._replace(remarks=(f"{done} {told}", *remarks))
-            if not yes and not ask_on_terminal(answer, "text", f"write {told}?"):
+                return answer._replace(remarks=(f"{done} {count}", *remarks))
+            if not yes and not ask_on_terminal(answer, "text", f"write {count}?"):
                 return answer_refusal(answer, "written", shown=True)
             writing.write_wanted_files([file.build_wanted(text) for file, text in self._files])
         shown = answer if yes else Answer()  # who was asked has seen it
-        return shown._replace(remarks=(f"wrote {told}", *shown.remarks))
+        return shown._replace(remarks=(f"wrote {count}", *shown.remarks))
 
     def _select(self) -> list[str]:
         """Return the presets that meet the condition. Raises NpuprofError where none could."""
@@ -92,22 +92,22 @@ class Bulk:
         """Return the presets that the changed files reach, as they would resolve."""
         changed = {file.profile.name for file, _ in self._files}
         resolver = build_opener(self._laid)(self._workspace.resolver.context).resolver
-        found: dict[str, Config | NpuprofError] = {}
+        resolved: dict[str, Config | NpuprofError] = {}
         for name, config in self._before.items():
             if changed.intersection(member.key for member in config.lineage):
                 try:
-                    found[name] = resolver.resolve_profile(self._laid.profile(name))
+                    resolved[name] = resolver.resolve_profile(self._laid.profile(name))
                 except NpuprofError as error:
-                    found[name] = error
-        return found
+                    resolved[name] = error
+        return resolved
 
     def _judge(self, after: dict[str, Config | NpuprofError]) -> None:
         """Raise NpuprofError for errors that any preset has not now, and tell such warnings."""
         known = {checks.identify_finding(finding) for name in after for finding in checks.check_config(self._before[name])}
-        found: list[Finding] = []
+        findings: list[Finding] = []
         for config in after.values():
-            found += config.findings if isinstance(config, NpuprofError) else checks.check_config(config)
-        refuse_brought_errors(known, checks.fold_findings(found))
+            findings += config.findings if isinstance(config, NpuprofError) else checks.check_config(config)
+        refuse_brought_errors(known, checks.fold_findings(findings))
 
     def _tell_reach(self, matched: Sequence[str], after: dict[str, Config | NpuprofError]) -> list[str]:
         """Return that presets inherit a change that did not meet the condition."""
@@ -132,9 +132,9 @@ def _is_inherited(config: Config, data: dict[str, object], text: str) -> bool:
     path, key = locate_key(name.strip())
     if not key or path[0] == "append" or find_at_path(data, path) is not MISSING or key not in config.settings:
         return False
-    found, value = values.find_value(key, config.settings[key], path[2:])
-    given = one_time.parse_assigned_value(key if len(path) == 2 else "", raw.strip())
+    is_set, value = values.find_value(key, config.settings[key], path[2:])
+    assigned = one_time.parse_assigned_value(key if len(path) == 2 else "", raw.strip())
     if path[0] == "env":
-        return found and str(value) == str(given)
-    same = values.is_equivalent_setting(key, value, given) if len(path) == 2 else values.is_same_typed_value(value, given)
-    return found and same
+        return is_set and str(value) == str(assigned)
+    same = values.is_equivalent_setting(key, value, assigned) if len(path) == 2 else values.is_same_typed_value(value, assigned)
+    return is_set and same

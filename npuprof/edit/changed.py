@@ -33,9 +33,9 @@ class ChangedStore(Folder):
         """Let a preset be what a text makes it. Raises NpuprofError where that is no TOML."""
         self.lay_over(Profile(parse_document(name, source, text), home=self))
 
-    def _read_profile(self, name: str, asked: Origin | None) -> Profile:
-        found = self.below.profile(name, asked)
-        return Profile(found.document, found.key, self)
+    def _read_profile(self, name: str, referrer: Origin | None) -> Profile:
+        profile = self.below.profile(name, referrer)
+        return Profile(profile.document, profile.key, self)
 
 
 def build_opener(home: Folder, texts: Texts | None = None, without: str = "") -> Callable[[Context], spec.Workspace]:
@@ -67,12 +67,12 @@ def resolve_all(workspace: spec.Workspace, problems: list[Finding]) -> dict[str,
     """Return the presets of a store resolved, by name; what is wrong with the others goes to ``problems``, each once."""
     home = workspace.store
     configs: dict[str, Config] = {}
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for name in home.names():
         try:
-            with isolate_faults(home.cite_file(f"{name}.toml"), found, name):
+            with isolate_faults(home.cite_file(f"{name}.toml"), findings, name):
                 configs[name] = workspace.resolver.resolve_profile(home.profile(name))
         except NpuprofError as error:
-            found += error.findings
-    problems += {(finding.code, finding.place, finding.message): finding for finding in found}.values()
+            findings += error.findings
+    problems += {(finding.code, finding.place, finding.message): finding for finding in findings}.values()
     return configs

@@ -17,15 +17,15 @@ def collect_comments(text: str) -> Counter[str]:
 
 def count_needed_comments(base: str, ours: str, theirs: str) -> Counter[str]:
     """Return the comments that a merge has to keep: those of either side that the other one did not take away."""
-    below, mine, other = (collect_comments(text) for text in (base, ours, theirs))
+    below, mine, rival = (collect_comments(text) for text in (base, ours, theirs))
     needed: Counter[str] = Counter()
-    for comment in mine | other:
-        before, here, there = below[comment], mine[comment], other[comment]
+    for comment in mine | rival:
+        before, here, there = below[comment], mine[comment], rival[comment]
         needed[comment] = max(here, there) if min(here, there) >= before else max(0, here + there - before)
     return +needed
 
 
 def count_allowed_comments(base: str, ours: str, theirs: str) -> Counter[str]:
     """Return how often a comment may stand in a merge: as often as both sides leave it, and what each of them added."""
-    below, mine, other = (collect_comments(text) for text in (base, ours, theirs))
-    return Counter({comment: max(0, mine[comment] + other[comment] - below[comment]) for comment in below | mine | other})
+    below, mine, rival = (collect_comments(text) for text in (base, ours, theirs))
+    return Counter({comment: max(0, mine[comment] + rival[comment] - below[comment]) for comment in below | mine | rival})

@@ -53,25 +53,25 @@ def _parse_condition(text: str) -> Any:
 
 def _guess_value(key: str, value: Any, kind: str) -> Any:
     option = catalog.find_option(key)
-    found = settings.guess_option_value(option, value) if option else guess_plain_value(value, kind)
-    return None if found is UNKNOWN else found
+    guess = settings.guess_option_value(option, value) if option else guess_plain_value(value, kind)
+    return None if guess is UNKNOWN else guess
 
 
 def _find_refused_values(tree: Any) -> dict[tuple[str, Any], Finding]:
-    found: dict[tuple[str, Any], Finding] = {}
+    findings: dict[tuple[str, Any], Finding] = {}
     for word, left, right in condition.list_comparisons(tree):
-        key, other = written_condition.find_compared_key(left), right
-        if not key or other[0] != "const" or word not in ("==", "in"):
+        key, operand = written_condition.find_compared_key(left), right
+        if not key or operand[0] != "const" or word not in ("==", "in"):
             continue
-        for value in other[1] if word == "in" and isinstance(other[1], tuple) else (other[1],):
+        for value in operand[1] if word == "in" and isinstance(operand[1], tuple) else (operand[1],):
             hint = next((fault.hint for fault in settings.find_setting_faults(key, value) if fault.code == "NP203"), "")
             if key == "scenario":
                 hint = suggest_choice(key, value, SCENARIOS)[0] if value not in SCENARIOS else ""
             hint = re.sub(r"^write (\S+) = (.*)", rf"write '{key} == \2'", hint)
             if hint:
                 what = f"--where asks for {key} = {keys.format_short_value(value)}, which it never is"
-                found[key, value] = Finding("NP013", what, "No preset holds it, and no check would take it.", hint)
-    return found
+                findings[key, value] = Finding("NP013", what, "No preset holds it, and no check would take it.", hint)
+    return findings
 
 
 def _build_unknown_name_finding(key: str, set_keys: Collection[str]) -> Finding:

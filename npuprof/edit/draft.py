@@ -65,45 +65,45 @@ class Draft:
             return True
         noted = len(self._missing)
         if isinstance(old, dict) and isinstance(new, dict):
-            left = self._fit_table(path, old, new)
+            is_left = self._fit_table(path, old, new)
         elif (*path, 0) in self._rows.at and _is_array_of_tables(new) and not (new and self._is_copied(path)):
-            left = self._fit_blocks(path, old, new)
+            is_left = self._fit_blocks(path, old, new)
         else:
             self._cut_statements(path, old, replaced=new is not MISSING)
             self._missing += [(path, new)] if new is not MISSING else []
             return False
-        if not left and len(path) > 1 + (path[:1] == ("append",)):
+        if not is_left and len(path) > 1 + (path[:1] == ("append",)):
             self._missing[noted:] = [(path, new)]  # a table is gone with the last of its dotted keys: it comes back as a whole
-        return left
+        return is_left
 
     def _fit_table(self, path: Path, old: dict[str, Any], new: dict[str, Any]) -> bool:
-        left = path in self._rows.at
+        is_left = path in self._rows.at
         known = set(old)
         for name, item in old.items():
             row, change = self._rows.at.get((*path, name)), self._changes.get((*path, name))
-            other = change.name if change is not None and row is not None and not row.header else ""
-            if row is not None and other and other in new and other not in known:
-                row.rename_key(other)
-                if not values.is_same_typed_value(item, new[other]):
-                    self._replace_value(row, keys.format_toml_value(new[other]))
-                known.add(other)
-                left = True
+            new_name = change.name if change is not None and row is not None and not row.header else ""
+            if row is not None and new_name and new_name in new and new_name not in known:
+                row.rename_key(new_name)
+                if not values.is_same_typed_value(item, new[new_name]):
+                    self._replace_value(row, keys.format_toml_value(new[new_name]))
+                known.add(new_name)
+                is_left = True
             else:
-                left = self._fit_value((*path, name), item, new.get(name, MISSING)) or left
+                is_left = self._fit_value((*path, name), item, new.get(name, MISSING)) or is_left
         self._missing += [((*path, name), item) for name, item in new.items() if name not in known]
-        return left
+        return is_left
 
     def _fit_blocks(self, path: Path, old: list[Any], new: list[Any]) -> bool:
         """Make the tables of an array that are left say what those in ``new`` do; what is more of them is missing."""
-        kept = [number for number in range(len(old)) if not self._is_cut((*path, number))][: len(new)]
-        for number in {*range(len(old))}.difference(kept):
+        remaining = [number for number in range(len(old)) if not self._is_cut((*path, number))][: len(new)]
+        for number in {*range(len(old))}.difference(remaining):
             self._cut_statements((*path, number), old[number])
-        for number, block in zip([*kept, *range(len(old), len(old) + len(new) - len(kept))], new, strict=True):
+        for number, block in zip([*remaining, *range(len(old), len(old) + len(new) - len(remaining))], new, strict=True):
             if number < len(old):
                 self._fit_value((*path, number), old[number], block)
             else:
                 self._missing.append(((*path, number), block))
-        return bool(kept)
+        return bool(remaining)
 
     def _is_cut(self, path: Path) -> bool:
         return path in self._changes and self._changes[path].value is MISSING
@@ -117,8 +117,8 @@ class Draft:
             self._lift_comments(row, row.text[row.value : row.end], written)
         row.replace_value(written)
 
-    def _lift_comments(self, row: Statement, text: str, left: str = "") -> None:
-        lost = collect_comments(text) - collect_comments(left) if "#" in text else ()
+    def _lift_comments(self, row: Statement, text: str, remaining: str = "") -> None:
+        lost = collect_comments(text) - collect_comments(remaining) if "#" in text else ()
         row.lead += "".join(f"{row.indent}{comment}{self._newline}" for comment in lost)
 
     def _cut_statements(self, path: Path, old: Any, replaced: bool = False) -> None:
@@ -196,12 +196,12 @@ class Draft:
     def _add_tables(self, rows: list[Statement]) -> None:
         """Put tables before their sub-tables, else behind their like, else where their section goes; blank lines around."""
         path = rows[0].path
-        near = next((self._last_headers[path[:end]] for end in range(len(path), 0, -1) if path[:end] in self._last_headers), None)
-        if path in self._first_headers or near is None:
+        closest = next((self._last_headers[path[:end]] for end in range(len(path), 0, -1) if path[:end] in self._last_headers), None)
+        if path in self._first_headers or closest is None:
             below = self._first_headers.get(path) or self._find_later_section(path)
             lower = below.comments if below.header else ""
         else:
-            below = self._last_pairs.get(near.path, near).following
+            below = self._last_pairs.get(closest.path, closest).following
             lower = below.lead
         upper = below.lead.removesuffix(lower)
         is_head = len(upper) == measure_schema_head(upper)
@@ -245,11 +245,11 @@ class Draft:
 
     def _copy_tables(self, there: Path, path: Path, value: Any) -> list[Statement]:
         """Return the tables at and below a path as they stand in the donor, if it has it as tables."""
-        found = list(self._donor.find_statements(there, value))
-        if any(row.table[: len(there)] != there for row in found):
+        rows = list(self._donor.find_statements(there, value))
+        if any(row.table[: len(there)] != there for row in rows):
             return []
         copies: list[Statement] = []
-        for row in found:
+        for row in rows:
             copy = Statement(row.text, path + row.path[len(there) :], path + row.table[len(there) :], row.header)
             copy.lead = (self._newline if copies and row.header else "") + (row.comments if row.header else row.lead)
             copies.append(copy)
@@ -257,16 +257,16 @@ class Draft:
 
     def _find_sibling(self, source: Statement, parent: Path) -> Statement | None:
         """Return the pair that a pair of the donor goes behind: the nearest before it there, and what only stands here."""
-        found, row = None, source
-        while found is None and not (row := row.preceding).header and row.text:
+        sibling, row = None, source
+        while sibling is None and not (row := row.preceding).header and row.text:
             mine = self._rows.at.get(parent + row.path[len(source.table) :])
-            found = mine if mine is not None and not mine.header and mine.table == parent else None
-        while found is not None and not (row := found.following).header and row.text and not row.lead:
-            other = self._donor.at.get(source.table + row.path[len(parent) :])
-            if other is not None and other.table == source.table:
+            sibling = mine if mine is not None and not mine.header and mine.table == parent else None
+        while sibling is not None and not (row := sibling.following).header and row.text and not row.lead:
+            counterpart = self._donor.at.get(source.table + row.path[len(parent) :])
+            if counterpart is not None and counterpart.table == source.table:
                 break
-            found = row
-        return found
+            sibling = row
+        return sibling
 
 
 def _format_dotted_key(path: Path) -> str:

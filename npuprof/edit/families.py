@@ -34,7 +34,7 @@ def plan_renames(configs: Iterable[Config], steps: Iterable[Step], is_movable: C
 
     Only presets that are ``movable`` can be changed. A preset that names no such option, or whose family never sets it, is not in it.
     """
-    found: Plan = {}
+    plan: Plan = {}
     listed = list(configs)
     groups: dict[tuple[str, str, str], list[Step]] = {}
     for step in steps:
@@ -43,10 +43,10 @@ def plan_renames(configs: Iterable[Config], steps: Iterable[Step], is_movable: C
     for ways in groups.values():
         for members, hindrance in _judge_families(listed, tuple(ways), is_movable):
             for key, name in members.items():
-                where, said = hindrance
-                shown = said if not said or where in ("", name) else f"{where}: {said}"
-                found.setdefault(key, {})[ways[0].option] = shown
-    return found
+                where, reason = hindrance
+                shown = reason if not reason or where in ("", name) else f"{where}: {reason}"
+                plan.setdefault(key, {})[ways[0].option] = shown
+    return plan
 
 
 def list_mentions(profile: Profile, option: str) -> list[Mention]:
@@ -55,17 +55,17 @@ def list_mentions(profile: Profile, option: str) -> list[Mention]:
         return []
     data = profile.document.data
     blocks: list[tuple[Path, Any]] = [((), data), *((("override", n), block) for n, block in enumerate(data.get("override", [])))]
-    found = []
+    mentions = []
     for base, block in blocks:
         options, appended = block.get("options"), block.get("append")
         if isinstance(options, dict) and option in options:
-            found.append(Mention("set", base, (*base, "options", option)))
+            mentions.append(Mention("set", base, (*base, "options", option)))
         if isinstance(appended, dict) and option in (appended.get("options") or {}):
-            found.append(Mention("append", base, (*base, "append", "options", option)))
-    found += [
+            mentions.append(Mention("append", base, (*base, "append", "options", option)))
+    mentions += [
         Mention("append", base, path) if below else Mention(kind, base, path) for kind, base, path, below in _list_names(profile, option)
     ]
-    return found
+    return mentions
 
 
 def list_named_places(profile: Profile, option: str) -> list[Mention]:
@@ -79,13 +79,13 @@ def _list_names(profile: Profile, option: str) -> list[tuple[str, Path, Path, bo
         (name, (), ("profile", name), profile.table.get(name)) for name, key in PROFILE_KEYS.items() if key.names_settings
     ]
     lists += [("unset", ("override", n), ("override", n, "unset"), block.get("unset")) for n, block in enumerate(data.get("override", []))]
-    found = []
+    places = []
     for kind, base, path, names in lists:
         for index, name in enumerate(names if isinstance(names, list) else ()):
             parsed = keys.parse_key(name) if isinstance(name, str) else None
             if parsed is not None and parsed[0] == option:
-                found.append((kind, base, (*path, index), bool(parsed[1])))
-    return found
+                places.append((kind, base, (*path, index), bool(parsed[1])))
+    return places
 
 
 def _read_option(name: str) -> str:
@@ -142,43 +142,43 @@ class _Family:
             if not is_movable(member):
                 return "", describe_fixed_parent(member)
         for judge in (self._judge_forms, self._judge_values, self._judge_new_names):
-            if any(found := judge()):
-                return found
+            if any(hindrance := judge()):
+                return hindrance
         return "", ""
 
     def _judge_forms(self) -> tuple[str, str]:
         many = self.ways[0].action == "modes"
         if many and len(self.members) > 1:
-            return "", f"{' and '.join(sorted(one.name for one in self.members.values())[:2])} have a part of it each"
+            return "", f"{' and '.join(sorted(mention.name for mention in self.members.values())[:2])} have a part of it each"
         for key, member in self.members.items():
-            for one in self.mentions[key]:
-                if one.kind == "append" or (many and one.kind != "set"):
-                    does = "changes a part of it" if one.kind == "append" else f"has it in {one.kind}"
-                    return member.name, f"{_name_block(one.base)} {does}"
+            for mention in self.mentions[key]:
+                if mention.kind == "append" or (many and mention.kind != "set"):
+                    does = "changes a part of it" if mention.kind == "append" else f"has it in {mention.kind}"
+                    return member.name, f"{_name_block(mention.base)} {does}"
         return "", ""
 
     def _judge_values(self) -> tuple[str, str]:
         """Return where a value has no word under the new name, for any preset that takes it in."""
         for config in self.configs:
             for member in config.lineage:
-                for one in self.mentions[member.key] if member.key in self.members else ():
-                    found = self._judge_value(member, one, config)
-                    if found:
-                        return member.name, f"{_name_block(one.base)} {found}"
+                for mention in self.mentions[member.key] if member.key in self.members else ():
+                    reason = self._judge_value(member, mention, config)
+                    if reason:
+                        return member.name, f"{_name_block(mention.base)} {reason}"
         return "", ""
 
-    def _judge_value(self, member: Profile, one: Mention, config: Config) -> str:
+    def _judge_value(self, member: Profile, mention: Mention, config: Config) -> str:
         data = member.document.data
-        block = data["override"][one.base[1]] if one.base else data
+        block = data["override"][mention.base[1]] if mention.base else data
         table = block.get("options", {})
         option = self.ways[0].option
-        if one.kind != "set":
+        if mention.kind != "set":
             return ""
         if self.to in table:
             return f"sets {self.to} as well"
         if option not in table:
-            return f"changes {one.path[-1]} alone" if one.base else ""
-        if any(does_step_fit(way, one.base, table, data, config) for way in self.ways):
+            return f"changes {mention.path[-1]} alone" if mention.base else ""
+        if any(does_step_fit(way, mention.base, table, data, config) for way in self.ways):
             return ""
         return f"gives it {format_short_value(table[option])}, for which {self.to} has no word"
 
@@ -189,13 +189,13 @@ class _Family:
             below = False
             for member in config.lineage:
                 olds = self.mentions[member.key]
-                for one in self.news[member.key]:
-                    if one.kind in ("unset", "locked") and any((old.kind, old.base) == (one.kind, one.base) for old in olds):
+                for mention in self.news[member.key]:
+                    if mention.kind in ("unset", "locked") and any((old.kind, old.base) == (mention.kind, mention.base) for old in olds):
                         continue  # it says the same of both names
-                    if below or olds or one.kind != "set" or one.base:
-                        return member.name, f"{_name_block(one.base)} {_DOES[one.kind]} {self.to} as well"
+                    if below or olds or mention.kind != "set" or mention.base:
+                        return member.name, f"{_name_block(mention.base)} {_DOES[mention.kind]} {self.to} as well"
                     last = member
-                if last is not None and any(one.kind != "set" or one.base for one in olds):
+                if last is not None and any(mention.kind != "set" or mention.base for mention in olds):
                     return member.name, f"it inherits {self.to} already, from {last.name}"
                 below = below or bool(olds)
         return "", ""

@@ -24,7 +24,7 @@ def fix_documents(findings: Iterable[Finding], find_file: Callable[[Document], s
         read = finding.origin.document if finding.origin and is_fixable(finding) else None
         if isinstance(read, Document) and (path := find_file(read)):
             fixable.setdefault(path, (read, []))[1].append(finding)
-    fixed = {path: (old, *_fix_document(old, found)) for path, (old, found) in fixable.items()}
+    fixed = {path: (old, *_fix_document(old, faults)) for path, (old, faults) in fixable.items()}
     return {path: change for path, change in fixed.items() if change[2]}
 
 
@@ -46,8 +46,8 @@ def _fix_document(old: Document, findings: Sequence[Finding]) -> tuple[Document,
         changes.append(change)
         taken.add(change.path)
         above |= {change.path[:end] for end in range(len(change.path))}
-    text, made = _apply_most(old.text, changes)
-    return document.parse_document(old.name, old.source, text), made
+    text, count = _apply_most(old.text, changes)
+    return document.parse_document(old.name, old.source, text), count
 
 
 def _apply_most(text: str, changes: Sequence[PathChange]) -> tuple[str, int]:

@@ -23,7 +23,7 @@ def refuse_broken_heirs(workspace: spec.Workspace, path: str, old: Profile, new:
     if not name:
         return
     texts = _list_read(workspace, old)
-    texts |= {other: _read_text(home, other) for other in home.names() if other not in texts}
+    texts |= {sibling: _read_text(home, sibling) for sibling in home.names() if sibling not in texts}
     home.read_ahead = texts
     heirs = find_heirs(home, name)
     if not heirs:
@@ -43,19 +43,19 @@ def refuse_broken_heirs(workspace: spec.Workspace, path: str, old: Profile, new:
 def find_heirs(home: Folder, name: str) -> list[str]:
     """Return the presets of a store that extend one, or another that does."""
     texts = {heir: text for heir, text in home.read_ahead.items() if b"extends" in text or b"\\" in text}
-    found: dict[str, None] = {}
+    dependents: dict[str, None] = {}
     waiting = [name]
     while waiting:
         parent = waiting.pop()
         wanted = parent.encode()
         for heir, text in texts.items():
             # only what names it, or may in escapes, is worth a parser
-            if heir not in found and heir != name and (wanted in text or b"\\u" in text or b"\\U" in text or b"\\x" in text):
+            if heir not in dependents and heir != name and (wanted in text or b"\\u" in text or b"\\U" in text or b"\\x" in text):
                 with suppress(NpuprofError):
                     if parent in home.profile(heir).extends:
-                        found[heir] = None
+                        dependents[heir] = None
                         waiting.append(heir)
-    return sorted(found)
+    return sorted(dependents)
 
 
 def _list_read(workspace: spec.Workspace, profile: Profile) -> dict[str, bytes]:
@@ -80,9 +80,9 @@ def _find_name(home: Folder, name: str, path: str) -> str:
     real = os.path.realpath(path)
     if name in home.names():
         return name if os.path.realpath(home.profile_path(name)) == real else ""
-    return next((other for other in home.names() if os.path.realpath(home.profile_path(other)) == real), "")
+    return next((candidate for candidate in home.names() if os.path.realpath(home.profile_path(candidate)) == real), "")
 
 
 def _find_errors(workspace: spec.Workspace, name: str) -> list[Finding]:
-    found = find_faults(lambda: workspace.resolver.resolve_profile(workspace.store.profile(name)))
-    return [finding for finding in found if finding.severity == "error"]
+    findings = find_faults(lambda: workspace.resolver.resolve_profile(workspace.store.profile(name)))
+    return [finding for finding in findings if finding.severity == "error"]

@@ -45,24 +45,24 @@ def find_changes(
     data: dict[str, Any],
     assignments: Sequence[str],
     appended: Sequence[str],
-    said: list[str],
+    notes: list[str],
     below: dict[str, Any] | None = None,
 ) -> list[PathChange]:
     """Return what ``set`` is given as changes, and make them in ``data``; see ``find_list_changes``. Raises NpuprofError."""
-    found: list[PathChange] = []
+    results: list[PathChange] = []
     before = ""
     changes = [*((text, parse_list_change(text)) for text in assignments), *((text, parse_appended(text)) for text in appended)]
     for place, (text, change) in enumerate(changes):
         if change is not None:
-            found += find_list_changes(profile, data, change, said, below)
+            results += find_list_changes(profile, data, change, notes, below)
         elif (plain := parse_assignment(data, text, before, assignments[place + 1 : place + 3])) is not None:
-            found.append(plain)
+            results.append(plain)
         before = text
-    return found
+    return results
 
 
 def find_list_changes(
-    profile: Profile, data: dict[str, Any], change: ListChange, said: list[str], below: dict[str, Any] | None = None
+    profile: Profile, data: dict[str, Any], change: ListChange, notes: list[str], below: dict[str, Any] | None = None
 ) -> list[PathChange]:
     """Return what makes a list longer or shorter, and do so in ``data``; what is there already is said, and not put there twice.
 
@@ -71,33 +71,33 @@ def find_list_changes(
     """
     path, key = locate_key(change.key)
     if not key:
-        return _change_names(profile, data, path, change, said)
+        return _change_names(profile, data, path, change, notes)
     if path[0] == "append":
         path = path[1:]
     inherited = below if below is not None else resolve_inherited(profile, data)
-    found, there = values.find_value(key, inherited[key], path[2:]) if key in inherited else (False, None)
+    is_inherited, there = values.find_value(key, inherited[key], path[2:]) if key in inherited else (False, None)
     there = values.parse_structured_value(key, there) if len(path) == 2 else there
-    own, whole = _find_own(data, key, path)
+    own, structured = _find_own(data, key, path)
     added = find_at_path(data, ("append", *path))
-    for value in (own, added, there if found and own is MISSING else MISSING):
+    for value in (own, added, there if is_inherited and own is MISSING else MISSING):
         if value is not MISSING and not isinstance(value, list):
             raise _build_no_list_error(change.key, value)
     lists: dict[str, list[Any] | None] = {"own": own if own is not MISSING else None, "added": added if added is not MISSING else None}
-    known = [item for listed in (there if own is MISSING and found else [], *lists.values()) for item in listed or []]
+    known = [item for listed in (there if own is MISSING and is_inherited else [], *lists.values()) for item in listed or []]
     items = _read_items(change.text, known)
     if change.adds:
-        new = _leave_out_known(items, known, change.key, said)
+        new = _leave_out_known(items, known, change.key, notes)
         if not new:
             return []
-        name = "added" if lists["added"] is not None or (own is MISSING and found) else "own"
+        name = "added" if lists["added"] is not None or (own is MISSING and is_inherited) else "own"
         lists[name] = [*(lists[name] or []), *new]
     else:
         name = _find_holder(lists, items, known, change.key)
         lists[name] = [item for item in lists[name] or [] if not _is_among(item, items)]
-    return [_put_list(data, path if name == "own" else ("append", *path), lists[name] or [], whole if name == "own" else None)]
+    return [_put_list(data, path if name == "own" else ("append", *path), lists[name] or [], structured if name == "own" else None)]
 
 
-def _change_names(profile: Profile, data: dict[str, Any], path: Path, change: ListChange, said: list[str]) -> list[PathChange]:
+def _change_names(profile: Profile, data: dict[str, Any], path: Path, change: ListChange, notes: list[str]) -> list[PathChange]:
     """Return the change to a list of ``[profile]``."""
     known = PROFILE_KEYS.get(str(path[1]))
     if len(path) != 2 or known is None or known.kind != NAMES:
@@ -111,7 +111,7 @@ def _change_names(profile: Profile, data: dict[str, Any], path: Path, change: Li
     listed = one_time.parse_assigned_value("", change.text)
     items = listed if isinstance(listed, list) else split_listed_words(path, change.text)
     if change.adds:
-        new = _leave_out_known(items, before, change.key, said)
+        new = _leave_out_known(items, before, change.key, notes)
         return [_put_list(data, path, [*before, *new], None)] if new else []
     _find_holder({"own": before}, items, before, change.key)
     return [_put_list(data, path, [item for item in before if not _is_among(item, items)], None)]
@@ -119,9 +119,9 @@ def _change_names(profile: Profile, data: dict[str, Any], path: Path, change: Li
 
 def _find_own(data: dict[str, Any], key: str, path: Path) -> tuple[Any, Any]:
     """Return what the document itself has at a path, and the whole setting in structured form where it is written as text."""
-    whole = find_at_path(data, path[:2])
-    parsed = values.parse_structured_value(key, whole) if isinstance(whole, str) else whole
-    if parsed is whole:
+    written = find_at_path(data, path[:2])
+    parsed = values.parse_structured_value(key, written) if isinstance(written, str) else written
+    if parsed is written:
         return find_at_path(data, path), None
     return find_at_path(parsed, path[2:]), parsed
 
@@ -137,14 +137,14 @@ def _read_items(text: str, known: list[Any]) -> list[Any]:
 
 
 def _is_among(item: Any, items: list[Any]) -> bool:
-    return any(values.is_same_typed_value(item, other) for other in items)
+    return any(values.is_same_typed_value(item, candidate) for candidate in items)
 
 
-def _leave_out_known(items: list[Any], known: list[Any], key: str, said: list[str]) -> list[Any]:
+def _leave_out_known(items: list[Any], known: list[Any], key: str, notes: list[str]) -> list[Any]:
     new: list[Any] = []
     for item in items:
         if _is_among(item, [*known, *new]):
-            said.append(f"{key} has {keys.format_short_value(item)} already")
+            notes.append(f"{key} has {keys.format_short_value(item)} already")
         else:
             new.append(item)
     return new
@@ -164,12 +164,12 @@ def _find_holder(lists: dict[str, Any], items: list[Any], known: list[Any], key:
     raise NpuprofError([Finding("NP924", f"{key} has no {keys.format_short_value(lost)}", "", hint)])
 
 
-def _put_list(data: dict[str, Any], path: Path, listed: list[Any], whole: Any) -> PathChange:
+def _put_list(data: dict[str, Any], path: Path, listed: list[Any], structured: Any) -> PathChange:
     """Put a list at a path of ``data`` and return that as a change; an empty one that means nothing goes, with what is empty around it."""
-    if whole is not None:
+    if structured is not None:
         if len(path) > 2:
-            assign_at_path(whole, path[2:], listed)
-        value = whole if len(path) > 2 else listed
+            assign_at_path(structured, path[2:], listed)
+        value = structured if len(path) > 2 else listed
         assign_at_path(data, path[:2], value)
         return PathChange(path[:2], value)
     if listed or path[0] not in ("append", "profile"):

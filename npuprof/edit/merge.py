@@ -100,20 +100,20 @@ class Merge:
         if None in sides:
             self._take_whole_overrides(base, ours, theirs)
             return
-        below, mine, other = (side or {} for side in sides)
-        common = [mark for mark in mine if mark in other]
-        moved = [mark for mark in other if mark in mine] != common
-        fresh = [mark in mine for mark in other if mark in mine or mark not in below]
+        below, mine, rival = (side or {} for side in sides)
+        common = [mark for mark in mine if mark in rival]
+        moved = [mark for mark in rival if mark in mine] != common
+        fresh = [mark in mine for mark in rival if mark in mine or mark not in below]
         if moved or fresh != sorted(fresh, reverse=True):
             self._take_whole_overrides(base, ours, theirs)
             return
-        others, first = {mark: number for number, mark in enumerate(other)}, len(self.clashes)
+        others, first = {mark: number for number, mark in enumerate(rival)}, len(self.clashes)
         gone: list[int] = []
         new: list[PathChange] = []
         for place, (mark, block) in enumerate(mine.items()):
             before = below.get(mark, MISSING)
-            if mark in other:
-                self._merge_node((*path, place), (*path, others[mark]), before, block, other[mark])
+            if mark in rival:
+                self._merge_node((*path, place), (*path, others[mark]), before, block, rival[mark])
             elif values.is_same_typed_value(before, block):
                 gone.append(place)
             elif before is not MISSING:
@@ -121,9 +121,9 @@ class Merge:
         for mark in (mark for mark in others if mark not in mine):
             there = (*path, others[mark])
             if mark not in below:
-                new.append(PathChange((*path, len(mine) + len(new)), other[mark], there))
-            elif not values.is_same_typed_value(below[mark], other[mark]):
-                self.clashes.append(Clash((*path, len(mine)), below[mark], MISSING, other[mark], there))
+                new.append(PathChange((*path, len(mine) + len(new)), rival[mark], there))
+            elif not values.is_same_typed_value(below[mark], rival[mark]):
+                self.clashes.append(Clash((*path, len(mine)), below[mark], MISSING, rival[mark], there))
         self.steps += [*new, *(PathChange((*path, place), MISSING, path) for place in reversed(gone))]
         size = len(mine) + len(new) - len(gone)
         for index, clash in enumerate(self.clashes[first:], first):  # places in what the steps leave
@@ -157,18 +157,18 @@ def is_merge_of_both(data: dict[str, Any], base: dict[str, Any], ours: dict[str,
         return is_same_document(data, wanted)
     if not is_same_document(*({**side, "override": []} for side in (data, wanted))):
         return False
-    found, *sides = (index_override_blocks(side.get("override", MISSING)) for side in (data, base, ours, theirs))
-    if found is None or None in sides:
+    blocks, *sides = (index_override_blocks(side.get("override", MISSING)) for side in (data, base, ours, theirs))
+    if blocks is None or None in sides:
         return False
     for mark in {mark for side in sides for mark in side or ()}:
-        below, mine, other = ({"override": [side[mark]]} if side and mark in side else {} for side in sides)
-        one = Merge(below, mine, other)
-        for step in one.steps:
+        below, mine, rival = ({"override": [side[mark]]} if side and mark in side else {} for side in sides)
+        merged = Merge(below, mine, rival)
+        for step in merged.steps:
             step.make(mine)
         block = (mine.get("override") or [MISSING])[0]
-        if one.clashes or not values.is_same_typed_value(found.pop(mark, MISSING), block):
+        if merged.clashes or not values.is_same_typed_value(blocks.pop(mark, MISSING), block):
             return False
-    return not found
+    return not blocks
 
 
 def find_setting_key(path: Path) -> str:
@@ -197,8 +197,8 @@ def _merge_text_forms(key: str, base: Any, ours: Any, theirs: Any) -> Any:
     if structure is None or structure.file or any(isinstance(side, str) for side in three):
         return MISSING
     section, name = keys.split_section_and_name(key)
-    below, mine, other = ({section: {name: side}} if side is not MISSING else {} for side in three)
-    inner = Merge(below, mine, other)
+    below, mine, rival = ({section: {name: side}} if side is not MISSING else {} for side in three)
+    inner = Merge(below, mine, rival)
     if inner.clashes:
         return MISSING
     merged: dict[str, Any] = mine
@@ -220,29 +220,29 @@ def index_override_blocks(side: Any) -> dict[str, Any] | None:
         return {}
     if not isinstance(side, list) or not all(isinstance(block, dict) for block in side):
         return None
-    found: dict[str, Any] = {}
+    blocks: dict[str, Any] = {}
     counts: Counter[str] = Counter()
     for block in side:
         match = block.get("match")
         ordered = dict(sorted(match.items())) if isinstance(match, dict) else match
         mark = _identify_value(ordered) if ordered is not None else ""
-        found[f"{mark} {counts[mark]}"] = block
+        blocks[f"{mark} {counts[mark]}"] = block
         counts[mark] += 1
-    return found
+    return blocks
 
 
-def match_override_blocks(side: dict[str, Any], other: dict[str, Any]) -> dict[int, int]:
+def match_override_blocks(side: dict[str, Any], counterpart: dict[str, Any]) -> dict[int, int]:
     """Return the number that each override block of a document has in another one; none for blocks that are not there."""
-    first, second = (list(index_override_blocks(data.get("override", MISSING)) or ()) for data in (side, other))
+    first, second = (list(index_override_blocks(data.get("override", MISSING)) or ()) for data in (side, counterpart))
     places = {mark: number for number, mark in enumerate(second)}
     return {number: places[mark] for number, mark in enumerate(first) if mark in places}
 
 
 def merge_unordered_lists(base: list[Any], ours: list[Any], theirs: list[Any]) -> list[Any]:
     """Merge lists as sets: ours without what theirs removed, then what theirs added."""
-    below, mine, other = ({_identify_value(item) for item in side} for side in (base, ours, theirs))
-    kept = [item for item in ours if _identify_value(item) in other or _identify_value(item) not in below]
-    return kept + [item for item in theirs if _identify_value(item) not in mine and _identify_value(item) not in below]
+    below, mine, rival = ({_identify_value(item) for item in side} for side in (base, ours, theirs))
+    remaining = [item for item in ours if _identify_value(item) in rival or _identify_value(item) not in below]
+    return remaining + [item for item in theirs if _identify_value(item) not in mine and _identify_value(item) not in below]
 
 
 class _Hunks:
@@ -265,11 +265,11 @@ def merge_ordered_lists(base: list[Any], ours: list[Any], theirs: list[Any]) -> 
     the other, ours first. Single numbers do not: there a place means something.
     """
     marks = [[_identify_value(item) for item in side] for side in (base, ours, theirs)]
-    mine, other = _Hunks(marks[0], marks[1], ours), _Hunks(marks[0], marks[2], theirs)
+    mine, rival = _Hunks(marks[0], marks[1], ours), _Hunks(marks[0], marks[2], theirs)
     merged: list[Any] = []
     guessed = False
     for place in range(len(base) + 1):
-        first, second = mine.before.get(place, []), other.before.get(place, [])
+        first, second = mine.before.get(place, []), rival.before.get(place, [])
         if first and second and list(map(_identify_value, first)) != list(map(_identify_value, second)):
             if not all(isinstance(item, (str, list, dict)) for item in (*first, *second)):
                 return MISSING, False
@@ -281,7 +281,7 @@ def merge_ordered_lists(base: list[Any], ours: list[Any], theirs: list[Any]) -> 
         merged += first + second
         if place == len(base):
             break
-        changed = [side.became[place] for side in (mine, other) if place in side.became]
+        changed = [side.became[place] for side in (mine, rival) if place in side.became]
         if len(changed) == 2 and list(map(_identify_value, changed[0])) != list(map(_identify_value, changed[1])):
             return MISSING, False
         merged += changed[0] if changed else [base[place]]

@@ -51,8 +51,8 @@ class CommentMerge:
         self._clashed = frozenset(clashed)
         self._base, self._ours, self._theirs = TextLayout(base), TextLayout(ours), TextLayout(theirs)
         newline = find_line_ending(result)
-        whole = result if result.endswith("\n") or not result else result + newline
-        self._result = TextLayout(whole, plain=False)
+        complete = result if result.endswith("\n") or not result else result + newline
+        self._result = TextLayout(complete, plain=False)
         self._rivals: dict[Path, list[Callable[[Statement], None]]] = {}
         self._stray: dict[Path, list[str]] = {}  # paragraphs above statements that are gone, by what they stand above now
         for side in (self._ours, self._theirs):
@@ -68,7 +68,7 @@ class CommentMerge:
         self._result.statements.lift_schema_line(newline)
         self.clashes = [path for path in self._rivals if not self._is_clashed(self._result.rows[path])]
         self.text = str(self._result)
-        if whole != result and self.text[self.text.rfind("\n", 0, -1) + 1 :] == whole[result.rfind("\n") + 1 :]:
+        if complete != result and self.text[self.text.rfind("\n", 0, -1) + 1 :] == complete[result.rfind("\n") + 1 :]:
             self.text = self.text.removesuffix(newline)
 
     def give_to_rival(self, text: str) -> str:
@@ -113,22 +113,22 @@ class CommentMerge:
         before, there = self._base.rows.get(path), self._theirs.rows.get(path)
         now = _list_plain_lines(row.lead)
         below = split_lines(before.lead) if before is not None else []
-        other = split_lines(there.lead) if there is not None else below
+        rival_lines = split_lines(there.lead) if there is not None else below
         if path in self._stray:
-            held = collect_comments("".join((*now, *other)))
-            new = [line for line in self._stray[path] if not line.strip() or line.strip() not in held]
+            present = collect_comments("".join((*now, *rival_lines)))
+            new = [line for line in self._stray[path] if not line.strip() or line.strip() not in present]
             if any(line.strip() for line in new):
-                now, below, other = ([*new, *lines] for lines in (now, below, other))
+                now, below, rival_lines = ([*new, *lines] for lines in (now, below, rival_lines))
                 row.lead = self._format_lines(now)
-        if there is None or _list_comments(other) == _list_comments(below):
+        if there is None or _list_comments(rival_lines) == _list_comments(below):
             return
-        if _list_comments(now) == _list_comments(other):
+        if _list_comments(now) == _list_comments(rival_lines):
             return
         fresh = before is None and path not in self._ours.rows
-        if _list_comments(now) == _list_comments(below) or (fresh and set(_list_comments(now)) <= set(_list_comments(other))):
-            row.lead = self._format_lines(other)
+        if _list_comments(now) == _list_comments(below) or (fresh and set(_list_comments(now)) <= set(_list_comments(rival_lines))):
+            row.lead = self._format_lines(rival_lines)
             return
-        mine, rival = merge_lines(below, now, other)
+        mine, rival = merge_lines(below, now, rival_lines)
         row.lead = self._format_lines(mine)
         if mine != rival:
             text = self._format_lines(rival)
@@ -139,11 +139,11 @@ class CommentMerge:
         for everywhere in (False, True):
             for path, row in self._result.rows.items() if surplus else ():
                 mine = self._ours.rows.get(path)
-                kept = collect_comments(mine.lead) if mine is not None and not everywhere else {}
+                protected = collect_comments(mine.lead) if mine is not None and not everywhere else {}
                 lines = split_lines(row.lead)
                 for number, line in enumerate(lines):
                     comment = line.strip()
-                    if surplus.get(comment, 0) > 0 and comment not in kept:
+                    if surplus.get(comment, 0) > 0 and comment not in protected:
                         surplus[comment] -= 1
                         lines[number] = ""
                 if "" in lines:
@@ -157,45 +157,45 @@ class CommentMerge:
     def _merge_remark(self, path: Path, row: Statement, there: Statement) -> None:
         before = self._base.rows.get(path)
         below = _read_remark(before) if before is not None else ""
-        now, other = _read_remark(row), _read_remark(there)
-        if other.strip() in (below.strip(), now.strip()):
+        now, rival = _read_remark(row), _read_remark(there)
+        if rival.strip() in (below.strip(), now.strip()):
             return
         if now.strip() in ("", below.strip()) and not self._is_clashed(row):
-            _write_remark(row, other)
+            _write_remark(row, rival)
         else:
-            self._add_rival(path, lambda written: _write_remark(written, other))
+            self._add_rival(path, lambda written: _write_remark(written, rival))
 
     def _merge_value(self, path: Path, row: Statement, there: Statement) -> None:
         """Let the value keep the comments that both sides have in it."""
         here, before = self._ours.rows.get(path), self._base.rows.get(path)
-        now, other = _read_value(row), _read_value(there)
-        if "#" not in other and "#" not in now:
+        now, rival = _read_value(row), _read_value(there)
+        if "#" not in rival and "#" not in now:
             return
-        below, mine = (_read_value(one) if one is not None and not one.header else "" for one in (before, here))
-        needed = count_needed_comments(below, mine, other)
+        below, mine = (_read_value(version) if version is not None and not version.header else "" for version in (before, here))
+        needed = count_needed_comments(below, mine, rival)
         if needed == collect_comments(now):
             return
         complete = not needed - collect_comments(now)
         wanted = _parse_value(now)
-        ways = [_join_lines(lines) for lines in merge_lines(*(split_lines(f"{text}\n") for text in (below, mine, other)))]
-        whole = [_says(way, wanted) for way in ways]
-        if all(whole) and ways[0] != ways[1] and not complete:
+        ways = [_join_lines(lines) for lines in merge_lines(*(split_lines(f"{text}\n") for text in (below, mine, rival)))]
+        is_equal = [_says(way, wanted) for way in ways]
+        if all(is_equal) and ways[0] != ways[1] and not complete:
             self._give_values(path, row, ways[0], ways[1])
             return
-        for way in (ways[0] if ways[0] == ways[1] else "", other, *self._rewrite_sides(mine, other, wanted)):
+        for way in (ways[0] if ways[0] == ways[1] else "", rival, *self._rewrite_sides(mine, rival, wanted)):
             if way and _says(way, wanted) and not needed - collect_comments(way):
                 _write_value(row, way.replace("\n", self._result.newline))
                 return
         if not complete:
-            self._give_values(path, row, mine or now, other)
+            self._give_values(path, row, mine or now, rival)
 
-    def _rewrite_sides(self, mine: str, other: str, wanted: Any) -> list[str]:
+    def _rewrite_sides(self, mine: str, rival: str, wanted: Any) -> list[str]:
         """Return the values of both sides changed to the merged one."""
-        return [rewrite_value(text, _parse_value(text), wanted) for text in (other, mine) if text]
+        return [rewrite_value(text, _parse_value(text), wanted) for text in (rival, mine) if text]
 
-    def _give_values(self, path: Path, row: Statement, mine: str, other: str) -> None:
+    def _give_values(self, path: Path, row: Statement, mine: str, rival: str) -> None:
         _write_value(row, mine.replace("\n", self._result.newline))
-        self._add_rival(path, lambda written: _write_value(written, other.replace("\n", self._result.newline)))
+        self._add_rival(path, lambda written: _write_value(written, rival.replace("\n", self._result.newline)))
 
     def _add_rival(self, path: Path, write: Callable[[Statement], None]) -> None:
         self._rivals.setdefault(path, []).append(write)

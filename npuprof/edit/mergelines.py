@@ -16,7 +16,7 @@ def merge_lines(base: Sequence[str], ours: Sequence[str], theirs: Sequence[str])
     """Return the merged lines as ours would have them, and as theirs would: they differ where both changed one place differently."""
     base = _add_common_lines(base, ours, theirs)
     mine: list[str] = []
-    other: list[str] = []
+    rival: list[str] = []
     done = 0
     for group in _group_changes(base, ours, theirs):
         first, last = min(change[0] for change in group), max(change[1] for change in group)
@@ -26,9 +26,9 @@ def merge_lines(base: Sequence[str], ours: Sequence[str], theirs: Sequence[str])
         elif not any(change[2] for change in group) or len({change[3] for change in group}) == 1:
             both = [_apply_changes(base, first, last, group)] * 2
         mine += [*base[done:first], *both[0]]
-        other += [*base[done:first], *both[1]]
+        rival += [*base[done:first], *both[1]]
         done = last
-    return [*mine, *base[done:]], [*other, *base[done:]]
+    return [*mine, *base[done:]], [*rival, *base[done:]]
 
 
 def _add_common_lines(base: Sequence[str], ours: Sequence[str], theirs: Sequence[str]) -> Sequence[str]:
@@ -39,21 +39,21 @@ def _add_common_lines(base: Sequence[str], ours: Sequence[str], theirs: Sequence
         common += ours[done:first]
         done = last
     common += ours[done:]
-    found: list[str] = []
+    lines: list[str] = []
     done = 0
     for first, last, start, end in find_differing_runs(base, common):
-        found += [*base[done:first], *(line for line in common[start:end] if line.strip()), *base[first:last]]
+        lines += [*base[done:first], *(line for line in common[start:end] if line.strip()), *base[first:last]]
         done = last
-    return [*found, *base[done:]]
+    return [*lines, *base[done:]]
 
 
 def _group_changes(base: Sequence[str], ours: Sequence[str], theirs: Sequence[str]) -> Iterator[list[Change]]:
     """Yield the changes of both sides in order, those together that meet."""
-    found: list[Change] = []
+    changes: list[Change] = []
     for side, lines in enumerate((ours, theirs)):
-        found += [(first, last, list(lines[start:end]), bool(side)) for first, last, start, end in find_differing_runs(base, lines)]
+        changes += [(first, last, list(lines[start:end]), bool(side)) for first, last, start, end in find_differing_runs(base, lines)]
     group: list[Change] = []
-    for change in sorted(found, key=lambda change: change[:2]):
+    for change in sorted(changes, key=lambda change: change[:2]):
         if group and not _do_changes_meet(group, change):
             yield group
             group = []
@@ -64,7 +64,7 @@ def _group_changes(base: Sequence[str], ours: Sequence[str], theirs: Sequence[st
 
 def _do_changes_meet(group: list[Change], change: Change) -> bool:
     """Return whether a change touches those before it; what is only put before or behind a place that changed does not."""
-    first, last = group[0][0], max(one[1] for one in group)
+    first, last = group[0][0], max(member[1] for member in group)
     if change[0] == change[1] or first == last:
         return change[0] < last or (change[0] == last == first == change[1])
     return change[0] <= last

@@ -75,9 +75,9 @@ def find_lost_comments(texts: Sequence[str], result: str) -> Counter[str]:
 
 def _find_losing_paths(merge: Merge, ours: str, theirs: str, lost: Counter[str]) -> list[Path]:
     """Return what has to clash, so that statements which one side took out or replaced keep the comments the other one gave them."""
-    found: list[Path] = []
+    paths: list[Path] = []
     for path in find_lost_places(ours, lost):
-        found += [step.path for step in merge.steps if path[: len(step.path)] == step.path]
+        paths += [step.path for step in merge.steps if path[: len(step.path)] == step.path]
     data, blocks = tomllib.loads(ours), match_override_blocks(tomllib.loads(theirs), tomllib.loads(ours))
     for path in find_lost_places(theirs, lost):
         if path[0] == "override" and len(path) > 1:
@@ -85,21 +85,21 @@ def _find_losing_paths(merge: Merge, ours: str, theirs: str, lost: Counter[str])
                 continue
             path = ("override", blocks[path[1]], *path[2:])
         missing = (path[:end] for end in range(1, len(path) + 1) if find_at_path(data, path[:end]) is MISSING)
-        found += [first] if (first := next(missing, ())) else []
-    return found
+        paths += [first] if (first := next(missing, ())) else []
+    return paths
 
 
 def format_conflicts(ours: str, theirs: str, size: int = 7) -> str:
     """Return two texts as one: lines that differ stand between conflict markers, ours first."""
     newline = find_line_ending(ours)
-    mine, other = (split_lines(text + newline * bool(text and text[-1] != "\n")) for text in (ours, theirs))
-    found: list[str] = []
+    mine, rival = (split_lines(text + newline * bool(text and text[-1] != "\n")) for text in (ours, theirs))
+    lines: list[str] = []
     done = 0
-    for first, last, start, end in find_differing_runs(mine, other):
-        found += [*mine[done:first], "<" * size + f" ours{newline}", *mine[first:last], "=" * size + newline]
-        found += [*other[start:end], ">" * size + f" theirs{newline}"]
+    for first, last, start, end in find_differing_runs(mine, rival):
+        lines += [*mine[done:first], "<" * size + f" ours{newline}", *mine[first:last], "=" * size + newline]
+        lines += [*rival[start:end], ">" * size + f" theirs{newline}"]
         done = last
-    return "".join(found + mine[done:])
+    return "".join(lines + mine[done:])
 
 
 def split_conflicts(text: str) -> tuple[str, str] | None:
@@ -107,9 +107,9 @@ def split_conflicts(text: str) -> tuple[str, str] | None:
 
     The markers may be longer than usual: git writes such into a base that it merged itself.
     """
-    found: tuple[list[str], list[str]] = ([], [])
+    sides: tuple[list[str], list[str]] = ([], [])
     state = ""
-    whole = 0
+    conflicts = 0
     for line in split_lines(text):
         mark, _, label = line.rstrip("\r\n").partition(" ")
         kind = mark[:1] if len(mark) >= 7 and mark == mark[:1] * len(mark) else ""
@@ -120,11 +120,11 @@ def split_conflicts(text: str) -> tuple[str, str] | None:
         elif state in ("ours", "base") and kind == "=" and not label:
             state = "theirs"
         elif state == "theirs" and kind == ">" and label:
-            state, whole = "", whole + 1
+            state, conflicts = "", conflicts + 1
         elif state != "base":
             for side in (0, 1) if not state else (state == "theirs",):
-                found[side].append(line)
-    return ("".join(found[0]), "".join(found[1])) if whole and not state else None
+                sides[side].append(line)
+    return ("".join(sides[0]), "".join(sides[1])) if conflicts and not state else None
 
 
 def keep_agreed_values(left: str, right: str) -> str:
@@ -132,9 +132,9 @@ def keep_agreed_values(left: str, right: str) -> str:
     gone: list[Path] = []
     waiting: list[tuple[Path, Any, Any]] = [((), tomllib.loads(left), tomllib.loads(right))]
     while waiting:
-        path, one, two = waiting.pop()
-        if isinstance(one, dict) and isinstance(two, dict):
-            waiting += [((*path, name), item, two.get(name, MISSING)) for name, item in one.items()]
-        elif two is MISSING or not values.is_same_typed_value(one, two):
+        path, value, rival = waiting.pop()
+        if isinstance(value, dict) and isinstance(rival, dict):
+            waiting += [((*path, name), item, rival.get(name, MISSING)) for name, item in value.items()]
+        elif rival is MISSING or not values.is_same_typed_value(value, rival):
             gone.append(path)
     return edit.apply_changes(left, [PathChange(path, MISSING) for path in gone])

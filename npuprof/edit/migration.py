@@ -91,7 +91,7 @@ def migrate_profile(profile: Profile, config: Config, release: str, since: str =
         findings += _check_inherited_value(step, profile, config)
     carried, renamed = _carry_names(profile, steps, {option for option, hindrance in hindrances.items() if not hindrance})
     changes += renamed
-    findings += _check_unset_and_locked(profile, made, {one.path for one in carried})
+    findings += _check_unset_and_locked(profile, made, {name.path for name in carried})
     findings += check_changed_defaults(config, release, since)
     changes += _find_range_change(profile, config, release, made)
     return Migration(edit.apply_changes(profile.document.text, changes), tuple(made), tuple(findings), tuple(carried))
@@ -146,16 +146,16 @@ def _check_inherited_value(step: Step, profile: Profile, config: Config) -> list
 
 def check_heirs(made: tuple[MadeStep, ...], heirs: list[Profile], release: str) -> list[Finding]:
     """Return the places where presets that extend the migrated one still use a key that has another name there now."""
-    found = []
+    findings = []
     steps = {change.step.option: change.step for change in made if change.step.to}
     for heir in heirs:
         for step in steps.values():
-            for one in list_mentions(heir, step.option):
+            for mention in list_mentions(heir, step.option):
                 what = f"{step.rule}: {heir.name} names {step.option}, and inherits {step.to} now"
                 why = "It overruled, cleared or locked the value of this preset; now it stands beside the new key."
                 hint = f"npuprof migrate --all --cann {release} carries it over"
-                found.append(build_finding("NP513", what, why, hint, heir.origin(*one.path), step.option, (heir.name,)))
-    return found
+                findings.append(build_finding("NP513", what, why, hint, heir.origin(*mention.path), step.option, (heir.name,)))
+    return findings
 
 
 def _carry_names(profile: Profile, steps: list[Step], options: set[str]) -> tuple[list[CarriedName], list[PathChange]]:
@@ -164,16 +164,16 @@ def _carry_names(profile: Profile, steps: list[Step], options: set[str]) -> tupl
     lists: dict[Path, list[str]] = {}
     ways = {step.option: step for step in reversed(steps) if step.option in options and step.action == "rename"}
     for option, step in ways.items():
-        for one in list_named_places(profile, option):
-            names = lists.setdefault(one.path[:-1], list(find_at_path(profile.document.data, one.path[:-1])))
-            names[one.path[-1]] = step.to
-            carried.append(CarriedName(step, one.path))
+        for mention in list_named_places(profile, option):
+            names = lists.setdefault(mention.path[:-1], list(find_at_path(profile.document.data, mention.path[:-1])))
+            names[mention.path[-1]] = step.to
+            carried.append(CarriedName(step, mention.path))
     return carried, [PathChange(path, list(dict.fromkeys(names))) for path, names in lists.items()]
 
 
 def _check_unset_and_locked(profile: Profile, made: list[MadeStep], carried: set[Path]) -> list[Finding]:
     """Return the places where ``unset`` and ``locked`` name a key that was renamed."""
-    found = []
+    findings = []
     steps = {change.step.option: change.step for change in made}
     for name in (name for name, key in PROFILE_KEYS.items() if key.names_settings):
         for index, key in enumerate(profile.table.get(name, ())):
@@ -182,8 +182,8 @@ def _check_unset_and_locked(profile: Profile, made: list[MadeStep], carried: set
                 what = f"{step.rule}: {name} names {key}, which became {step.to or 'nothing'}"
                 why = "A key that is not set any more cannot be cleared or locked."
                 origin = profile.origin("profile", name, index)
-                found.append(build_finding("NP511", what, why, f"name {step.to}" if step.to else "remove it", origin, key))
-    return found
+                findings.append(build_finding("NP511", what, why, f"name {step.to}" if step.to else "remove it", origin, key))
+    return findings
 
 
 class ChangedDefault(Record):
@@ -244,5 +244,5 @@ def _find_range_change(profile: Profile, config: Config, release: str, made: lis
     if release in within and not unknown:
         return []
     upper = [clause.strip() for clause in spec.split(",") if clause.strip().startswith("<")]
-    kept = [clause for clause in upper if release in (releases.find_releases_in_range(clause) or ())]
-    return [PathChange(("profile", "cann"), ",".join([f">={release}", *kept]))]
+    remaining = [clause for clause in upper if release in (releases.find_releases_in_range(clause) or ())]
+    return [PathChange(("profile", "cann"), ",".join([f">={release}", *remaining]))]

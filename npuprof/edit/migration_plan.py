@@ -56,9 +56,9 @@ def _find_heirs(profile: Profile, home: Folder) -> list[Profile]:
     faults: list[Finding] = []
     for name in home.names():
         with suppress(NpuprofError), isolate_faults(home.cite_file(f"{name}.toml"), faults, name):
-            other = home.profile(name)
-            if any(member.document.source == profile.document.source for member in lineages.find_lineage(other)[:-1]):
-                heirs.append(other)
+            candidate = home.profile(name)
+            if any(member.document.source == profile.document.source for member in lineages.find_lineage(candidate)[:-1]):
+                heirs.append(candidate)
     if faults:
         raise NpuprofError(faults)
     return heirs
@@ -66,12 +66,12 @@ def _find_heirs(profile: Profile, home: Folder) -> list[Profile]:
 
 def _list_left(moved: Migration, after: Config, before: Config) -> list[Finding]:
     """Return what is left to decide: steps not made, and what the checks say of the result in that release."""
-    told = {finding.key for finding in moved.findings}
+    reported = {finding.key for finding in moved.findings}
     known = {(finding.code, finding.key) for finding in checks.check_config(before)}
     brought = [
         finding
         for finding in checks.check_config(after)
-        if finding.key not in told
+        if finding.key not in reported
         and (finding.severity == "error" or (finding.severity == "warning" and (finding.code, finding.key) not in known))
     ]
     return checks.fold_findings([*moved.findings, *brought])
@@ -81,8 +81,8 @@ def refuse_to_part_heirs(outcome: Outcome, file: PresetFile, workspace: Workspac
     """Raise NpuprofError where presets that build on a migrated one still mean its old key, or would have errors they have not now."""
     parted = [finding for finding in outcome.moved.findings if finding.code == "NP513" and finding.profiles != (outcome.after.name,)]
     if parted:
-        told = "nothing written: presets that extend it set the old key; --all migrates them too, --no-check writes it anyway"
-        output.tell_remark(told)
+        message = "nothing written: presets that extend it set the old key; --all migrates them too, --no-check writes it anyway"
+        output.tell_remark(message)
         raise NpuprofError(finding._replace(severity="error") for finding in parted)
     refuse_broken_heirs(workspace, file.path, file.profile, outcome.moved.text)
 

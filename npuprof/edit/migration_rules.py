@@ -28,8 +28,8 @@ def check_rules(policy: Policy | None, made: Mapping[str, Iterable[MadeStep]], r
 
 def _build_finding(rule: TeamRule, step: Step, steps: Iterable[Step]) -> Finding:
     now = f"which is {step.to} now" if step.to else "which is not set any more" if step.action == "drop" else "whose values are others now"
-    same_way = [other for other in steps if (other.option, other.to, other.action) == (step.option, step.to, step.action)]
-    renamed_values = {old: new for other in same_way for old, new in other.values if str(old) != str(new) or type(old) is not type(new)}
+    same_way = [later for later in steps if (later.option, later.to, later.action) == (step.option, step.to, step.action)]
+    renamed_values = {old: new for later in same_way for old, new in later.values if str(old) != str(new) or type(old) is not type(new)}
     if step.action == "drop":
         hint = f"take {step.option} out of the rule"
     else:

@@ -81,14 +81,14 @@ def does_step_fit(step: Step, base: Path, table: dict[str, Any], data: dict[str,
     return step.action == "rename" or "optypelist_for_implmode" in table
 
 
-def find_earlier_release(given: str | None, release: str | None) -> str:
+def find_earlier_release(earlier: str | None, release: str | None) -> str:
     """Return the release given with ``--from``, or an empty text if there is none.
 
     Raises NpuprofError if that release is unknown or later than the one to move to, or if there is none to move to.
     """
-    if given is None:
+    if earlier is None:
         return ""
-    since = str(build_context(given).cann)
+    since = str(build_context(earlier).cann)
     if release is None:
         raise NpuprofError([Finding("NP902", "--from needs to know which release to move to", "", "say --cann RELEASE as well")])
     if releases.release_index(since) > releases.release_index(release):

@@ -66,14 +66,14 @@ class Moved:
             if name == self.old_name:
                 continue
             try:
-                found = self.home.profile(name).document
+                read = self.home.profile(name).document
             except NpuprofError as error:
                 unread += error.findings
                 continue
-            text = renaming.rename_references(found, self.old_name, self.name)
-            if text != found.text:
+            text = renaming.rename_references(read, self.old_name, self.name)
+            if text != read.text:
                 self._files.append((read_preset_file(self.home, name), text))
-            self._pins += [f"{origin} keeps {_read_text(origin)}" for origin in renaming.list_pinned_references(found, self.old_name)]
+            self._pins += [f"{origin} keeps {_read_text(origin)}" for origin in renaming.list_pinned_references(read, self.old_name)]
         return unread
 
     def build_opener(self) -> Callable[[Context], Workspace]:
@@ -110,8 +110,8 @@ class Moved:
             yield f"a revision has the preset under the name it had then: {'; '.join(self._pins)}"
         layer = find_personal_file(self.old.profile)
         if os.path.exists(layer):
-            other = Profile(document.parse_document(self.name, self.new.source, self.old.text), home=self.home)
-            yield f"your personal layer over it stays where it is: mv {layer} {find_personal_file(other)}"
+            renamed = Profile(document.parse_document(self.name, self.new.source, self.old.text), home=self.home)
+            yield f"your personal layer over it stays where it is: mv {layer} {find_personal_file(renamed)}"
 
 
 def _plan_project_file(home: Folder, old: str, new: str) -> tuple[list[Wanted], str]:

@@ -67,7 +67,7 @@ def is_same_document(left: dict[str, Any], right: dict[str, Any]) -> bool:
 
 
 def _prune_empty_tables(data: dict[str, Any]) -> dict[str, Any]:
-    kept = {name: value for name, value in data.items() if value not in ({}, [])}
-    if isinstance(kept.get("append"), dict):
-        kept["append"] = {name: value for name, value in kept["append"].items() if value not in ({}, [])}
-    return {name: value for name, value in kept.items() if value != {}}
+    remaining = {name: value for name, value in data.items() if value not in ({}, [])}
+    if isinstance(remaining.get("append"), dict):
+        remaining["append"] = {name: value for name, value in remaining["append"].items() if value not in ({}, [])}
+    return {name: value for name, value in remaining.items() if value != {}}

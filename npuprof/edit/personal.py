@@ -19,7 +19,7 @@ from npuprof.store import personal, spec
 
 
 def answer_personal_edit(
-    asked: str,
+    reference: str,
     workspace: spec.Workspace,
     change_text: Callable[[PresetFile, dict[str, Any]], str],
     dry_run: bool,
@@ -27,20 +27,20 @@ def answer_personal_edit(
     remarks: list[str],
 ) -> Answer:
     """Change the personal layer over a preset; ``change_text`` gets its file and what the preset itself sets. Raises NpuprofError."""
-    shared = workspace.profile(asked)
+    shared = workspace.profile(reference)
     if personal.list_shared_presets(shared) != [shared]:
-        what = f"there is no personal layer over {asked!r}"
+        what = f"there is no personal layer over {reference!r}"
         raise NpuprofError([Finding("NP920", what, "It lies over one preset of the work tree.", "name a preset of the store")])
     path = personal.find_personal_file(shared)
     raw = writing.read_known_file(path)
     file = PresetFile(path, raw or b"", personal.parse_layer(shared, path, raw or b""))
-    new = change_text(file, dict(workspace.resolve_spec(asked).settings))
+    new = change_text(file, dict(workspace.resolve_spec(reference).settings))
     changed = new != file.text
     if changed and not no_check:
         open_store = build_opener(workspace.store)
 
         def judge(layer: Profile) -> list[Finding]:
-            return find_faults(lambda: open_store(workspace.resolver.context).resolve_spec(asked, layers=[layer]))
+            return find_faults(lambda: open_store(workspace.resolver.context).resolve_spec(reference, layers=[layer]))
 
         known = {checks.identify_finding(finding) for finding in judge(file.profile)}
         refuse_brought_errors(known, judge(file.parse_changed(new)))
@@ -49,5 +49,5 @@ def answer_personal_edit(
         with lock_folders([os.path.dirname(path)]):
             writing.write_wanted_files([Wanted(path, new.encode(), raw)])
     done = "nothing to change in" if not changed else "would write" if dry_run else "wrote"
-    told = (f"{done} {path}, which show, explain, env and run lay over {shared.name}", *remarks)
-    return Answer(format_difference(path.lstrip(os.sep), file.text if raw is not None else None, new), told)
+    notes = (f"{done} {path}, which show, explain, env and run lay over {shared.name}", *remarks)
+    return Answer(format_difference(path.lstrip(os.sep), file.text if raw is not None else None, new), notes)

@@ -161,7 +161,7 @@ def locate_new_file(home: store.Folder, name: str, old: str = "") -> NewFile:
 
 def refuse_taken_name(home: store.Folder, name: str, besides: str = "") -> None:
     """Raise NpuprofError where a preset has a name already, in whatever case: not every file system tells the two apart."""
-    taken = next((one for one in home.names() if one.lower() == name.lower() and one != besides), None)
+    taken = next((known for known in home.names() if known.lower() == name.lower() and known != besides), None)
     if taken is not None:
         why = "Nothing is overwritten." if taken == name else "On file systems that do not tell case they would be one file."
         raise NpuprofError([Finding("NP923", f"there is a preset {taken!r} already", why, "choose another name")])
@@ -228,15 +228,15 @@ def judge_change(old: Profile | None, new: Profile) -> None:
     refuse_brought_errors(known, find_faults(lambda: resolve_apart(new)))
 
 
-def refuse_brought_errors(known: set[tuple[str, str, str]], found: Sequence[Finding]) -> None:
+def refuse_brought_errors(known: set[tuple[str, str, str]], findings: Sequence[Finding]) -> None:
     """Raise NpuprofError for errors that are not known, by what identifies them, and tell such warnings."""
-    brought = [finding for finding in found if checks.identify_finding(finding) not in known]
+    brought = [finding for finding in findings if checks.identify_finding(finding) not in known]
     if any(finding.severity == "error" for finding in brought):
         output.tell_remark("nothing written: the change would add errors to the preset; --no-check writes it anyway")
         raise NpuprofError(checks.fold_findings(f for f in brought if f.severity == "error"))
-    told = checks.fold_findings(finding for finding in brought if finding.severity == "warning")
-    if told:
-        output.write_to_stderr(format_findings(told).rstrip("\n"))
+    warnings = checks.fold_findings(finding for finding in brought if finding.severity == "warning")
+    if warnings:
+        output.write_to_stderr(format_findings(warnings).rstrip("\n"))
 
 
 def _collect_marks(profile: Profile) -> set[tuple[str, str, str]]:
@@ -245,11 +245,11 @@ def _collect_marks(profile: Profile) -> set[tuple[str, str, str]]:
 
 def _collect_inherited_marks(new: Profile) -> set[tuple[str, str, str]]:
     """Return what identifies the findings that a new preset's parents have already."""
-    found: set[tuple[str, str, str]] = set()
+    marks: set[tuple[str, str, str]] = set()
     for index, reference in enumerate(new.extends):
         with suppress(NpuprofError):  # said when the new preset is resolved
-            found |= _collect_marks(spec.Workspace().find_extended_profile(reference, new, index))
-    return found
+            marks |= _collect_marks(spec.Workspace().find_extended_profile(reference, new, index))
+    return marks
 
 
 def format_difference(source: str, old: str | None, new: str | None) -> str:

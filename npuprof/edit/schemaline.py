@@ -24,13 +24,13 @@ def add_schema_line(text: str, path: str, root: str) -> str:
 def move_schema_line(text: str, old: str, new: str) -> str:
     """Return the text of a preset that goes from one path to another, its line leading to the same file; an URL stays as it is."""
     head = _HEAD.match(text)
-    found = _LINE.search(text, 0, head.end()) if head else None
-    if found is None or ":" in found[1] or found[1].startswith(("/", "~", "\\")):
+    match = _LINE.search(text, 0, head.end()) if head else None
+    if match is None or ":" in match[1] or match[1].startswith(("/", "~", "\\")):
         return text
     if os.path.dirname(os.path.abspath(old)) == os.path.dirname(os.path.abspath(new)):
         return text
-    place = _relate(os.path.join(os.path.dirname(old), found[1]), os.path.dirname(new))
-    return text[: found.start(1)] + place + text[found.end(1) :]
+    place = _relate(os.path.join(os.path.dirname(old), match[1]), os.path.dirname(new))
+    return text[: match.start(1)] + place + text[match.end(1) :]
 
 
 def measure_schema_head(text: str) -> int:
@@ -38,10 +38,10 @@ def measure_schema_head(text: str) -> int:
     if "#:schema" not in text:
         return 0
     head = _HEAD.match(text)
-    found = _LINE.search(text, 0, head.end()) if head else None
-    return text.find("\n", found.end()) + 1 if found else 0
+    match = _LINE.search(text, 0, head.end()) if head else None
+    return text.find("\n", match.end()) + 1 if match else 0
 
 
 def _relate(path: str, folder: str) -> str:
-    near = os.path.relpath(os.path.abspath(path), os.path.abspath(folder or ".")).replace(os.sep, "/")
-    return near if near.startswith(".") and not near.startswith(PRESET_SCHEMA) else f"./{near}"
+    relative = os.path.relpath(os.path.abspath(path), os.path.abspath(folder or ".")).replace(os.sep, "/")
+    return relative if relative.startswith(".") and not relative.startswith(PRESET_SCHEMA) else f"./{relative}"

@@ -57,7 +57,7 @@ def blame_config_values(repository: Repository, config: Config) -> list[BlamedVa
     A value counts as written when it changed, not when its line was moved or formatted; renames are followed.
     """
     lines = [line for key in config.ordered_settings() for line in _collect_blamed_values(config, key)]
-    found: dict[int, Commit] = {}
+    commits: dict[int, Commit] = {}
     homes = {id(profile.document): profile.home for profile in config.lineage}
     by_home: dict[SourceStore | None, list[tuple[int, Origin]]] = {}
     for number, line in enumerate(lines):
@@ -69,11 +69,11 @@ def blame_config_values(repository: Repository, config: Config) -> list[BlamedVa
         if home is not None and home.is_copied and not os.path.isdir(find_mirror_folder(home.locked.url)):
             copied.update((number, home.commit) for number, _ in own)
         elif home is not None:  # written in another repository: who wrote it there is told
-            found.update(_BlameWalk(home.revision.repository).find_writing_commits(home.commit, dict(own)))
+            commits.update(_BlameWalk(home.revision.repository).find_writing_commits(home.commit, dict(own)))
     for start, origins in _group_by_start(repository, by_home.get(None, [])).items():
         then = revisions.load_repository_revision(repository, start).repository  # the store may have been another folder then
-        found.update(_BlameWalk(then).find_writing_commits(start, origins))
-    return [line._replace(commit=found.get(number), copied=copied.get(number, "")) for number, line in enumerate(lines)]
+        commits.update(_BlameWalk(then).find_writing_commits(start, origins))
+    return [line._replace(commit=commits.get(number), copied=copied.get(number, "")) for number, line in enumerate(lines)]
 
 
 def _group_by_start(repository: Repository, origins: list[tuple[int, Origin]]) -> dict[str, dict[int, Origin]]:
@@ -89,19 +89,19 @@ def _group_by_start(repository: Repository, origins: list[tuple[int, Origin]]) -
 
 
 def _collect_blamed_values(config: Config, key: str) -> list[BlamedValue]:
-    found: list[BlamedValue] = []
+    blamed: list[BlamedValue] = []
 
     def collect_leaf_values(value: TomlValue, tail: Path) -> None:
         if isinstance(value, values.Leaf):
-            found.append(BlamedValue(key, tail, value.value, value.origin, None))
+            blamed.append(BlamedValue(key, tail, value.value, value.origin, None))
         elif not value:
-            found.append(BlamedValue(key, tail, value, config.origin(key, tail), None))
+            blamed.append(BlamedValue(key, tail, value, config.origin(key, tail), None))
         else:
             for name, item in value.items() if isinstance(value, dict) else enumerate(value):
                 collect_leaf_values(item, (*tail, name))
 
     collect_leaf_values(config.traced_value(key), ())
-    return found
+    return blamed
 
 
 class _BlameWalk:
@@ -113,7 +113,7 @@ class _BlameWalk:
 
     def find_writing_commits(self, start: str, origins: dict[int, Origin]) -> dict[int, Commit]:
         """Return the commit that wrote each value, by its number; values that ``start`` has not yet are left out."""
-        found: dict[int, Commit] = {}
+        writers: dict[int, Commit] = {}
         waiting: dict[str, dict[str, list[PendingValue]]] = {}
         with closing(walk_commits(self._repository, start)) as walk:
             for place, commit in enumerate(walk):
@@ -122,24 +122,24 @@ class _BlameWalk:
                     for item in items:
                         earlier = self._find_parent_value(commit, name, item)
                         if earlier is None:
-                            found[item.number] = commit
+                            writers[item.number] = commit
                         else:
                             waiting.setdefault(earlier.parent, {}).setdefault(earlier.name, []).append(earlier.value)
                 if not waiting:
                     break
-        return found
+        return writers
 
     def _locate_values(self, start: str, origins: dict[int, Origin]) -> dict[str, list[PendingValue]]:
         """Return the values by the files they are in at a commit; left out are those that are not written there yet."""
         files, layout = self._repository.list_profile_files(start), self._repository.find_layout(start)
-        found: dict[str, list[PendingValue]] = {}
+        located: dict[str, list[PendingValue]] = {}
         for number, origin in origins.items():
             name = _find_origin_name(origin, layout)
-            held = self._load_blob_data(files[name].oid) if name in files else None
-            path = find_earlier_path(origin.path, origin.document.data, held) if held is not None else None
-            if name is not None and path is not None and held is not None:
-                found.setdefault(name, []).append(PendingValue(number, path, held))
-        return found
+            data = self._load_blob_data(files[name].oid) if name in files else None
+            path = find_earlier_path(origin.path, origin.document.data, data) if data is not None else None
+            if name is not None and path is not None and data is not None:
+                located.setdefault(name, []).append(PendingValue(number, path, data))
+        return located
 
     def _find_parent_value(self, commit: Commit, name: str, item: PendingValue) -> ParentValue | None:
         """Return the parent that has a value already, with its file and place there; None where the commit wrote it."""
@@ -180,7 +180,7 @@ def find_earlier_path(path: Path, new: TomlValue, old: TomlValue) -> Path | None
 
     Elements of lists are followed where others came or went before them.
     """
-    found: Path = ()
+    earlier: Path = ()
     for depth, part in enumerate(path, 1):
         place: str | int | None = None
         if isinstance(old, dict):
@@ -191,8 +191,8 @@ def find_earlier_path(path: Path, new: TomlValue, old: TomlValue) -> Path | None
                 place = part  # another element, with the value in it perhaps
         if place is None:
             return None
-        new, old, found = new[part], old[place], (*found, place)
-    return found if values.is_same_typed_value(new, old) else None
+        new, old, earlier = new[part], old[place], (*earlier, place)
+    return earlier if values.is_same_typed_value(new, old) else None
 
 
 def _find_aligned_index(index: int, new: list[TomlValue], old: list[TomlValue]) -> int | None:

@@ -36,8 +36,8 @@ def compare_everywhere(before: Config, after: Config) -> Iterator[ContextChanges
             continue
         seen.add(active)
         old, new = (resolve_elsewhere(config, context) for config in (before, after))
-        found = compare_configs(old, new, trace=False) if old and new else []
-        yield ContextChanges(context, found, (old is not None, new is not None))
+        changes = compare_configs(old, new, trace=False) if old and new else []
+        yield ContextChanges(context, changes, (old is not None, new is not None))
 
 
 def _list_contexts(overrides: list[Override]) -> Iterator[Context]:

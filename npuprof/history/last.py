@@ -22,7 +22,7 @@ def build_commit_fields(commit: Commit | None) -> dict[str, str | None]:
 _FIELDS = {"commit": "id", "author": "author", "email": "email", "date": "date", "subject": "subject"}
 
 
-def find_last_change(asked: str, store: str | None, config: Config, key: str, tail: Path) -> dict[str, str | None] | None:
+def find_last_change(preset: str, store: str | None, config: Config, key: str, tail: Path) -> dict[str, str | None] | None:
     """Return the fields of the commit that last changed a resolved value; all None where that is not committed yet.
 
     None where there is nothing to tell: no repository, no git, a preset that has no history.
@@ -31,7 +31,7 @@ def find_last_change(asked: str, store: str | None, config: Config, key: str, ta
     try:
         if not find_repository_top(os.path.abspath(workspace.store.root)):
             return None
-        name, revision = workspace.split_single_spec(asked, "explain")
+        name, revision = workspace.split_single_spec(preset, "explain")
         repository = revisions.find_repository(workspace.store)
         named = repository.resolve_revision(name, revision) if revision else None
         tip = named.commit if named else repository.resolve_commit("HEAD")

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 _WIDTH = 72
 
 
-def write_headline(found: survey.Survey, names: Sequence[str]) -> str:
+def write_headline(changed: survey.Survey, names: Sequence[str]) -> str:
     """Return one line of at most 72 characters that says what a survey found in files of presets of those names."""
-    touched = found.touched_pairs
+    touched = changed.touched_pairs
     line = "; ".join(_list_changes(touched))
     if line and len(line) <= _WIDTH:
         return line

@@ -44,14 +44,14 @@ def format_release_notes(plan: ReleasePlan) -> str:
             out.append(_format_release(planned, bool(alone)))
         elif not planned.follows:
             alike.setdefault((planned.proposal.step, planned.proposal.reasons), []).append(planned)
-    for (step, reasons), found in alike.items():
-        if len(found) == 1:
-            out.append(_format_release(found[0], bool(alone)))
+    for (step, reasons), group in alike.items():
+        if len(group) == 1:
+            out.append(_format_release(group[0], bool(alone)))
         else:
-            out.append(f"\n## {len(found)} presets\n{_format_reasons('', step, reasons)}\n{_list_numbers(found)}")
-    for labels, found in plan.list_followers().items():
-        out.append(f"\n## {len(found)} {'preset follows' if len(found) == 1 else 'presets follow'} {_format_names(labels, ' and ')}\n\n")
-        out.append(_list_numbers(found))
+            out.append(f"\n## {len(group)} presets\n{_format_reasons('', step, reasons)}\n{_list_numbers(group)}")
+    for labels, group in plan.list_followers().items():
+        out.append(f"\n## {len(group)} {'preset follows' if len(group) == 1 else 'presets follow'} {_format_names(labels, ' and ')}\n\n")
+        out.append(_list_numbers(group))
     return "".join(out)
 
 
@@ -61,8 +61,8 @@ def _format_release(planned: PlannedRelease, alone: bool) -> str:
     return head + former + _format_reasons(planned.was, planned.proposal.step, planned.proposal.reasons)
 
 
-def _list_numbers(found: Iterable[PlannedRelease]) -> str:
-    return "".join(f"- {span(one.name)} {f'{one.was} → ' if one.was else ''}{one.number} ({one.proposal.step})\n" for one in found)
+def _list_numbers(releases: Iterable[PlannedRelease]) -> str:
+    return "".join(f"- {span(new.name)} {f'{new.was} → ' if new.was else ''}{new.number} ({new.proposal.step})\n" for new in releases)
 
 
 def _format_reasons(was: str, step: str, reasons: Sequence[str]) -> str:
@@ -81,20 +81,20 @@ def format_changelog(versions: Sequence[Version], yanks: Mapping[str, str], now:
     for version in sorted(versions, key=lambda version: (version.name, version.text.order, version.tag_name)):
         named.setdefault(version.name, [])
         named.setdefault(now.get(version.tag_name, version.name), []).insert(0, version)
-    for name, found in named.items():
-        found.sort(key=lambda version: (version.name == name, version.text.order), reverse=True)
+    for name, listed in named.items():
+        listed.sort(key=lambda version: (version.name == name, version.text.order), reverse=True)
     out = ["# Changelog\n"]
-    for name, found in sorted(named.items()):
+    for name, listed in sorted(named.items()):
         out.append(f"\n## {span(name) if name else 'The whole store'}\n")
         if later := sorted({now[version.tag_name] for version in versions if version.name == name and version.tag_name in now}):
             out.append(f"\nGoes on as {_format_names(later)}.\n")
         elif name and name not in names:
             out.append("\nThere is no such preset any more.\n")
-        for version in found:
+        for version in listed:
             former = f", as {span(version.name)}" if version.name != name else ""
             out.append(f"\n### {version.number_text} ({version.date[:10]}){former}\n")
-            if said := yanks.get(version.tag_name):
-                out.append(f"\n**Yanked**: {span(said)}\n")
+            if reason := yanks.get(version.tag_name):
+                out.append(f"\n**Yanked**: {span(reason)}\n")
             if body := _read_body(version):
                 out.append("\n" + "".join(f"    {line}\n" if line else "\n" for line in body.split("\n")))
     return "".join(out)
@@ -103,8 +103,8 @@ def format_changelog(versions: Sequence[Version], yanks: Mapping[str, str], now:
 def _read_body(version: Version) -> str:
     """Return what a tag says for people, without its first line, the record and a signature."""
     body = version.message.partition("\n")[2].partition("\n-----BEGIN ")[0]
-    found = _RECORD.search(body)
-    return (body[: found.start()] if found else body).strip("\n").expandtabs()
+    record = _RECORD.search(body)
+    return (body[: record.start()] if record else body).strip("\n").expandtabs()
 
 
 def _format_names(names: Iterable[str], joint: str = ", ") -> str:

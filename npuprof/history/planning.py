@@ -83,11 +83,11 @@ class ReleasePlan(Record):
     def list_followers(self) -> dict[tuple[str, ...], list[PlannedRelease]]:
         """Return those that follow others, by the labels of what they follow."""
         labels = {planned.name: planned.label for planned in self.releases}
-        found: dict[tuple[str, ...], list[PlannedRelease]] = {}
+        followers: dict[tuple[str, ...], list[PlannedRelease]] = {}
         for planned in self.releases:
             if planned.follows:
-                found.setdefault(tuple(labels[name] for name in planned.follows), []).append(planned)
-        return found
+                followers.setdefault(tuple(labels[name] for name in planned.follows), []).append(planned)
+        return followers
 
 
 def plan_releases(
@@ -112,16 +112,16 @@ def plan_releases(
 
 def sort_parents_first(extends: dict[str, list[str]]) -> list[list[str]]:
     """Return names in groups, each after the groups of its parents; where versions refer to each other in a circle, by name."""
-    left = {name: {parent for parent in parents if parent in extends and parent != name} for name, parents in extends.items()}
-    found: list[list[str]] = []
-    while left:
-        ready = sorted(name for name, parents in left.items() if not parents) or [min(left)]
-        found.append(ready)
+    waiting_for = {name: {parent for parent in parents if parent in extends and parent != name} for name, parents in extends.items()}
+    groups: list[list[str]] = []
+    while waiting_for:
+        ready = sorted(name for name, parents in waiting_for.items() if not parents) or [min(waiting_for)]
+        groups.append(ready)
         for name in ready:
-            del left[name]
-        for waiting in left.values():
+            del waiting_for[name]
+        for waiting in waiting_for.values():
             waiting.difference_update(ready)
-    return found
+    return groups
 
 
 class _Planner:
@@ -153,9 +153,9 @@ class _Planner:
                 if last is None and not self._everything:
                     unreleased.append(name)
                     continue
-                found = self._plan_preset(name, last, planned)
-                if found is not None:
-                    planned[name] = found
+                release = self._plan_preset(name, last, planned)
+                if release is not None:
+                    planned[name] = release
             if new := [planned[name] for name in group if name in planned and name in ranged]:
                 self._count_as_released(new)
         return list(planned.values()), sorted(unreleased)
@@ -191,8 +191,8 @@ class _Planner:
 
     def _count_as_released(self, planned: Sequence[PlannedRelease]) -> None:
         """Let ranges take versions that are planned, as they will once those are tagged; who was read before them is read anew."""
-        for one in planned:
-            self._repository.propose_version(one.name, one.number, self._head, format_tag_message(one))
+        for release in planned:
+            self._repository.propose_version(release.name, release.number, self._head, format_tag_message(release))
         self._repository.revisions.clear()
         fresh = spec.Workspace(None, self._workspace.resolver.context)
         fresh.use_store(self._workspace.store)
@@ -229,16 +229,16 @@ class _Planner:
 
     def _explain_store(self, last: Version, planned: Sequence[PlannedRelease]) -> StoreSteps:
         before = revisions.load_revision(self._workspace.store, self._repository.resolve_commit(last.commit))
-        found = StoreSteps([], (), ())
+        steps = StoreSteps([], (), ())
         try:
             same = {name for name, commit in self._same.items() if commit == before.commit} if self._uncompared else None
-            found = explain_presets(self._workspace.resolver, before, self._committed, self._configs, same)
-            found.reasons.extend(explain_project_changes(before, self._committed))
+            steps = explain_presets(self._workspace.resolver, before, self._committed, self._configs, same)
+            steps.reasons.extend(explain_project_changes(before, self._committed))
         except NpuprofError as error:
             self.problems += error.findings
-        if not found.reasons and planned:
-            found.reasons.append(Reason("patch", "only versions of presets are new"))
-        return found
+        if not steps.reasons and planned:
+            steps.reasons.append(Reason("patch", "only versions of presets are new"))
+        return steps
 
 
 def _find_causes(pair: Pair, planned: dict[str, PlannedRelease]) -> tuple[str, ...]:
@@ -280,8 +280,8 @@ def format_store_message(plan: ReleasePlan) -> str:
     """Return the message of the tag of the whole store: why its number, and all that is released with it."""
     assert plan.store is not None, "there is a version to describe"
     reasons = "".join(f"{reason}\n" for reason in plan.store.proposal.reasons)
-    told = format_plan(plan._replace(store=None)) or "no preset has a new version\n"
-    return f"{plan.store.tag}\n\n{reasons}\n{told}\nDigest: {plan.store.digest}\n"
+    changes = format_plan(plan._replace(store=None)) or "no preset has a new version\n"
+    return f"{plan.store.tag}\n\n{reasons}\n{changes}\nDigest: {plan.store.digest}\n"
 
 
 def _count_presets(count: int) -> str:

@@ -17,21 +17,21 @@ def explain_project_changes(before: Revision, after: Revision) -> list[Reason]:
     """Return which step each change of npuprof.toml and of its lock asks for. Raises NpuprofError where they are not understood now."""
     names = list_project_paths(after.repository.prefix)
     texts = [_read_texts(home, names) for home in (before, after)]
-    other = [name for name, was, now in zip(names, *texts, strict=True) if was != now]
-    if not other:
+    changed = [name for name, was, now in zip(names, *texts, strict=True) if was != now]
+    if not changed:
         return []
     try:
-        found = [*_explain_rules(_read_rules(before), _read_rules(after))]
-        found += _explain_requirement(find_sources(before).project.requires, find_sources(after).project.requires)
+        reasons = [*_explain_rules(_read_rules(before), _read_rules(after))]
+        reasons += _explain_requirement(find_sources(before).project.requires, find_sources(after).project.requires)
     except NpuprofError as error:
         _read_rules(after)
         return [Reason("major", f"{names[0]} could not be read then: {error.findings[0].message}")]
-    return found or [Reason("patch", f"only what {' and '.join(other)} says besides has changed")]
+    return reasons or [Reason("patch", f"only what {' and '.join(changed)} says besides has changed")]
 
 
 def _read_texts(home: Revision, names: tuple[str, str]) -> list[bytes]:
-    found = home.repository.git.read_objects([f"{home.commit}:{name}" for name in names])
-    return [one.content.replace(b"\r\n", b"\n") if one is not None else b"" for one in found]
+    files = home.repository.git.read_objects([f"{home.commit}:{name}" for name in names])
+    return [file.content.replace(b"\r\n", b"\n") if file is not None else b"" for file in files]
 
 
 def _read_rules(home: Revision) -> dict[str, TeamRule]:

@@ -82,12 +82,12 @@ def refuse_unreadable(error: NpuprofError, what: str, words: str) -> None:
 
     A preset that is broken in itself changes for all who use it once it is mended; of one that is only not here nobody knows.
     """
-    found = [
+    findings = [
         advise_sync_of(finding._replace(message=f"nobody can tell {what}: {finding.message}"), words) for finding in find_unreadable(error)
     ]
     way = "where nobody has it any more: --uncompared releases it as a major step"
-    if found:
-        raise NpuprofError([one._replace(hint=f"{one.hint}; {way}" if one.hint else way) for one in found]) from None
+    if findings:
+        raise NpuprofError([one._replace(hint=f"{one.hint}; {way}" if one.hint else way) for one in findings]) from None
 
 
 def find_unreadable(error: NpuprofError) -> list[Finding]:

@@ -26,11 +26,11 @@ def propose_commit(repository: Repository, head: str, paths: Sequence[str]) -> I
     Filters and line endings are git's: the files are added to a copy of the index, which is as the last commit but for
     them. The repository is left as it is. Raises NpuprofError with git's reason.
     """
-    with _open_beside(repository, _find_git_path(repository, "index")) as beside:
-        beside.run_command("read-tree", *(("-m", "-i", head) if head else ("--empty",)))
+    with _open_beside(repository, _find_git_path(repository, "index")) as scratch:
+        scratch.run_command("read-tree", *(("-m", "-i", head) if head else ("--empty",)))
         listed = b"".join(os.fsencode(path) + b"\0" for path in paths)
-        beside.run_command("update-index", "--add", "--remove", "--replace", "-z", "--stdin", stdin=listed)
-        yield _write_tree(repository, beside, staged=False)
+        scratch.run_command("update-index", "--add", "--remove", "--replace", "-z", "--stdin", stdin=listed)
+        yield _write_tree(repository, scratch, staged=False)
 
 
 @contextmanager
@@ -39,13 +39,13 @@ def propose_index(repository: Repository) -> Iterator[ProposedRevision]:
 
     The repository is left as it is. Raises NpuprofError with git's reason, as for an index with conflicts.
     """
-    with _open_beside(repository, _find_index(repository)) as beside:
-        yield _write_tree(repository, beside, staged=True)
+    with _open_beside(repository, _find_index(repository)) as scratch:
+        yield _write_tree(repository, scratch, staged=True)
 
 
-def _write_tree(repository: Repository, beside: Git, staged: bool) -> ProposedRevision:
-    tree = beside.run_command("write-tree").strip().decode()
-    return ProposedRevision(repository.with_git(beside), tree, find_pin, staged)
+def _write_tree(repository: Repository, scratch: Git, staged: bool) -> ProposedRevision:
+    tree = scratch.run_command("write-tree").strip().decode()
+    return ProposedRevision(repository.with_git(scratch), tree, find_pin, staged)
 
 
 @contextmanager
@@ -58,28 +58,28 @@ def _open_beside(repository: Repository, index: str) -> Iterator[Git]:
         with suppress(FileNotFoundError):
             # What git knows of the files' times spares reading them again; it has to know how old that is.
             tree.copy_in(index, "index")
-        beside = repository.git.beside(
+        scratch = repository.git.beside(
             {
                 "GIT_INDEX_FILE": copy,
                 "GIT_OBJECT_DIRECTORY": objects,
                 "GIT_ALTERNATE_OBJECT_DIRECTORIES": _quote_alternate(_find_git_path(repository, "objects")),
             },
         )
-        with closing(beside):
-            yield beside
+        with closing(scratch):
+            yield scratch
 
 
 def _find_index(repository: Repository) -> str:
     """Return the index of a repository: the one that a hook is told of, where it is this repository's."""
     own = _find_git_path(repository, "index")
-    told = os.path.abspath(os.environ.get("GIT_INDEX_FILE") or own)
-    return told if os.path.dirname(os.path.realpath(told)) == os.path.dirname(os.path.realpath(own)) else own
+    named = os.path.abspath(os.environ.get("GIT_INDEX_FILE") or own)
+    return named if os.path.dirname(os.path.realpath(named)) == os.path.dirname(os.path.realpath(own)) else own
 
 
 def _find_git_path(repository: Repository, name: str) -> str:
     """Return where git keeps something of a repository."""
-    found = os.fsdecode(repository.git.run_command("rev-parse", "--git-path", name).rstrip(b"\n"))
-    return os.path.join(repository.top, found)
+    path = os.fsdecode(repository.git.run_command("rev-parse", "--git-path", name).rstrip(b"\n"))
+    return os.path.join(repository.top, path)
 
 
 def _quote_alternate(path: str) -> str:

@@ -26,8 +26,8 @@ _SHOWN = 4
 
 def find_remote(repository: Repository) -> str:
     """Return where a push goes: what the branch, or the repository, says; else origin. Raises NpuprofError where there is no remote."""
-    said = repository.git.try_command("config", "-z", "--get-regexp", r"^(branch\..*\.(pushremote|remote)|remote\.pushdefault)$").output
-    known = dict(entry.partition("\n")[::2] for entry in os.fsdecode(said).split("\0") if entry)
+    output = repository.git.try_command("config", "-z", "--get-regexp", r"^(branch\..*\.(pushremote|remote)|remote\.pushdefault)$").output
+    known = dict(entry.partition("\n")[::2] for entry in os.fsdecode(output).split("\0") if entry)
     branch = os.fsdecode(repository.git.try_command("symbolic-ref", "--quiet", "--short", "HEAD").output).strip()
     remotes = os.fsdecode(repository.git.run_command("remote")).splitlines()
     for key in (f"branch.{branch}.pushremote", "remote.pushdefault", f"branch.{branch}.remote"):
@@ -59,8 +59,8 @@ def write_push_command(repository: Repository, tags: Sequence[str]) -> str:
 
 def advise_other_tags(tags: Sequence[str]) -> str:
     """Return what to do with versions that somebody else has released under the same numbers, and pushed first."""
-    one = len(tags) == 1
-    word = "it is another" if one else "they are others"
+    is_single = len(tags) == 1
+    word = "it is another" if is_single else "they are others"
     return f"{word} there: take yours away (git tag -d {' '.join(tags)}), then git fetch --tags, and release again"
 
 
@@ -70,13 +70,13 @@ def push_tags(repository: Repository, remote: str, tags: Sequence[str]) -> Findi
     try:
         _talk(repository, remote, lambda line: line.push(refs), _explain_refusal)
     except NpuprofError as error:
-        told = error.findings[0]
-        why = told.why or told.message.removeprefix("git could not answer: ")
+        finding = error.findings[0]
+        why = finding.why or finding.message.removeprefix("git could not answer: ")
         what = f"the tags are made, and {remote} did not take them"
         if "does not support --atomic" in why:
             why = "The server cannot take all or none of several tags."
             return Finding("NP026", what, why, f"push what one push may leave half done: {format_push_command(remote, tags, atomic=False)}")
-        return Finding("NP026", what, why, told.hint or f"push them again: {format_push_command(remote, tags)}")
+        return Finding("NP026", what, why, finding.hint or f"push them again: {format_push_command(remote, tags)}")
     return None
 
 
@@ -103,16 +103,16 @@ def format_push_command(remote: str, tags: Sequence[str], atomic: bool = True) -
     return f"git push {'--atomic ' if atomic and len(tags) > 1 else ''}{remote} {' '.join(tags)}"
 
 
-def _explain_refusal(said: bytes, folder: str) -> Finding:
+def _explain_refusal(output: bytes, folder: str) -> Finding:
     """Return why a push failed: what the remote says in its own words, then each reason once with the tags it holds for."""
-    lines = [line.rstrip() for line in said.decode(errors="replace").splitlines()]
+    lines = [line.rstrip() for line in output.decode(errors="replace").splitlines()]
     words = [text for line in lines if line.startswith("remote:") and (text := line.removeprefix("remote:").strip())]
     reasons: dict[str, list[str]] = {}
     for line in lines:
         if refused := _REFUSED.match(line):
             reasons.setdefault(refused[3] or refused[1], []).append(refused[2])
     if not reasons:
-        finding = build_refusal_finding(said, folder)
+        finding = build_refusal_finding(output, folder)
         why = "; ".join(words) or finding.message.removeprefix("git could not answer: ")
         return finding._replace(why=why, hint="")
     own = {reason: tags for reason, tags in reasons.items() if not reason.startswith("atomic ")}  # the rest only follows from these

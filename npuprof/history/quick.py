@@ -59,24 +59,24 @@ class KeyLines:
         edits = find_plain_edits(old, new)
         if edits is None or (self._name in new and self._header.search(new)):
             return None  # (where the key is a table of its own, its lines have other names)
-        found = UNCHANGED
+        change = UNCHANGED
         for line, was, now in edits:
             key = was[1]
-            if key in _DECIDING or key in reworked or (key == self._name and found is not UNCHANGED):
+            if key in _DECIDING or key in reworked or (key == self._name and change is not UNCHANGED):
                 return None
             if key == self._name:
-                found = LineChange(line, _parse_plain_scalar(was), _parse_plain_scalar(now))
-        return found
+                change = LineChange(line, _parse_plain_scalar(was), _parse_plain_scalar(now))
+        return change
 
 
 def find_plain_edits(old: bytes, new: bytes) -> list[PlainEdit] | None:
     """Return the statements that differ between two texts, of which one is valid TOML; None where only a parser can tell."""
-    left, right = old.split(b"\n"), new.split(b"\n")
-    if len(left) != len(right) or b"\\" in new or b'"""' in new or b"'''" in new:
+    olds, news = old.split(b"\n"), new.split(b"\n")
+    if len(olds) != len(news) or b"\\" in new or b'"""' in new or b"'''" in new:
         return None
-    found = []
-    for number in compress(count(1), map(ne, left, right)):
-        was, now = left[number - 1], right[number - 1]
+    edits = []
+    for number in compress(count(1), map(ne, olds, news)):
+        was, now = olds[number - 1], news[number - 1]
         before, after = _PLAIN.fullmatch(was), _PLAIN.fullmatch(now)
         if before is None or after is None:
             if _REMARK.fullmatch(was) and _REMARK.fullmatch(now):
@@ -84,8 +84,8 @@ def find_plain_edits(old: bytes, new: bytes) -> list[PlainEdit] | None:
             return None
         if before.lastindex != after.lastindex or before[1] != after[1] or before.start(1) != after.start(1):
             return None
-        found.append((number, before, after))
-    return found
+        edits.append((number, before, after))
+    return edits
 
 
 def derive_document(known: Document, now: bytes, then: bytes) -> Document | None:

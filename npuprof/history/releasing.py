@@ -24,14 +24,14 @@ def list_earlier_versions(repository: Repository, name: str, head: str) -> list[
 
 def list_earlier_versions_of(repository: Repository, names: set[str], head: str) -> dict[str, list[Version]]:
     """Return the same for many presets: their history is read once. Raises NpuprofError."""
-    found = {name: list(repository.load_reachable_versions(name, head)) for name in names}
+    versions_of = {name: list(repository.load_reachable_versions(name, head)) for name in names}
     if repository.list_tag_refs():
         for name, formers in find_former_names(repository.git, head, repository.find_layout(head), names).items():
             for former in formers:
-                found[name] += repository.load_reachable_versions(former.name, former.commit)
-    for name, versions in found.items():
+                versions_of[name] += repository.load_reachable_versions(former.name, former.commit)
+    for name, versions in versions_of.items():
         versions.sort(key=lambda version: (version.text.order, version.name == name))
-    return found
+    return versions_of
 
 
 def find_last_release(versions: list[Version]) -> Version | None:

@@ -14,8 +14,8 @@ _UNABLE = ("cannot run", "no public key", "needs to be configured", "no such fil
 def asks_for_signatures(repository: Repository) -> bool:
     """Return whether tags are to be signed: ``tag.gpgSign``, or any ``gpg.*`` unless that says no. Raises NpuprofError."""
     listed = repository.git.try_command("config", "-z", "--get-regexp", r"^(tag\.gpgsign|gpg\..*)$").output.decode(errors="replace")
-    said = dict(entry.partition("\n")[::2] for entry in listed.split("\0") if entry)
-    return said["tag.gpgsign"].lower() in _TRUE if "tag.gpgsign" in said else bool(said)
+    configured = dict(entry.partition("\n")[::2] for entry in listed.split("\0") if entry)
+    return configured["tag.gpgsign"].lower() in _TRUE if "tag.gpgsign" in configured else bool(configured)
 
 
 def find_signature_fault(repository: Repository, version: Version) -> Finding | None:
@@ -24,10 +24,10 @@ def find_signature_fault(repository: Repository, version: Version) -> Finding | 
     result = repository.git.writing().try_command("verify-tag", version.tag)
     if not result.code:
         return None
-    told = " ".join(result.complaint.decode(errors="replace").split())
-    if "no signature found" in told:
+    complaint = " ".join(result.complaint.decode(errors="replace").split())
+    if "no signature found" in complaint:
         why = "With --signatures a version holds only where its tag is signed."
         return Finding("NP028", f"the tag {tag} is not signed", why, "ask who released it, or leave out --signatures")
-    if any(words in told.lower() for words in _UNABLE):
-        return Finding("NP029", f"the signature of {tag} cannot be checked here", told, f"git verify-tag {tag} tells more")
-    return Finding("NP028", f"the signature of {tag} does not hold", told, f"git verify-tag {tag} tells more")
+    if any(words in complaint.lower() for words in _UNABLE):
+        return Finding("NP029", f"the signature of {tag} cannot be checked here", complaint, f"git verify-tag {tag} tells more")
+    return Finding("NP028", f"the signature of {tag} does not hold", complaint, f"git verify-tag {tag} tells more")

@@ -88,25 +88,25 @@ class SnapshotWalk:
     @property
     def sources(self) -> Sources:
         """The sources that the commit which is looked at takes presets from. Raises NpuprofError."""
-        found = self._find_project_files(self.commit)
-        if found not in self._sources:
-            self._sources[found] = read_sources_at(self.repository, self.commit, self.layout.prefix, None)
-        return self._sources[found]
+        files = self._find_project_files(self.commit)
+        if files not in self._sources:
+            self._sources[files] = read_sources_at(self.repository, self.commit, self.layout.prefix, None)
+        return self._sources[files]
 
     def _find_project_files(self, commit: str) -> tuple[str, ...]:
         """Return the ids of the files that say where presets come from, and at which commits."""
         if commit not in self._project_files:
             read = self.repository.git.read_objects([f"{commit}:{path}" for path in list_project_paths(self.layout.prefix)])
-            self._project_files[commit] = tuple(one.oid if one else "" for one in read)
+            self._project_files[commit] = tuple(file.oid if file else "" for file in read)
         return self._project_files[commit]
 
-    def sees_same_versions(self, one: str, other: str) -> bool:
+    def sees_same_versions(self, first: str, second: str) -> bool:
         """Return whether every range, and every source, means the same at two commits. Raises NpuprofError."""
-        if self._find_project_files(one) != self._find_project_files(other):
+        if self._find_project_files(first) != self._find_project_files(second):
             return False
-        if self._release and self._tip in (one, other):
-            return one == other
-        return self.repository.sees_same_versions(one, other)
+        if self._release and self._tip in (first, second):
+            return first == second
+        return self.repository.sees_same_versions(first, second)
 
     def _find_wanted_texts(self, commits: list[Commit]) -> set[str]:
         """Return the ids of what the members were before each of some commits."""
@@ -121,8 +121,8 @@ class SnapshotWalk:
 
     def _open_batch(self, batch: CommitBatch) -> list[Commit]:
         """Return the commits of a batch once its texts are there; those of the batch before are kept, as they are the next ones' last."""
-        kept = {oid: text for oid, text in self._texts.items() if oid in self._ahead}
-        self._texts = kept | batch.contents()
+        still_wanted = {oid: text for oid, text in self._texts.items() if oid in self._ahead}
+        self._texts = still_wanted | batch.contents()
         self._ahead = batch.wanted
         return batch.commits
 
@@ -156,15 +156,15 @@ class SnapshotWalk:
     def _read_profile(self, name: str, path: str, oid: str) -> Profile:
         text = self.load_text(oid)
         later, known = self._read.get(path, (b"", None))
-        found = derive_document(known, later, text) if known is not None else None
-        found = found or document.parse_document(name, path, text)
-        self._read[path] = text, found
-        return Profile(found, key=f"{path}@{oid}", home=self)
+        read = derive_document(known, later, text) if known is not None else None
+        read = read or document.parse_document(name, path, text)
+        self._read[path] = text, read
+        return Profile(read, key=f"{path}@{oid}", home=self)
 
 
-def _split_into_batches(found: Iterator[Commit]) -> Iterator[list[Commit]]:
+def _split_into_batches(commits: Iterator[Commit]) -> Iterator[list[Commit]]:
     """Yield commits in lists: short ones first, so that a few steps of a long history come at once."""
     size = 16
-    while some := list(islice(found, size)):
+    while some := list(islice(commits, size)):
         yield some
         size = min(8 * size, 8192)

@@ -88,8 +88,8 @@ def find_member_names(state: ResolvedState) -> frozenset[str]:
     config = state if isinstance(state, Config) else state.config
     if "members" not in config.memo:
         config.memo["members"] = frozenset(profile.name for profile in config.lineage if profile.document.revision is None)
-    found: frozenset[str] = config.memo["members"]
-    return found
+    members: frozenset[str] = config.memo["members"]
+    return members
 
 
 def is_moving_reference(reference: str) -> bool:
@@ -106,20 +106,20 @@ def find_moving_references(state: ResolvedState) -> frozenset[str]:
     if "ranges" not in config.memo:
         own = [profile for profile in config.lineage if profile.document.revision is None]
         config.memo["ranges"] = frozenset(reference for profile in own for reference in profile.extends if is_moving_reference(reference))
-    found: frozenset[str] = config.memo["ranges"]
-    return found
+    references: frozenset[str] = config.memo["ranges"]
+    return references
 
 
 def compare_states(then: ResolvedState, now: ResolvedState, path: SettingPath, trace: bool = True) -> list[Change]:
     """Return the changes between two states: all of them, or those at a place, inside it, or of what it stands in."""
-    found = _compare_asked_states(then, now, path, trace)
+    changes = _compare_asked_states(then, now, path, trace)
     if not path.everywhere:
-        return found
+        return changes
     if not path.key:
         assert isinstance(then, Config), "single settings are known only where one is asked for"
         assert isinstance(now, Config), "single settings are known only where one is asked for"
-        return [*found, *find_scoped_changes(then, now, found)]
-    seen = {identify_unscoped_change(change) for change in found}
+        return [*changes, *find_scoped_changes(then, now, changes)]
+    seen = {identify_unscoped_change(change) for change in changes}
     scopes = _list_state_scopes((now, then), path)
     for context, scope in scopes.items():
         sides = [_resolve_state_elsewhere(state, context, path) for state in (then, now)]
@@ -127,8 +127,8 @@ def compare_states(then: ResolvedState, now: ResolvedState, path: SettingPath, t
             for change in _compare_asked_states(sides[0], sides[1], path, trace):
                 if identify_unscoped_change(change) not in seen:
                     seen.add(identify_unscoped_change(change))
-                    found.append(change._replace(scope=scope))
-    return found
+                    changes.append(change._replace(scope=scope))
+    return changes
 
 
 def has_override_of(config: Config, path: SettingPath) -> bool:
@@ -160,26 +160,26 @@ def _compare_asked_states(then: ResolvedState, now: ResolvedState, path: Setting
         return []
     if _is_plain_value(then, path.key) and _is_plain_value(now, path.key) and values.find_structure(path.key) is None:
         return [_build_change(then, now, path.key)]
-    found = compare_configs(_restrict_state(then, path.key), _restrict_state(now, path.key), trace)
-    return [change for change in found if change.tail[: len(path.tail)] == path.tail[: len(change.tail)]]
+    changes = compare_configs(_restrict_state(then, path.key), _restrict_state(now, path.key), trace)
+    return [change for change in changes if change.tail[: len(path.tail)] == path.tail[: len(change.tail)]]
 
 
 def build_added_changes(state: ResolvedState, path: SettingPath) -> list[Change]:
     """Return the settings of a state as what came with it, and those that only an override sets, with their scope."""
-    found = _build_asked_changes(state, path)
-    seen = {identify_unscoped_change(change) for change in found}
+    changes = _build_asked_changes(state, path)
+    seen = {identify_unscoped_change(change) for change in changes}
     for there, scope in _resolve_scopes(state, path):
         for change in _build_asked_changes(there, path):
             if identify_unscoped_change(change) not in seen:
                 seen.add(identify_unscoped_change(change))
-                found.append(change._replace(scope=scope))
-    return found
+                changes.append(change._replace(scope=scope))
+    return changes
 
 
 def _build_asked_changes(state: ResolvedState, path: SettingPath) -> list[Change]:
     settings = state.ordered_settings() if isinstance(state, Config) else state.settings
-    asked = {key: value for key, value in settings.items() if path.key in ("", key)}
-    return build_one_sided_changes(asked, "added", state.origin)
+    selected = {key: value for key, value in settings.items() if path.key in ("", key)}
+    return build_one_sided_changes(selected, "added", state.origin)
 
 
 def _resolve_scopes(state: ResolvedState, path: SettingPath) -> Iterator[tuple[ResolvedState, str]]:

@@ -42,10 +42,10 @@ def explain_presets(
     removed = sorted(then - now - set(renamed.values()))
     came = sorted(now - then - renamed.keys())
     pairs = tuple(sorted((was, name) for name, was in renamed.items()))
-    found = [Reason("major", f"removed: {count_rest(removed, _SHOWN)}")] if removed else []
-    found += [Reason("major", f"renamed: {was} → {name}") for was, name in pairs]
-    found += [Reason("minor", f"new: {count_rest(came, _SHOWN)}")] if came else []
-    told: dict[Reason, list[str]] = {}
+    steps = [Reason("major", f"removed: {count_rest(removed, _SHOWN)}")] if removed else []
+    steps += [Reason("major", f"renamed: {was} → {name}") for was, name in pairs]
+    steps += [Reason("minor", f"new: {count_rest(came, _SHOWN)}")] if came else []
+    presets_of: dict[Reason, list[str]] = {}
     for name in sorted(now - set(came)):
         if name not in configs:
             continue  # it cannot be resolved, which is told
@@ -60,9 +60,9 @@ def explain_presets(
             if find_unreadable(error):
                 reasons = [] if name in (uncompared or ()) else [Reason("major", "not compared with what could not be read")]
         for reason in dict.fromkeys(reasons):
-            told.setdefault(reason, []).append(name)
-    found += [Reason(reason.step, _name_presets(reason.text, names)) for reason, names in told.items()]
-    return StoreSteps(found, tuple(removed), pairs)
+            presets_of.setdefault(reason, []).append(name)
+    steps += [Reason(reason.step, _name_presets(reason.text, names)) for reason, names in presets_of.items()]
+    return StoreSteps(steps, tuple(removed), pairs)
 
 
 def list_removed_presets(store: Folder, committed: Revision) -> tuple[str, ...]:
@@ -75,8 +75,8 @@ def list_removed_presets(store: Folder, committed: Revision) -> tuple[str, ...]:
         return ()
     listed = find_former_names(repository.git, committed.commit, repository.find_layout(committed.commit), names)
     gone -= {former.name for formers in listed.values() for former in formers}
-    if told := [version for version in repository.load_store_versions(committed.commit) if not version.pre]:
-        then = repository.resolve_commit(told[-1].commit)
+    if versions := [version for version in repository.load_store_versions(committed.commit) if not version.pre]:
+        then = repository.resolve_commit(versions[-1].commit)
         gone -= {ref.name for ref in repository.list_annotated_refs(then)} - set(revisions.load_revision(store, then).names())
     return tuple(f"{name}@{released[name].text}" for name in sorted(gone))
 

@@ -89,14 +89,14 @@ class Timeline:
         """
         self._path = SettingPath(key, tail, everywhere)
         self._lines = KeyLines(keys.split_section_and_name(key)[1]) if key and not tail else None
-        told: set[str] = set()
+        yielded: set[str] = set()
         try:
             for step in self._walk_states():
-                told.add(step.commit.id)
+                yielded.add(step.commit.id)
                 yield step
         except _MovingParentMetError:
             self._snapshots.everything = True
-            yield from (step for step in self._walk_states() if step.commit.id not in told)
+            yield from (step for step in self._walk_states() if step.commit.id not in yielded)
         if self._untold:
             raise NpuprofError([_build_untold_finding(self._name, finding) for finding in dict.fromkeys(self._untold)])
 
@@ -144,10 +144,10 @@ class Timeline:
         if commit.former_prefix is not None:
             self._snapshots.layout = self._snapshots.layout._replace(prefix=commit.former_prefix)
             return StoreState(files, name, self._resolve_preset(files, name, parent), parent)  # from here on its files have other paths
-        found = state.preset
+        preset = state.preset
         if changed or self._snapshots.everything:
-            found = self._find_earlier_preset(changed, state, files, name, parent)
-        return StoreState(files, name, found, parent)
+            preset = self._find_earlier_preset(changed, state, files, name, parent)
+        return StoreState(files, name, preset, parent)
 
     def _find_earlier_preset(
         self, changed: Sequence[FileChange], state: StoreState, files: dict[str, TreeFile], name: str, commit: str
@@ -178,14 +178,14 @@ class Timeline:
             if has_override_of(now, self._path):
                 return None
             now = build_known_setting(now, self._path.key)
-        found = self._lines.compare(self._snapshots.load_text(old.oid), self._snapshots.load_text(new.oid), now.reworked)
-        if found is None:
+        edit = self._lines.compare(self._snapshots.load_text(old.oid), self._snapshots.load_text(new.oid), now.reworked)
+        if edit is None:
             return None
-        if not found.line:
+        if not edit.line:
             return now
-        if (change.was, found.line) != now.place or not values.is_same_typed_value(found.new, now.settings[self._path.key]):
+        if (change.was, edit.line) != now.place or not values.is_same_typed_value(edit.new, now.settings[self._path.key]):
             return None
-        return now._replace(settings={self._path.key: found.old})
+        return now._replace(settings={self._path.key: edit.old})
 
     def _resolve_preset(self, files: dict[str, TreeFile], name: str, commit: str) -> PresetState:
         if name not in files:
@@ -193,12 +193,12 @@ class Timeline:
         self._snapshots.files, self._snapshots.commit = files, commit
         self._resolver.forget_lineages(_FOLDS)
         try:
-            found = self._resolver.resolve_profile(self._snapshots.profile(name), name)
+            config = self._resolver.resolve_profile(self._snapshots.profile(name), name)
         except NpuprofError as error:
             self._untold += [finding for finding in error.findings if finding.code in UNTOLD]
             return error
-        self._snapshots.members = find_member_names(found)
-        return found
+        self._snapshots.members = find_member_names(config)
+        return config
 
     def _find_extended_profile(self, reference: str, referrer: Profile | None, index: int) -> Profile:
         home = referrer.home if referrer is not None and referrer.home is not None else self._snapshots
@@ -256,8 +256,8 @@ def _build_untold_step(commit: Commit, name: str, before: list[PresetState], now
 
 
 def _build_untold_finding(name: str, finding: Finding) -> Finding:
-    made = advise_sync_of(finding._replace(message=f"cannot tell all that changed {name}: {finding.message}"), "--history")
-    return made._replace(origin=None, key="", where=None)
+    advice = advise_sync_of(finding._replace(message=f"cannot tell all that changed {name}: {finding.message}"), "--history")
+    return advice._replace(origin=None, key="", where=None)
 
 
 def _build_loss_step(
@@ -282,7 +282,7 @@ def _select_common_changes(before: list[ResolvedState], now: ResolvedState, path
     others = [compare_states(then, now, path, trace=False) for then in before[1:]]
     if not all(others):
         return []
-    common = set.intersection(*({(change.key, change.scope) for change in found} for found in (changes, *others)))
+    common = set.intersection(*({(change.key, change.scope) for change in side} for side in (changes, *others)))
     return [change for change in changes if (change.key, change.scope) in common] if common else changes
 
 

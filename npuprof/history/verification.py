@@ -62,18 +62,18 @@ class Verifier:
         """Yield the versions of presets, of all where none is wanted, each with what speaks against it. Raises NpuprofError."""
         refs = [ref for ref in self.repository.list_tag_refs() if not wanted or ref.name in wanted]
         doubles = self._find_doubles(refs)
-        for ref, found in zip(refs, self.repository.git.read_objects([ref.oid for ref in refs]), strict=True):
+        for ref, tag_object in zip(refs, self.repository.git.read_objects([ref.oid for ref in refs]), strict=True):
             tag, number = ref.tag, str(ref.text)
-            if found is None:
+            if tag_object is None:
                 absent = self.repository.git.explain_absence([ref.oid])
                 yield VerifiedVersion(ref.name, number, tag, "", (absent._replace(message=f"the tag {tag}: {absent.message}"),))
-            elif found.type != "tag":
+            elif tag_object.type != "tag":
                 if wanted or self._concerns_store(ref, ref.oid):
                     what, why = f"{tag} is a lightweight tag", "It records nothing, so it is no release."
                     hint = f"remove it (git tag -d {tag}), and release: npuprof release {ref.name}"
                     yield VerifiedVersion(ref.name, number, tag, ref.oid, (Finding("NP028", what, why, hint),))
             else:
-                version = parse_tag_object(ref, found.content)
+                version = parse_tag_object(ref, tag_object.content)
                 if wanted or version.record.digest or version.faults or self._concerns_store(ref, version.commit):
                     findings = [*self._verify_version(version), *doubles.get(ref, ())]
                     yanked = self.repository.find_yank(tag)
@@ -97,14 +97,14 @@ class Verifier:
         try:
             commit = self.repository.resolve_commit(version.commit)
             there = revisions.load_revision(self._workspace.store, commit)
-            found = digest_store(there)
+            digest = digest_store(there)
         except NpuprofError as error:
             for finding in error.findings:
                 yield finding._replace(code="NP029", message=f"{tag} cannot be read: {finding.message}")
             return
-        if found != version.digest:
+        if digest != version.digest:
             what = f"the presets of {tag} have another digest than the tag holds"
-            yield Finding("NP028", what, f"It is {found or 'that of none'}, and not {version.digest}.", _ADVICE.format(tag))
+            yield Finding("NP028", what, f"It is {digest or 'that of none'}, and not {version.digest}.", _ADVICE.format(tag))
         for finding in _find_edits(there):
             hint = "release the next version with a lock that npuprof wrote: npuprof source update"
             yield finding._replace(code="NP028", message=f"what {tag} takes from sources: {finding.message}", hint=hint)
@@ -183,17 +183,17 @@ class Verifier:
         if text is None or (request and not request.accepts(text)):
             yield Finding("NP028", f"the tag {tag} records {parent.version} for {parent.reference}", "", _ADVICE.format(tag))
             return
-        found = next((ref for ref in self.repository.list_tag_refs(parent.name) if ref.text == text), None)
-        named = self.repository.git.read_objects([f"{found.oid}^{{commit}}"])[0] if found else None
-        if found is None:
+        tag_ref = next((ref for ref in self.repository.list_tag_refs(parent.name) if ref.text == text), None)
+        named = self.repository.git.read_objects([f"{tag_ref.oid}^{{commit}}"])[0] if tag_ref else None
+        if tag_ref is None:
             what, why = f"{tag} was made with {shown}, whose tag is gone", "The release still resolves; a new heir could not."
             yield Finding("NP028", what, why, f"fetch it: git fetch origin tag {parent.name}/v{parent.version}")
         elif named is None:
-            yield Finding("NP029", f"what the tag {found.tag} names is missing", "", f"git fetch --force origin tag {found.tag}")
+            yield Finding("NP029", f"what the tag {tag_ref.tag} names is missing", "", f"git fetch --force origin tag {tag_ref.tag}")
         elif named.oid != parent.commit:
             what = f"{tag} was made with {shown} at {shorten_commit(parent.commit)}, and that tag names {shorten_commit(named.oid)} now"
             why = "The tag of the parent was moved."
-            yield Finding("NP028", what, why, f"put it back: git fetch --force origin tag {found.tag}")
+            yield Finding("NP028", what, why, f"put it back: git fetch --force origin tag {tag_ref.tag}")
 
     def _find_doubles(self, refs: Sequence[TagRef]) -> dict[TagRef, list[Finding]]:
         """Return, for the versions of presets that were renamed, that a former name has another version of the same number."""
@@ -201,7 +201,7 @@ class Verifier:
         names = {ref.name for ref in refs}
         if not head or not names:
             return {}
-        found: dict[TagRef, list[Finding]] = {}
+        doubles: dict[TagRef, list[Finding]] = {}
         layout = self.repository.find_layout(head.oid)
         for name, formers in find_former_names(self.repository.git, head.oid, layout, names & self._names).items():
             for former in formers:
@@ -210,8 +210,8 @@ class Verifier:
                     if ref.name == name != former.name and ref.text in old:
                         what = f"{name} {ref.text} and {former.name} {ref.text} are two versions of one preset"
                         why = f"It was renamed at {shorten_commit(former.commit)}, and keeps its numbers."
-                        found.setdefault(ref, []).append(Finding("NP028", what, why, "release it under a number that is free"))
-        return found
+                        doubles.setdefault(ref, []).append(Finding("NP028", what, why, "release it under a number that is free"))
+        return doubles
 
 
 def _find_edits(home: ProfileSource) -> list[Finding]:

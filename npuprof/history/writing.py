@@ -69,14 +69,14 @@ def commit_paths(repository: Repository, paths: Sequence[str], untracked: Sequen
     with (
         _write_path_list(paths) as every,
         _write_path_list(untracked) as new,
-        _hold_in_temporary_file(message.encode(errors="surrogateescape")) as said,
+        _hold_in_temporary_file(message.encode(errors="surrogateescape")) as message_file,
         _hold_in_temporary_file(b"") as seen,
     ):
         commands.update_environment(GIT_EDITOR=_write_editor(seen, expected))
         if untracked:
             run_git_command(repository, commands.add, "--intent-to-add", f"--pathspec-from-file={new}", "--pathspec-file-nul")
         try:
-            words = ("--only", "--quiet", "--cleanup=verbatim", "--edit", "--no-status", "--no-verbose", f"--file={said}")
+            words = ("--only", "--quiet", "--cleanup=verbatim", "--edit", "--no-status", "--no-verbose", f"--file={message_file}")
             run_git_command(repository, commands.commit, *words, f"--pathspec-from-file={every}", "--pathspec-file-nul")
         except NpuprofError as error:
             if untracked:
@@ -126,10 +126,10 @@ def create_tags(repository: Repository, target: str, messages: Mapping[str, str]
     with tempfile.TemporaryDirectory(prefix="npuprof-") as folder:
         commands = _open_git_beside(repository, folder, len(target))
         for name, message in messages.items():
-            with _hold_in_temporary_file(message.encode(errors="surrogateescape")) as said:
-                run_git_command(repository, commands.tag, "--annotate", "--cleanup=verbatim", f"--file={said}", "--", name, target)
-        made = Git(repository.git.folder, {"GIT_DIR": folder, "GIT_OBJECT_DIRECTORY": _find_objects(repository)})
-        listed = made.run_command("for-each-ref", "--format=create %(refname) %(objectname)", "refs/tags/")
+            with _hold_in_temporary_file(message.encode(errors="surrogateescape")) as message_file:
+                run_git_command(repository, commands.tag, "--annotate", "--cleanup=verbatim", f"--file={message_file}", "--", name, target)
+        scratch = Git(repository.git.folder, {"GIT_DIR": folder, "GIT_OBJECT_DIRECTORY": _find_objects(repository)})
+        listed = scratch.run_command("for-each-ref", "--format=create %(refname) %(objectname)", "refs/tags/")
     # What begins with start and ends before commit changes nothing: being killed leaves none of the tags.
     _create_refs(repository, b"start\n" + listed + b"prepare\ncommit\n")
     repository.clear_versions()
@@ -143,9 +143,9 @@ def _create_refs(repository: Repository, transaction: bytes) -> None:
         result = repository.git.writing().try_command("update-ref", "--stdin", stdin=transaction)
         if not result.code:
             return
-        said = result.complaint.decode(errors="replace").strip()
-        if wait is None or _TAKEN in said or not any(mark in said for mark in _LOCKED):
-            raise NpuprofError([_explain_taken_name(said, repository.folder)])
+        complaint = result.complaint.decode(errors="replace").strip()
+        if wait is None or _TAKEN in complaint or not any(mark in complaint for mark in _LOCKED):
+            raise NpuprofError([_explain_taken_name(complaint, repository.folder)])
         time.sleep(wait)
 
 
@@ -158,12 +158,12 @@ def _open_git_beside(repository: Repository, folder: str, length: int) -> git.Gi
     assert named is not None, "git writes it so"
     listed = repository.git.try_command("config", "-z", "--get-regexp", r"^(tag|gpg|user)\.").output.decode(errors="surrogateescape")
     known = [entry.partition("\n")[::2] for entry in listed.split("\0") if entry]
-    given = {"GIT_DIR": folder, "GIT_OBJECT_DIRECTORY": _find_objects(repository), "GIT_CONFIG_COUNT": str(len(known))}
+    variables = {"GIT_DIR": folder, "GIT_OBJECT_DIRECTORY": _find_objects(repository), "GIT_CONFIG_COUNT": str(len(known))}
     for place, (key, value) in enumerate(known):
-        given |= {f"GIT_CONFIG_KEY_{place}": key, f"GIT_CONFIG_VALUE_{place}": value}
-    given |= {"GIT_COMMITTER_NAME": named[1], "GIT_COMMITTER_EMAIL": named[2], "GIT_COMMITTER_DATE": f"@{named[3]}"}
+        variables |= {f"GIT_CONFIG_KEY_{place}": key, f"GIT_CONFIG_VALUE_{place}": value}
+    variables |= {"GIT_COMMITTER_NAME": named[1], "GIT_COMMITTER_EMAIL": named[2], "GIT_COMMITTER_DATE": f"@{named[3]}"}
     commands = open_git_commands(repository)
-    commands.update_environment(**given)
+    commands.update_environment(**variables)
     return commands
 
 
@@ -195,26 +195,26 @@ def run_git_command(repository: Repository, command: Callable[..., object], *wor
             with processes.take_environment(build_git_environment(repository.git.top)):
                 return str(command(*words))
         except git.GitCommandError as error:
-            said = str(error.stderr).strip().removeprefix("stderr:").strip().strip("'")
-            said = said or str(error.stdout).strip().removeprefix("stdout:").strip().strip("'")
-            if wait is None or _TAKEN in said or not any(mark in said for mark in _LOCKED):
-                raise NpuprofError([_explain_refusal(said, repository.folder)]) from None
+            complaint = str(error.stderr).strip().removeprefix("stderr:").strip().strip("'")
+            complaint = complaint or str(error.stdout).strip().removeprefix("stdout:").strip().strip("'")
+            if wait is None or _TAKEN in complaint or not any(mark in complaint for mark in _LOCKED):
+                raise NpuprofError([_explain_refusal(complaint, repository.folder)]) from None
             time.sleep(wait)
         except git.CommandError as error:
             raise NpuprofError([build_refusal_finding(str(error).encode(), repository.folder)]) from None
     raise AssertionError("the last try returns or raises")
 
 
-def _explain_refusal(said: str, folder: str) -> Finding:
+def _explain_refusal(output: str, folder: str) -> Finding:
     """Return what git complains of, and all else that it and its hooks said on one line."""
-    return build_refusal_finding(said.encode(), folder)._replace(why=" ".join(said.split()) if "\n" in said.strip() else "")
+    return build_refusal_finding(output.encode(), folder)._replace(why=" ".join(output.split()) if "\n" in output.strip() else "")
 
 
-def _explain_taken_name(said: str, folder: str) -> Finding:
+def _explain_taken_name(output: str, folder: str) -> Finding:
     """Return why tags could not be made; that another release took the name meanwhile is told in words."""
-    found = re.search(r"'refs/tags/([^']+)': reference already exists|tag '([^']+)' already exists", said)
+    found = re.search(r"'refs/tags/([^']+)': reference already exists|tag '([^']+)' already exists", output)
     if found is None:
-        return _explain_refusal(said, folder)
+        return _explain_refusal(output, folder)
     why = "Another release in this repository made it meanwhile; this one has made no tag."
     return Finding("NP026", f"the tag {found[1] or found[2]} exists already", why, "release again: the plan is made anew")
 

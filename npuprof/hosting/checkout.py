@@ -52,8 +52,8 @@ def _fetch_rest(folder: str, base: str, head: str, shallow: bool) -> str:
         deeper = deeper if done.code else []
         lines = done.complaint.decode(errors="replace").strip().splitlines()
         complaint = complaint or next((line for line in lines if line.startswith(("fatal:", "error:"))), lines[-1] if lines else "")
-    said = complaint.removeprefix("fatal:").removeprefix("error:").strip().rstrip(".")
-    return re.sub(r"://[^/@\s]*@", "://", said)  # a job's remote may hold its token
+    reason = complaint.removeprefix("fatal:").removeprefix("error:").strip().rstrip(".")
+    return re.sub(r"://[^/@\s]*@", "://", reason)  # a job's remote may hold its token
 
 
 def _shorten(name: str) -> str:

@@ -48,9 +48,9 @@ def find_marked_comment(
 ) -> Comment | None:
     """Return the first comment of ours that begins with a marker, on whatever page it is; no page is asked for after that."""
     for page in pages:
-        for one in page:
-            body = one.get("body")
+        for comment in page:
+            body = comment.get("body")
             is_marked = isinstance(body, str) and body.partition("\n")[0].strip() == marker
-            if is_marked and is_ours(one) and type(one.get("id")) is int:
-                return Comment(one["id"], one["body"])
+            if is_marked and is_ours(comment) and type(comment.get("id")) is int:
+                return Comment(comment["id"], comment["body"])
     return None

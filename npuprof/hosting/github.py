@@ -26,10 +26,10 @@ def read_github_job(environ: Mapping[str, str]) -> Job:
     if event == "pull_request_target":
         why = "It runs with the rights of the target, and what it has checked out is not what is proposed."
         raise NpuprofError([Finding("NP060", f"a job for {event} is not looked at", why, "let the workflow run on: pull_request")])
-    said = _read_event(environ.get("GITHUB_EVENT_PATH", "")) if event.startswith("pull_request") else {}
-    if not said:
+    event_data = _read_event(environ.get("GITHUB_EVENT_PATH", "")) if event.startswith("pull_request") else {}
+    if not event_data:
         return Job("GitHub", "github", summary=summary, depth=_DEPTH)
-    number = int(require_variable("pull request's number", _reach(said, "number"), r"[1-9][0-9]{0,9}"))
+    number = int(require_variable("pull request's number", _reach(event_data, "number"), r"[1-9][0-9]{0,9}"))
     repository = require_variable("GITHUB_REPOSITORY", environ.get("GITHUB_REPOSITORY"), r"(?!\.+/)[\w.-]+/(?!\.+$)[\w.-]+")
     server = require_address("GITHUB_SERVER_URL", environ.get("GITHUB_SERVER_URL") or "https://github.com")
     token = (environ.get("GH_TOKEN") or environ.get("GITHUB_TOKEN") or "").strip()
@@ -42,19 +42,19 @@ def read_github_job(environ: Mapping[str, str]) -> Job:
         "GitHub",
         "github",
         number,
-        require_commit("pull request's base", _reach(said, "base", "sha")),
-        require_commit("pull request's head", _reach(said, "head", "sha")),
+        require_commit("pull request's base", _reach(event_data, "base", "sha")),
+        require_commit("pull request's head", _reach(event_data, "head", "sha")),
         f"{server}/{repository}",
         summary,
         _DEPTH,
         comments,
         _TOKEN_HINT,
-        _read_branch(said),
+        _read_branch(event_data),
     )
 
 
-def _read_branch(said: dict[str, Any]) -> str:
-    name = _reach(said, "base", "ref")
+def _read_branch(event_data: dict[str, Any]) -> str:
+    name = _reach(event_data, "base", "ref")
     return name if isinstance(name, str) else ""
 
 
@@ -70,7 +70,7 @@ class GitHubComments:
     def find_own(self, marker: str) -> Comment | None:
         """Return the first comment of ours with a marker, on whatever page of the list it is. Raises ServiceError."""
         self._author = self._author or self._find_author()
-        return find_marked_comment(self._read_pages(), lambda one: _reach(one, "user", "login") == self._author, marker)
+        return find_marked_comment(self._read_pages(), lambda comment: _reach(comment, "user", "login") == self._author, marker)
 
     def _read_pages(self) -> Iterator[list[dict[str, Any]]]:
         for page in range(1, _MOST_PAGES + 1):
@@ -118,13 +118,13 @@ def _read_event(path: str) -> dict[str, Any]:
     if not path:
         require_variable("GITHUB_EVENT_PATH", "", r".+")
     try:
-        said = _reach(json.loads(read_file_content(path)), "pull_request")
+        event_data = _reach(json.loads(read_file_content(path)), "pull_request")
     except (ValueError, RecursionError):
-        said = None
-    if not isinstance(said, dict):
+        event_data = None
+    if not isinstance(event_data, dict):
         why = "The runner writes there which pull request the job is for."
         raise NpuprofError([Finding("NP060", f"{path} tells of no pull request", why, "let the workflow run on: pull_request")])
-    return said
+    return event_data
 
 
 def _reach(value: Any, *names: str) -> Any:

@@ -95,8 +95,8 @@ class GitLabComments:
 
     def _find_author(self) -> int:
         """Return as whom we write: the user that a project's token has of its own. Raises ServiceError."""
-        said = self._service.ask("GET", "/user").data
-        ident = said.get("id") if isinstance(said, dict) else None
+        user = self._service.ask("GET", "/user").data
+        ident = user.get("id") if isinstance(user, dict) else None
         if type(ident) is not int:
             raise ServiceError("GitLab does not say whose the token is")
         return ident

@@ -21,13 +21,13 @@ _PINNED = re.compile(
 )
 
 
-def check_address(given: str) -> str:
+def check_address(written: str) -> str:
     """Return an address as a requirement of pip. Raises NpuprofError (NP063) where it is none that stays what it is."""
-    address = re.sub(r"^npuprof\s*@\s*", "", given.strip())
+    address = re.sub(r"^npuprof\s*@\s*", "", written.strip())
     if _PINNED.fullmatch(address):
         return f"npuprof @ {address}"
     why = "CI installs it beside a token that writes: a name, a branch or a tag can be another program tomorrow."
-    shown = repr(given)
+    shown = repr(written)
     if re.search(r"//[^/@]*:[^/@]*@|^[^@]*https://[^/]*@", address):
         shown, why = "the address", "It holds a password or a token, which anybody could read in the file."
     hint = "name a commit, git+https://HOST/npuprof@ and its 40 digits, or an archive, https://HOST/npuprof.whl#sha256= and its 64"
@@ -39,14 +39,14 @@ def find_requirement() -> str:
     from importlib import metadata
 
     try:
-        found = metadata.distribution("npuprof")
+        distribution = metadata.distribution("npuprof")
         here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-        if not os.path.samefile(str(found.locate_file("npuprof")), here):
+        if not os.path.samefile(str(distribution.locate_file("npuprof")), here):
             return ""
-        said = found.read_text("direct_url.json")
+        record = distribution.read_text("direct_url.json")
     except (metadata.PackageNotFoundError, OSError):
         return ""
-    return read_direct_url(said or "")
+    return read_direct_url(record or "")
 
 
 def read_direct_url(text: str) -> str:
@@ -55,15 +55,15 @@ def read_direct_url(text: str) -> str:
     What it holds of credentials is left out: a user, a password, the query that a signed address has.
     """
     try:
-        said: dict[str, Any] = json.loads(text)
-        url = urlsplit(said["url"])
+        record: dict[str, Any] = json.loads(text)
+        url = urlsplit(record["url"])
         address = urlunsplit((url.scheme, url.netloc.rpartition("@")[2], url.path, "", ""))
-        below = f"subdirectory={said['subdirectory']}" if said.get("subdirectory") else ""
-        if "vcs_info" in said:
-            vcs = said["vcs_info"]
+        below = f"subdirectory={record['subdirectory']}" if record.get("subdirectory") else ""
+        if "vcs_info" in record:
+            vcs = record["vcs_info"]
             address = f"{vcs['vcs']}+{address}@{vcs['commit_id']}{'#' if below else ''}{below}"
         else:
-            archive = said["archive_info"]
+            archive = record["archive_info"]
             digest = archive.get("hashes", {}).get("sha256") or archive.get("hash", "").removeprefix("sha256=")
             address = f"{address}#sha256={digest}{'&' if below else ''}{below}"
     except (ValueError, KeyError, TypeError, AttributeError):

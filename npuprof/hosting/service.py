@@ -74,21 +74,21 @@ class Service:
         try:
             with self._opener.open(request, timeout=_TIMEOUT) as reply:
                 raw = reply.read(_LONGEST_ANSWER + 1)
-                found = reply.headers
+                reply_headers = reply.headers
         except urllib.error.HTTPError as error:
             with error:
                 raise self._explain_status(error) from None
         except (OSError, http.client.HTTPException) as error:
             reason = getattr(error, "reason", None) or error
             lasts = isinstance(reason, (ssl.SSLCertVerificationError, FileNotFoundError, PermissionError))
-            said = self._clean(str(reason) or type(reason).__name__)
-            raise ServiceError(f"{self.name} does not answer: {said}", passing=not lasts) from None
+            complaint = self._clean(str(reason) or type(reason).__name__)
+            raise ServiceError(f"{self.name} does not answer: {complaint}", passing=not lasts) from None
         except ValueError as error:
             raise ServiceError(f"{self.name} cannot be asked: {self._clean(str(error))}") from None
         if len(raw) > _LONGEST_ANSWER:
             raise ServiceError(f"{self.name} answers without end")
         try:
-            return Reply(json.loads(raw) if raw.strip() else None, found)
+            return Reply(json.loads(raw) if raw.strip() else None, reply_headers)
         except (ValueError, RecursionError):
             raise ServiceError(f"what answers at {self.address} is not the API of {self.name}") from None
 
@@ -102,25 +102,25 @@ class Service:
 
     def _explain_status(self, error: urllib.error.HTTPError) -> ServiceError:
         code, headers = error.code, error.headers
-        said = self._read_message(error)
+        reason = self._read_message(error)
         if 300 <= code < 400:
             return ServiceError(f"{self.name} sends us elsewhere ({code}), where the token does not go")
-        is_limit = "retry-after" in headers or headers.get("x-ratelimit-remaining") == "0" or "rate limit" in said
+        is_limit = "retry-after" in headers or headers.get("x-ratelimit-remaining") == "0" or "rate limit" in reason
         if code == 429 or (code == 403 and is_limit):
             wait = headers.get("retry-after") or ""
             seconds = float(wait) if wait.isascii() and wait.isdigit() and len(wait) < 9 else _LONGEST_WAIT + 1
             return ServiceError(f"{self.name} takes no more requests for now ({code})", seconds <= _LONGEST_WAIT, seconds)
         if code >= 500:
-            return ServiceError(f"{self.name} has a fault of its own ({code}{said})", passing=True)
+            return ServiceError(f"{self.name} has a fault of its own ({code}{reason})", passing=True)
         if code == 401:
-            return ServiceError(f"{self.name} does not know the token ({code}{said})")
-        return ServiceError(f"{self.name} refuses it ({code}{said})", refused=code in (403, 404))
+            return ServiceError(f"{self.name} does not know the token ({code}{reason})")
+        return ServiceError(f"{self.name} refuses it ({code}{reason})", refused=code in (403, 404))
 
     def _read_message(self, error: urllib.error.HTTPError) -> str:
         """Return what a refusal says for itself, shortened, to stand behind its number."""
         try:
-            said = json.loads(error.read(65536))
-            text = said.get("message") or said.get("error") or ""
+            answer = json.loads(error.read(65536))
+            text = answer.get("message") or answer.get("error") or ""
         except (OSError, http.client.HTTPException, ValueError, AttributeError, RecursionError):
             return ""
         return f": {self._clean(str(text))}" if text else ""
@@ -141,6 +141,6 @@ class _StayHere(urllib.request.HTTPRedirectHandler):
 
 def require_list(reply: Reply, name: str) -> list[dict[str, Any]]:
     """Return the objects that a service lists. Raises ServiceError where it sent something else."""
-    if not isinstance(reply.data, list) or not all(isinstance(one, dict) for one in reply.data):
+    if not isinstance(reply.data, list) or not all(isinstance(row, dict) for row in reply.data):
         raise ServiceError(f"{name} answers with something that is no list")
     return reply.data

@@ -44,10 +44,10 @@ def read_baseline(file: str) -> Baseline:
     if raw is None:
         return Baseline(file, None, Counter())
     try:
-        said = json.loads(raw)
-        if said["schema"] != _SCHEMA:
-            raise ValueError(f"its schema is {said['schema']!r}")
-        rows = [(Mark(*(_require_text(row[name]) for name in Mark._fields)), row.get("count", 1)) for row in said["findings"]]
+        data = json.loads(raw)
+        if data["schema"] != _SCHEMA:
+            raise ValueError(f"its schema is {data['schema']!r}")
+        rows = [(Mark(*(_require_text(row[name]) for name in Mark._fields)), row.get("count", 1)) for row in data["findings"]]
         if any(type(count) is not int or count < 1 for _, count in rows):
             raise ValueError("a count is no whole number from 1 on")
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
@@ -140,14 +140,14 @@ def compare_with_baseline(findings: Sequence[Finding], baseline: Baseline, is_ju
     return Compared(new, +known - gone, gone, moved)
 
 
-def _match_moved_marks(unknown: Sequence[Mark], left: Counter[Mark], baseline: Baseline) -> list[Mark | None]:
+def _match_moved_marks(unknown: Sequence[Mark], remaining: Counter[Mark], baseline: Baseline) -> list[Mark | None]:
     """Return for each mark the one that is equal apart from the names of missing and new files, None if there is none.
 
-    ``left`` is what was not found. A file that the baseline names is not new.
+    ``remaining`` is what was not found. A file that the baseline names is not new.
     """
     folder = os.path.dirname(os.path.abspath(baseline.file))
     named = {mark.path for mark in baseline.known}
-    missing = {path for path in {mark.path for mark in left} if path and not os.path.lexists(os.path.join(folder, path))}
+    missing = {path for path in {mark.path for mark in remaining} if path and not os.path.lexists(os.path.join(folder, path))}
     if not missing:
         return [None] * len(unknown)
     moved = missing | ({mark.path for mark in unknown if mark.path} - named)
@@ -158,10 +158,10 @@ def _match_moved_marks(unknown: Sequence[Mark], left: Counter[Mark], baseline: B
         return mark._replace(path="" if mark.path in moved else mark.path, message=message)
 
     waiting: dict[Mark, list[Mark]] = {}
-    for mark in sorted(left.elements(), reverse=True):
+    for mark in sorted(remaining.elements(), reverse=True):
         waiting.setdefault(drop_names(mark), []).append(mark)
-    found = [waiting.get(drop_names(mark)) for mark in unknown]
-    return [former.pop() if former else None for former in found]
+    candidates = [waiting.get(drop_names(mark)) for mark in unknown]
+    return [former.pop() if former else None for former in candidates]
 
 
 def _list_names(path: str) -> list[str]:

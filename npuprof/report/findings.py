@@ -46,7 +46,7 @@ class _Sources:
         shown = hide_secrets(finding.path or "", line)
         if shown == line:
             return line[: column - 1], line[column - 1 :]
-        same = next((place for place, (one, other) in enumerate(zip(shown, line, strict=False)) if one != other), len(shown))
+        same = next((place for place, (old, new) in enumerate(zip(shown, line, strict=False)) if old != new), len(shown))
         end = column - 1 if column - 1 <= same else max(same, len(shown) - len(line) + column - 1)
         return shown[:end], shown[end:]
 
@@ -129,8 +129,8 @@ def format_json_findings(findings: Sequence[Finding], accepted: int = 0) -> str:
     """Return findings as JSON; ``accepted`` is how many more there would be, had nobody accepted them."""
     from npuprof.report.json_text import format_json_answer
 
-    told = [build_finding_dict(finding) for finding in findings]
-    return format_json_answer({"schema": "npuprof.findings/1", "findings": told, "accepted": accepted})
+    fields = [build_finding_dict(finding) for finding in findings]
+    return format_json_answer({"schema": "npuprof.findings/1", "findings": fields, "accepted": accepted})
 
 
 def _format_github_findings(findings: Sequence[Finding]) -> str:
@@ -161,8 +161,8 @@ def _format_sarif_findings(findings: Sequence[Finding]) -> str:
     described = []
     for code in codes:
         page = pages.load_pages().get(code)
-        one = next(finding for finding in findings if finding.code == code)
-        title, text = (page.title, f"{page.why} {page.fix}") if page else (one.why.rstrip("."), f"{one.why} Try: {one.hint}.")
+        example = next(finding for finding in findings if finding.code == code)
+        title, text = (page.title, f"{page.why} {page.fix}") if page else (example.why.rstrip("."), f"{example.why} Try: {example.hint}.")
         described.append({"id": code, "shortDescription": {"text": title}, "help": {"text": text.strip()}})
     results = []
     for finding in findings:
@@ -202,9 +202,9 @@ def _format_gitlab_findings(findings: Sequence[Finding]) -> str:
         path = posixpath.normpath(finding.path or "npuprof.toml")
         mark = "\0".join((path, finding.code, finding.key, strip_lines(finding.message)))
         seen[mark] = seen.get(mark, 0) + 1
-        said = (finding.message, f"Why: {finding.why}" if finding.why else "", f"Try: {finding.hint}" if finding.hint else "")
+        parts = (finding.message, f"Why: {finding.why}" if finding.why else "", f"Try: {finding.hint}" if finding.hint else "")
         rows.append({
-            "description": " ".join(part if part.endswith(".") else f"{part}." for part in said if part),
+            "description": " ".join(part if part.endswith(".") else f"{part}." for part in parts if part),
             "check_name": finding.code,
             "fingerprint": sha256(f"{mark}\0{seen[mark]}".encode(errors="surrogateescape")).hexdigest(),
             "severity": _GRAVITY[finding.severity],

@@ -101,8 +101,8 @@ def _lock_folder(folder: str) -> tuple[int, tuple[int, int]] | None:
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except OSError:
         return None
-    found = os.fstat(handle)
-    key = (found.st_dev, found.st_ino)
+    status = os.fstat(handle)
+    key = (status.st_dev, status.st_ino)
     try:
         if key not in _held:
             _wait_for_lock(handle, folder)
@@ -123,7 +123,7 @@ def _wait_for_lock(handle: int, folder: str) -> None:
     Raises OSError where there are no locks, NpuprofError where it is never given back: anybody may keep a folder locked.
     """
     started = time.monotonic()
-    told = False
+    is_reported = False
     while True:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -132,8 +132,8 @@ def _wait_for_lock(handle: int, folder: str) -> None:
             waited = time.monotonic() - started
         if waited > LONGEST_WAIT:
             raise build_write_error(f"into {folder}: another program keeps it locked", "Nothing was written.")
-        if waited > PATIENCE and not told:
-            told = True
+        if waited > PATIENCE and not is_reported:
+            is_reported = True
             tell_remark(f"another npuprof is writing in {folder}; this one waits until it is done")
         time.sleep(0.01)
 

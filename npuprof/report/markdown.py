@@ -67,8 +67,8 @@ class Markdown(Record):
         return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n") + "\n\n"
 
     def _write_link(self, match: re.Match[str]) -> str:
-        picture, said, target = match.groups()
-        return f"(a picture: {said})" if picture else self.show_link(said, target)
+        picture, label, target = match.groups()
+        return f"(a picture: {label})" if picture else self.show_link(label, target)
 
 
 def _format_code(text: str, width: int, coloured: bool) -> str:
@@ -83,8 +83,8 @@ def _format_code(text: str, width: int, coloured: bool) -> str:
     room = width - len(_INDENT)
     if fence.strip("`~ ") == "console":
         runs = groupby(_mark_typed(lines), key=lambda pair: pair[1])
-        told = (("\n".join(line for line, _ in run), typed) for typed, run in runs)
-        shown = "\n".join(said if typed else wrap_lines(said, room) for said, typed in told)
+        blocks = (("\n".join(line for line, _ in run), typed) for typed, run in runs)
+        shown = "\n".join(block if typed else wrap_lines(block, room) for block, typed in blocks)
     else:
         shown = "\n".join(_set_remark_apart(line, room) if measure_width(line) > room else line for line in lines)
     return "".join(f"{_INDENT}{paint_text(line, '32', coloured)}".rstrip() + "\n" for line in shown.split("\n")) + "\n"

@@ -26,10 +26,10 @@ def format_code(text: str) -> str:
     return f"<code>{escape_html(text)}</code>"
 
 
-def format_table(title: str, said: Iterable[str], head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+def format_table(title: str, lines_above: Iterable[str], head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     """Return a table with a title and lines of text above it. The cells are HTML, the rest is text."""
     lines = [f"<p><strong>{escape_html(title)}</strong></p>"]
-    lines += [f"<p>{escape_html(line)}</p>" for line in said if line]
+    lines += [f"<p>{escape_html(line)}</p>" for line in lines_above if line]
     lines += ["<table>", "<thead><tr>" + "".join(f'<th scope="col"{_LEFT}>{name}</th>' for name in head) + "</tr></thead>", "<tbody>"]
     lines += ["<tr>" + "".join(f"<td{_LEFT}>{cell}</td>" for cell in row) + "</tr>" for row in rows]
     return "\n".join([*lines, "</tbody>", "</table>", ""])

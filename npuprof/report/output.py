@@ -64,16 +64,16 @@ def read_plain_file(path: str, most: int = LARGEST_FILE, whole: bool = True) -> 
     if not handed:
         _refuse_special(os.stat(path).st_mode)  # before it is opened: that alone would wake the writer of a pipe
     with open(path, "rb", buffering=0, opener=None if handed else _open_without_waiting) as file:
-        found = os.fstat(file.fileno())
-        size = found.st_size
+        status = os.fstat(file.fileno())
+        size = status.st_size
         if not handed:
-            _refuse_special(found.st_mode)
+            _refuse_special(status.st_mode)
         if whole and size > most:
             raise _build_too_long_error(most)
         ahead = _AHEAD.pop(path, b"") if whole else b""
         pieces = [ahead + _read_piece(file, min(size, most) + 1)]
         total = len(pieces[0])
-        ended = size and total == size and stat.S_ISREG(found.st_mode)  # a read that gave less than was asked for
+        ended = size and total == size and stat.S_ISREG(status.st_mode)  # a read that gave less than was asked for
         while pieces[-1] and total <= most and not ended:
             pieces.append(_read_piece(file, 65536))
             total += len(pieces[-1])
@@ -174,8 +174,8 @@ def describe_os_error(error: Exception, path: str = "") -> str:
             return f"{above} is a file, not a folder"
         further = os.path.dirname(above)
         above = further if further != above else ""
-    said = str(getattr(error, "strerror", None) or error)
-    return said[:1].lower() + said[1:]
+    reason = str(getattr(error, "strerror", None) or error)
+    return reason[:1].lower() + reason[1:]
 
 
 def write_answer(pieces: Iterable[bytes]) -> None:
@@ -283,31 +283,31 @@ def make_folder(path: str) -> list[str]:
     from npuprof.system.tree import make_tree, refuse_link_out
 
     refuse_link_out(path)
-    made: list[str] = []
+    created: list[str] = []
     above = path
     while above and not os.path.lexists(above):
-        made.append(above)
+        created.append(above)
         above = os.path.dirname(above.rstrip(os.sep))
     try:
         make_tree(path)
     except OSError as error:
-        remove_folders(made)
+        remove_folders(created)
         what = f"{path}, for the folder cannot be made: {describe_os_error(error, os.path.join(path, 'x'))}"
         raise build_write_error(what, "Nothing was written.") from None
-    return made
+    return created
 
 
-def tell_made_folders(made: list[str]) -> None:
+def tell_made_folders(created: list[str]) -> None:
     """Say which folders ``make_folder`` made for what a user had written to a path: a misspelt one is seen."""
-    if made:
-        tell_remark(f"made the folder {made[0]}")
+    if created:
+        tell_remark(f"made the folder {created[0]}")
 
 
-def remove_folders(made: list[str]) -> None:
+def remove_folders(created: list[str]) -> None:
     """Take back what ``make_folder`` made, as far as nothing is in it."""
     from npuprof.system.tree import Tree
 
-    for folder in made:
+    for folder in created:
         above, name = os.path.split(os.path.abspath(folder))
         with suppress(OSError):
             Tree(above).remove_empty_folders(name)

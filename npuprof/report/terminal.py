@@ -28,19 +28,19 @@ _FIRST_WORD = 1.0  # seconds before long work says how far it is
 def wrap_lines(text: str, width: int) -> str:
     """Return a text whose lines are at most ``width`` columns wide where words allow that, those that go on indented."""
     lines = text.split("\n")
-    found: list[str] = []
+    wrapped: list[str] = []
     for place, line in enumerate(lines):
         plain = _ANSI.sub("", line)
         if measure_width(plain) <= width:
-            found.append(line)
+            wrapped.append(line)
         elif not is_cited_line(plain):
-            found += _wrap_line(line, plain, width)
+            wrapped += _wrap_line(line, plain, width)
         elif place + 1 < len(lines):
             line, lines[place + 1] = fit_excerpt(line, lines[place + 1], width)
-            found.append(line)
+            wrapped.append(line)
         else:
-            found.append(line)
-    return "\n".join(found)
+            wrapped.append(line)
+    return "\n".join(wrapped)
 
 
 def _wrap_line(line: str, plain: str, width: int) -> list[str]:
@@ -125,8 +125,8 @@ def page_answer(pieces: Iterable[bytes], write: Callable[[Iterable[bytes]], None
 
     from npuprof.system import processes
 
-    asked = os.environ.get("NPUPROF_PAGER", os.environ.get("PAGER"))
-    words = shlex.split(asked) if asked is not None else [processes.find_program("less") or "cat"]
+    configured = os.environ.get("NPUPROF_PAGER", os.environ.get("PAGER"))
+    words = shlex.split(configured) if configured is not None else [processes.find_program("less") or "cat"]
     if not words or words == ["cat"] or shutil.which(words[0]) is None:
         write(pieces)
         return
@@ -182,14 +182,14 @@ def track_items(items: Sequence[Item], what: str) -> Iterator[Item]:
 @contextmanager
 def progress_line() -> Iterator[Tell]:
     """Give a function that shows a text in the last line of the terminal, a few times a second; the line is gone at the end."""
-    started = told = time.monotonic()
+    started = last_shown = time.monotonic()
     shown = False
 
     def tell(text: str) -> None:
-        nonlocal told, shown
+        nonlocal last_shown, shown
         now = time.monotonic()
-        if now - started > _FIRST_WORD and now - told > 0.1:
-            told, shown = now, True
+        if now - started > _FIRST_WORD and now - last_shown > 0.1:
+            last_shown, shown = now, True
             sys.stderr.write(f"\r\033[Knpuprof: {text}")
             sys.stderr.flush()
 

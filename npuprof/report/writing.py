@@ -64,16 +64,16 @@ def write_wanted_files(files: Sequence[Wanted]) -> None:
     What holds the wanted text already is left alone. Raises NpuprofError where a file cannot be written (NP012), was
     written by somebody else since it was read (NP922), or is reached by a link out of the folder named (NP941).
     """
-    streams = [one for one in files if not one.below and one.known is ANYTHING and output.is_stream(one.path)]
-    plain = [one for one in files if one not in streams] if streams else files
+    streams = [row for row in files if not row.below and row.known is ANYTHING and output.is_stream(row.path)]
+    plain = [row for row in files if row not in streams] if streams else files
     targets: dict[str, Wanted] = {}
-    for one in plain:
-        other = targets.setdefault(find_target(one.path, one.below), one)
-        if other.content != one.content:
+    for row in plain:
+        first = targets.setdefault(find_target(row.path, row.below), row)
+        if first.content != row.content:
             why = "A file that is reached under two names has one text."
-            raise NpuprofError([Finding("NP942", f"{other.path} and {one.path} are one file", why, "name it once", where=Place(one.path))])
+            raise NpuprofError([Finding("NP942", f"{first.path} and {row.path} are one file", why, "name it once", where=Place(row.path))])
     with lock_folders(os.path.dirname(target) for target in targets):
-        _replace_files([(one, target) for target, one in targets.items()], streams)
+        _replace_files([(row, target) for target, row in targets.items()], streams)
 
 
 def write_files_atomically(files: Mapping[str, str | bytes]) -> None:
@@ -143,9 +143,9 @@ class _Replacing:
         try:
             self._write_and_place(files, streams)
         except BaseException as error:
-            for one in reversed(self._placed):
-                self._take_back(one)
-            for name in (*(one.temporary for one in self._prepared), *self._backups.values()):
+            for prepared in reversed(self._placed):
+                self._take_back(prepared)
+            for name in (*(prepared.temporary for prepared in self._prepared), *self._backups.values()):
                 self._remove_quietly(name)
             if not isinstance(error, (OSError, ValueError)):
                 raise
@@ -156,31 +156,31 @@ class _Replacing:
                 os.close(handle)
         for name in self._backups.values():
             self._remove_quietly(name)
-        for one in self._prepared:
-            if one.links > 1:
-                output.tell_remark(f"{one.wanted.path} was a hard link; its other name keeps the text it had")
-            if not _is_as_wanted(one.wanted, one.target):
+        for prepared in self._prepared:
+            if prepared.links > 1:
+                output.tell_remark(f"{prepared.wanted.path} was a hard link; its other name keeps the text it had")
+            if not _is_as_wanted(prepared.wanted, prepared.target):
                 why = "It was written as it should be, and then by another program."
-                raise NpuprofError([_build_changed_finding(one.wanted.path)._replace(why=why)])
+                raise NpuprofError([_build_changed_finding(prepared.wanted.path)._replace(why=why)])
 
     def _write_and_place(self, files: Sequence[tuple[Wanted, str]], streams: Sequence[Wanted]) -> None:
         for wanted, target in sorted(files, key=lambda row: row[0].content is None):  # who dies on the way leaves too much, not too little
             self._now = wanted.path
             if not _compare_target(wanted, target):
                 self._prepared.append(self._prepare_file(wanted, target))
-        for one in self._prepared:
-            self._now = one.wanted.path
-            if one.replaces and (len(self._prepared) + len(streams) > 1 or one.wanted.known is not ANYTHING):
-                self._backups[one.target] = self._back_up_file(one)
-                _refuse_saved(one, one.target)
-            self._put_in_place(one)
-            self._placed.append(one)
+        for prepared in self._prepared:
+            self._now = prepared.wanted.path
+            if prepared.replaces and (len(self._prepared) + len(streams) > 1 or prepared.wanted.known is not ANYTHING):
+                self._backups[prepared.target] = self._back_up_file(prepared)
+                _refuse_saved(prepared, prepared.target)
+            self._put_in_place(prepared)
+            self._placed.append(prepared)
         for stream in streams:
             self._now = stream.path
             _write_stream(stream)
-        for one in self._placed:
-            if one.target in self._backups:
-                _refuse_saved(one, self._tree.find_path(self._backups[one.target]))
+        for prepared in self._placed:
+            if prepared.target in self._backups:
+                _refuse_saved(prepared, self._tree.find_path(self._backups[prepared.target]))
 
     def _remove_quietly(self, name: str) -> None:
         with suppress(OSError, NpuprofError):
@@ -194,15 +194,15 @@ class _Replacing:
             return _Prepared(wanted, target, name, temporary, True, 1)
         return self._write_beside(_Prepared(wanted, target, name, temporary, False, 1), wanted.content)
 
-    def _write_beside(self, one: _Prepared, content: bytes) -> _Prepared:
+    def _write_beside(self, prepared: _Prepared, content: bytes) -> _Prepared:
         """Write what is wanted to a file beside its target, with the target's mode and owner, and read it back. Raises OSError."""
-        wanted = one.wanted
+        wanted = prepared.wanted
         try:
-            old: os.stat_result | None = os.stat(one.target)
+            old: os.stat_result | None = os.stat(prepared.target)
         except FileNotFoundError:
             old = None
         # A new file gets what the user's umask leaves of it; one that replaces another is closed to others until it has its mode.
-        handle = self._tree.create_file(one.temporary, 0o666 if old is None else 0o600)
+        handle = self._tree.create_file(prepared.temporary, 0o666 if old is None else 0o600)
         self._handles.append(handle)
         try:
             hold_file(handle)
@@ -212,57 +212,57 @@ class _Replacing:
                 if wanted.durable:
                     os.fsync(handle)
             if old is not None:
-                _copy_attributes(handle, one.target, old)
+                _copy_attributes(handle, prepared.target, old)
             elif wanted.mode is not None:
                 os.fchmod(handle, wanted.mode)
-            if not _holds_text(self._tree.find_path(one.temporary), content):
+            if not _holds_text(self._tree.find_path(prepared.temporary), content):
                 raise OSError(5, "what was written cannot be read back")
         except BaseException:
-            self._tree.remove_file(one.temporary)
+            self._tree.remove_file(prepared.temporary)
             raise
         if len(self._handles) > MOST_LOCKS:
             os.close(self._handles.pop())
-        return one._replace(replaces=old is not None, links=old.st_nlink if old else 1)
+        return prepared._replace(replaces=old is not None, links=old.st_nlink if old else 1)
 
-    def _put_in_place(self, one: _Prepared) -> None:
+    def _put_in_place(self, prepared: _Prepared) -> None:
         """Let a file that is written take its name. Raises OSError, and NpuprofError where somebody made one of that name."""
-        if one.wanted.content is None:
-            self._tree.remove_file(one.name)
+        if prepared.wanted.content is None:
+            self._tree.remove_file(prepared.name)
             return
-        if not one.replaces and one.wanted.known is None:
+        if not prepared.replaces and prepared.wanted.known is None:
             try:
-                self._tree.link_file(one.temporary, one.name)
+                self._tree.link_file(prepared.temporary, prepared.name)
             except FileExistsError:
-                raise NpuprofError([_build_changed_finding(one.wanted.path)]) from None
+                raise NpuprofError([_build_changed_finding(prepared.wanted.path)]) from None
             except OSError:  # a file system without links
-                if os.path.lexists(one.target):
-                    raise NpuprofError([_build_changed_finding(one.wanted.path)]) from None
+                if os.path.lexists(prepared.target):
+                    raise NpuprofError([_build_changed_finding(prepared.wanted.path)]) from None
             else:
-                self._tree.remove_file(one.temporary)
+                self._tree.remove_file(prepared.temporary)
                 return
-        self._tree.rename(one.temporary, one.name)
+        self._tree.rename(prepared.temporary, prepared.name)
 
-    def _back_up_file(self, one: _Prepared) -> str:
+    def _back_up_file(self, prepared: _Prepared) -> str:
         """Give a file that is about to be replaced a second name. Raises OSError."""
-        name = f"{one.temporary.removesuffix('.new')}.old"
+        name = f"{prepared.temporary.removesuffix('.new')}.old"
         try:
-            self._tree.link_file(one.name, name)
+            self._tree.link_file(prepared.name, name)
         except OSError:  # a file system without links
-            self._tree.copy_in(one.target, name)
+            self._tree.copy_in(prepared.target, name)
         if len(self._handles) < MOST_LOCKS:
             with suppress(OSError):
                 self._handles.append(self._tree.open_file(name, os.O_RDONLY))
                 hold_file(self._handles[-1])
         return name
 
-    def _take_back(self, one: _Prepared) -> None:
+    def _take_back(self, prepared: _Prepared) -> None:
         """Bring back what was in the place of a file, as far as it is there; what was new goes."""
-        backup = self._backups.get(one.target)
+        backup = self._backups.get(prepared.target)
         with suppress(OSError, NpuprofError):
             if backup is not None:
-                self._tree.rename(backup, one.name)
-            elif not one.replaces:
-                self._tree.remove_file(one.name)
+                self._tree.rename(backup, prepared.name)
+            elif not prepared.replaces:
+                self._tree.remove_file(prepared.name)
 
 
 def _is_as_wanted(wanted: Wanted, target: str) -> bool:
@@ -270,10 +270,10 @@ def _is_as_wanted(wanted: Wanted, target: str) -> bool:
     return not os.path.lexists(target) if wanted.content is None else _holds_text(target, wanted.content)
 
 
-def _refuse_saved(one: _Prepared, path: str) -> None:
+def _refuse_saved(prepared: _Prepared, path: str) -> None:
     """Raise NpuprofError where a file, under whatever name, is not what was read: somebody saved it while ours was written."""
-    if one.wanted.known is not ANYTHING and not _holds_text(path, one.wanted.known or b""):
-        raise NpuprofError([_build_changed_finding(one.wanted.path)])
+    if prepared.wanted.known is not ANYTHING and not _holds_text(path, prepared.wanted.known or b""):
+        raise NpuprofError([_build_changed_finding(prepared.wanted.path)])
 
 
 def _compare_target(wanted: Wanted, target: str) -> bool:

@@ -34,9 +34,9 @@ class Cell(Record):
     @property
     def text(self) -> str:
         """The cell in a word."""
-        said = f"{self.errors} errors" if self.errors > 1 else "1 error" if self.errors else "ok"
-        said += f", {self.warnings} warning{'s' if self.warnings > 1 else ''}" if self.warnings and not self.errors else ""
-        return said if self.meant else f"({said})"
+        words = f"{self.errors} errors" if self.errors > 1 else "1 error" if self.errors else "ok"
+        words += f", {self.warnings} warning{'s' if self.warnings > 1 else ''}" if self.warnings and not self.errors else ""
+        return words if self.meant else f"({words})"
 
 
 class Board(Record):
@@ -81,11 +81,11 @@ def group_rows(board: Board) -> list[Group]:
     alike: dict[tuple[Cell | None, ...], list[str]] = {}
     for name, row in board.rows.items():
         alike.setdefault(row, []).append(name)
-    found = []
+    groups = []
     for row, names in alike.items():
         halves = (row[: len(board.releases)], row[len(board.releases) :])
-        found.append(Group(tuple(names), tuple((cell, len(list(run))) for half in halves for cell, run in groupby(half))))
-    return found
+        groups.append(Group(tuple(names), tuple((cell, len(list(run))) for half in halves for cell, run in groupby(half))))
+    return groups
 
 
 def _judge_there(config: Config | None, context: Context) -> Cell | None:
@@ -109,10 +109,10 @@ def build_upgrades(configs: Mapping[str, Config], release: str, faults: list[Fin
     alike: dict[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]], list[str]] = {}
     for name, config in configs.items():
         with isolate_faults(config.lineage[-1].document.source, faults, name):
-            if any(told := _compare_with_release(config, release)):
-                alike.setdefault(told, []).append(name)
-    found = [Upgrade(tuple(names), *told) for told, names in alike.items()]
-    return sorted(found, key=lambda one: (not one.breaks, one.names))
+            if any(effects := _compare_with_release(config, release)):
+                alike.setdefault(effects, []).append(name)
+    upgrades = [Upgrade(tuple(names), *effects) for effects, names in alike.items()]
+    return sorted(upgrades, key=lambda upgrade: (not upgrade.breaks, upgrade.names))
 
 
 def _compare_with_release(now: Config, release: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:

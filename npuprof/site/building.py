@@ -106,7 +106,7 @@ class _Building:
     def _build_sides(self) -> dict[str, Sequence[SettingRow]]:
         """Return the settings of what else is to be compared with, by its spec. Raises NpuprofError."""
         sides: dict[str, Sequence[SettingRow]] = {}
-        for one in self.asked.also:
-            if one not in self.paths and one not in sides:
-                sides[one] = drop_folder(build_compared_rows(self.workspace.resolve_spec(one)), self.top)
+        for reference in self.asked.also:
+            if reference not in self.paths and reference not in sides:
+                sides[reference] = drop_folder(build_compared_rows(self.workspace.resolve_spec(reference)), self.top)
         return sides

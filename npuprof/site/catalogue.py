@@ -114,8 +114,8 @@ def list_release_rows() -> list[ReleaseRow]:
             if last and state not in (last, "?"):
                 (new if state == "Y" else gone).setdefault(release, []).append(name)
             last = last if state == "?" else state
-    found = []
+    rows = []
     for before, release in pairwise(known):
         changed = tuple(row.build_finding().message for row in list_changed_defaults(before, release))
-        found.append(ReleaseRow(release, tuple(sorted(new.get(release, ()))), tuple(sorted(gone.get(release, ()))), changed))
-    return [row for row in reversed(found) if row.new or row.gone or row.defaults]
+        rows.append(ReleaseRow(release, tuple(sorted(new.get(release, ()))), tuple(sorted(gone.get(release, ()))), changed))
+    return [row for row in reversed(rows) if row.new or row.gone or row.defaults]

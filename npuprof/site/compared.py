@@ -14,13 +14,13 @@ from npuprof.resolve.config import Config
 from npuprof.site.settings import SettingRow, build_author, build_rows_of_key, format_value
 
 
-def build_compared_rows(config: Config, told: Iterable[SettingRow] = ()) -> tuple[SettingRow, ...]:
+def build_compared_rows(config: Config, known_rows: Iterable[SettingRow] = ()) -> tuple[SettingRow, ...]:
     """Return what a preset is for, its settings, and what these are where an override holds, which the row names (``scope``).
 
-    A row of an override with an empty value says that the setting is not set there. ``told`` are the settings as
+    A row of an override with an empty value says that the setting is not set there. ``known_rows`` are the settings as
     ``build_setting_rows`` told them, where it did.
     """
-    plain = [*_build_header_rows(config), *_build_settings(config, told)]
+    plain = [*_build_header_rows(config), *_build_settings(config, known_rows)]
     return (*plain, *_build_override_rows(config, {row.key: row for row in plain}))
 
 
@@ -33,9 +33,9 @@ def _build_header_rows(config: Config) -> Iterator[SettingRow]:
             yield SettingRow(key, key, format_value(value), risk=("compatibility",), authors=(build_author(origin),) if origin else ())
 
 
-def _build_settings(config: Config, told: Iterable[SettingRow] = ()) -> Iterator[SettingRow]:
+def _build_settings(config: Config, known_rows: Iterable[SettingRow] = ()) -> Iterator[SettingRow]:
     known: dict[str, list[SettingRow]] = {}
-    for row in told:
+    for row in known_rows:
         known.setdefault(row.setting, []).append(row)
     for key in config.ordered_settings():
         risk = find_unit_and_risk(key)[1]
@@ -65,10 +65,10 @@ def _build_override_rows(config: Config, plain: dict[str, SettingRow]) -> Iterat
         there = contexts.resolve_elsewhere(config, context)
         if there is None:
             continue
-        found = {row.key: row for row in (*_build_header_rows(there), *_build_settings(there))}
-        for row in found.values():
+        there_by_key = {row.key: row for row in (*_build_header_rows(there), *_build_settings(there))}
+        for row in there_by_key.values():
             if row.key not in plain or row.value != plain[row.key].value:
                 yield row._replace(scope=scope)
         for row in plain.values():
-            if row.key not in found:
+            if row.key not in there_by_key:
                 yield row._replace(scope=scope, value="", authors=(), losers=())

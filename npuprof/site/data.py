@@ -25,7 +25,7 @@ def name_pages(names: Sequence[str]) -> dict[str, str]:
 
     No folder is called as a page may be: ``a.html/b`` stands beside ``a``. A ``~`` is in no name.
     """
-    found: dict[str, str] = {}
+    paths: dict[str, str] = {}
     taken: set[str] = set()
     for name in names:
         base = f"presets/{_FOLDER_LIKE_PAGE.sub('~/', name) if name.isascii() else _hash(name)}"
@@ -33,8 +33,8 @@ def name_pages(names: Sequence[str]) -> dict[str, str]:
         while path.lower() in taken:
             path, number = f"{base}~{number}.html", number + 1
         taken.add(path.lower())
-        found[name] = path
-    return found
+        paths[name] = path
+    return paths
 
 
 def name_data(names: Iterable[str]) -> dict[str, str]:
@@ -71,23 +71,23 @@ def build_index(paths: Mapping[str, str]) -> bytes:
 
 def build_search(presets: Sequence[PresetPage], paths: Mapping[str, str], settings: Mapping[str, Sequence[tuple[str, str]]]) -> bytes:
     """Return what the search page looks through: presets, who sets what to what, the catalogue, the codes."""
-    place = {one.name: number for number, one in enumerate(presets)}
-    held: dict[str, dict[str, list[int]]] = {}
+    place = {preset.name: number for number, preset in enumerate(presets)}
+    presets_by_value: dict[str, dict[str, list[int]]] = {}
     for name, rows in settings.items():
         for key, value in rows:
             shown = value if len(value) <= _SEARCHED else f"{value[:_SEARCHED]}…"
-            held.setdefault(key, {}).setdefault(shown, []).append(place[name])
+            presets_by_value.setdefault(key, {}).setdefault(shown, []).append(place[name])
     return _write_call(
         "all",
         [
             [
-                one.name,
-                "" if paths[one.name] == f"presets/{one.name}.html" else paths[one.name],
-                escape_controls(one.description)[:_SEARCHED],
+                preset.name,
+                "" if paths[preset.name] == f"presets/{preset.name}.html" else paths[preset.name],
+                escape_controls(preset.description)[:_SEARCHED],
             ]
-            for one in presets
+            for preset in presets
         ],
-        {key: [[value, _fold(numbers)] for value, numbers in found.items()] for key, found in sorted(held.items())},
+        {key: [[value, _fold(numbers)] for value, numbers in rows_of.items()] for key, rows_of in sorted(presets_by_value.items())},
         [[row.key, row.summary] for row in list_catalogue_rows()],
         [[row.code, row.title] for row in load_pages().values()],
     )
@@ -96,11 +96,11 @@ def build_search(presets: Sequence[PresetPage], paths: Mapping[str, str], settin
 def count_settings(settings: Mapping[str, Sequence[tuple[str, str]]]) -> dict[str, int]:
     """Return how many presets set each record of the catalogue, by the places that they set."""
     known = {row.key for row in list_catalogue_rows()}
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for rows in settings.values():
         for key in {_find_record(key, known) for key, _ in rows}:
-            found[key] = found.get(key, 0) + 1
-    return found
+            counts[key] = counts.get(key, 0) + 1
+    return counts
 
 
 def _find_record(key: str, known: Container[str]) -> str:

@@ -124,11 +124,11 @@ def _find_depths(parents: Mapping[str, Sequence[str]]) -> dict[str, int]:
             name = waiting[-1]
             begun.add(name)
             above = parents.get(name, ())
-            if unknown := [one for one in above if one not in depth and one not in begun]:
+            if unknown := [parent for parent in above if parent not in depth and parent not in begun]:
                 waiting += unknown
                 continue
             waiting.pop()
-            depth.setdefault(name, 1 + max((depth[one] for one in above if one in depth), default=-1))
+            depth.setdefault(name, 1 + max((depth[parent] for parent in above if parent in depth), default=-1))
     return depth
 
 
@@ -149,14 +149,14 @@ def _place_branches(tops: list[_Branch], depth: Mapping[str, int]) -> tuple[list
     rows = [(tops, _PAD)]
     while rows:
         following = []
-        for row, left in rows:
-            x = left
+        for row, start in rows:
+            x = start
             for branch in row:
                 y = starts[max(depth[name] for name in branch.box.names)]
                 placed.append(branch.box._replace(x=x + (branch.width - branch.box.width) // 2, y=y))
                 following.append((branch.below, x + (branch.width - _measure_row(branch.below)) // 2))
                 x += branch.width + _ACROSS
-        rows = [(row, left) for row, left in following if row]
+        rows = [(row, start) for row, start in following if row]
     return placed, _PAD * 2 + _measure_row(tops), max((box.y + box.height for box in placed), default=0) + _PAD
 
 

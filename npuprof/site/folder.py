@@ -78,7 +78,7 @@ def _compare_files(
     proven: dict[str, str] = {}
     rest: dict[str, str] = {}
     for where, _, names in tree.walk():
-        for name in (os.path.join(where, one) for one in names if not is_under_way(one)):
+        for name in (os.path.join(where, file_name) for file_name in names if not is_under_way(file_name)):
             is_link = bool(listed) and os.path.islink(tree.find_path(name))
             content = _read_file(tree, name) if is_link or name in files or name in listed else None
             if content is not None and content == files.get(name):
@@ -111,8 +111,8 @@ def _list_committed(git: Git, files: Mapping[str, str]) -> set[str]:
     place = os.path.relpath(os.path.realpath(git.folder), git.top)
     committed: set[str] = set()
     for name, digest in files.items():  # one at a time: together they may be larger than the memory
-        (found,) = git.read_objects([f"HEAD:{os.path.normpath(os.path.join(place, name))}"])
-        if found is not None and _digest_lines(found.content) == digest:
+        (blob,) = git.read_objects([f"HEAD:{os.path.normpath(os.path.join(place, name))}"])
+        if blob is not None and _digest_lines(blob.content) == digest:
             committed.add(name)
     return committed
 

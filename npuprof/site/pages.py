@@ -131,12 +131,12 @@ class Writer:
     def _build_row(self, page: PresetPage, past: Past) -> dict[str, Any]:
         """Return one preset in the list of all."""
         purpose = ", ".join(filter(None, ("abstract" if page.abstract else "", page.scenario, page.cann and f"CANN {page.cann}")))
-        found = ", ".join(
+        counts = ", ".join(
             format_count(number, severity) for severity, number in zip(("error", "warning"), page.counts, strict=False) if number
         )
-        found = found if page.is_resolved else f"broken: {found}"
+        counts = counts if page.is_resolved else f"broken: {counts}"
         owner = ", ".join(list_owners(page, past))
-        return {"path": self.paths[page.name], "preset": page, "purpose": purpose, "owner": owner, "found": found}
+        return {"path": self.paths[page.name], "preset": page, "purpose": purpose, "owner": owner, "found": counts}
 
     def build_preset(self, page: PresetPage, around: Around) -> str:
         """Return the page of one preset."""
@@ -166,13 +166,13 @@ def _group_by_parents(presets: Sequence[PresetPage]) -> list[tuple[tuple[str, ..
     groups: dict[tuple[str, ...], list[PresetPage]] = {(): []}
     for page in presets:
         groups.setdefault(tuple(dict.fromkeys(page.parent_names)), []).append(page)
-    return [(parents, held) for parents, held in groups.items() if held]
+    return [(parents, children) for parents, children in groups.items() if children]
 
 
 def _say_colours(page: PresetPage) -> str:
     """Return in words what the colours of a picture say of a preset."""
-    found = "broken" if not page.is_resolved else page.worst if page.worst in ("error", "warning") else ""
-    return "".join(f", {word}" for word in (found, page.scenario if page.scenario in SCENARIOS else "") if word)
+    state = "broken" if not page.is_resolved else page.worst if page.worst in ("error", "warning") else ""
+    return "".join(f", {word}" for word in (state, page.scenario if page.scenario in SCENARIOS else "") if word)
 
 
 def _show(value: Any) -> Any:
@@ -209,9 +209,9 @@ def _summarise(presets: Sequence[PresetPage]) -> str:
     broken = sum(not page.is_resolved for page in presets)
     wrong = sum(page.worst == "error" for page in presets if page.is_resolved)
     doubtful = sum(page.worst == "warning" for page in presets)
-    said = [
+    counts = [
         f"{broken} cannot be resolved" if broken else "",
         f"{wrong} with errors" if wrong else "",
         f"{doubtful} with warnings" if doubtful else "",
     ]
-    return f"{format_count(len(presets), 'preset')}: {', '.join(filter(None, said)) or 'nothing was found'}."
+    return f"{format_count(len(presets), 'preset')}: {', '.join(filter(None, counts)) or 'nothing was found'}."

@@ -72,12 +72,12 @@ def read_past(store: ReadOnceStore, lineages: Mapping[str, Sequence[str]]) -> Pa
 def _list_touching(
     own: str, lineage: Sequence[str], touching: dict[str, list[Commit]], order: dict[int, int]
 ) -> list[tuple[Commit, tuple[str, ...]]]:
-    found: dict[int, tuple[Commit, list[str]]] = {}
+    touching_by_id: dict[int, tuple[Commit, list[str]]] = {}
     for name in (own, *lineage):
         for commit in touching.get(name, ()):
-            found.setdefault(id(commit), (commit, []))[1].append(name)
-    newest = sorted(found, key=lambda mark: order[mark])[:_MOST]
-    return [(found[mark][0], () if own in found[mark][1] else tuple(sorted(found[mark][1]))) for mark in newest]
+            touching_by_id.setdefault(id(commit), (commit, []))[1].append(name)
+    newest = sorted(touching_by_id, key=lambda mark: order[mark])[:_MOST]
+    return [(touching_by_id[mark][0], () if own in touching_by_id[mark][1] else tuple(sorted(touching_by_id[mark][1]))) for mark in newest]
 
 
 def _build_row(commit: Commit, through: tuple[str, ...]) -> CommitRow:

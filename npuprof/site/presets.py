@@ -98,8 +98,8 @@ class Resolved(Record):
     @property
     def parents(self) -> list[str]:
         """Whom it extends, by name: of this store without their versions, of another as they are written."""
-        said = self.profile.extends if self.profile is not None else ()
-        return [reference if is_source_reference(reference) else reference.partition("@")[0] for reference in said]
+        references = self.profile.extends if self.profile is not None else ()
+        return [reference if is_source_reference(reference) else reference.partition("@")[0] for reference in references]
 
 
 def find_top(store: ReadOnceStore) -> str:
@@ -189,7 +189,7 @@ def _render_all(config: Config, has_errors: bool) -> Iterable[RenderedText]:
         return
     by_target = any("target" in override.match for profile in config.lineage for override in profile.overrides)
     refused = _find_refusal(config) if has_errors else ""
-    beside: dict[str, str] = {}
+    sidecars: dict[str, str] = {}
 
     def resolve_for(target: str) -> tuple[Config | None, str]:
         """Return what is written there, and why it is refused."""
@@ -207,9 +207,9 @@ def _render_all(config: Config, has_errors: bool) -> Iterable[RenderedText]:
         except NpuprofError as error:
             yield RenderedText(name, "", _join_messages(error.findings))
             continue
-        beside |= rendered.sidecars
+        sidecars |= rendered.sidecars
         yield RenderedText(name, rendered.text)
-    for name, text in beside.items():
+    for name, text in sidecars.items():
         yield RenderedText(f"{name}, a file beside the code", text)
     there, reason = resolve_for("env")
     yield from [RenderedText("exports", "", reason)] if reason or there is None else _export_to_all(there)
@@ -219,7 +219,7 @@ def _find_refusal(config: Config | None) -> str:
     """Return why a preset is not written: its errors there; an empty text where it has none."""
     if config is None:
         return "it cannot be resolved for this target"
-    return _join_messages([one for one in checks.check_before_export(config) if one.severity == "error"])
+    return _join_messages([finding for finding in checks.check_before_export(config) if finding.severity == "error"])
 
 
 def _join_messages(findings: Iterable[Finding]) -> str:
@@ -233,14 +233,14 @@ def _export_to_all(config: Config) -> Iterable[RenderedText]:
     from npuprof.renderers.shell import SHELLS
 
     try:
-        found, _ = collect_env_variables(config, None, "./npuprof-files", False)
+        variables, _ = collect_env_variables(config, None, "./npuprof-files", False)
     except NpuprofError as error:
         yield RenderedText("exports", "", _join_messages(error.findings))
         return
     shells: dict[tuple[str, str], list[str]] = {}
     for name, shell in SHELLS.items():
-        refused = [f"{variable}: {why}" for variable, text in found.items() if (why := shell.refuses(text))]
-        shells.setdefault(("", "; ".join(refused)) if refused else (format_clear_and_export_lines(config, name, found), ""), []).append(
+        refused = [f"{variable}: {why}" for variable, text in variables.items() if (why := shell.refuses(text))]
+        shells.setdefault(("", "; ".join(refused)) if refused else (format_clear_and_export_lines(config, name, variables), ""), []).append(
             name
         )
     for (text, reason), names in shells.items():

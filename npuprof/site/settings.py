@@ -90,7 +90,7 @@ def build_rows_of_key(config: Config, key: str, all_traced: Any) -> Iterator[Set
 def _list_places(traced: Any, tail: Path) -> list[tuple[Path, Any]]:
     """Return the places of a value that are no tables with something in them, and what stands there."""
     if isinstance(traced, dict) and traced:
-        return [found for name, item in traced.items() for found in _list_places(item, (*tail, name))]
+        return [pair for name, item in traced.items() for pair in _list_places(item, (*tail, name))]
     return [(tail, traced)]
 
 
@@ -107,8 +107,8 @@ def _list_authors(traced: Any) -> Iterator[Author]:
     if isinstance(traced, values.Leaf):
         yield build_author(traced.origin)
         return
-    found = [(place, origin) for place, item in enumerate(traced) for origin in origins.collect_authors(item)[:1]]
-    runs = [list(run) for _, run in groupby(found, lambda one: (one[1].file, one[1].revision, one[1].layer))]
+    origins_by_place = [(place, origin) for place, item in enumerate(traced) for origin in origins.collect_authors(item)[:1]]
+    runs = [list(run) for _, run in groupby(origins_by_place, lambda pair: (pair[1].file, pair[1].revision, pair[1].layer))]
     for run in runs:
         first, last = run[0][0], run[-1][0]
         part = "" if len(runs) == 1 else f"[{first}]" if first == last else f"[{first}] to [{last}]"
