@@ -191,15 +191,15 @@ def _place_in_script(finding: Finding, draft: Draft) -> Finding:
 
 def _locate_presets(home: Folder, names: list[str], under: str | None) -> dict[str, NewFile]:
     """Return where presets go. Raises NpuprofError where the store has one of these names."""
-    from npuprof.edit.preset_file import locate_new_file, refuse_taken_name
+    from npuprof.edit.preset_file import locate_new_file, require_free_name
 
     found: dict[str, NewFile] = {}
     problems: list[Finding] = []
     for name in names:
         try:
             found[name] = locate_new_file(home, name)
-            refuse_taken_name(home, name)
-            found[name].refuse_existing()
+            require_free_name(home, name)
+            found[name].require_absent()
         except NpuprofError as error:
             hint = f"put the new presets below {'another' if under else 'a'} name: --under {'more' if under else 'adopted'}"
             problems += [one._replace(hint=hint) if one.code == "NP923" else one for one in error.findings]

@@ -295,14 +295,14 @@ class Check(JudgingVerb):
         Nothing is written. Raises NpuprofError.
         """
         from npuprof.edit.fixing import fix_documents
-        from npuprof.edit.preset_file import refuse_builtin
+        from npuprof.edit.preset_file import require_writable_store
 
         judged = self.open_store()
         home = judged.home
         if not isinstance(home, Folder) or not home.in_work_tree:
             what = f"{home.label} is read as it is, and cannot be mended"
             raise NpuprofError([Finding("NP920", what, "", "do it in a work tree of that repository")])
-        refuse_builtin(home)
+        require_writable_store(home)
         outcome = self.judge(judged)
         before: dict[str, Document] = {}
         after: dict[str, Document] = {}

@@ -66,7 +66,7 @@ class Commit(Verb):
         repository = revisions.find_repository(workspace.store)
         if not self.dry_run:
             repository = repository.with_git(repository.git.with_filters())
-        writing.refuse_unfinished_deed(repository)
+        writing.require_no_pending_merge(repository)
         given: ExpectedCommit | None = None
         changes = 0
         for _ in range(_MOST_TRIES):
@@ -128,7 +128,7 @@ class Commit(Verb):
         from npuprof.history.message import write_headline
 
         found = survey.compare_store_states(chosen.head, after, ("HEAD", "the commit"), Context())
-        _refuse_new_errors(workspace, after, found, _find_edits(workspace, after))
+        _require_no_new_errors(workspace, after, found, _find_edits(workspace, after))
         names = [after.layout.name_of(path) or path for path in chosen.paths.changed]
         headline = self.message or write_headline(found, names)
         return f"{headline}\n\n{plain.format_survey_text(found)}"
@@ -204,7 +204,7 @@ def _find_edits(workspace: spec.Workspace, after: ProposedRevision) -> list[Find
     return edits
 
 
-def _refuse_new_errors(workspace: spec.Workspace, after: ProposedRevision, found: Survey, edits: list[Finding]) -> None:
+def _require_no_new_errors(workspace: spec.Workspace, after: ProposedRevision, found: Survey, edits: list[Finding]) -> None:
     """Raise NpuprofError with every error that the last commit has not, and with the edits of copies, if there is any."""
     from npuprof import checks
 

@@ -31,7 +31,7 @@ class Copy(Verb):
 
     def run(self) -> Answer:
         """Return the new file as a unified diff, written unless it is a dry run. Raises NpuprofError, and writes nothing then."""
-        from npuprof.edit.preset_file import format_difference, judge_change, locate_new_file, refuse_taken_name
+        from npuprof.edit.preset_file import format_difference, judge_change, locate_new_file, require_free_name
         from npuprof.edit.schemaline import move_schema_line
         from npuprof.report import writing
         from npuprof.report.locks import lock_folders
@@ -48,13 +48,13 @@ class Copy(Verb):
             raise explain_swapped_names(home, self.spec, self.name, error) from None
         file = locate_new_file(home, self.name, old.name)
         text = move_schema_line(old.document.text, self._find_old_path(home, old), file.path)
-        refuse_taken_name(home, self.name)  # before the text is judged, which would be told of a preset that is there
-        file.refuse_existing()
+        require_free_name(home, self.name)  # before the text is judged, which would be told of a preset that is there
+        file.require_absent()
         if not self.no_check:
             judge_change(None, Profile(document.parse_document(self.name, file.source, text), home=home))
         with lock_folders([home.root]):
-            refuse_taken_name(home, self.name)
-            file.refuse_existing()
+            require_free_name(home, self.name)
+            file.require_absent()
             if not self.dry_run:
                 writing.make_folder_below(os.path.dirname(file.path), file.folder)
                 writing.write_wanted_files([file.build_wanted(text.encode())])

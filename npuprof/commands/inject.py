@@ -57,7 +57,7 @@ class Inject(Verb):
         if self.replace:
             self._refuse_beside_replace()
         if self.spec is None or self.everywhere:
-            self._refuse_unclear()
+            self._require_clear_arguments()
             problems: list[Finding] = []
             files = list(find_script_files([self.file], problems))
             if self.check:
@@ -79,7 +79,7 @@ class Inject(Verb):
             hint = f"leave out {given[0]}: the lines say where the block goes" if given else f"npuprof inject {self.file} SPEC --replace"
             raise NpuprofError([Finding("NP902", what, "", hint)])
 
-    def _refuse_unclear(self) -> None:
+    def _require_clear_arguments(self) -> None:
         if self.spec is not None:
             what, hint = "--all refreshes every block with the preset it names", "leave out SPEC"
         elif not self.everywhere and not self.check:

@@ -62,7 +62,7 @@ class Migrate(Verb):
         return self._migrate_one(self.specs[0], workspace, context)
 
     def _migrate_one(self, name: str, workspace: spec.Workspace, context: Context) -> Answer:
-        from npuprof.edit.migration_plan import migrate_file, refuse_to_part_heirs
+        from npuprof.edit.migration_plan import migrate_file, require_matching_dependents
         from npuprof.edit.preset_file import open_for_edit
 
         with open_for_edit(name, workspace) as file:
@@ -70,7 +70,7 @@ class Migrate(Verb):
             dry_run = self.dry_run or file.path == "-"
             changed = outcome.moved.text != file.text
             if changed and not self.no_check:
-                refuse_to_part_heirs(outcome, file, workspace)
+                require_matching_dependents(outcome, file, workspace)
             notes = _describe_blocks_of(outcome, file) if changed else ()
             if changed and not dry_run:
                 file.write_changed(outcome.moved.text)

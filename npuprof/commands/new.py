@@ -31,20 +31,20 @@ class New(Verb):
 
     def run(self) -> Answer:
         """Return the new file as a unified diff, written unless it is a dry run. Raises NpuprofError, and writes nothing then."""
-        from npuprof.edit.preset_file import format_difference, judge_change, locate_new_file, refuse_taken_name
+        from npuprof.edit.preset_file import format_difference, judge_change, locate_new_file, require_free_name
         from npuprof.edit.schemaline import add_schema_line
         from npuprof.report import writing
         from npuprof.report.locks import lock_folders
 
         home = spec.Workspace(self.store).store
         file = locate_new_file(home, self.name)
-        file.refuse_existing()  # before the text is judged, which would be told of a preset that is there
-        refuse_taken_name(home, self.name)
+        file.require_absent()  # before the text is judged, which would be told of a preset that is there
+        require_free_name(home, self.name)
         text = add_schema_line(self._write_text(), file.path, home.root)
         if not self.no_check:
             judge_change(None, Profile(document.parse_document(self.name, file.source, text), home=home))
         with lock_folders([home.root]):
-            file.refuse_existing()
+            file.require_absent()
             if not self.dry_run:
                 writing.make_folder_below(os.path.dirname(file.path), file.folder)
                 writing.write_wanted_files([file.build_wanted(text.encode())])

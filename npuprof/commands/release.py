@@ -101,17 +101,17 @@ class Release(Verb):
             raise NpuprofError([Finding("NP026", what, "A release is made of the last commit.", hint)])
         head = repository.resolve_commit("HEAD")
         config = _resolve_committed(workspace, name, head)
-        _refuse_errors(config)
-        untold = _refuse_uncommitted(revisions.load_revision(workspace.store, head), [config], self.dry_run)
+        _require_no_errors(config)
+        untold = _require_committed(revisions.load_revision(workspace.store, head), [config], self.dry_run)
         earlier = list_earlier_versions(repository, name, head)
         last = find_last_release(earlier)
         if last and wanted is None:
-            _refuse_changed_last(workspace, last)
+            _require_unchanged_release(workspace, last)
         taken = frozenset(version.number for version in repository.load_versions(name) if not version.pre)
         asks = wanted is None
         pair, proposal = propose_version(workspace, config, last, taken, asks, self.uncompared)
         number = wanted or VersionText(proposal.number)
-        _refuse_number(repository, name, number, proposal, earlier)
+        _require_free_number(repository, name, number, proposal, earlier)
         if proposal.step == "none" and wanted is None:
             number = VersionText((*number.number[:2], number.number[2] + 1)) if last and number.order <= last.text.order else number
             what = f"nothing has changed in {name} since {last.number_text if last else 'ever'}"
@@ -133,7 +133,7 @@ class Release(Verb):
         if not plan.tags:  # a job that asks after every merge has done its work
             return Answer(self._build_forms(plan, ""), ("nothing has changed since the last releases", *left))
         configs = [planned.config for planned in plan.releases]
-        untold = _refuse_uncommitted(revisions.load_revision(workspace.store, head), configs, self.dry_run)
+        untold = _require_committed(revisions.load_revision(workspace.store, head), configs, self.dry_run)
         told = f"{planning.format_plan(plan)}{format_count(len(plan.tags), 'tag')} at {head[:7]}\n"
         untold += tuple(_tell_uncompared(planned) for planned in plan.releases if planned.proposal.untold)
         answer = Answer(self._build_forms(plan, told), tuple(left), notes=untold)
@@ -248,7 +248,7 @@ def _parse_number(version: str) -> VersionText:
     return number
 
 
-def _refuse_changed_last(workspace: Workspace, last: Version) -> None:
+def _require_unchanged_release(workspace: Workspace, last: Version) -> None:
     """Raise NpuprofError where the last version is not what its tag holds: what has changed since cannot be told."""
     from npuprof.store import parents
     from npuprof.store.gitstore import revisions
@@ -258,7 +258,7 @@ def _refuse_changed_last(workspace: Workspace, last: Version) -> None:
         raise NpuprofError([found._replace(hint=f"{found.hint}; to release all the same give the number")])
 
 
-def _refuse_number(repository: Repository, name: str, number: VersionText, proposal: Proposal, earlier: list[Version]) -> None:
+def _require_free_number(repository: Repository, name: str, number: VersionText, proposal: Proposal, earlier: list[Version]) -> None:
     """Raise NpuprofError where a number is taken anywhere, or does not rise on this line of releases."""
     from npuprof.history.releasing import find_last_release
 
@@ -278,7 +278,7 @@ def _refuse_number(repository: Repository, name: str, number: VersionText, propo
     raise NpuprofError([Finding("NP026", what, why, hint)])
 
 
-def _refuse_errors(config: Config) -> None:
+def _require_no_errors(config: Config) -> None:
     """Raise NpuprofError for a preset with errors."""
     from npuprof import checks
 
@@ -299,7 +299,7 @@ def _resolve_committed(workspace: Workspace, name: str, head: str) -> Config:
     return workspace.resolver.resolve_profile(committed.profile(name), name)
 
 
-def _refuse_uncommitted(committed: Revision, configs: list[Config], dry_run: bool) -> tuple[str, ...]:
+def _require_committed(committed: Revision, configs: list[Config], dry_run: bool) -> tuple[str, ...]:
     """Raise NpuprofError where a file that takes part is not in the work tree as it is in the last commit.
 
     A dry run starts no filter: return what it therefore cannot tell.

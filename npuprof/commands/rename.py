@@ -51,7 +51,7 @@ class Rename(Verb):
                 raise NpuprofError([one._replace(hint=f"{one.hint}; or {hint}" if one.hint else hint) for one in unread])
             after = moved.build_opener()
             if not self.no_check:
-                _refuse_other_results(moved, after)
+                _require_same_results(moved, after)
             problems = list(unread)
             scripts = _plan_scripts(moved, after, problems)
             if scripts is not None and scripts.refused:
@@ -69,7 +69,7 @@ class Rename(Verb):
         return Answer(f"{scripts.shown if scripts else ''}{moved.format_difference()}", tuple(remarks), problems=problems)
 
 
-def _refuse_other_results(moved: Moved, open_renamed: Callable[[Context], spec.Workspace]) -> None:
+def _require_same_results(moved: Moved, open_renamed: Callable[[Context], spec.Workspace]) -> None:
     """Raise NpuprofError where a preset would resolve to something else than now."""
     before, after = (opener(Context()) for opener in (build_opener(moved.home), open_renamed))
     problems: list[Finding] = []

@@ -43,7 +43,7 @@ class Schema(Verb):
         return Answer({"": lambda: _build_schema(self.of)})
 
     def _keep_files(self) -> Answer:
-        from npuprof.edit.preset_file import refuse_builtin
+        from npuprof.edit.preset_file import require_writable_store
         from npuprof.report import writing
         from npuprof.report.writing import Wanted
         from npuprof.store import spec
@@ -52,7 +52,7 @@ class Schema(Verb):
             what = "--update and --check are about all schemas of a store: one of the two, and neither --of nor -o"
             raise NpuprofError([Finding("NP902", what, "", "leave out what does not belong")])
         home = spec.Workspace(self.store).store
-        refuse_builtin(home)
+        require_writable_store(home)
         other: list[Wanted] = []
         for name, text in build_editor_schemas().items():
             path = os.path.join(home.root, name)

@@ -40,7 +40,7 @@ class Set(Verb):
 
     def run(self) -> Answer:
         """Return the change as a unified diff, written unless it is a dry run. Raises NpuprofError, and writes nothing then."""
-        self._refuse_unclear()
+        self._require_clear_arguments()
         workspace = Workspace(self.store)
         if self.where:
             from npuprof.edit.bulk import Bulk
@@ -75,7 +75,7 @@ class Set(Verb):
         elif self.spec != "-" and not (profile := workspace.profile(self.spec or "")).key.startswith("file:"):
             trust_typed(profile.home, typed)
 
-    def _refuse_unclear(self) -> None:
+    def _require_clear_arguments(self) -> None:
         """Raise NpuprofError (NP902) for words that do not go together, or that are missing."""
         what = hint = ""
         if not self.where and self.spec is None:

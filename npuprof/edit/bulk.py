@@ -12,7 +12,7 @@ from npuprof.edit.changed import ChangedStore, build_opener, resolve_all, resolv
 from npuprof.edit.conditions import Conditions
 from npuprof.edit.lists import find_changes, parse_list_change
 from npuprof.edit.paths import MISSING, find_at_path
-from npuprof.edit.preset_file import PresetFile, format_difference, read_preset_file, refuse_brought_errors, refuse_builtin
+from npuprof.edit.preset_file import PresetFile, format_difference, read_preset_file, require_no_new_errors, require_writable_store
 from npuprof.edit.shadowed_values import describe_shadowing_overrides
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import writing
@@ -41,7 +41,7 @@ class Bulk:
 
     def answer(self, dry_run: bool, yes: bool, no_check: bool) -> Answer:
         """Return the changes as a unified diff; written where that is agreed to, else exit 1. Raises NpuprofError."""
-        refuse_builtin(self._home)
+        require_writable_store(self._home)
         with lock_folders([self._home.root]):
             problems: list[Finding] = []
             self._before = resolve_all(self._workspace, problems)
@@ -107,7 +107,7 @@ class Bulk:
         findings: list[Finding] = []
         for config in after.values():
             findings += config.findings if isinstance(config, NpuprofError) else checks.check_config(config)
-        refuse_brought_errors(known, checks.fold_findings(findings))
+        require_no_new_errors(known, checks.fold_findings(findings))
 
     def _tell_reach(self, matched: Sequence[str], after: dict[str, Config | NpuprofError]) -> list[str]:
         """Return that presets inherit a change that did not meet the condition."""

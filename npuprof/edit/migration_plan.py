@@ -9,12 +9,12 @@ from npuprof import checks
 from npuprof.document.profile import Profile
 from npuprof.edit import migration
 from npuprof.edit.changed import ChangedStore, build_opener, resolve_all, resolve_apart
+from npuprof.edit.dependents import require_valid_dependents
 from npuprof.edit.families import plan_renames
-from npuprof.edit.heirs import refuse_broken_heirs
 from npuprof.edit.migration import Migration
 from npuprof.edit.migration_rules import check_rules
 from npuprof.edit.migration_steps import load_migration_steps
-from npuprof.edit.preset_file import PresetFile, read_preset_file, refuse_builtin
+from npuprof.edit.preset_file import PresetFile, read_preset_file, require_writable_store
 from npuprof.model import Context, Finding, NpuprofError, Record
 from npuprof.report import output
 from npuprof.report.isolating import isolate_faults
@@ -77,14 +77,14 @@ def _list_left(moved: Migration, after: Config, before: Config) -> list[Finding]
     return checks.fold_findings([*moved.findings, *brought])
 
 
-def refuse_to_part_heirs(outcome: Outcome, file: PresetFile, workspace: Workspace) -> None:
+def require_matching_dependents(outcome: Outcome, file: PresetFile, workspace: Workspace) -> None:
     """Raise NpuprofError where presets that build on a migrated one still mean its old key, or would have errors they have not now."""
     parted = [finding for finding in outcome.moved.findings if finding.code == "NP513" and finding.profiles != (outcome.after.name,)]
     if parted:
         message = "nothing written: presets that extend it set the old key; --all migrates them too, --no-check writes it anyway"
         output.tell_remark(message)
         raise NpuprofError(finding._replace(severity="error") for finding in parted)
-    refuse_broken_heirs(workspace, file.path, file.profile, outcome.moved.text)
+    require_valid_dependents(workspace, file.path, file.profile, outcome.moved.text)
 
 
 class StoreMigration(Record):
@@ -105,7 +105,7 @@ def migrate_store(home: Folder, context: Context, since: str) -> StoreMigration:
 
     Raises NpuprofError where one cannot be read or resolved, or npuprof fails on one.
     """
-    refuse_builtin(home)
+    require_writable_store(home)
     release = str(context.cann)
     before = _require_all(build_opener(home)(context))
     changed = ChangedStore(home)

@@ -17,8 +17,8 @@ from npuprof.edit.preset_file import (
     format_difference,
     locate_new_file,
     read_preset_file,
-    refuse_builtin,
-    refuse_taken_name,
+    require_free_name,
+    require_writable_store,
 )
 from npuprof.edit.schemaline import move_schema_line
 from npuprof.model import Context, Finding, NpuprofError, Origin
@@ -38,7 +38,7 @@ class Moved:
     """
 
     def __init__(self, home: Folder, old: str, new: str) -> None:
-        refuse_builtin(home)
+        require_writable_store(home)
         try:
             if old not in home.names():
                 home.profile(old)  # says that there is none, and which are near
@@ -52,8 +52,8 @@ class Moved:
             what, why = f"{self.old.source} is a link", "A name that leads to another file is moved by hand."
             raise NpuprofError([Finding("NP920", what, why, "move the link with git mv")])
         self.new = _locate_new_place(home, old, new)
-        refuse_taken_name(home, new, besides=old)
-        self.new.refuse_existing()
+        require_free_name(home, new, besides=old)
+        self.new.require_absent()
         self.text = move_schema_line(self.old.text, self.old.path, self.new.path)
         self._files: list[tuple[PresetFile, str]] = []
         self._pins: list[str] = []

@@ -9,7 +9,7 @@ from typing import Any
 from npuprof import checks
 from npuprof.document.profile import Profile
 from npuprof.edit.changed import build_opener, find_faults
-from npuprof.edit.preset_file import PresetFile, format_difference, refuse_brought_errors
+from npuprof.edit.preset_file import PresetFile, format_difference, require_no_new_errors
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import output, writing
 from npuprof.report.answer import Answer
@@ -43,7 +43,7 @@ def answer_personal_edit(
             return find_faults(lambda: open_store(workspace.resolver.context).resolve_spec(reference, layers=[layer]))
 
         known = {checks.identify_finding(finding) for finding in judge(file.profile)}
-        refuse_brought_errors(known, judge(file.parse_changed(new)))
+        require_no_new_errors(known, judge(file.parse_changed(new)))
     if changed and not dry_run:
         output.make_folder(os.path.dirname(path))
         with lock_folders([os.path.dirname(path)]):

@@ -75,9 +75,9 @@ def answer_edit(
         if changed and not no_check:
             judge_change(file.profile, file.parse_changed(new))
             if file.path != "-":
-                from npuprof.edit.heirs import refuse_broken_heirs
+                from npuprof.edit.dependents import require_valid_dependents
 
-                refuse_broken_heirs(workspace, file.path, file.profile, new)
+                require_valid_dependents(workspace, file.path, file.profile, new)
         if changed and "override" in file.profile.document.data:
             from npuprof.edit.shadowed_values import describe_shadowing_overrides
 
@@ -123,7 +123,7 @@ class NewFile(Record):
     source: str
     folder: str
 
-    def refuse_existing(self) -> None:
+    def require_absent(self) -> None:
         """Raise NpuprofError where there is something of that name."""
         if os.path.lexists(self.path):
             what, hint = f"{self.source} exists already", "choose another name, or change it with set"
@@ -139,7 +139,7 @@ def locate_new_file(home: store.Folder, name: str, old: str = "") -> NewFile:
 
     Raises NpuprofError where it cannot have one of that name.
     """
-    refuse_builtin(home)
+    require_writable_store(home)
     if not store.is_profile_name(name):
         from npuprof.store.suggestions import build_bad_new_name_finding
 
@@ -159,7 +159,7 @@ def locate_new_file(home: store.Folder, name: str, old: str = "") -> NewFile:
     return NewFile(path, home.cite_file(f"{name}.toml"), folder)
 
 
-def refuse_taken_name(home: store.Folder, name: str, besides: str = "") -> None:
+def require_free_name(home: store.Folder, name: str, besides: str = "") -> None:
     """Raise NpuprofError where a preset has a name already, in whatever case: not every file system tells the two apart."""
     taken = next((known for known in home.names() if known.lower() == name.lower() and known != besides), None)
     if taken is not None:
@@ -183,7 +183,7 @@ def open_for_edit(name: str, workspace: spec.Workspace) -> Iterator[PresetFile]:
     with lock_folders([folder, os.path.dirname(os.path.realpath(path))]):
         profile = workspace.profile(name)
         if home is not None and inside:
-            refuse_builtin(home)
+            require_writable_store(home)
         yield PresetFile(path, _read_raw(path, profile), profile)
 
 
@@ -205,7 +205,7 @@ def _locate_preset(name: str, workspace: spec.Workspace) -> tuple[store.Folder |
     if not name.endswith(".toml"):
         home = workspace.store
         if name.startswith(store.BUILTIN) or not home.in_work_tree:
-            refuse_builtin(workspace.profile(name).home)
+            require_writable_store(workspace.profile(name).home)
         return home, name
     try:
         home = workspace.store
@@ -214,7 +214,7 @@ def _locate_preset(name: str, workspace: spec.Workspace) -> tuple[store.Folder |
     return home, home.locate_file(os.path.abspath(name))
 
 
-def refuse_builtin(home: ProfileSource | None) -> None:
+def require_writable_store(home: ProfileSource | None) -> None:
     """Raise NpuprofError where a store is the one that npuprof ships."""
     if isinstance(home, store.Folder) and home.label == store.BUILTIN:
         why = "These presets come with npuprof and are the same for everybody."
@@ -225,10 +225,10 @@ def refuse_builtin(home: ProfileSource | None) -> None:
 def judge_change(old: Profile | None, new: Profile) -> None:
     """Refuse an edit that brings errors, and tell the warnings it brings; ``old`` is None for a new preset. Raises NpuprofError."""
     known = _collect_marks(old) if old else _collect_inherited_marks(new)
-    refuse_brought_errors(known, find_faults(lambda: resolve_apart(new)))
+    require_no_new_errors(known, find_faults(lambda: resolve_apart(new)))
 
 
-def refuse_brought_errors(known: set[tuple[str, str, str]], findings: Sequence[Finding]) -> None:
+def require_no_new_errors(known: set[tuple[str, str, str]], findings: Sequence[Finding]) -> None:
     """Raise NpuprofError for errors that are not known, by what identifies them, and tell such warnings."""
     brought = [finding for finding in findings if checks.identify_finding(finding) not in known]
     if any(finding.severity == "error" for finding in brought):

@@ -63,7 +63,7 @@ def propose_version(
         before = workspace.resolver.resolve_profile(revisions.load_release(workspace.store, last).profile(last.name))
     except NpuprofError as error:
         if is_asked and not uncompared:
-            refuse_unreadable(error, f"what {last.tag_name} is", f"--rev {last.tag_name}")
+            require_readable(error, f"what {last.tag_name} is", f"--rev {last.tag_name}")
         if untold := find_unreadable(error):
             return None, _propose_uncompared(config, last, taken)._replace(untold=untold[0].message)
         reason = f"{last.number_text} cannot be resolved: {error.findings[0].message}"
@@ -77,7 +77,7 @@ def propose_version(
     return pair, _choose_step(reasons, last.number, taken)._replace(former=former)
 
 
-def refuse_unreadable(error: NpuprofError, what: str, words: str) -> None:
+def require_readable(error: NpuprofError, what: str, words: str) -> None:
     """Raise NpuprofError where an error says that something is not to be read here, and nothing of what it is.
 
     A preset that is broken in itself changes for all who use it once it is mended; of one that is only not here nobody knows.

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from npuprof.compare.renames import match_renamed_presets
-from npuprof.history.proposal import Reason, explain_changes, find_unreadable, refuse_unreadable
+from npuprof.history.proposal import Reason, explain_changes, find_unreadable, require_readable
 from npuprof.model import NpuprofError
 from npuprof.report.text import count_rest
 from npuprof.resolve import Resolver
@@ -55,7 +55,7 @@ def explain_presets(
             reasons = explain_changes(was, configs[name])
         except NpuprofError as error:
             if uncompared is None:
-                refuse_unreadable(error, f"what {former} was in the last version of the store", f"--rev {before.commit[:12]}")
+                require_readable(error, f"what {former} was in the last version of the store", f"--rev {before.commit[:12]}")
             reasons = [Reason("major", f"could not be resolved then: {error.findings[0].message}")]
             if find_unreadable(error):
                 reasons = [] if name in (uncompared or ()) else [Reason("major", "not compared with what could not be read")]

@@ -43,7 +43,7 @@ class CommitDiffersError(Exception):
         self.found = found
 
 
-def refuse_unfinished_deed(repository: Repository) -> None:
+def require_no_pending_merge(repository: Repository) -> None:
     """Raise NpuprofError where git would commit everything or nothing: a merge or a cherry-pick is under way."""
     for name, deed in (("MERGE_HEAD", "a merge"), ("CHERRY_PICK_HEAD", "a cherry-pick")):
         if repository.git.read_objects([name])[0] is not None:

@@ -62,12 +62,12 @@ def read_plain_file(path: str, most: int = LARGEST_FILE, whole: bool = True) -> 
     """
     handed = is_handed_over(path)
     if not handed:
-        _refuse_special(os.stat(path).st_mode)  # before it is opened: that alone would wake the writer of a pipe
+        _require_plain_file(os.stat(path).st_mode)  # before it is opened: that alone would wake the writer of a pipe
     with open(path, "rb", buffering=0, opener=None if handed else _open_without_waiting) as file:
         status = os.fstat(file.fileno())
         size = status.st_size
         if not handed:
-            _refuse_special(status.st_mode)
+            _require_plain_file(status.st_mode)
         if whole and size > most:
             raise _build_too_long_error(most)
         ahead = _AHEAD.pop(path, b"") if whole else b""
@@ -156,7 +156,7 @@ def name_special_file(mode: int) -> str:
     return ""
 
 
-def _refuse_special(mode: int) -> None:
+def _require_plain_file(mode: int) -> None:
     if name := name_special_file(mode):
         raise UnfitFileError(0, f"it is {name}, not a file")
 

@@ -172,7 +172,7 @@ class _Replacing:
             self._now = prepared.wanted.path
             if prepared.replaces and (len(self._prepared) + len(streams) > 1 or prepared.wanted.known is not ANYTHING):
                 self._backups[prepared.target] = self._back_up_file(prepared)
-                _refuse_saved(prepared, prepared.target)
+                _require_unsaved(prepared, prepared.target)
             self._put_in_place(prepared)
             self._placed.append(prepared)
         for stream in streams:
@@ -180,7 +180,7 @@ class _Replacing:
             _write_stream(stream)
         for prepared in self._placed:
             if prepared.target in self._backups:
-                _refuse_saved(prepared, self._tree.find_path(self._backups[prepared.target]))
+                _require_unsaved(prepared, self._tree.find_path(self._backups[prepared.target]))
 
     def _remove_quietly(self, name: str) -> None:
         with suppress(OSError, NpuprofError):
@@ -270,7 +270,7 @@ def _is_as_wanted(wanted: Wanted, target: str) -> bool:
     return not os.path.lexists(target) if wanted.content is None else _holds_text(target, wanted.content)
 
 
-def _refuse_saved(prepared: _Prepared, path: str) -> None:
+def _require_unsaved(prepared: _Prepared, path: str) -> None:
     """Raise NpuprofError where a file, under whatever name, is not what was read: somebody saved it while ours was written."""
     if prepared.wanted.known is not ANYTHING and not _holds_text(path, prepared.wanted.known or b""):
         raise NpuprofError([_build_changed_finding(prepared.wanted.path)])

@@ -13,7 +13,7 @@ from npuprof.report import output
 from npuprof.store import Folder, spec
 
 
-def refuse_broken_heirs(workspace: spec.Workspace, path: str, old: Profile, new: str) -> None:
+def require_valid_dependents(workspace: spec.Workspace, path: str, old: Profile, new: str) -> None:
     """Raise NpuprofError where presets of the store that extend one, with another text in its file, get errors they have not now."""
     try:
         home = workspace.store
@@ -25,7 +25,7 @@ def refuse_broken_heirs(workspace: spec.Workspace, path: str, old: Profile, new:
     texts = _list_read(workspace, old)
     texts |= {sibling: _read_text(home, sibling) for sibling in home.names() if sibling not in texts}
     home.read_ahead = texts
-    heirs = find_heirs(home, name)
+    heirs = find_dependents(home, name)
     if not heirs:
         return
     openers = build_opener(home), build_opener(home, {name: (old.document.source, new)})
@@ -40,7 +40,7 @@ def refuse_broken_heirs(workspace: spec.Workspace, path: str, old: Profile, new:
         raise NpuprofError(checks.fold_findings(brought))
 
 
-def find_heirs(home: Folder, name: str) -> list[str]:
+def find_dependents(home: Folder, name: str) -> list[str]:
     """Return the presets of a store that extend one, or another that does."""
     texts = {heir: text for heir, text in home.read_ahead.items() if b"extends" in text or b"\\" in text}
     dependents: dict[str, None] = {}
