@@ -295,8 +295,8 @@ def test_a_copy_can_be_of_an_older_text(project: Path, run: Run, repo: Repo) -> 
         (("base/old", "Mix"), "NP923"),
         (("base/old", "-x"), "NP004"),
         (("base/odl", "new"), "NP008"),
-        (("team:base/old", "new"), "NP004"),
-        (("base/old+mix", "new"), "NP004"),
+        (("team:base/old", "new"), "NP920"),
+        (("base/old+mix", "new"), "NP920"),
     ],
 )
 def test_what_cannot_be_copied_is_refused(words: tuple[str, ...], code: str, project: Path, run: Run) -> None:

@@ -173,11 +173,6 @@ def _find_path(workspace: spec.Workspace, head: Revision, layout: Layout, name: 
     ``layout`` says where presets are in the commit that is to be made.
     """
     home = workspace.store
-    if any(map(str.isspace, name)) and not name.endswith(".toml"):
-        import shlex
-
-        what, why = f"{name!r} cannot be the name of a profile", "What stands alone behind commit are the presets to commit."
-        raise NpuprofError([Finding("NP004", what, why, f"a message stands behind -m: npuprof commit -m {shlex.quote(name)}")])
     plain_name = workspace.profile(name).name if name.endswith(".toml") else name
     if plain_name in home.names():
         return layout.path_of(plain_name, home.is_outside(plain_name))

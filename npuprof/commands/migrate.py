@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable
 from typing import Any
 
@@ -56,6 +57,10 @@ class Migrate(Verb):
         if not self.specs:
             return self._migrate_all(context)
         workspace = spec.Workspace(self.store)
+        for word in self.specs:
+            if os.path.exists(word) and not word.endswith(".toml") and word not in workspace.store.names():
+                hint = f"npuprof scan {shlex.quote(word)} --cann {self.cann} reports what that release breaks in scripts"
+                raise NpuprofError([Finding("NP902", f"{word} is not a preset", "migrate rewrites presets, not scripts.", hint)])
         if len(self.specs) > 1:
             what = f"{' and '.join(self.specs[:2])} are two presets"
             raise NpuprofError([Finding("NP902", what, "One is moved at a time, or all in one plan.", "name one, or say --all")])

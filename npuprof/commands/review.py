@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 #: What a report for the service itself is written as.
 _REPORTS = {"GitHub": "sarif", "GitLab": "gitlab"}
-#: GitHub takes a summary of 1 MiB, and a log is no place for more either; in characters of at most four bytes.
-_SUMMARY_LIMIT = 250_000
+#: GitHub takes a summary of 1 MiB, and a log is no place for more either; in bytes.
+_SUMMARY_LIMIT = 1_000_000
 
 
 @dataclass
@@ -160,7 +160,10 @@ class Review(Verb):
         def format_page(limit: int) -> str:
             return format_review_page(diff, survey, faults, limit)
 
-        page = format_page(_SUMMARY_LIMIT)
+        page, limit = format_page(_SUMMARY_LIMIT), _SUMMARY_LIMIT
+        while len(page.encode(errors="surrogateescape")) > _SUMMARY_LIMIT:
+            limit = limit * 3 // 4
+            page = format_page(limit)
         self._publish(job, page, format_page(COMMENT_LIMIT), is_whole and (differs or found.code > 0), found)
         if states is not None:
             self._leave_out_known(check, job, states, found)

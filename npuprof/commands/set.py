@@ -78,10 +78,9 @@ class Set(Verb):
     def _require_clear_arguments(self) -> None:
         """Raise NpuprofError (NP902) for words that do not go together, or that are missing."""
         what = hint = ""
-        if not self.where and self.spec is None:
-            what, hint = "which preset is to be changed?", "name it, or choose presets with --where"
-        elif not self.where and not self.append and self.spec and "=" in self.spec and not os.path.exists(self.spec):
-            what, hint = "which preset is to be changed?", f"name it before: npuprof set NAME {self.spec}"
+        is_assignment = bool(self.spec) and "=" in str(self.spec) and not self.append and not os.path.exists(str(self.spec))
+        if not self.where and (self.spec is None or is_assignment):
+            what, hint = "which preset is to be changed?", f"npuprof set NAME {self.spec or 'KEY=VALUE'}, or choose presets with --where"
         elif not (self.assignments or self.append or (self.where and self.spec)):
             where = "where the condition holds" if self.where else f"in {self.spec}"
             what, hint = f"what is to be set {where}?", "say KEY=VALUE, as in hccl_timeout=600"
