@@ -48,7 +48,7 @@ def read_condition(text: str, guess: Guess | None = None) -> Any:
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
         worded = _put_into_words(text)
         mended = _mend_comparisons(worded or text, guess) or (worded if _is_condition(worded) else "")
-        hint = f"write '{mended}'" if mended else "write 'precision_mode_v2 == \"fp16\"'"
+        hint = f"write '{mended}'" if mended else "for example 'precision_mode_v2 == \"fp16\"'"
         hint = f"{hint}: the words are and, or, not" if worded and mended else hint
         if not mended and (listed := _put_into_parentheses(text)):
             hint = f"write '{listed}'"
@@ -103,7 +103,7 @@ def _mend_comparisons(text: str, guess: Guess | None) -> str:
         read_condition(mended, guess)
     except ConditionError:
         return ""
-    return mended
+    return mended if '"' in mended else mended.replace("'", '"')  # single quotes are for the shell
 
 
 def _mend_signs(text: str) -> str:

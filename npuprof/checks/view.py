@@ -198,7 +198,7 @@ class View:
         where = origin or self.config.origin(key, fault.tail)
         shown = keys.format_key_path(key, fault.tail)
         named = self.config.find_profile_origin("products") if fault.code == "NP409" and self.asked.product is None else None
-        why = f"{fault.why} The products are named in {named.file}:{named.line}." if named is not None else fault.why
+        why = f"{fault.why} The products are named in {named.file}:{named.line}.".lstrip() if named is not None else fault.why
         return Finding(
             fault.code, fault.message, why, fault.hint, where, shown, (self.config.name,), severity=fault.severity, fix=fault.fix
         )
