@@ -12,67 +12,55 @@ from npuprof.resolve.config import Config
 from npuprof.runs import recording
 from npuprof.runs.evidence import Evidence
 from npuprof.runs.evidence.reading import read_with_progress
-from npuprof.runs.family import Family
-from npuprof.runs.loglevels import list_log_states, plan_log
-from npuprof.runs.proving import answer_proof, name_processes
-from npuprof.runs.stderr_capture import KeptErrors
+from npuprof.runs.loglevels import plan_log
+from npuprof.runs.proving import answer_proof
+from npuprof.runs.stderr_capture import StderrCopy
 from npuprof.system.tree import Tree
 
 _ERRORS = "stderr.log"
 
 
 class RunLog:
-    """Where a run that has an environment writes what it uses: ``variables`` switch that on, ``folder`` is where its log goes.
+    """The log of a run: ``variables`` switch it on, ``folder`` is the run's own. Standard error is copied there as well.
 
-    What it writes to ``errors``, in place of its standard error, is shown and kept; ``look`` is called while it runs. ``top`` is the folder
-    of all such logs. What there is to say of it is told. Raises NpuprofError where its folder cannot be made.
+    ``top`` is the folder of such logs unless ASCEND_PROCESS_LOG_PATH names one. Raises NpuprofError if the folder cannot be created.
     """
 
     def __init__(self, config: Config, environment: dict[str, str], top: str) -> None:
         self._config = config
         name = f"{recording.name_file(config.name)}.{os.uname().nodename}.{os.getpid()}"
-        self._own = os.path.join(os.path.abspath(top), name)
-        plan = plan_log(environment, self._own)
+        plan = plan_log(environment, os.path.join(top, name), name)
         self.variables, self.folder = plan.variables, plan.folder
-        self._made = output.make_folder(self._own)
-        self._before = {} if plan.own else list_log_states(plan.folder)
-        self._family = None if plan.own else Family()  # others may write where the user lets logs go
+        self._created = output.make_folder(self.folder)
         for note in plan.notes:
             output.tell_remark(note)
-        output.tell_remark(f"the log of this run goes to {plan.folder}")
-        self._kept = self._keep_errors()
+        output.tell_remark(f"the log of this run goes to {self.folder}")
+        self._stderr = self._copy_stderr()
 
     @property
     def errors(self) -> int | None:
-        """What is to be its standard error; None where that is not kept."""
-        return self._kept.stream if self._kept else None
+        """The descriptor that the command gets as its standard error; None if that is not copied."""
+        return self._stderr.stream if self._stderr else None
 
-    @property
-    def look(self) -> Callable[[int], float] | None:
-        """What looks for its processes, where that is needed."""
-        return self._family.look if self._family else None
-
-    def _keep_errors(self) -> KeptErrors | None:
+    def _copy_stderr(self) -> StderrCopy | None:
         try:
-            return KeptErrors(os.path.join(self._own, _ERRORS))
+            return StderrCopy(os.path.join(self.folder, _ERRORS))
         except OSError as error:
-            output.tell_remark(f"its standard error is not kept: {output.describe_os_error(error, self._own)}")
+            output.tell_remark(f"its standard error is not kept: {output.describe_os_error(error, self.folder)}")
             return None
 
     def close(self, started: bool = True) -> None:
-        """End what is kept of it; nothing stays of what is empty and will be."""
-        if self._kept is not None:
-            self._kept.settle()
-            if not self._kept.is_whole:
-                _tell(f"its standard error is not whole in {self._kept.path}")
-            elif self._kept.is_open:
-                _tell(f"somebody whom it has left behind may write on to its standard error, which is kept in {self._kept.path}")
-            elif not os.path.getsize(self._kept.path):
-                Tree(self._own).remove_file(_ERRORS)
-            elif self._family:
-                _tell(f"its standard error is kept in {self._kept.path}")
-        if self._family or not started:
-            output.remove_folders(self._made)
+        """End the copy of standard error; remove the folder of a command that was not started."""
+        if self._stderr is not None:
+            self._stderr.settle()
+            if not self._stderr.is_complete:
+                _tell(f"its standard error is not complete in {self._stderr.path}")
+            elif self._stderr.is_open:
+                _tell(f"a process that the command left running may still write to its standard error, {self._stderr.path}")
+            elif not os.path.getsize(self._stderr.path):
+                Tree(self.folder).remove_file(_ERRORS)
+        if not started:
+            output.remove_folders(self._created)
 
     def prove(self) -> int:
         """Tell on standard error what it proves of the preset; return the exit code that verify has for it."""
@@ -89,31 +77,15 @@ class RunLog:
         return answer.code
 
     def _read(self) -> Evidence:
-        """Return what the run has left. Raises NpuprofError where that is nothing."""
-        logs = [path for path, state in list_log_states(self.folder).items() if self._before.get(path) != state]
-        kept = [self._kept.path] if self._kept and self._family and os.path.exists(self._kept.path) else []
-        evidence = read_with_progress([*logs, *kept]) if logs or kept else None
+        """Return what the logs of the run contain. Raises NpuprofError if they contain nothing of an adapter or the engine."""
+        logs = sorted(os.path.join(folder, name) for folder, _, names in os.walk(self.folder) for name in names)
+        evidence = read_with_progress(logs) if logs else None
         if evidence is None or not evidence.processes:
             what = f"the run has left no log in {self.folder}, and on its standard error no adapter has told an option"
             why = "Nothing is proven of it, neither for the preset nor against it."
-            hint = "look whether it made a session on a device, whether somebody it started still runs, and what was told above of its log"
+            hint = "check that the command creates a session on a device, here and not in a container, and see the notes on its log above"
             raise NpuprofError([Finding("NP970", what, why, hint)])
-        return self._select_processes(evidence, kept) if self._family else evidence
-
-    def _select_processes(self, evidence: Evidence, kept: list[str]) -> Evidence:
-        """Return what evidence says of this run, and remarks whom it leaves out. Raises NpuprofError where it says nothing of it."""
-        pids = self._family.pids if self._family else set()
-        own = [process for process in evidence.processes if process.pid in pids or process.place in kept]
-        others = [process for process in evidence.processes if process not in own]
-        if not own:
-            what = f"cannot tell which log is of this run: its folder has that of {name_processes(others)}, not seen among its processes"
-            why = "Others write into the same folder, or the command ran in a container, on another host, or for a moment only."
-            hint = "unset ASCEND_PROCESS_LOG_PATH, so that the run gets a folder of its own; npuprof verify judges a log that you name"
-            raise NpuprofError([Finding("NP970", what, why, hint)])
-        if not others:
-            return evidence
-        left = f"left out, as not seen among the processes of this run: {name_processes(others)}"
-        return evidence._replace(processes=own, remarks=(*evidence.remarks, left))
+        return evidence
 
 
 def _tell(text: str, way: Callable[[str], None] = output.tell_remark) -> None:

@@ -58,13 +58,11 @@ def run_command(
     command: Sequence[str],
     environment: Mapping[str, str],
     started: Callable[[int], None],
-    look: Callable[[int], float] | None = None,
     errors: int | None = None,
 ) -> Ending:
     """Run a command as a child until it ends; ``started`` is called with its process id.
 
-    ``look`` is called with it again and again meanwhile, and returns how many seconds the next time can wait. ``errors`` is a file
-    descriptor that is its standard error in place of ours.
+    ``errors`` is a file descriptor that becomes its standard error in place of ours.
     """
     sys.stdout.flush()
     sys.stderr.flush()
@@ -88,7 +86,7 @@ def run_command(
         return Ending(error=OSError(number, os.strerror(number)), mask=frozenset(before))
     _leave_streams()
     started(child)
-    status = _wait(child, watched, witness, look)
+    status = _wait(child, watched, witness)
     witness.close()
     if os.WIFSIGNALED(status):
         return Ending(signal=os.WTERMSIG(status), mask=frozenset(before))
@@ -105,12 +103,6 @@ def die_of(number: int) -> None:
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
     os.kill(os.getpid(), number)
-
-
-def close_others(*kept: int) -> None:
-    """Close every file of this process but some: nothing that the readers of the command wait for stays open here."""
-    for before, number in pairwise((-1, *sorted(kept), 1 << 20)):
-        os.closerange(before + 1, number)
 
 
 def _become(
@@ -165,13 +157,11 @@ def _leave_streams() -> None:
                     os.close(number)
 
 
-def _wait(child: int, watched: set[int], witness: _Witness, look: Callable[[int], float] | None) -> int:
+def _wait(child: int, watched: set[int], witness: _Witness) -> int:
     """Return the status that a child ends with; signals to us reach it meanwhile."""
     suspended = False
     while True:
-        info = signal.sigwaitinfo(watched) if look is None else signal.sigtimedwait(watched, look(child))
-        if info is None:
-            continue
+        info = signal.sigwaitinfo(watched)
         number = info.si_signo
         if number == signal.SIGCHLD:
             status = _collect_states(child)
@@ -231,56 +221,42 @@ def _has_terminal() -> bool:
     return True
 
 
-class Companion:
-    """A process of our own in our group: ``serve`` is called in it with what it is asked on and what it answers on, and ends it."""
+class _Witness:
+    """A process in our group that waits for signals and reports, if asked, which of them it got."""
 
-    def __init__(self, serve: Callable[[int, int], None]) -> None:
-        asked, self._ask = os.pipe()
+    def __init__(self, watched: set[int]) -> None:
+        questions, self._ask = os.pipe()
         self._answer, answers = os.pipe()
         sys.stdout.flush()
         sys.stderr.flush()
-        self.pid = processes.fork()
-        if self.pid == 0:
+        self._pid = processes.fork()
+        if self._pid == 0:
             try:
-                serve(asked, answers)
+                self._watch(questions, answers, watched)
             finally:
                 os._exit(0)
-        os.close(asked)
+        os.close(questions)
         os.close(answers)
 
-    def ask(self) -> bytes:
-        """Return what it answers, nothing where it has ended without a word."""
+    def saw(self, number: int) -> bool:
+        """Return whether a signal that came to us went to the whole group; False if the witness has been killed."""
+        time.sleep(_GROUP_DELAY)
         with suppress(BrokenPipeError):
             os.write(self._ask, b"?")
-        return os.read(self._answer, 256)
+        return number in os.read(self._answer, 256)
 
     def close(self) -> None:
-        """Ask it no more; it may end by that."""
+        """End it."""
         os.close(self._ask)
         os.close(self._answer)
-
-
-class _Witness:
-    """A process in our group that waits for signals, and does nothing with them but say which it got."""
-
-    def __init__(self, watched: set[int]) -> None:
-        self._process = Companion(lambda asked, answers: self._watch(asked, answers, watched))
-
-    def saw(self, number: int) -> bool:
-        """Return whether a signal that came to us went to the whole group."""
-        time.sleep(_GROUP_DELAY)
-        return number in self._process.ask()  # nothing, where somebody ended it
-
-    def close(self) -> None:
-        """Let it end."""
-        self._process.close()
         with suppress(ChildProcessError):
-            os.waitpid(self._process.pid, 0)
+            os.waitpid(self._pid, 0)
 
-    def _watch(self, asked: int, answers: int, watched: set[int]) -> None:
-        close_others(asked, answers)
+    def _watch(self, questions: int, answers: int, watched: set[int]) -> None:
+        for before, number in pairwise((-1, *sorted((questions, answers)), 1 << 20)):  # nothing that readers wait for stays open here
+            os.closerange(before + 1, number)
         with suppress(BrokenPipeError):
-            while os.read(asked, 1):
+            while os.read(questions, 1):
                 seen = {0}
                 while (info := signal.sigtimedwait(watched, 0)) is not None:
                     seen.add(info.si_signo)

@@ -43,8 +43,7 @@ class Watched:
         log = self._open_log(folder) if proving else None
         recorder = self._start_record(folder) if folder is not None else None
         started = recorder.tell_started if recorder else _ignore
-        look, errors = (log.look, log.errors) if log else (None, None)
-        ending = supervisor.run_command(self._command, self._environment, started, look, errors)
+        ending = supervisor.run_command(self._command, self._environment, started, log.errors if log else None)
         now = {"end": recording.tell_time()}
         if ending.error is not None:
             answer = explain(self._command[0], ending.error)
