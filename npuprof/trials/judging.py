@@ -104,9 +104,9 @@ def name_signal(number: int) -> str:
         return f"signal {number}"
 
 
-def build_result(digest: str, ended: Ended, log: str, device: str = "") -> Result:
-    """Return how a run ended as it is kept."""
-    return Result(digest, ended.exit, ended.signal, round(ended.seconds, 3), ended.hung, ended.metrics, log, device)
+def build_result(digest: str, ended: Ended, metrics: dict[str, float], log: str, device: str = "") -> Result:
+    """Return the result of a run as the journal stores it."""
+    return Result(digest, ended.exit, ended.signal, round(ended.seconds, 3), ended.hung, metrics, log, device)
 
 
 def parse_tolerance(text: str, of: float) -> float:

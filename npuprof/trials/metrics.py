@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
+
+from npuprof.system.tree import Tree
 
 #: The number of a metric: the one of its pattern's first group, or the first in what the pattern matches.
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan\b|inf(?:inity)?\b)", re.IGNORECASE)
@@ -63,6 +66,15 @@ class MetricReader:
             value = _find_json_number(text, name, spelled)
             if value is not None:
                 self.found[name] = value
+
+
+def read_metrics(tree: Tree, name: str, metrics: Mapping[str, str]) -> dict[str, float]:
+    """Return the numbers in a file of a tree; none if it cannot be read."""
+    reader = MetricReader(metrics)
+    with suppress(OSError), tree.open_reader(name) as file:
+        while piece := file.read(WINDOW):
+            reader.add(piece)
+    return reader.finish()
 
 
 def _find_json_number(text: str, name: str, spelled: tuple[str, ...]) -> float | None:

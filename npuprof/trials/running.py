@@ -22,6 +22,7 @@ from npuprof.resolve.config import Config
 from npuprof.system.tree import Tree
 from npuprof.trials.journal import Journal, Result
 from npuprof.trials.judging import build_result
+from npuprof.trials.metrics import read_metrics
 from npuprof.trials.processes import Ended, Pool
 
 #: The path of the rendered file in a command.
@@ -75,9 +76,9 @@ class Runner:
         self._judge = judge
         self.made = 0
         self.told: set[str] = set()
-        self._pool = Pool(setup.metrics)
+        self._pool = Pool()
         self._files = identify_files(setup.command)
-        self._started: dict[str, tuple[Wanted, str, str]] = {}
+        self._started: dict[str, tuple[Wanted, str]] = {}
         self._free = list(setup.devices)
         self._seen = {device for device in setup.devices if os.path.exists(DEVICE_FILE.format(device))}
         self._number = sum(map(len, journal.results.values()))
@@ -104,7 +105,7 @@ class Runner:
         room = min(self.setup.jobs, len(self._free)) if self.setup.devices else self.setup.jobs
         wanted: Sequence[Wanted] = find_wanted(room)
         while wanted:
-            running = Counter(one.digest for one, _, _ in self._started.values())
+            running = Counter(one.digest for one, _ in self._started.values())
             for one in wanted:
                 if running[one.digest]:
                     running[one.digest] -= 1
@@ -128,18 +129,28 @@ class Runner:
         device = self._free.pop(0) if self.setup.devices else ""
         self._number += 1
         name = f"{self._number:04}-{wanted.digest[:12]}"
-        log = os.path.join(self.journal.folder, "logs", f"{name}.log")
         environment = self._build_environment(wanted.config, device)
         command = self._write_code(name, wanted.config)
+        log = self._open_log(name)
         try:
-            self._pool.start(name, command, environment, self.setup.timeout)
+            self._pool.start(name, command, environment, log, self.setup.timeout)
         except OSError as error:
             missing = isinstance(error, FileNotFoundError) and not os.path.exists(command[0])
             what = f"cannot run {command[0]}: {'there is no such command' if missing else str(error.strerror).lower()}"
             hint = "check its name and PATH" if missing else "check that it may be executed, and its first line"
             raise NpuprofError([Finding("NP915", what, "", hint)]) from None
+        finally:
+            os.close(log)
         self.made += 1
-        self._started[name] = wanted, device, log
+        self._started[name] = wanted, device
+
+    def _open_log(self, name: str) -> int:
+        """Return the open file that a run writes to. Raises NpuprofError."""
+        path = os.path.join(self.journal.folder, "logs", f"{name}.log")
+        try:
+            return self.journal.tree.open_file(f"logs/{name}.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        except OSError as error:
+            raise build_write_error(f"{path}: {describe_os_error(error, path)}", "A run needs it; what is known is kept.") from None
 
     def _build_environment(self, config: Config, device: str) -> dict[str, str]:
         """Return what ``npuprof run`` gives a command."""
@@ -162,7 +173,7 @@ class Runner:
         return [word.replace(CODE, os.path.join(folder, target.file)) for word in self.setup.command]
 
     def _finish(self, name: str, how: Ended) -> None:
-        wanted, device, log = self._started.pop(name)
+        wanted, device = self._started.pop(name)
         if device and device in self._seen and not self._is_there(device):
             self.told.add(f"device {device} has vanished: its run is not counted")
             self.made -= 1
@@ -173,10 +184,10 @@ class Runner:
                 )
             return
         self._free += [device] if device else []
-        with suppress(OSError):  # it is there to be read; what counts is in the journal
-            self.journal.tree.write_file(f"logs/{os.path.basename(log)}", how.output)
         self.journal.tree.remove_folder(f"code/{name}")
-        result = build_result(wanted.digest, how, log, device)._replace(files=self._files)
+        log = f"logs/{name}.log"
+        metrics = read_metrics(self.journal.tree, log, self.setup.metrics)
+        result = build_result(wanted.digest, how, metrics, os.path.join(self.journal.folder, log), device)._replace(files=self._files)
         self._judge(result)
         self.journal.add(result)
 

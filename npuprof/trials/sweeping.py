@@ -17,7 +17,7 @@ from npuprof.store import one_time
 from npuprof.system.tree import Tree
 from npuprof.trials.journal import Journal, Result
 from npuprof.trials.judging import build_result, name_signal
-from npuprof.trials.metrics import WINDOW, MetricReader
+from npuprof.trials.metrics import MetricReader, read_metrics
 from npuprof.trials.processes import Ended
 from npuprof.trials.running import OutOfRunsError, Runner, Wanted
 
@@ -248,11 +248,11 @@ def pair_results(combinations: Sequence[Combination], journal: Journal) -> list[
     return found
 
 
-def _read_end(code: int, seconds: float, timeout: float | None, reader: MetricReader) -> Ended:
+def _read_end(code: int, seconds: float, timeout: float | None) -> Ended:
     """Return how a command ended that ``timeout`` may have ended: with 124, or 137 where it had to be killed."""
     number = code - 128 if 128 < code < 128 + 65 else None
     hung = timeout is not None and code in (124, 137) and seconds > timeout - 1
-    return Ended(None if number else code, number, seconds, hung, b"", reader.finish())
+    return Ended(None if number else code, number, seconds, hung)
 
 
 def take_results(journal: Journal, metrics: dict[str, str], timeout: float | None = None) -> int:
@@ -262,12 +262,9 @@ def take_results(journal: Journal, metrics: dict[str, str], timeout: float | Non
         if digest in journal.results:
             continue
         log = os.path.join(journal.folder, "results", f"{digest}.log")
-        reader = MetricReader(metrics)
-        with suppress(OSError), journal.tree.open_reader(f"results/{digest}.log") as file:
-            while piece := file.read(WINDOW):
-                reader.add(piece)
+        found = read_metrics(journal.tree, f"results/{digest}.log", metrics)
         code, began, ended = int(end[0]), float(end[1]), float(end[2])
-        result = build_result(digest, _read_end(code, max(ended - began, 0.0), timeout, reader), log)
+        result = build_result(digest, _read_end(code, max(ended - began, 0.0), timeout), found, log)
         if result.exit not in (126, 127):
             journal.add(result)
             taken += 1
@@ -292,7 +289,7 @@ def take_logs(journal: Journal, metrics: dict[str, str], text: str, wanted: Sequ
             continue
         digest, code, seconds = said
         if digest in wanted and digest not in journal.results and code not in (126, 127):
-            journal.add(build_result(digest, _read_end(code, seconds, timeout, reader), ""))
+            journal.add(build_result(digest, _read_end(code, seconds, timeout), reader.finish(), ""))
             taken += 1
         del readers[pod]
     return taken
