@@ -156,7 +156,7 @@ def tell(path: Path) -> list[Any]:
     return [
         (
             process.pid,
-            (process.generation, process.informed, process.rank, process.device, process.pending, process.strays, process.crowded),
+            (process.generation, process.informed, process.rank, process.device, process.pending, process.orphaned, process.crowded),
             [(epoch.maps, epoch.asked, epoch.late, epoch.doubtful, epoch.crowded) for epoch in process.epochs],
         )
         for process in found

@@ -11,11 +11,9 @@ from collections.abc import Sequence
 from npuprof.catalog.wire import NO_KEY, Wire, load_generations
 from npuprof.runs.evidence import Epoch, Process
 from npuprof.runs.evidence.adapter_log import GLOBAL
-from npuprof.runs.verdict_records import ABSENT, CANNOT_TELL, CHANGED, Verdict
 
 EMPTY = "as where nobody set it: the key never came, or came empty, or as another type"
 NEVER_CAME = "its line is empty, which it is only where the key never came"
-_WARNED = "the key came: the adapter warns that it is deprecated, which does not say with what value"
 #: Forms of which every value has a text.
 _ALWAYS_WRITTEN = frozenset(("flag", "number", "mode", "word"))
 
@@ -61,18 +59,6 @@ def _is_in_single_line(wire: Wire, epoch: Epoch) -> bool:
 def _is_of_resource(epoch: Epoch) -> bool:
     """Return whether init_resource started the engine: it writes None for what it was not given."""
     return any(text.text == "None" for one in epoch.maps.get("init", ()) for text in one.values.values())
-
-
-def tell_trace(found: Verdict, process: Process) -> Verdict:
-    """Return a verdict with what it means that the adapter warned of the option, which it does not of one that never came."""
-    if found.setting not in process.traced:
-        return found
-    own = process.traced[found.setting]
-    if found.state == ABSENT:
-        return found._replace(state=CHANGED, found=("",), note=_WARNED if own else "")
-    if own and ((found.state == CHANGED and found.note == EMPTY) or (found.state == CANNOT_TELL and not found.note)):
-        return found._replace(note=_WARNED)
-    return found
 
 
 #: What would show the blocks of the adapter next time, what keeps the beginning of a log, what dumps graphs.

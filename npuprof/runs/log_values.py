@@ -64,32 +64,31 @@ class Wanted:
         """Return what the text of a key says of it."""
         form = self.wire.key_forms.get(key, self.wire.form)
         wanted = self._spell(form)
-        return self._judge_text(found, form, wanted) if wanted else UNSURE
+        return self._judge_text(key, found, form, wanted) if wanted else UNSURE
 
-    def _judge_text(self, found: Text, form: str, wanted: tuple[str, ...]) -> str:
+    def _judge_text(self, key: str, found: Text, form: str, wanted: tuple[str, ...]) -> str:
         text = _read_text(form, found.text, wanted)
         if found.text and not text and self.is_default(()):
             return UNSURE  # nobody gave it, which is no other value than the default
-        if found.followed and form not in _ONE_WORD:
-            may_go_on = _is_unclosed(text) or any(_begins(one, text) or _may_be_damaged(one, text) for one in wanted)
-            return UNSURE if may_go_on or self._is_same(text, wanted, form) or self._may_lead_there(form, text) else OTHER
+        is_word = form in _ONE_WORD
         spelled = [*wanted, *(word for word, flag in _FLAGS.items() if form in ("flag", "inverted") and flag in wanted)]
-        if found.cut:
+        if found.cut or (found.followed and not is_word):
             hole = _HOLE.search(found.text)
             start = found.text[: hole.start()] if hole is not None else found.text
-            return UNSURE if any(_begins(one, start) for one in spelled) or self._may_lead_there(form, text) else OTHER
+            may_be = any(_begins(spelling, start) for spelling in spelled) or self._may_lead_there(form, text)
+            return UNSURE if may_be or (found.followed and _is_unclosed(text)) else OTHER
         if self._is_same(text, wanted, form):
             return UNSURE if _is_unclosed(text) else SAME
-        return UNSURE if self._may_lead_there(form, text) or any(_may_be_damaged(one, found.text) for one in spelled) else OTHER
+        is_complete = is_word or self.is_unset(key, found.text) or self._is_choice(text)
+        is_beginning = not is_complete and any(_begins(spelling, text) for spelling in spelled)
+        if is_beginning or self._may_lead_there(form, text) or any(_may_be_damaged(spelling, found.text) for spelling in spelled):
+            return UNSURE
+        return OTHER
 
-    def may_go_on(self) -> bool:
-        """Return whether the value may be the beginning of another one that is written as it is."""
-        return self.wire.form not in _ONE_WORD
-
-    def begins(self, key: str, found: Text) -> bool:
-        """Return whether the text of a key, which is not the wanted one, is the beginning of that."""
-        form = self.wire.key_forms.get(key, self.wire.form)
-        return bool(found.text) and any(_begins(one, found.text) for one in self._spell(form))
+    def _is_choice(self, text: str) -> bool:
+        """Return whether a text is a documented value of the option: it is complete, though another one begins with it."""
+        option = catalog.find_option(self.wire.name)
+        return option is not None and text in map(str, option.choices)
 
     def _may_lead_there(self, form: str, text: str) -> bool:
         """Return whether a text is the real path of a folder: that has another name where a link leads to it."""

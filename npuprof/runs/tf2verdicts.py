@@ -93,12 +93,10 @@ def _conclude(wanted: Wanted, key: str, found: Map, single: bool) -> Verdict:
         same = wanted.plain == wanted.wire.tf2.get("unset") or wanted.is_default(())
         same = same or any(wanted.plain == wanted.wire.unset_in[one] for one in old)
         return Verdict(name, DEFAULT_OR_SET if same else IN_FORCE)
-    if says == OTHER and wanted.begins(key, text):
-        return Verdict(name, CANNOT_TELL, (text.text,), "it begins as set, and no other line says that it ends there")
     if says == OTHER:
         return Verdict(name, CHANGED, (text.text,))
-    cut = "its line is cut" if text.cut else "the log may have the real path"
-    return Verdict(name, CANNOT_TELL, (text.text,), "other lines follow that may be part of it" if text.followed else cut)
+    note = "the log has the real path" if wanted.wire.form == "folder" else "its line may be cut, or go on in the next ones"
+    return Verdict(name, CANNOT_TELL, (text.text,), note)
 
 
 def _are_lines_whole(block: Map, process: Process, stage: str) -> bool:

@@ -25,24 +25,13 @@ class Verdict(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What one place says of a wanted text: ``unset`` where that is what stands there where nobody set it.
-
-    One that says another text is ``weak`` where that may be what spoilt lines have left of the wanted one, and no other line says it too,
-    and ``begun`` where it is the beginning of the wanted one, and no line of another key says it too: its line may be cut.
-    """
+    """What one place says of a wanted text: ``unset`` if that is the text of an option that was not set."""
 
     says: str
     texts: tuple[str, ...] = ()
     note: str = ""
     unset: bool = False
     engine: bool = False
-    weak: bool = False
-    begun: bool = False
-
-
-def are_weak(found: list[Outcome]) -> bool:
-    """Return whether places that say other texts are all weak, and no two of them say the same."""
-    return all(one.weak for one in found) and len({one.texts for one in found}) == len(found)
 
 
 def merge(found: list[Outcome], of: Map) -> Outcome | None:
@@ -52,11 +41,10 @@ def merge(found: list[Outcome], of: Map) -> Outcome | None:
     says = {one.says for one in found}
     texts = tuple(dict.fromkeys(text for one in found for text in one.texts))
     note = next((one.note for one in found if one.note), "")
-    if says == {OTHER}:
-        said = OTHER
+    if OTHER in says and SAME not in says:
+        state = OTHER
     elif SAME in says and OTHER not in says:
-        said, note, texts = SAME, "", ()
+        state, note, texts = SAME, "", ()
     else:
-        said = UNSURE
-    begun = all(one.begun for one in found) and len({one.texts for one in found}) == len(found)
-    return Outcome(said, texts, note, all(one.unset for one in found), of.engine, are_weak(found), begun)
+        state = UNSURE
+    return Outcome(state, texts, note, all(one.unset for one in found), of.engine)

@@ -24,7 +24,6 @@ from npuprof.runs.verdict_records import (
     TOO_LATE,
     Outcome,
     Verdict,
-    are_weak,
     merge,
 )
 
@@ -49,20 +48,22 @@ def _judge_setting(name: str, value: Any, process: Process) -> Verdict:
         return Verdict(name, CANNOT_TELL, (), "nothing of it is written down anywhere")
     verdicts = [_judge_epoch(wanted, epoch, process) for epoch in process.epochs if _touches(wire, epoch)]
     found = _join_epochs(name, verdicts) if verdicts else Verdict(name, CANNOT_TELL, (), "", delivery.find_teller(wire, process))
-    found = _doubt(delivery.tell_trace(found, process), wanted, process)
-    if process.crowded and found.state in (IN_FORCE, DEFAULT_OR_SET):
-        found = Verdict(name, CANNOT_TELL, found.found, "the engine was started more often than npuprof keeps apart")
+    found = _weigh_damage(found, wire, process)
     return dumps.complete(found, wanted, process) if process.dumps else found
 
 
-def _doubt(found: Verdict, wanted: Wanted, process: Process) -> Verdict:
-    """Return a verdict with what lines say that stand in no block: its title is lost, so that nobody knows what they are of."""
-    if found.state not in (IN_FORCE, DEFAULT_OR_SET):
-        return found
-    keys = dict.fromkeys(key for stage in ("init", "session") for key in wanted.wire.keys(stage))
-    said = [_judge_text(wanted, key, text) for key in keys for text in process.strays.get(key, ())]
-    others = tuple(dict.fromkeys(text for one in said if one.says == OTHER for text in one.texts))
-    return Verdict(found.setting, CANNOT_TELL, others, "lines of a block have another value, and its title is lost") if others else found
+def _weigh_damage(found: Verdict, wire: Wire, process: Process) -> Verdict:
+    """Return a verdict, or that it cannot be told because something of the log is damaged or was not kept."""
+    note = ""
+    if found.state == ABSENT and found.setting in process.traced:
+        return found._replace(state=CHANGED, found=("",), note="")
+    if found.state in NOT_IN_FORCE and process.spoilt:
+        note = "lines of this log are cut, or run into each other"
+    elif found.state in (IN_FORCE, DEFAULT_OR_SET) and not process.orphaned.isdisjoint((*wire.keys("init"), *wire.keys("session"))):
+        note = "the log has lines of a block whose title is lost"
+    elif found.state in (IN_FORCE, DEFAULT_OR_SET) and process.crowded:
+        note = "the engine was started more often than npuprof keeps apart"
+    return Verdict(found.setting, CANNOT_TELL, found.found, note, found.tell) if note else found
 
 
 def _touches(wire: Wire, epoch: Epoch) -> bool:
@@ -97,11 +98,6 @@ def _judge_epoch(wanted: Wanted, epoch: Epoch, process: Process) -> Verdict:
         state = CHANGED if process.generation else CANNOT_TELL  # that of TensorFlow 2 hands on both
         return Verdict(name, state, (f"{wire.outdone_by} = {outdone}",), f"where {wire.outdone_by} is set it wins")
     if says == {OTHER}:
-        if process.spoilt and are_weak(stages):
-            note = "that may be what is left of its value: lines of this log are cut, or run into each other"
-            return Verdict(name, CANNOT_TELL, others, note, delivery.find_teller(wire, process))
-        if all(one.begun for one in stages):
-            return Verdict(name, CANNOT_TELL, others, "it begins as set, and no other line says that it ends there", delivery.DUMPS)
         if adapters.hands_on_nothing(wire, process, epoch):
             return Verdict(name, CHANGED, others, "this adapter hands it on to nobody, whatever a script sets")
         if init is not None and session is None and _came_too_late(wanted, epoch):
@@ -241,7 +237,7 @@ def _judge_field(wanted: Wanted, name: str, found: Map) -> Outcome | None:
     text = found.values[name]
     if wanted.wire.needs and text.text == "":
         return None  # the line has it only where what it needs is on
-    return _judge_text(wanted, wanted.wire.name, text)._replace(begun=False)
+    return _judge_text(wanted, wanted.wire.name, text)
 
 
 def _judge_ranges(wanted: Wanted, found: Map) -> Outcome | None:
@@ -268,22 +264,19 @@ def _judge_text(wanted: Wanted, key: str, text: Text) -> Outcome:
     says = wanted.judge(key, text)
     note = ""
     if says == UNSURE:
-        note = "it begins as set, and its line is cut" if text.cut else "other lines follow that may be part of it" if text.followed else ""
-        note = note or ("the log has the real path" if wanted.wire.form == "folder" else "")
+        note = "the log has the real path" if wanted.wire.form == "folder" else "its line may be cut, or go on in the next ones"
     named = f"{key} = " if key in wanted.wire.key_forms else ""
     if says == UNSURE and text.text == "None":
         note = "init_resource was not given it, so that the engine has a default of its own"
     shown = () if says == SAME else (f"{named}{text.text}",)
-    begun = says == OTHER and wanted.may_go_on() and wanted.begins(key, text)
-    return Outcome(says, shown, note, wanted.is_unset(key, text.text), weak=says == OTHER, begun=begun)
+    return Outcome(says, shown, note, wanted.is_unset(key, text.text))
 
 
 def _join(known: list[Outcome]) -> Outcome:
     says = {one.says for one in known}
     texts = tuple(dict.fromkeys(text for one in known for text in one.texts))
     note = next((one.note for one in known if one.note), "")
-    unset, begun = (all(getattr(one, name) for one in known) for name in ("unset", "begun"))
-    return Outcome(says.pop() if len(says) == 1 else UNSURE, texts, note, unset, weak=are_weak(known), begun=begun)
+    return Outcome(says.pop() if len(says) == 1 else UNSURE, texts, note, all(one.unset for one in known))
 
 
 def _join_epochs(name: str, verdicts: list[Verdict]) -> Verdict:

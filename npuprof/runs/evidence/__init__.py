@@ -13,8 +13,6 @@ MOST_MAPS = 64
 #: How many epochs of one process, and how many processes, are kept apart.
 MOST_EPOCHS = 64
 MOST_PROCESSES = 4096
-#: How many texts of one key are kept that stand in no block.
-MOST_STRAYS = 8
 
 
 class Text(NamedTuple):
@@ -76,9 +74,9 @@ class Process:
     ``tf2`` tells the adapter for TensorFlow 2 apart, ``generation`` is the row of ``catalog.wire`` that its lines fit, ``threaded`` says
     that they name threads. ``warned`` are texts
     by attribute from the warnings of TF 2, ``dumps`` maps of attributes of graph dumps by kind (``node``, ``operator``). ``torn`` says that
-    a file of it ends within a line or a block: more was or will be written. It is ``spoilt`` where lines of a file of it are cut or run
-    into each other; ``strays`` are texts by key of blocks that have lost their titles. ``traced`` are options that somebody set, for the
-    adapter warns that they are deprecated: True where it was this process, False where it may have been another.
+    a file of it ends within a line or a block: more was or will be written. It is ``spoilt`` if lines of a file of it are cut or run
+    into each other, ``orphaned`` are keys of lines that have lost the title of their block.
+    ``traced`` are the options that this process, or another one of the run, set: the adapter warns that they are deprecated.
     """
 
     def __init__(self, place: str, pid: int | None, label: str = "") -> None:
@@ -99,8 +97,8 @@ class Process:
         self.warnings_mixed = False
         self.torn = False
         self.spoilt = False
-        self.strays: dict[str, list[Text]] = {}
-        self.traced: dict[str, bool] = {}
+        self.orphaned: set[str] = set()
+        self.traced: set[str] = set()
         self.crowded = False
 
     @property
@@ -126,12 +124,6 @@ class Process:
             self.epoch.add(stage, found)
         self.pending.clear()
         return self.epoch
-
-    def stray(self, key: str, text: Text) -> None:
-        """Keep the text of a line that no known block has."""
-        known = self.strays.setdefault(key, [])
-        if text not in known and len(known) < MOST_STRAYS:
-            known.append(text)
 
     def note(self, stage: str, found: Map) -> None:
         """Keep what may belong to an epoch that has not begun yet."""

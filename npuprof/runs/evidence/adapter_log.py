@@ -125,9 +125,9 @@ class AdapterLog:
         elif match := _PARTITION.match(text):
             process.note("partition", Map(self._parse_fields("partition", text[match.end() :], line.size, ended)))
         elif match := _DEPRECATED.match(text):
-            process.traced[match[1] or match[2]] = True
+            process.traced.add(match[1] or match[2])
         elif line.origin == _LISTS and (pair := _PAIR.fullmatch(text)) is not None and pair[1] in self._keys:
-            process.stray(pair[1], make_text(pair[2] or "", line.size, ended))
+            process.orphaned.add(pair[1])
         else:
             name, colon, value = text.partition(" :")
             if colon and name in self._fields["operator"]:
@@ -172,7 +172,7 @@ class AdapterLog:
         elif text.startswith(_STARTED):
             self._note_start(process, line.thread)
         elif match := _DEPRECATED.match(text):
-            process.traced[match[1] or match[2]] = True
+            process.traced.add(match[1] or match[2])
 
     def _note_start(self, process: Process, thread: str) -> None:
         if self._started.get(process, thread) is None:
@@ -218,9 +218,8 @@ class AdapterLog:
         if block is None or not block.values:
             return
         repeated = block.stage == _EARLY or (block.stage == "init" and block.title == self._repeated.name)
-        for key, text in block.give_up(self._foreign.get(block.stage, frozenset()), repeated).items():
-            process.stray(key, text)
-        if not block.values:
+        if block.is_joined(self._foreign.get(block.stage, frozenset()), repeated):
+            process.orphaned |= block.values.keys()
             return
         found = block.close(whole)
         if block.stage == _EARLY:

@@ -16,14 +16,15 @@ _FEW = 4
 
 
 class Block:
-    """One block. It is ``mixed`` where a line in it cannot be of it, ``torn`` while only the very next key may follow.
+    """One block. It is ``mixed`` if a line in it cannot be of it, ``lost`` if lines are missing.
+
+    It is ``torn`` while only the very next key may follow.
 
     ``standing`` are the keys that every block of its kind has, in their order: one that is passed over was lost. Keys are ASCII, which
-    sorts as its bytes. ``epoch`` is what ran when it began,
-    ``gap`` the first key behind lines that were lost.
+    sorts as its bytes. ``epoch`` is what ran when it began.
     """
 
-    __slots__ = ("_last", "epoch", "gap", "lost", "mixed", "stage", "standing", "title", "torn", "values")
+    __slots__ = ("_last", "epoch", "lost", "mixed", "stage", "standing", "title", "torn", "values")
 
     def __init__(self, stage: str, title: str, standing: tuple[str, ...] = ()) -> None:
         self.stage = stage
@@ -34,7 +35,6 @@ class Block:
         self.torn = False
         self._last = ""
         self.lost = False
-        self.gap = ""
         self.epoch: Epoch | None = None
 
     def takes(self, key: str) -> bool:
@@ -43,8 +43,7 @@ class Block:
 
     def add(self, key: str, text: Text) -> None:
         """Add the text of a key."""
-        if not self.gap and self._passes_over(key):
-            self.lost, self.gap = True, key
+        self.lost = self.lost or self._passes_over(key)
         self._last = key
         self.torn = False
         self.values[key] = text
@@ -54,20 +53,13 @@ class Block:
         lost = self.lost or self.standing[-1:] > (self._last,)
         return Map(dict(self.values), whole=whole and not self.mixed and not lost)
 
-    def give_up(self, others: frozenset[str], repeated: bool) -> Values:
-        """Take out what it has of others, and return that: where it has any, the end of it is lost, and the beginning of another block.
+    def is_joined(self, others: frozenset[str], repeated: bool) -> bool:
+        """Return whether it may be the beginning of one block and the end of another one, with the lines between them lost.
 
-        So what stands behind the first lost lines may all be of the other. It may be where blocks like it come ``repeated``, too, unless
-        the block is one of which most was left out.
+        It is if it has a key of ``others``, and it may be if blocks like it are ``repeated``, unless most keys are left out of it.
         """
-        is_torn = repeated and self.gap and sum(key in self.values for key in self.standing) >= _FEW
-        if others.isdisjoint(self.values) and not is_torn:
-            return {}
-        gone = {key: text for key, text in self.values.items() if key in others or (self.gap and key >= self.gap)}
-        for key in gone:
-            del self.values[key]
-        self.mixed = True
-        return gone
+        is_torn = repeated and self.lost and sum(key in self.values for key in self.standing) >= _FEW
+        return is_torn or not others.isdisjoint(self.values)
 
     def _passes_over(self, key: str) -> bool:
         """Return whether a key that has to be there is between the last one and this."""

@@ -44,26 +44,13 @@ def read_evidence(paths: Sequence[str], tell: Callable[[str], None] = lambda tex
         process.settle()
         process.torn = process.torn or process.place in processes.torn
     told = [process for process in (*processes.found.values(), *found) if _says_anything(process)]
-    told = _spread_traces(told, list(processes.found.values()))
+    traced = {name for process in processes.found.values() for name in process.traced}
+    for process in told:
+        process.traced = traced  # standard error names no process
     remarks: tuple[str, ...] = ()
     if processes.left_out:
         remarks = (f"no more than {MOST_PROCESSES} processes are told apart; lines of others were left out",)
     return Evidence(told, len(sources), progress.size, remarks)
-
-
-def _spread_traces(told: list[Process], every: list[Process]) -> list[Process]:
-    """Return the processes that are told, each with the warnings that may be its own: standard error names no process."""
-    traced = [process for process in every if process.traced]
-    sessions = [process for process in told if not process.tf2]
-    if not traced:
-        return told
-    if not sessions:
-        return [*told, *traced]
-    names = {name for process in traced for name in process.traced}
-    for process in sessions:
-        for name in names - process.traced.keys():
-            process.traced[name] = len(sessions) == 1 and not any(process is one for one in traced)
-    return told
 
 
 def _says_anything(process: Process) -> bool:
