@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from npuprof.model import Finding, NpuprofError
@@ -18,7 +17,7 @@ def measure_ends(judgement: Judgement, tolerance: str, good: End, bad: End) -> t
     """Return how combinations are judged by what the ends gave, and remarks. Raises NpuprofError for ends that tell nothing."""
     remarks: list[str] = []
     if judgement.metric:
-        judgement = judgement._replace(effect=_measure_effect(judgement, tolerance, good, bad, remarks))
+        judgement = judgement._replace(effect=_measure_effect(judgement, tolerance, good, bad))
     for (name, results), wanted in ((good, GOOD), (bad, BAD)):
         answer = judgement.judge_runs(results)
         if answer != wanted:
@@ -29,35 +28,21 @@ def measure_ends(judgement: Judgement, tolerance: str, good: End, bad: End) -> t
     return judgement, tuple(remarks)
 
 
-def _measure_effect(judgement: Judgement, tolerance: str, good: End, bad: End, remarks: list[str]) -> Effect:
-    """Return which values are bad: as far from those of the bad end as is said, or as its own runs are apart."""
-    middles, ranges = [], []
+def _measure_effect(judgement: Judgement, tolerance: str, good: End, bad: End) -> Effect:
+    """Return which values of a metric are bad: those within the tolerance of BAD's value, and those beyond it."""
+    values = []
     for name, results in (good, bad):
-        fine = [result for result in results if not result.exit]
-        value = find_median_value(fine, judgement.metric)
+        value = find_median_value([result for result in results if not result.exit], judgement.metric)
         if value is None:
             what = f"{name} told no value of the metric"
             hint = f"see that {judgement.metric!r} finds a number in what it prints, and that it ends with 0"
             raise NpuprofError([Finding("NP954", what, _describe_runs(results), hint)])
-        middles.append(value)
-        ranges.append([held for one in fine if (held := one.metrics.get(judgement.metric)) is not None])
-    effect = Effect(middles[0], middles[1], parse_tolerance(tolerance, middles[1]))
-    if effect.judge(middles[0]) == BAD:
-        what = f"the metric is {middles[0]:g} for {good[0]} and {middles[1]:g} for {bad[0]}"
+        values.append(value)
+    effect = Effect(values[0], values[1], parse_tolerance(tolerance, values[1]))
+    if effect.judge(values[0]) == BAD:
+        what = f"the metric is {values[0]:g} for {good[0]} and {values[1]:g} for {bad[0]}"
         why = f"They differ by no more than the tolerance of {tolerance}."
         raise NpuprofError([Finding("NP954", what, why, "say a smaller --tolerance, or measure longer")])
-    if judgement.repeat < 2 or not all(map(math.isfinite, (*middles, *ranges[0], *ranges[1]))):
-        return effect
-    way = 1 if middles[1] > middles[0] else -1
-    spread = max((middles[1] - value) * way for value in ranges[1])
-    if spread > effect.tolerance:
-        effect = effect._replace(tolerance=min(spread, abs(middles[1] - middles[0]) / 2))
-    shown = [f"{name} {min(held):g} to {max(held):g}" for (name, _), held in zip((good, bad), ranges, strict=True)]
-    if max(value * way for value in ranges[0]) >= min(value * way for value in ranges[1]):
-        remarks.append(f"the runs of both ends overlap: {', '.join(shown)}; measure longer, or say a greater --repeat")
-    elif 2 * spread > (own := parse_tolerance(tolerance, middles[1])):
-        taken = f"; {effect.tolerance:g} is taken" if effect.tolerance != own else ""
-        remarks.append(f"the runs of an end differ by about the tolerance of {own:g} ({', '.join(shown)}){taken}")
     return effect
 
 
@@ -71,7 +56,7 @@ def _build_end_error(judgement: Judgement, end: End, wanted: str, answer: str, b
         hint = f"{UNTOLD} means that a run cannot be judged, as does a hang unless --hang says otherwise"
         if {GOOD, BAD} <= set(map(judgement.judge_run, results)):
             how = f"has no majority: {describe_counts(judgement, results)}"
-            hint = "say an odd or greater --repeat, or a command whose good and bad runs differ more"
+            hint = "say an odd or greater --repeat, a greater --tolerance, or a command whose good and bad runs differ more"
     return NpuprofError([Finding("NP954", f"{name}, which should be {wanted}, {how}", _describe_runs(results), hint)])
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -25,24 +23,6 @@ HOME = ".npuprof/trials"
 _FILE = "journal.jsonl"
 
 
-#: How often a lock is tried, a tenth of a second apart, that a process holds which is no more.
-_MOST_TRIES = 30
-
-
-def _is_gone(holder: str) -> bool:
-    """Return whether what a lock says of its holder is a process of this machine that has ended."""
-    found = re.fullmatch(r"process ([0-9]+) on (.*)", holder)
-    if not found or found[2] != os.uname().nodename:
-        return False
-    try:
-        os.kill(int(found[1]), 0)
-    except (ProcessLookupError, OverflowError):
-        return True
-    except OSError:
-        return False
-    return False
-
-
 class Result(Record):
     """One run of a trial: how it ended, how long it took, and the numbers that were read in its output."""
 
@@ -57,24 +37,21 @@ class Result(Record):
     files: dict[str, str] = {}  #: what the files that the command names were, each as ``identify_file`` says
 
 
-#: What the fields of a result may be, as it is kept.
-_KINDS: dict[str, tuple[type, ...]] = {
+#: The types that the fields of a stored result can have; True is no exit code.
+_TYPES: dict[str, tuple[type, ...]] = {
     "digest": (str,), "exit": (int, type(None)), "signal": (int, type(None)), "seconds": (int, float), "hung": (bool,),
     "metrics": (dict,), "log": (str,), "device": (str,), "files": (dict,),
 }  # fmt: skip
 
 
 def _read_result(row: Mapping[str, Any]) -> Result | None:
-    """Return a result from a line of a journal, None for what is none; what older ones did not keep has its default."""
-    held = {name: row.get(name, getattr(Result, name, None)) for name in Result._fields}
-    sound = all(
-        type(held[name]) in kinds  # True is no exit code
-        for name, kinds in _KINDS.items()
-    )
-    sound = sound and {"digest", "exit"} <= set(row) and (held["exit"] is not None or held["signal"] is not None or held["hung"])
-    sound = sound and all(type(value) in (int, float) for value in held["metrics"].values())
-    sound = sound and all(type(value) is str for value in held["files"].values())
-    return Result(**held) if sound else None
+    """Return a result from a line of a journal, None if it is none; fields that older versions did not store have their defaults."""
+    fields = {name: row.get(name, getattr(Result, name, None)) for name in Result._fields}
+    if not row.keys() >= {"digest", "exit"} or any(type(fields[name]) not in types for name, types in _TYPES.items()):
+        return None
+    has_ended = fields["exit"] is not None or fields["signal"] is not None or fields["hung"]
+    has_numbers = all(type(value) in (int, float) for value in fields["metrics"].values())
+    return Result(**fields) if has_ended and has_numbers and all(type(value) is str for value in fields["files"].values()) else None
 
 
 class Journal:
@@ -118,20 +95,16 @@ class Journal:
             handle = self.tree.open_file("lock", os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             raise build_write_error(f"{path}: {describe_os_error(error, path)}", "Nothing was run.") from None
-        for attempt in range(_MOST_TRIES if fcntl is not None else 0):
-            try:
+        try:
+            if fcntl is not None:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                holder = os.pread(handle, 100, 0).decode(errors="replace").strip() or "another process"
-                if attempt + 1 < _MOST_TRIES and _is_gone(holder):
-                    time.sleep(0.1)  # it was killed as it started a run, which lets go of the lock as soon as it is the command
-                    continue
-                os.close(handle)
-                what = f"{self.folder} is in use by {holder}: the same command is being tried there"
-                raise NpuprofError([Finding("NP950", what, "", "wait for it, or end it; what it has found is kept")]) from None
-            except OSError:  # a file system without locks
-                return handle
+        except BlockingIOError:
+            holder = os.pread(handle, 100, 0).decode(errors="replace").strip() or "another process"
+            os.close(handle)
+            what = f"{self.folder} is in use by {holder}: the same command is being tried there"
+            raise NpuprofError([Finding("NP950", what, "", "wait for it, or end it; what it has found is kept")]) from None
+        except OSError:  # a file system without locks
+            return handle
         with suppress(OSError):  # who holds it is told for comfort; that it is held is what counts
             truncate_file(handle, 0)
             os.write(handle, f"process {os.getpid()} on {os.uname().nodename}\n".encode())

@@ -18,8 +18,6 @@ GOOD, BAD, UNKNOWN = "good", "bad", "unknown"
 #: the needed units, among up to 80: with these none takes more trials than are promised.
 _LEAST_BLOCK = 3
 _SHARE_OF_GAP = 0.56
-#: Pairs of units that cannot be told singly are tried up to so many units.
-_MOST_PAIRED = 8
 #: So many causes are looked for, and so many sets of units that have something of each of them.
 MOST_CAUSES = 8
 _MOST_CURES = 512
@@ -146,10 +144,7 @@ class _Search:
     def _find_cause(self, units: list[int], splitting: bool = True) -> Cause:
         """Return a smallest set of units, all of which together are bad."""
         self._bad = join_masks(units)
-        needed, undecided = self._sift(units)
-        self._tell(0, needed)
-        if undecided:
-            undecided = self._retry(undecided)
+        self._tell(0, self._sift(units))
         self._minimize([unit for unit in units if unit & self._bad])
         if splitting:
             self._split([unit for unit in units if unit & self._bad])
@@ -167,24 +162,23 @@ class _Search:
         gone = self._drop([unit]) & self._bad & ~unit
         return any(self._known.get(self._bad & ~other) == GOOD for other in self._drops if other & gone)
 
-    def _sift(self, units: list[int]) -> tuple[list[int], list[int]]:
-        """Take units away from the last to the first as long as what is left is bad; return those that stay, and those untold."""
+    def _sift(self, units: list[int]) -> list[int]:
+        """Take units away from the last to the first as long as what is left is bad; return those that are needed."""
         needed: list[int] = []
-        undecided: list[int] = []
+        found = 0  # how many stay, whether they are needed or could not be judged
         rest = units[::-1]
         block = len(rest)
         while rest := [unit for unit in rest if unit & self._bad]:
             self._tell(len(rest), needed)
             fixed, rest = self._clear(rest[:block], rest[block:])
             if fixed:
-                unit, answer = fixed
-                (needed if answer == GOOD else undecided).append(unit)
-            met = len(needed) + len(undecided)
-            if fixed and met == 1 and rest and self._judge(self._bad & ~self._drop(rest)) == BAD:  # often there is no other
+                found += 1
+                needed += [fixed[0]] if fixed[1] == GOOD else []
+            if fixed and found == 1 and rest and self._judge(self._bad & ~self._drop(rest)) == BAD:  # often there is no other
                 self._bad &= ~self._drop(rest)
                 rest = []
-            block = max(_LEAST_BLOCK, int(_SHARE_OF_GAP * (len(units) - len(rest)) / max(met, 1)))
-        return needed, undecided
+            block = max(_LEAST_BLOCK, int(_SHARE_OF_GAP * (len(units) - len(rest)) / max(found, 1)))
+        return needed
 
     def _clear(self, block: list[int], after: list[int]) -> tuple[tuple[int, str] | None, list[int]]:
         """Take a block away, or what of it stands before the first unit that has to stay; return that one with the answer, and the rest."""
@@ -202,19 +196,6 @@ class _Search:
                 block, after, answer = first, second + after, told
         return (block[0], answer), after
 
-    def _retry(self, undecided: list[int]) -> list[int]:
-        """Take away what could not be told before: other units are gone by now; then all, each, and pairs. Return what is left of it."""
-        progress = True
-        while progress:
-            progress = False
-            left = [unit for unit in undecided if unit & self._bad]
-            pairs = [one | other for place, one in enumerate(left) for other in left[place + 1 :]] if len(left) <= _MOST_PAIRED else []
-            for some in [join_masks(left), *left, *pairs] if left else []:
-                if some & self._bad == some and self._judge(self._bad & ~some) == BAD:
-                    self._bad &= ~some
-                    progress = True
-        return [unit for unit in undecided if unit & self._bad]
-
     def _minimize(self, units: list[int]) -> None:
         """Take units away singly until none can be: what was needed among others may not be by itself."""
         again = True
@@ -224,6 +205,7 @@ class _Search:
             for unit in untold:
                 if not self._goes_with_needed(unit):
                     self._take(self._drop([unit]))
+            self._take(self._drop(untold))  # what cannot be judged singly may be judged together
             left = [unit for unit in units if unit & self._bad]
             again, units = len(left) < len(units), left
 
