@@ -1,8 +1,8 @@
-"""Which digests the presets of a repository had, state by state: built once from all that git has, and kept in the user's cache.
+"""Build an index of the digests that the presets of a repository had, state by state, from all commits that git has.
 
-A state is what one or more commits have in common: the tree of the store, npuprof.toml and npuprof.lock; where a preset is made of
-what a tag may move, every commit is a state of its own. States are kept as differences from the one before, so that a commit costs what
-it changed. What is kept is a help and no proof: whoever finds a digest by it looks at the commit itself.
+A state is what one or more commits have in common: the tree of the store, npuprof.toml and npuprof.lock. If a preset is made of what a
+tag may move, every commit is a state of its own. States are stored as differences from the one before, so that a commit costs what it
+changed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
 from npuprof.resolve.digests import list_digests
 from npuprof.resolve.points import ContextMap
-from npuprof.runs import index_file
 from npuprof.runs.indexed import Digests, Index, State
 from npuprof.store import is_profile_name
 from npuprof.store.gitstore.commits import find_former_folder
@@ -48,16 +47,9 @@ def list_commits(repository: Repository) -> dict[str, int]:
 
 
 def load_index(repository: Repository, order: dict[str, int]) -> Index:
-    """Return the index of a repository: what is kept, and what commits have come since. Raises NpuprofError."""
-    path = index_file.find_path(repository)
-    head = index_file.describe(repository)
-    index = index_file.read_index(path, head, repository) or Index(repository)
-    known = {commit for state in index.states for commit in state.commits}
-    missing = [commit for commit in reversed(order) if commit not in known]  # oldest first: each is like the one before
-    if not index.absent.issuperset(missing):  # a commit that is new may tell where the store was before
-        index.added = len(missing)
-        _Builder(index).add_commits(missing)
-        index_file.keep_index(path, head, index)
+    """Return the index of some commits of a repository. Raises NpuprofError."""
+    index = Index(repository)
+    _Builder(index).add_commits(list(reversed(order)))  # oldest first: each is like the one before
     return index
 
 
@@ -74,33 +66,18 @@ class _Builder:
         self._outside: dict[str, bool] = {}
 
     def add_commits(self, commits: list[str]) -> None:
-        """Add commits that are not there yet, saying on a terminal how far it is. Raises NpuprofError."""
-        states = {state.key: state for state in self._index.states}
-        if self._index.states:
-            self._restore()
-        located = list(self._locate(commits))
-        self._index.absent = set(commits).difference(commit for commit, _ in located)
-        for commit, place in track_items(located, "commits looked at"):
+        """Add commits, showing progress on a terminal. Raises NpuprofError."""
+        states: dict[str, State] = {}
+        has_moved = False  # whether some preset was made of what a tag may move, also if no later commit has it
+        for commit, place in track_items(list(self._locate(commits)), "commits looked at"):
             key = place.key
-            if key in states and not self._index.moving:
+            if key in states and not has_moved:
                 states[key].commits.append(commit)
                 continue
-            if key in states:
-                key = f"{key} {commit}"
-            state = State(key, [commit], self._compare(commit, place))
-            self._index.moving = self._index.moving or bool(self._moving)  # also where no later commit has such a preset
+            state = State([commit], self._compare(commit, place))
+            has_moved = has_moved or bool(self._moving)
             self._index.states.append(state)
             states[key] = state
-
-    def _restore(self) -> None:
-        """Take up where the last state of the index is."""
-        for state in self._index.states:
-            for name, digests in state.changed.items():
-                if digests is None:
-                    self._digests.pop(name, None)
-                else:
-                    self._digests[name] = digests
-        self._members = dict.fromkeys(self._digests)  # what they are made of is not kept: the first commit looks at all of them
 
     def _locate(self, commits: list[str]) -> Iterator[tuple[str, _Place]]:
         """Yield commits with where their presets are; of the last, the store may have been in another folder then."""

@@ -23,7 +23,6 @@ class Digests(NamedTuple):
 class State(NamedTuple):
     """Commits that have the same presets, and how those differ from the state before: None is a preset that is gone."""
 
-    key: str
     commits: list[str]
     changed: dict[str, Digests | None]
 
@@ -41,11 +40,8 @@ class Index:
     def __init__(self, repository: Repository) -> None:
         self.repository = repository
         self.states: list[State] = []
-        self.absent: set[str] = set()  #: commits in which no store was found
         self.untold = False  #: whether some preset could not be resolved as a source is not on this machine
         self.lacking: Finding | None = None  #: what git lacks of some preset, where that is so: a partial clone may get it yet
-        self.moving = False  #: whether some preset is made of what a tag may move
-        self.added = 0  #: how many commits were looked at now
 
     def find(self, wanted: str, order: dict[str, int]) -> list[Holding]:
         """Return the presets that had a digest which begins like this, each with its commits in an order."""
