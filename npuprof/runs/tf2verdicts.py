@@ -41,8 +41,7 @@ def _judge_alone(wanted: Wanted, process: Process) -> Verdict:
         return Verdict(name, CANNOT_TELL, (), wanted.why)
     block = _find_block(process)
     single = any(one.maps == 1 and one.name == process.generation for one in load_generations())
-    doubtful = any(epoch.doubtful for epoch in process.epochs)
-    if doubtful:
+    if any(epoch.doubtful for epoch in process.epochs):
         return Verdict(name, CANNOT_TELL, (), f"the blocks of several processes stand in one another: {_APART}")
     keys = [wire.tf2[one] for one in ("global", "session") if one in wire.tf2]
     for key in keys if block is not None else ():
@@ -64,14 +63,10 @@ def _judge_alone(wanted: Wanted, process: Process) -> Verdict:
         return Verdict(name, CANNOT_TELL, (), "" if block is None else "the block has no line of it", SHOWN)
     if "session" not in wire.tf2:
         return Verdict(name, CANNOT_TELL, (), "the adapter gives it to nobody")
-    if block is None and warned:
-        return Verdict(name, CANNOT_TELL, (), "the block of options is not there, which tells what a warning means", SHOWN)
-    if block is not None and not process.generation:
-        return Verdict(name, CANNOT_TELL, (), "the block of options is cut, which tells what a warning means", SHOWN)
-    if process.warnings_mixed:
-        return Verdict(name, CANNOT_TELL, (), f"the warnings of several processes stand among each other: {_APART}")
-    if len(warned) > 1:
-        return Verdict(name, CANNOT_TELL, tuple(text.text for text in warned), "several processes warn of several values")
+    if warned and (block is None or not process.generation):
+        return Verdict(name, CANNOT_TELL, (), "the block of options, which tells what a warning means, is cut or not there", SHOWN)
+    if process.warnings_mixed or len(warned) > 1:
+        return Verdict(name, CANNOT_TELL, (), f"it is not known which of several processes warned: {_APART}")
     if warned:
         return _conclude(wanted, wire.tf2["leaf"], Map({wire.tf2["leaf"]: warned[0]}), single)
     if block is not None and "unset" not in wire.tf2 and _are_lines_whole(block, process, "session"):

@@ -29,56 +29,34 @@ class Tf2Log:
         self._process: Process | None = None
         self._titles = {generation.init for generation in load_generations() if generation.tf2}
         self._tail = tail
+        self._warned: dict[str, list[Text]] = {}
+        self._mixed = False  # whether the blocks of several processes are mixed, or lines of one are out of order
         self.found: list[Process] = []
-        self.warned: dict[str, list[Text]] = {}
-        only = [wire.tf2 for wire in load_wires().values() if "session" in wire.tf2 and "global" not in wire.tf2]
-        self._before = {names["leaf"] for names in only}
-        self._always = {names["leaf"] for names in only if "unset" in names}
-        self._ahead = self._mixed = False
-        self._last = ""
-        self._torn = False  # the last block ended before its end: the rest of it may still come
-        self.spoilt = False  # whether a line is cut before its text, or stands in no block
-        self._begun = 0  # how many blocks have a title and no end
+        self.spoilt = False  # whether a line is cut before its text, or is outside of a block
 
     @property
     def is_open(self) -> bool:
         """Whether a block may go on."""
-        return self._block is not None or self._torn
+        return self._block is not None
 
     def take(self, place: str, line: Line, ended: bool) -> None:
-        """Take a line; ``found`` holds the processes that there are so far."""
+        """Take a line; ``found`` are the processes so far."""
         pair = _PAIR.fullmatch(line.text)
         title = line.text.rstrip()
+        if pair is not None and self._block is not None:
+            self._mixed = self._mixed or not self._block.takes(pair[1])
+            self._block.add(pair[1], make_text(pair[2], 0, ended and not line.glued))
+            self._tail.set(self._block.values, pair[1])
+            return
+        self.spoilt = self.spoilt or pair is not None or (self._block is not None and _KEY.fullmatch(line.text) is not None)
+        self._mixed = self._mixed or (pair is not None and bool(self.found))
         if self._block is not None:
-            if pair is not None:
-                if not self._block.takes(pair[1]):
-                    self._block.mixed = True  # the blocks of two processes on one screen
-                self._block.add(pair[1], make_text(pair[2], 0, ended and not line.glued))
-                self._tail.set(self._block.values, pair[1])
-                return
-            self.spoilt = self.spoilt or _KEY.fullmatch(line.text) is not None
-            mixing = title in self._titles and self._block.stage == "init"
-            self._block.mixed = self._block.mixed or mixing
-            self._close(whole=ended and title == _SUCCEED if self._block.stage == "init" else True)
-            self._torn = self._begun > (1 if title == _SUCCEED else 0)
-            if mixing:
-                self._start(place).epoch.doubtful = True
-                self._block = Block("init", "")
-                self._block.mixed = True
-                self._begun += 1
-                return
-        elif pair is not None and self._begun:
-            for process in self.found:  # what belongs to a block that another process seemed to end
-                process.epoch.doubtful = True
-        self.spoilt = self.spoilt or pair is not None
+            is_init = self._block.stage == "init"
+            self._mixed = self._mixed or (is_init and title in self._titles)
+            self._close(whole=not is_init or (ended and title == _SUCCEED))
         if title in self._titles:
             self._start(place)
             self._block = Block("init", "")
-            self._block.mixed = self._begun > 0  # one before it has not ended: the rest of it may still come
-            self._begun += 1
-        elif title == _SUCCEED:
-            self._begun = max(self._begun - 1, 0)
-            self._torn = self._torn and self._begun > 0
         elif _GRAPH.fullmatch(title):
             if self._process is None:
                 self._start(place)
@@ -89,18 +67,8 @@ class Tf2Log:
             self.spoilt = self.spoilt or line.text.startswith(_WARNING[: len(line.text)])  # it ends before its text
 
     def _warn(self, place: str, leaf: str, text: Text) -> None:
-        """Keep a warning: of what only sessions have it comes before the block of its process, of what they do not have after it."""
-        before = leaf in self._before
-        if before and self._process is not None and not self._ahead:
-            self._ahead, self.warned = True, {}  # the next process begins
-            self._mixed, self._last = False, ""
-        if before:
-            if leaf in self.warned or leaf <= self._last:
-                self._mixed = True
-            self._last = leaf
-        elif self._ahead and self.found:
-            self._mixed = True
-        known = self.warned.setdefault(leaf, [])
+        """Keep a warning, which may come before the block of its process."""
+        known = self._warned.setdefault(leaf, [])
         if text not in known and len(known) < _MOST_TEXTS:
             known.append(text)
         if not self.found:
@@ -108,35 +76,22 @@ class Tf2Log:
             self._process = None
 
     def finish(self) -> None:
-        """End what is open: there is nothing more to read."""
-        self._torn = False
+        """End what is open: there is nothing more to read. Of several processes, it is not known which one warned."""
         if self._block is not None:
             self._close(whole=False)
-        if self._ahead and self._process is not None and self.found:  # somebody warned whose block is not there
-            self._process = None
-            process = Process(self.found[0].place, None, self._label)
-            process.tf2, process.warned, process.number = True, self.warned, len(self.found) + 1
-            self.found.append(process)
-            self._ahead = False
+        for process in self.found:
+            process.warned, process.warnings_mixed = self._warned, len(self.found) > 1
+            if self._mixed:
+                process.epoch.doubtful = True
 
-    def _start(self, place: str) -> Process:
-        """Begin a process, or the one that only warned so far."""
+    def _start(self, place: str) -> None:
+        """Begin a process, or the block of the one that only warned so far."""
         if len(self.found) == 1 and self._process is None:
-            process = self.found[0]
-        else:
-            process = Process(place, None, self._label)
-            process.tf2 = True
-            if self.found and not self._ahead:
-                self.warned = {}
-            process.number = len(self.found) + 1
-            self.found.append(process)
-        process.warned = self.warned
-        process.warnings_mixed = self._mixed or (
-            bool(self.found[1:]) and not all(len(self.warned.get(leaf, ())) == 1 for leaf in self._always)
-        )
-        self._ahead = False
-        self._process = process
-        return process
+            self._process = self.found[0]
+            return
+        self._process = Process(place, None, self._label)
+        self._process.tf2, self._process.number = True, len(self.found) + 1
+        self.found.append(self._process)
 
     def _close(self, whole: bool) -> None:
         block, process = self._block, self._process
@@ -148,7 +103,7 @@ class Tf2Log:
             process.generation = generation.name if generation is not None else ""
             # No line is lost on standard error; but what passes through other programs loses some, and nothing else would show it.
             whole = whole and generation is not None and list_tf2_standing_keys(generation.name).keys() <= block.values.keys()
-            process.start_epoch().doubtful = block.mixed
+            process.start_epoch()
             process.informed = True
         process.epoch.add(block.stage, block.close(whole))
         process.rank = process.rank or block.values.get("ge.exec.rankId", Text("")).text
