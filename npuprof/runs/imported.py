@@ -17,8 +17,13 @@ from npuprof.runs.verdicts import judge_process
 from npuprof.store.parents import ComposedParts
 
 _FLAGS = {"1": True, "0": False, "true": True, "false": False, "True": True, "False": False}
-_MODES = {"1": "true", "0": "false", "2": "auto"}
-_DOUBT = "its line may be cut: a known value begins with it"
+#: The values of the texts of forms that have few.
+_VALUES: dict[str, dict[str, Any]] = {
+    "flag": _FLAGS,
+    "word": _FLAGS,
+    "inverted": {"0": True, "1": False},
+    "mode": {"1": "true", "0": "false", "2": "auto", "true": "true", "false": "false", "auto": "auto"},
+}
 _CLOSING = re.compile(r";?forbidden_close_pass:on$")
 
 
@@ -41,15 +46,10 @@ def import_evidence(evidence: Evidence) -> ImportedRun:
     unknown: dict[str, str] = {}
     for name, wire in load_wires().items():
         candidates: dict[str, Any] = {"true": True} if wire.any_operator == "1" else {}
-        doubted: dict[str, Any] = {}
-        seen = False
-        for process in evidence.processes:
-            for key, text in _find_texts(wire, process):
-                seen = True
-                value = _read_value(wire, key, text)
-                if value is not None:
-                    known = doubted if isinstance(value, str) and _may_be_cut(value, wire) else candidates
-                    known.setdefault(keys.format_toml_value(value), value)
+        texts = [found for process in evidence.processes for found in _find_texts(wire, process)]
+        for key, text in texts:
+            if (value := _read_value(wire, key, text)) is not None:
+                candidates.setdefault(keys.format_toml_value(value), value)
         states = {shown: _judge(name, value, evidence.processes) for shown, value in candidates.items()}
         proven = [shown for shown, found in states.items() if IN_FORCE in found and found <= {IN_FORCE, DEFAULT_OR_SET}]
         if len(proven) == 1:
@@ -59,9 +59,7 @@ def import_evidence(evidence: Evidence) -> ImportedRun:
             if all(states[shown] <= {IN_FORCE, CANNOT_TELL} for shown in partly):  # the others may have it, or not
                 differing[name] += ", not known of all processes"
         elif not any(DEFAULT_OR_SET in found for found in states.values()) and not _is_unset(wire, evidence.processes):
-            shown = next(iter(doubted.values()), None)
-            doubt = f"perhaps {keys.format_short_value(shown)}: {_DOUBT}" if doubted and not candidates else ""
-            unknown[name] = doubt or _explain(wire, candidates, seen, evidence.processes)
+            unknown[name] = _explain(wire, candidates, bool(texts), evidence.processes)
     return ImportedRun(settings, differing, unknown, _find_scenario(evidence.processes))
 
 
@@ -111,30 +109,23 @@ def _read_value(wire: Wire, key: str, text: Text) -> Any:
     if text.cut or is_unreadable(text.text):
         return None
     form = wire.key_forms.get(key, wire.form)
-    option = catalog.find_option(wire.name)
-    said = text.text
-    if text.followed and form in ("text", "folder", "closed", "split"):
+    shown = text.text
+    if shown in ("", "None") or (text.followed and form in ("text", "folder", "closed", "split")):
         return None
-    if said in ("", "None"):
-        return None
+    if form in _VALUES:
+        return _VALUES[form].get(shown)
     if form == "closed":
-        return _CLOSING.sub("", said) or None
-    if form in ("flag", "word"):
-        return _FLAGS.get(said)
-    if form == "inverted":
-        return {"0": True, "1": False}.get(said)
-    if form == "mode":
-        return _MODES.get(said, said if said in _MODES.values() else None)
+        return _CLOSING.sub("", shown) or None
     if form in ("number", "clamped"):
-        return int(said) if re.fullmatch(r"-?\d{1,18}", said, re.ASCII) else None
+        return int(shown) if re.fullmatch(r"-?\d{1,18}", shown, re.ASCII) else None
     try:
-        said.encode()
-    except UnicodeEncodeError:  # bytes that no preset can hold
+        shown.encode()
+    except UnicodeEncodeError:  # bytes that no preset can contain
         return None
-    if option is not None and option.surface_values.get("global_options"):
-        known = {str(written): plain for plain, written in option.surface_values["global_options"].items()}
-        return known.get(said, said)
-    return said
+    option = catalog.find_option(wire.name)
+    known = option.surface_values.get("global_options") if option is not None else None
+    value = {str(written): plain for plain, written in (known or {}).items()}.get(shown, shown)
+    return None if isinstance(value, str) and _may_be_cut(value, wire) else value
 
 
 def _may_be_cut(value: str, wire: Wire) -> bool:
@@ -169,19 +160,15 @@ def _is_unset(wire: Wire, processes: Sequence[Process]) -> bool:
     return found
 
 
-def _explain(wire: Wire, candidates: dict[str, Any], seen: bool, processes: Sequence[Process]) -> str:
+def _explain(wire: Wire, candidates: dict[str, Any], has_texts: bool, processes: Sequence[Process]) -> str:
+    value = next(iter(candidates.values()), _guess(wire))
+    verdicts = [judge_process({wire.name: value}, process)[0] for process in processes]
     if candidates:
-        shown = next(iter(candidates.values()))
-        found = [judge_process({wire.name: shown}, process)[0] for process in processes]
-        got = next((one.found[0] for one in found if one.found), "")
-        note = next((one.note for one in found if one.note), f"the engine got {keys.format_short_value(got)}" if got else "not proven")
-        return f"perhaps {keys.format_short_value(shown)}: {note}"
-    if seen:
-        return "its line is cut, or other lines stand in it"
-    if wire.proves == "nothing":
-        return "nothing of it is written down anywhere"
-    tells = dict.fromkeys(one.tell for process in processes for one in judge_process({wire.name: _guess(wire)}, process) if one.tell)
-    return f"{' or '.join(tells)} would tell" if tells else "this evidence has nothing of it"
+        return f"perhaps {keys.format_short_value(value)}: {next((one.note for one in verdicts if one.note), 'not proven')}"
+    if has_texts:
+        return "its line may be cut, or other lines stand in it"
+    variables = dict.fromkeys(verdict.tell for verdict in verdicts if verdict.tell)
+    return f"{' or '.join(variables)} would tell" if variables else "the log has nothing of it"
 
 
 def _guess(wire: Wire) -> Any:
