@@ -45,21 +45,11 @@ def write_library(path: Path, names: Iterable[str], compiled: bool = False) -> N
 
 
 def write_bridge(folder: Path, release: str, version: str = "", compiled: bool = False) -> Path:
-    """Make the adapter of TF 1 as a release has it: its class, and its library."""
+    """Make the adapter of TF 1 as a release has it: its package and its library."""
     keys = list_keys(release)
-    place = releases.release_index(release)
-    arguments = [
-        option.spelling["run_config"]
-        for name in catalog.record_names()
-        if (option := catalog.find_option(name)) and "." not in option.spelling.get("run_config", ".")
-        and (option.surface_states.get("run_config") or option.states)[place] == "Y"
-    ]  # fmt: skip
     package = folder / "npu_bridge"
-    (package / "estimator" / "npu").mkdir(parents=True)
+    package.mkdir(parents=True)
     (package / "__init__.py").write_text("raise SystemExit('it must not be imported')\n")
-    taken = ", ".join(f"{name}=None" for name in dict.fromkeys(arguments))
-    text = f"class NPURunConfig(RunConfig):\n    def __init__(self, {taken}):\n        pass\n"
-    (package / "estimator" / "npu" / "npu_config.py").write_text(text)
     write_library(package / "_tf_adapter.so", keys, compiled)
     if version:
         (folder / f"npu_bridge-{version}.dist-info").mkdir()
@@ -113,56 +103,10 @@ def test_an_adapter_that_lacks_one_name_looks_like_its_release_beside_those_of_w
     assert release in likeness.releases
 
 
-def write_classes(folder: Path, release: str, lost: Iterable[str] = ()) -> None:
-    """Make the classes that NPURunConfig of a release is made with; the files of those that are ``lost`` are damaged."""
-    place = releases.release_index(release)
-    folder.mkdir(parents=True)
-    for name, record in catalog.load_config_classes().items():
-        taken = []
-        for argument in (*record.positional, *record.formerly):
-            path = f"{record.argument}.{argument}".lstrip(".")
-            options = [catalog.find_option(one) for one in catalog.record_names()]
-            of = next(
-                (one for one in options if one and path == (one.spelling.get("run_config") or f"{record.argument}.{one.name}".lstrip("."))),
-                None,
-            )
-            states = (of.surface_states.get("run_config") or of.states) if of is not None else "Y" * (place + 1)
-            born = record.since.get(argument, "20.1") if of is None else "20.1"
-            gone = record.formerly.get(argument)
-            if states[place] == "Y" and place >= releases.release_index(born) and (gone is None or place < releases.release_index(gone)):
-                taken.append(argument)
-        if taken and not (record.until and place >= releases.release_index(record.until)):
-            body = "pass" if name not in lost else "("
-            (folder / f"{name.lower()}.py").write_text(f"class {name}:\n    def __init__(self, {', '.join(taken)}):\n        {body}\n")
-
-
-#: What some adapter reads of which its classes say nothing: without the library nobody can tell.
-UNTOLD = {"auto_tune_mode", "const_input", "graph_exec_timeout", "in_out_pair", "in_out_pair_flag", "profiling_mode", "profiling_options"}
-
-
-@pytest.mark.parametrize("release", ["20.1", "20.2", "5.0.4", "6.0.1", "6.3.RC1", "7.0.0", "9.1.0"])
-def test_without_its_library_the_classes_of_an_adapter_tell_what_it_reads(release: str, tmp_path: Path) -> None:
-    write_classes(tmp_path / "npu_bridge", release)
+def test_without_its_library_it_is_not_known_what_an_adapter_reads(tmp_path: Path) -> None:
+    (write_bridge(tmp_path, "9.1.0") / "npu_bridge" / "_tf_adapter.so").unlink()
     read = adapter.read_adapter(str(tmp_path))
-    place = releases.release_index(release)
-    for name in catalog.record_names():
-        option = catalog.find_option(name)
-        if option is not None and set(option.states) & {"Y"}:
-            assert read.reads(name) in ({option.states[place] == "Y"} | ({None} if name in UNTOLD else set())), name
-
-
-def test_what_is_in_a_class_that_cannot_be_read_nobody_can_tell(tmp_path: Path) -> None:
-    write_classes(tmp_path / "npu_bridge", "9.1.0", {"DumpConfig"})
-    read = adapter.read_adapter(str(tmp_path))
-    assert [read.reads(name) for name in ("dump_data", "memory_optimization_policy", "mstune_mode")] == [None, True, False]
-
-
-def test_what_an_adapter_writes_into_the_parameter_map_it_reads(tmp_path: Path) -> None:
-    (tmp_path / "npu_bridge").mkdir()
-    text = 'def add(op):\n    op.parameter_map["oo_level"].s = b"O1"\n    op.parameter_map["min_group_size"].b = 1\n'
-    (tmp_path / "npu_bridge" / "npu_estimator.py").write_text(text)
-    read = adapter.read_adapter(str(tmp_path))
-    assert [read.reads(name) for name in ("oo_level", "min_group_size", "deterministic", "graph_run_mode")] == [True, False, None, True]
+    assert [read.reads(name) for name in ("hccl_timeout", "auto_tune_mode")] == [None, None]
 
 
 def test_of_tf2_an_attribute_is_found_under_a_former_path_and_a_group_that_cannot_be_read_is_not_judged(tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def _build_fields(found: _Diagnosis, config: Config | None) -> dict[str, Any]:
             "packages": [one._asdict() for one in adapter.packages],
             "libraries": list(adapter.libraries),
             "options": sorted(adapter.keys) if adapter.keys is not None else None,
-            "arguments": sorted(adapter.arguments) if adapter.arguments is not None else None,
+            "arguments": None,  # the classes of TensorFlow 1 are not read any more
             "attributes": sorted(adapter.attributes) if adapter.attributes is not None else None,
             "unread": [{"path": path, "why": why} for path, why in adapter.unread],
         },

@@ -16,7 +16,6 @@ from npuprof.report.output import LARGEST_FILE, describe_os_error
 from npuprof.runs.adapter_classes import Classes
 from npuprof.runs.adapter_files import PACKAGES, Source, find_installed, open_source
 
-_CLASS = "NPURunConfig"
 _PIECE = 1 << 20
 #: Names that compilers may keep in instructions, where no search finds them, have at most so many characters.
 _SHORT = 15
@@ -35,10 +34,9 @@ class Package(Record):
 
 
 class Adapter(Record):
-    """What an adapter knows, as far as it could be read: None where there was nothing to read it from.
+    """What an adapter reads, as far as its files could be read: None if there was nothing to read it from.
 
-    ``keys`` are the options named in its library, ``short_kept`` whether short names stand there as text; ``arguments`` the paths of
-    those of the class of TF 1, ``written`` the keys that its Python files put into a parameter map, ``attributes`` the paths of the
+    ``keys`` are the options named in its library, ``short_kept`` whether short names are there as text, ``attributes`` the paths of the
     class of TF 2. ``unread`` are files that could not be read, with the reason.
     """
 
@@ -46,24 +44,20 @@ class Adapter(Record):
     libraries: tuple[str, ...] = ()
     keys: frozenset[str] | None = None
     short_kept: bool = True
-    arguments: frozenset[str] | None = None
-    written: frozenset[str] = frozenset()
     attributes: frozenset[str] | None = None
     unread: tuple[tuple[str, str], ...] = ()
 
     def reads(self, option: str) -> bool | None:
-        """Return whether it reads a session option: by its library, else by the classes that it has; None where that cannot be told."""
-        record = catalog.find_option(option)
-        told: list[bool | None] = []
+        """Return whether it reads a session option: by its library, or by the class of TF 2; None if that is not known."""
+        answers: list[bool | None] = []
         if self.keys is not None and (option in self.keys or len(option) > _SHORT or self.short_kept):
-            told.append(option in self.keys)
-        elif record is not None and (self.arguments is not None or self.written):
-            told.append(is_read_by_arguments(record, self.arguments, self.written))
-        if self.attributes is not None and record is not None and ("global_options" in record.spelling or not self.has_session_library()):
-            told.append(is_read_by_attributes(record, self.attributes))
-        elif self.attributes is None and self.keys is None and any(package.name == PACKAGES[1] for package in self.packages):
-            told.append(None)  # its classes could not be read
-        return True if True in told else None if None in told or not told else False
+            answers.append(option in self.keys)
+        if self.attributes is not None and ("global_options" in _load_option(option).spelling or not self.has_session_library()):
+            answers.append(is_read_by_attributes(_load_option(option), self.attributes))
+        names = {package.name for package in self.packages}
+        if self.keys is None and (PACKAGES[0] in names or (PACKAGES[1] in names and self.attributes is None)):
+            answers.append(None)  # a package without its library, or without its classes
+        return True if True in answers else None if None in answers or not answers else False
 
     def has_session_library(self) -> bool:
         """Return whether its library reads the parameter map: it names what every such one does, and TF 2 has no attribute for."""
@@ -124,8 +118,7 @@ def _read_source(source: Source) -> Adapter:
             unread.append((os.path.join(source.shown, name), describe_os_error(error)))
     if keys is not None:
         short_kept = all(name in keys for name in _list_constant() if len(name) <= _SHORT)
-    said = classes.list_arguments(), classes.list_written(), classes.list_attributes()
-    return Adapter(packages, tuple(libraries), keys, short_kept, *said, tuple(unread))
+    return Adapter(packages, tuple(libraries), keys, short_kept, classes.list_attributes(), tuple(unread))
 
 
 def _join(found: Iterable[Adapter]) -> Adapter:
@@ -138,8 +131,6 @@ def _join(found: Iterable[Adapter]) -> Adapter:
             made.libraries or one.libraries,
             made.keys if made.keys is not None else one.keys,
             made.short_kept if made.keys is not None else one.short_kept,
-            made.arguments if made.arguments is not None else one.arguments,
-            made.written or one.written,
             made.attributes if made.attributes is not None else one.attributes,
             (*made.unread, *one.unread),
         )
@@ -247,42 +238,9 @@ def _list_traits(adapter: Adapter, release: str) -> Iterator[tuple[str, str, boo
             and (name in adapter.keys or len(name) > _SHORT or adapter.short_kept)
         ):
             yield name, option.states[place], name in adapter.keys
-        argument = option.spelling.get("run_config", "")
-        if adapter.arguments is not None and argument and "." not in argument:
-            states = option.surface_states.get("run_config") or option.states
-            if states:
-                yield f"{_CLASS}({argument})", states[place], argument in adapter.arguments
     if adapter.attributes is not None:
         for path in surfaces.list_attribute_paths():
             yield f"global_options().{path}", surfaces.find_attribute_release(path, release), path in adapter.attributes
-
-
-def is_read_by_arguments(option: Option, arguments: AbstractSet[str] | None, written: AbstractSet[str]) -> bool | None:
-    """Return whether an adapter of TF 1 reads an option, by what NPURunConfig takes and NPUEstimator writes; None where nobody can tell.
-
-    In every release that is known the library reads what the classes hand on; and few options that they do not know.
-    """
-    if not set(option.states) & {"Y", "?"}:
-        return False
-    path, until = _find_argument(option)
-    if option.name in written or (arguments is not None and path in arguments) or set(option.states) == {"Y"}:
-        return True
-    if arguments is None or not path or _lacks_group(path, arguments):
-        return None
-    place = releases.release_index(until) if until else len(option.states)
-    with_argument = (option.surface_states.get("run_config") or option.states)[:place].ljust(len(option.states), ".")
-    alone = any(read == "Y" and there != "Y" for read, there in zip(option.states, with_argument, strict=True))
-    return None if alone else False
-
-
-def _find_argument(option: Option) -> tuple[str, str]:
-    """Return the path of an option's argument, and the release that took it away, empty texts where there is none."""
-    if path := option.spelling.get("run_config"):
-        return path, ""
-    for record in catalog.load_config_classes().values():
-        if option.name in record.formerly:
-            return f"{record.argument}.{option.name}".lstrip("."), record.formerly[option.name]
-    return "", ""
 
 
 def is_read_by_attributes(option: Option, attributes: AbstractSet[str]) -> bool | None:
