@@ -209,21 +209,10 @@ def test_values_are_split_at_commas_that_no_quote_or_bracket_holds(text: str, va
     assert split_values(text) == values
 
 
-@pytest.mark.parametrize(
-    ("values", "said"),
-    [
-        ('["a",["b"]', "nothing closes the [ at character 1 "),
-        ('"a,b', 'nothing closes the " at character 1 '),
-        ("a,it's", "nothing closes the ' at character 5 "),
-        ("a),b", "nothing opens the ) at character 2 "),
-        ("1,[2}", "nothing closes the [ at character 3 "),
-        ("{ a = 1, b = [2 }", "nothing closes the [ at character 14 "),
-        (r'"a\",b', 'nothing closes the " at character 1 '),
-    ],
-)
-def test_values_that_a_quote_or_a_bracket_leaves_open_are_refused(run: Run, base: None, values: str, said: str) -> None:
+@pytest.mark.parametrize("values", ['["a",["b"]', '"a,b', "a,it's", "a),b", "1,[2}", "{ a = 1, b = [2 }", r'"a\",b'])
+def test_values_that_a_quote_or_a_bracket_leaves_open_are_refused(run: Run, base: None, values: str) -> None:
     result = run("sweep", "base", "--vary", f"env.X={values}", "--", "true")
-    assert (result.code, "--vary: error NP902" in result.err, said in result.err) == (2, True, True), result.err
+    assert (result.code, "--vary: error NP902: a quote or bracket in the values of env.X" in result.err) == (2, True), result.err
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=20), st.booleans(), st.booleans())

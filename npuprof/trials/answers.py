@@ -193,30 +193,15 @@ def _tell_limit(bisection: Bisection) -> str:
 
 def format_answer_markdown(bisection: Bisection, command: str) -> str:
     """Return the answer as a text for an issue."""
-    from npuprof.compare.markdown import format_change_table
-    from npuprof.compare.spans import Page, format_code_span
+    from npuprof.compare.spans import format_code_span
 
     before, after = bisection.difference.before, bisection.difference.after
-    total = len(bisection.difference.changes)
-    lines = [
-        f"### {format_code_span(after.name, False)} is bad, {format_code_span(before.name, False)} is good: why",
-        "",
-        f"{format_code_span(command, False)}, {format_count(total, 'change')}, {format_count(bisection.count_runs(), 'run')}",
-    ]
-    causes = bisection.outcome.causes if bisection.outcome else ()
-    for number, cause in enumerate(causes, 1):
-        members = list_members(bisection, cause)
-        size = _describe_size(members)
-        head = f"Cause {number}: {size}" if len(causes) > 1 else _capitalize(size)
-        lines += ["", f"**{head}**", "", format_change_table(bisection.difference.select(cause.units), Page())]
-        for member in members:
-            named = ", ".join(format_code_span(name_change(change), False) for change in bisection.difference.select(member.changes))
-            lines.append(f"- without {named}: {escape_controls(describe_without(bisection, member))}")
-    if bisection.outcome is None:
-        lines += ["", f"Not found yet: {format_count(bisection.state.bad.bit_count(), 'change')} still in question."]
-    lines += [f"- {line}" if line else "" for line in list_doubts(bisection)] if bisection.outcome else []
-    lines += ["", f"good: `{before.digest}`, bad: `{after.digest}`, context: {before.context.describe()}"]
-    return "\n".join(lines) + "\n"
+    return (
+        f"### {format_code_span(after.name, False)} is bad, {format_code_span(before.name, False)} is good: why\n\n"
+        f"{format_code_span(command, False)}\n\n"
+        f"````text\n{format_answer_text(bisection)}````\n\n"
+        f"good: `{before.digest}`, bad: `{after.digest}`, context: {before.context.describe()}\n"
+    )
 
 
 # -- for programs ------------------------------------------------------------------------------------------------------

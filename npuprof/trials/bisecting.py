@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 
 from npuprof.model import Finding, Record
@@ -148,22 +147,10 @@ class Bisection:
         return self._runner.setup.most
 
     def describe_progress(self) -> str:
-        """Return in a line what is ruled out, and how many runs are left: of those that are allowed, where there is a limit."""
+        """Return in a line how many runs were made, of those that are allowed if there is a limit, and how much is ruled out."""
         total = len(self.difference.changes)
-        out = total - self.state.bad.bit_count()
-        if self.limit is not None:
-            running = self._runner.running
-            ended = f"{self._runner.made - running} of at most {format_count(self.limit, 'run')} made, {running} under way"
-            return f"{ended}: {out} of {total} changes ruled out"
-        made = self.count_runs() + self._runner.running
-        needed = max(self.state.needed.bit_count(), 1)
-        promised = [self.judgement.repeat * count_promised_runs(len(self.units), k) for k in (needed, needed + 1)]
-        left = [f"{max(runs - made, 1)} if {k}" for runs, k in zip(promised, (needed, needed + 1), strict=True)]
-        return f"run {made}: {out} of {total} changes ruled out; runs left, at most: {left[0]} is needed, {left[1]} are"
-
-
-def count_promised_runs(units: int, needed: int) -> int:
-    """Return how many runs are made at most where so many of the units are needed together; where most are, each is tried singly."""
-    if 4 * needed > units:
-        return min(5 * units + 4, 1 << min(units, 30))
-    return int(2 * needed * math.log2(units / needed) + 2 * needed + 4)
+        ruled_out = f"{total - self.state.bad.bit_count()} of {total} changes ruled out"
+        running = self._runner.running
+        if self.limit is None:
+            return f"run {self.count_runs() + running}: {ruled_out}"
+        return f"{self._runner.made - running} of at most {format_count(self.limit, 'run')} made, {running} under way: {ruled_out}"

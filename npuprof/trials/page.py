@@ -6,9 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 
 from npuprof.report.html import escape_html, format_html_table, format_page
-from npuprof.trials.journal import Result
-from npuprof.trials.sweeping import TIME, Combination, Goal, describe_end, find_front, find_value
-from npuprof.trials.tables import Sweep, describe_choices, format_number
+from npuprof.trials.sweeping import TIME, Combination, Goal, find_front, find_value
+from npuprof.trials.tables import Sweep, describe_choices, list_rows
 
 _WIDTH, _HEIGHT, _LEFT, _BELOW, _GAP = 640, 340, 76, 44, 16
 _TICKS = 5
@@ -111,15 +110,6 @@ def _list_ticks(values: Sequence[float]) -> list[float]:
 
 
 def _format_rows(sweep: Sweep) -> str:
-    columns = (*(axis.name for axis in sweep.axes), "exit", "seconds", *sweep.metrics)
-    rows = [_list_cells(sweep, one, result) for one, result in sweep.rows]
-    return f"<h2>Runs</h2>\n{format_html_table('All combinations, with what their runs gave', columns, rows, matrix=True)}"
-
-
-def _list_cells(sweep: Sweep, one: Combination, result: Result | None) -> list[str]:
-    cells = [choice.shown for choice in one.choices]
-    if result is None:
-        cells += ["not run", "-", *("-" for _ in sweep.metrics)]
-    else:
-        cells += [describe_end(result), f"{result.seconds:.3f}", *(format_number(result.metrics.get(name)) for name in sweep.metrics)]
-    return [escape_html(cell) for cell in cells]
+    columns, *rows = list_rows(sweep)
+    cells = [[escape_html(cell) for cell in row] for row in rows]
+    return f"<h2>Runs</h2>\n{format_html_table('All combinations, with what their runs gave', columns, cells, matrix=True)}"

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import product
-from typing import Any, NoReturn
+from typing import Any
 
 from npuprof.model import Finding, NpuprofError, Record, Step
 from npuprof.resolve.config import Config
@@ -69,37 +69,25 @@ class Combination(Record):
 def split_values(text: str, key: str = "KEY") -> list[str]:
     """Return the values in ``A,B``: commas in quotes, brackets and braces are part of a value.
 
-    Raises NpuprofError for a comma beside a quote or a bracket that nothing closes: whether it parts two values cannot be told.
+    Raises NpuprofError for a comma next to a quote or bracket without its other one: it is not known whether it separates two values.
     """
-    found, start, opened = [], 0, list[tuple[str, int]]()
-    stray: int | None = None
+    found, start, closing, is_balanced = [], 0, list[str](), True
     for match in _TOKEN.finditer(text):
-        part, place = match[0], match.start()
+        part = match[0]
         if part in _CLOSED_BY:
-            opened.append((part, place))
-        elif part in ("]", "}", ")") and opened and _CLOSED_BY[opened[-1][0]] == part:
-            opened.pop()
-        elif part in ("]", "}", ")", '"', "'") and stray is None:
-            stray = opened[-1][1] if opened and part in ("]", "}", ")") else place
-        elif part == "," and not opened:
-            found.append(text[start:place].strip())
+            closing.append(_CLOSED_BY[part])
+        elif closing and part == closing[-1]:
+            closing.pop()
+        elif part in ("]", "}", ")", '"', "'"):
+            is_balanced = False
+        elif part == "," and not closing:
+            found.append(text[start : match.start()].strip())
             start = match.end()
-    if stray is None and opened:
-        stray = opened[-1][1]
-    if stray is not None and "," in text:
-        _refuse_unbalanced(key, text, stray)
+    if "," in text and (closing or not is_balanced):
+        what, why = f"a quote or bracket in the values of {key} has no other one: {text}", "It is not known where a value ends."
+        hint = f"write the other one, or put the value in quotes, as in --vary '{key}=\"it's\",b'"
+        raise NpuprofError([Finding("NP902", what, why, hint, where=one_time.place_argument("vary"))])
     return [*found, text[start:].strip()]
-
-
-def _refuse_unbalanced(key: str, text: str, place: int) -> NoReturn:
-    """Raise NpuprofError for the quote or bracket at ``place`` that has no other one."""
-    char = text[place]
-    missing = "opens" if char in ("]", "}", ")") else "closes"
-    what = f"nothing {missing} the {char} at character {place + 1} of the values of {key}: {text}"
-    why = f"Where a value ends cannot be told: {text[:place]} >{char}< {text[place + 1 :]}"
-    quotes, example = ("single quotes", f"\"{key}='a{char}b',c\"") if char == '"' else ("quotes", f"'{key}=\"a{char}b\",c'")
-    hint = f"write the other one; a text that holds it stands in {quotes}, as in --vary {example}"
-    raise NpuprofError([Finding("NP902", what, why, hint, where=one_time.place_argument("vary"))])
 
 
 def build_axes(vary: Sequence[str], mixins: Sequence[str]) -> Iterator[Axis]:

@@ -40,17 +40,19 @@ def format_number(value: float | None) -> str:
 
 def build_table(sweep: Sweep) -> Table:
     """Return the runs as a table, and below it what was not run, each with its rule."""
-    rows = []
-    for one, result in sweep.rows:
-        shown = [choice.shown for choice in one.choices]
-        if result is None:
-            rows.append([*shown, "not run", "-", *("-" for _ in sweep.metrics)])
-        else:
-            values = [format_number(result.metrics.get(name)) for name in sweep.metrics]
-            rows.append([*shown, describe_end(result), f"{result.seconds:.3f}", *values])
-    header = (*(axis.name for axis in sweep.axes), "exit", "seconds", *sweep.metrics)
-    plain = [list(header), *rows]
-    return Table(plain if rows else [], after=format_refused(sweep), wrapping=len(sweep.axes))
+    rows = list_rows(sweep)
+    return Table(rows if len(rows) > 1 else [], after=format_refused(sweep), wrapping=len(sweep.axes))
+
+
+def list_rows(sweep: Sweep) -> list[list[str]]:
+    """Return the names of the columns, and a row for each combination that is allowed."""
+    rows = [[*(axis.name for axis in sweep.axes), "exit", "seconds", *sweep.metrics]]
+    for combination, result in sweep.rows:
+        ending = [describe_end(result), f"{result.seconds:.3f}"] if result is not None else ["not run", "-"]
+        metrics = result.metrics if result is not None else {}
+        values = [format_number(metrics.get(name)) for name in sweep.metrics]
+        rows.append([*(choice.shown for choice in combination.choices), *ending, *values])
+    return rows
 
 
 def format_refused(sweep: Sweep) -> str:
