@@ -510,10 +510,6 @@ Part = tuple[int, int, int | None, Mapping[str, Any]]
             ["4 records of bert: all were given the same"] * 2,
         ),
         (
-            [(rank, 1 + job, 6 + job, {"job": str(job)}) for job in range(4) for rank in (job,)],
-            ["4 records of bert: all were given the same"],
-        ),
-        (
             [(rank, 1 + 3 * job, None if job == 0 else 9, {"job": str(job), "value": 5 + job}) for job in range(2) for rank in range(4)],
             ["4 records of bert: all were given the same"],
         ),
