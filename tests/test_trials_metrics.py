@@ -1,55 +1,24 @@
-"""Numbers in outputs: the last one of each name counts, however long the output is and wherever pieces of it end."""
+"""Numbers in outputs: the last one of each name counts, however long the output is."""
 
 from __future__ import annotations
 
-import json
-import random
-import tracemalloc
+from pathlib import Path
 
 import pytest
 
+from npuprof.system.tree import Tree
 from npuprof.trials.journal import _read_result
 from npuprof.trials.judging import Effect
-from npuprof.trials.metrics import WINDOW, MetricReader
+from npuprof.trials.metrics import MetricReader, read_metrics
 
 METRICS = {"loss": r"loss=(\S+)", "line": r"^it (\d+)$", "acc": ""}
 
 
-@pytest.mark.parametrize("size", [1000, WINDOW - 7, 3 * WINDOW + 11])
-def test_pieces_of_any_size_tell_what_the_whole_tells(size: int) -> None:
-    chance = random.Random(size)
-
-    def make_line() -> str:
-        told = [f"loss={chance.random()}", f"it {chance.randrange(99)}", json.dumps({"acc": chance.random()})]
-        return chance.choice(["x" * chance.randrange(400), *told])
-
-    lines = [
-        make_line()
-        for _ in range(60_000)
-    ]  # fmt: skip
-    raw = "\n".join([*lines, "it 7 of 8", '{"acc": "none"}', ""]).encode()
-    reader = MetricReader(METRICS)
-    for place in range(0, len(raw), size):
-        reader.add(raw[place : place + size])
-    last = [line for line in lines if line.startswith("it ")][-1]
-    expected = {
-        "loss": float([line for line in lines if line.startswith("loss=")][-1][5:]),
-        "line": float(last[3:]),
-        "acc": json.loads([line for line in lines if line.startswith("{")][-1])["acc"],
-    }
-    assert len(raw) > 3 * WINDOW
-    assert reader.finish() == expected
-
-
-def test_a_number_in_the_middle_of_a_long_output_is_read_in_bounded_memory() -> None:
-    reader = MetricReader({"loss": "loss=([0-9.]+)", "acc": ""})
-    tracemalloc.start()
-    for turn in range(200):
-        reader.add(b"noise noise noise\n" * 15_000 + (b'loss=0.25\n{"acc": 3}\n' if turn == 90 else b""))
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert reader.finish() == {"loss": 0.25, "acc": 3}
-    assert peak < 12 * WINDOW
+def test_the_last_number_of_a_long_output_counts(tmp_path: Path) -> None:
+    lines = [b"noise noise noise\n" * 15_000 + b'loss=0.%d\n{"acc": %d}\n' % (turn, turn) for turn in range(1, 30)]
+    (tmp_path / "log").write_bytes(b"".join(lines) + b"it 7 of 8\n" + b'{"acc": "none"}\n' + b"x" * 3_000_000)
+    assert read_metrics(Tree(str(tmp_path)), "log", METRICS) == {"loss": 0.29, "acc": 29}
+    assert read_metrics(Tree(str(tmp_path)), "gone", METRICS) == {}
 
 
 @pytest.mark.parametrize(
@@ -66,8 +35,9 @@ def test_a_number_in_the_middle_of_a_long_output_is_read_in_bounded_memory() -> 
 )
 def test_what_is_a_number_of_a_metric(text: str, found: dict[str, float]) -> None:
     reader = MetricReader(METRICS)
-    reader.add(text.encode())
-    assert {name: value if value == value else "nan" for name, value in reader.finish().items()} == found
+    for line in text.encode().splitlines(keepends=True):
+        reader.add(line)
+    assert {name: value if value == value else "nan" for name, value in reader.found.items()} == found
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ class Run(Verb):
     def _watch_command(self, config: Config, found: dict[str, str], rest: dict[str, str]) -> Answer:
         """Run the command as a child, keep a record of it, prove what it used. Raises NpuprofError where it was not started."""
         from npuprof.runs import recording
-        from npuprof.runs.watching import Watched
+        from npuprof.runs.watching import WatchedCommand
 
         if self.record is not None:
             recording.require_folder(self.record)
@@ -111,7 +111,8 @@ class Run(Verb):
         }  # fmt: skip
         if self.record is not None and self.record_args:
             output.tell_remark("the record contains the arguments of the command; only those with a name of something secret are redacted")
-        return Watched(config, asked, self.command, found, rest, self.record_args).run(self.record, self.prove, _explain_start)
+        watched = WatchedCommand(config, asked, self.command, found, rest, self.record_args)
+        return watched.run(self.record, self.prove, _explain_start)
 
 
 def _warn_of_host_variables(config: Config, environment: dict[str, str]) -> None:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from npuprof.model import Record
 from npuprof.report.answer import Answer
 from npuprof.resolve.config import Config
 from npuprof.runs import recording, supervisor
@@ -16,37 +17,30 @@ if TYPE_CHECKING:
     from npuprof.runs.run_log import RunLog
 
 
-class Watched:
-    """A command to be run as a child: with which preset, what was asked for, and what of the environment the preset brought."""
+class WatchedCommand(Record):
+    """A command to run as a child: the preset, what was requested, and the environment, of which ``variables`` are the preset's."""
 
-    def __init__(
-        self,
-        config: Config,
-        asked: Mapping[str, Any],
-        command: Sequence[str],
-        given: dict[str, str],
-        rest: dict[str, str],
-        with_arguments: bool = False,
-    ) -> None:
-        self._with_arguments = with_arguments
-        self._config = config
-        self._asked = asked
-        self._command = command
-        self._given = given
-        self._environment = {**rest, **given}
+    config: Config
+    request: Mapping[str, Any]
+    command: Sequence[str]
+    variables: dict[str, str]
+    environment: dict[str, str]
+    with_arguments: bool = False
 
     def run(self, folder: str | None, proving: bool, explain: Callable[[str, OSError], Answer]) -> Answer:
-        """Run the command, end as it does, and keep a record in a folder if one is named; prove afterwards what it used if wanted.
+        """Run the command and end as it does; write a record to a folder if one is named; verify what it used if wanted.
 
-        Ends with the code of the command where that is not 0, else with that of the proof. Raises NpuprofError where nothing was started.
+        Ends with the code of the command if that is not 0, else with that of the verification. Raises NpuprofError if nothing was started.
         """
-        log = self._open_log(folder) if proving else None
-        recorder = self._start_record(folder) if folder is not None else None
-        started = recorder.tell_started if recorder else _ignore
-        ending = supervisor.run_command(self._command, self._environment, started, log.errors if log else None)
+        environment = {**self.environment, **self.variables}
+        log = self._open_log(environment, folder) if proving else None
+        environment |= log.variables if log else {}
+        recorder = self._start_record(environment, folder) if folder is not None else None
+        started = recorder.tell_started if recorder else lambda pid: None
+        ending = supervisor.run_command(self.command, environment, started, log.errors if log else None)
         now = {"end": recording.tell_time()}
         if ending.error is not None:
-            answer = explain(self._command[0], ending.error)
+            answer = explain(self.command[0], ending.error)
             if recorder:
                 recorder.finish(state="not started", exit={"code": answer.code, "signal": None}, **now)
             if log:
@@ -67,23 +61,16 @@ class Watched:
             return Answer(code=128 + ending.signal)
         return Answer(code=ending.code or proof)
 
-    def _open_log(self, folder: str | None) -> RunLog:
-        """Switch the log on: beside the record, or in the folder of what is kept of this user's runs."""
+    def _open_log(self, environment: dict[str, str], folder: str | None) -> RunLog:
+        """Switch the log on: next to the record, or in the user's state folder."""
         from npuprof.runs.proving import require_options
         from npuprof.runs.run_log import RunLog
 
-        require_options(self._config)
-        log = RunLog(self._config, self._environment, os.path.join(find_user_folder("state") if folder is None else folder, "logs"))
-        self._environment |= log.variables
-        return log
+        require_options(self.config)
+        return RunLog(self.config, environment, os.path.join(find_user_folder("state") if folder is None else folder, "logs"))
 
-    def _start_record(self, folder: str) -> recording.Recorder:
-        recorder = recording.Recorder(
-            folder, recording.build_fields(self._config, self._asked, self._command, self._given, self._environment, self._with_arguments)
-        )
+    def _start_record(self, environment: dict[str, str], folder: str) -> recording.Recorder:
+        fields = recording.build_fields(self.config, self.request, self.command, self.variables, environment, self.with_arguments)
+        recorder = recording.Recorder(folder, fields)
         recorder.start()
         return recorder
-
-
-def _ignore(pid: int) -> None:
-    """Stands for what tells the process id to a record."""

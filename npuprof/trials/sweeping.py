@@ -277,7 +277,7 @@ def take_logs(journal: Journal, metrics: dict[str, str], text: str, wanted: Sequ
             continue
         digest, code, seconds = said
         if digest in wanted and digest not in journal.results and code not in (126, 127):
-            journal.add(build_result(digest, _read_end(code, seconds, timeout), reader.finish(), ""))
+            journal.add(build_result(digest, _read_end(code, seconds, timeout), reader.found, ""))
             taken += 1
         del readers[pod]
     return taken
