@@ -95,14 +95,6 @@ def test_an_adapter_looks_like_the_release_that_it_is_of(make: Callable[[Path, s
     assert found["compared"] > 30
 
 
-@pytest.mark.parametrize("lost", ["const_input", "job", "variable_use_1g_huge_page"])
-@pytest.mark.parametrize("release", ["7.0.0", "9.0.0", "9.1.0"])
-def test_an_adapter_that_lacks_one_name_looks_like_its_release_beside_those_of_which_less_is_known(release: str, lost: str) -> None:
-    likeness = adapter.find_likeness(adapter.Adapter(keys=frozenset(list_keys(release)) - {lost}))
-    assert likeness is not None
-    assert release in likeness.releases
-
-
 def test_without_its_library_it_is_not_known_what_an_adapter_reads(tmp_path: Path) -> None:
     (write_bridge(tmp_path, "9.1.0") / "npu_bridge" / "_tf_adapter.so").unlink()
     read = adapter.read_adapter(str(tmp_path))

@@ -21,8 +21,6 @@ _PIECE = 1 << 20
 _SHORT = 15
 #: The least share of what every adapter reads that has to be in a library for it to be one.
 _LEAST_SHARE = 0.6
-#: In how many more names a release is to be compared that may disagree in one more.
-_NAMES_PER_DOUBT = 10
 
 
 class Package(Record):
@@ -205,9 +203,9 @@ def _is_library(found: frozenset[str]) -> bool:
 
 
 def find_likeness(adapter: Adapter) -> Likeness | None:
-    """Return the releases that an adapter looks like; None where nothing of it can be compared.
+    """Return the releases that an adapter looks like: those with the fewest names that disagree; None if nothing can be compared.
 
-    Of some releases it is not known whether they have a name. One that is compared in many more names may disagree in one more.
+    Of some releases it is not known whether they have a name.
     """
     found: dict[str, tuple[int, list[str]]] = {}
     for release in releases.load_releases():
@@ -217,11 +215,7 @@ def find_likeness(adapter: Adapter) -> Likeness | None:
     if not found:
         return None
     compared, different = min(found.values(), key=lambda pair: len(pair[1]))
-    alike = [
-        release
-        for release, (count, others) in found.items()
-        if len(others) - len(different) <= max(0, count - compared) // _NAMES_PER_DOUBT
-    ]
+    alike = [release for release, (_, others) in found.items() if len(others) == len(different)]
     return Likeness(tuple(alike), compared, tuple(different))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterator
@@ -29,7 +28,7 @@ _WHOLE = r"(?:sha256:)?([0-9a-f]{64})"
 def _compile(header: str, variable: str, key: str, value: str) -> re.Pattern[str]:
     """Return where texts say one thing: in a header or a tag, in a variable of any notation, and in JSON."""
     ways = (
-        rf"^[ \t]*(?:#|//|rem)?[ \t]*{header}:[ \t]*",
+        rf"^[ \t]*\"?(?:#|//|rem)?[ \t]*{header}:[ \t]*",  # a line of a notebook is in quotes
         rf"{variable}[\"'}}]*(?:[ \t]*(?:[=:]|\n[ \t]*value:)[ \t]*|[ \t]+)[\"']?",
         rf"\"{key}\":[ \t]*\"",
     )
@@ -40,8 +39,8 @@ def _compile(header: str, variable: str, key: str, value: str) -> re.Pattern[str
 _SAID = {
     "digest": _compile("digest", "NPUPROF_DIGEST", "digest", rf"{_WHOLE}\b"),
     "preset_digest": _compile("preset[- ]digest", "NPUPROF_PRESET_DIGEST", "preset_digest", rf"{_WHOLE}\b"),
-    "name": _compile("preset", "NPUPROF_PROFILE", "name", r"([^\s\"';]+)"),
-    "context": re.compile(r"(?im)^[ \t]*#[ \t]*context:[ \t]*([^\n]+)$"),
+    "name": _compile("preset", "NPUPROF_PROFILE", "name", r"([^\s\"';\\]+)"),
+    "context": re.compile(r"(?im)^[ \t]*\"?#[ \t]*context:[ \t]*([^\n\\\"]+)"),
 }
 _VARIABLES = {
     "digest": b"NPUPROF_DIGEST",
@@ -163,7 +162,7 @@ def _read_text(path: str, raw: bytes) -> list[Clue]:
         return [_read_fields(path, parse_record(path, raw))]
     if b"\0" in raw and b"NPUPROF_" in raw:
         return _read_variables(path, raw)
-    text = _join_notebook(raw.decode(errors="replace").replace("\r\n", "\n"))
+    text = raw.decode(errors="replace").replace("\r\n", "\n")
     clues = list(dict.fromkeys(_find_clues(path, text)))
     if not clues:
         what, why = f"{path} says no digest", "What npuprof renders, exports and records says of which preset it was made."
@@ -189,17 +188,6 @@ def _is_record_edited(fields: dict[str, Any]) -> bool:
         return False
     settings = {one["key"]: decode_value(one["value"]) for one in fields["settings"]}
     return said not in list_digests(settings)
-
-
-def _join_notebook(text: str) -> str:
-    """Return a text, of a notebook that of its cells: there every line is a string of JSON."""
-    if not text.lstrip().startswith("{") or '"cells"' not in text:
-        return text
-    try:
-        cells = json.loads(text)["cells"]
-        return "\n".join("".join(cell["source"]) for cell in cells)
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return text
 
 
 def _find_clues(path: str, text: str) -> Iterator[Clue]:

@@ -25,29 +25,14 @@ class Fit(Record):
     total: int
 
 
-class Fitting:
-    """Judges presets by evidence; what is said of one value of a setting is worked out once."""
-
-    def __init__(self, evidence: Evidence) -> None:
-        self._evidence = evidence
-        self._known: dict[str, set[str]] = {}
-
-    def judge(self, name: str, config: Config) -> Fit | None:
-        """Return how a preset fits; None where evidence speaks against it, or proves nothing of it."""
-        states = [self._judge_setting(option, value) for option, value in config.options.items()]
-        if any(not found.isdisjoint(NOT_IN_FORCE) for found in states):
-            return None
-        in_force = sum(found == {IN_FORCE} for found in states)
-        unknown = sum(CANNOT_TELL in found for found in states)
-        return Fit(name, config, in_force, unknown, len(states)) if in_force else None
-
-    def _judge_setting(self, option: str, value: Any) -> set[str]:
-        """Return what is said of a setting, of all processes together."""
-        key = json.dumps([option, value], default=str, sort_keys=True)
-        if key not in self._known:
-            processes = self._evidence.processes
-            self._known[key] = {verdict.state for process in processes for verdict in judge_process({option: value}, process)}
-        return self._known[key]
+def _judge_preset(name: str, config: Config, judge: Callable[[str, Any], set[str]]) -> Fit | None:
+    """Return how a preset fits; None if the logs contradict it, or prove nothing of it."""
+    states = [judge(option, value) for option, value in config.options.items()]
+    if any(not found.isdisjoint(NOT_IN_FORCE) for found in states):
+        return None
+    in_force = sum(found == {IN_FORCE} for found in states)
+    unknown = sum(CANNOT_TELL in found for found in states)
+    return Fit(name, config, in_force, unknown, len(states)) if in_force else None
 
 
 def find_fits(
@@ -57,14 +42,22 @@ def find_fits(
 
     ``load`` returns a preset at a commit, or raises NpuprofError.
     """
-    fitting = Fitting(evidence)
+    known: dict[str, set[str]] = {}
+
+    def judge(option: str, value: Any) -> set[str]:
+        """Return the verdicts on a setting, of all processes together; each value of a setting is judged once."""
+        key = json.dumps([option, value], default=str, sort_keys=True)
+        if key not in known:
+            known[key] = {verdict.state for process in evidence.processes for verdict in judge_process({option: value}, process)}
+        return known[key]
+
     seen: set[tuple[str, str]] = set()
     found: list[Fit] = []
 
     def try_preset(name: str, config: Config) -> None:
         if (name, config.digest) not in seen:
             seen.add((name, config.digest))
-            if (fit := fitting.judge(name, config)) is not None:
+            if (fit := _judge_preset(name, config, judge)) is not None:
                 found.append(fit)
 
     for name, config in current:

@@ -23,7 +23,7 @@ def read_evidence(paths: Sequence[str], tell: Callable[[str], None] = lambda tex
     progress = _Progress(tell)
     readers: dict[tuple[str, str, str], LogReader] = {}
     for source in sources:
-        progress.begin(source.path)
+        progress.path = source.path
         if source.is_dump:
             _read_dump(source, processes, progress)
             continue
@@ -67,19 +67,16 @@ def _read_dump(source: Source, processes: Processes, progress: _Progress) -> Non
 
 
 class _Progress:
-    """How many bytes were read, told in megabytes."""
+    """How many bytes were read, shown in megabytes, and of which file."""
 
-    def __init__(self, tell: Callable[[str], None]) -> None:
-        self._tell = tell
-        self._path = ""
+    def __init__(self, show: Callable[[str], None]) -> None:
+        self._show = show
+        self.path = ""
         self.size = 0
-
-    def begin(self, path: str) -> None:
-        self._path = path
 
     def add(self, size: int) -> None:
         self.size += size
-        self._tell(f"{self.size // 1_000_000:,} MB read, now {self._path}")
+        self._show(f"{self.size // 1_000_000:,} MB read, now {self.path}")
 
 
 def read_told_evidence(paths: Sequence[str]) -> Evidence:
