@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -118,7 +117,6 @@ DRESSED = [
     lambda line: f"\x1b[32m{line}\x1b[0m",
     lambda line: line.replace("ge.", "\x1b[01;31m\x1b[Kge.\x1b[m\x1b[K"),
     lambda line: f"{line}\r\r",
-    lambda line: json.dumps({"log": line + "\n", "stream": "stderr", "time": "2026-03-04T05:06:07Z"}, separators=(",", ":")),
     lambda line: f"2026-03-04T05:06:07.008009010Z stdout F {line}",
     lambda line: f"2026-03-04T05:06:07.008+08:00 {line}",
     lambda line: f"Mar  4 05:06:07 node7 python[77]: {line}",

@@ -69,9 +69,7 @@ def explain_missing(wire: Wire, epoch: Epoch, process: Process) -> str:
     """Return why an epoch has no line of an option, empty where nothing says why."""
     if wire.init and epoch.late and not epoch.has("init"):
         return f"{epoch.late}; its start is not in the log"
-    if epoch.has("init") and wire.init and not wire.lines:
-        return "the block has no line of it: it never came, or the line was lost"
-    if epoch.has("session") and wire.session:
+    if (epoch.has("init") and wire.init and not wire.lines) or (epoch.has("session") and wire.session):
         return "the block has no line of it: it never came, or the line was lost"
     return ""
 

@@ -62,28 +62,27 @@ def _check_variables(config: Config | None, left: Mapping[str, str]) -> Iterator
 
 
 def _find_log_faults(set_here: Mapping[str, str]) -> Iterator[Finding]:
+    faults: list[tuple[str, str, str, str]] = []
     modules = set_here.get("ASCEND_MODULE_LOG_LEVEL")
-    for item in (modules or "").split(":") if modules is not None else ():
+    for item in modules.split(":") if modules is not None else ():
         if not _ITEM.fullmatch(item):
             what = f"ASCEND_MODULE_LOG_LEVEL: {item!r} is no MODULE=LEVEL" if item else "ASCEND_MODULE_LOG_LEVEL has an empty item"
             why = "Items are joined by colons, each a module in capitals with a level from 0 to 4; a bad one voids them all."
-            yield build_finding("NP965", what, why, "write ASCEND_MODULE_LOG_LEVEL=FMK=1:GE=1", key="env.ASCEND_MODULE_LOG_LEVEL")
+            faults.append(("ASCEND_MODULE_LOG_LEVEL", what, why, "write ASCEND_MODULE_LOG_LEVEL=FMK=1:GE=1"))
     level = set_here.get("ASCEND_GLOBAL_LOG_LEVEL")
-    if level is not None and level not in ("0", "1", "2", "3", "4"):
+    if level not in (None, "0", "1", "2", "3", "4"):
         what = f"ASCEND_GLOBAL_LOG_LEVEL={level!r} is no level"
-        yield build_finding(
-            "NP965", what, "A bad value means 3: errors only.", "write a number from 0 to 4", key="env.ASCEND_GLOBAL_LOG_LEVEL"
-        )
-    screen = [name for name in ("ASCEND_LOG_PRINT_TO_STDOUT", "ASCEND_SLOG_PRINT_TO_STDOUT") if set_here.get(name) == "1"]
-    if screen and "ASCEND_PROCESS_LOG_PATH" in set_here:
-        what = f"{screen[0]}=1 leaves ASCEND_PROCESS_LOG_PATH without effect"
-        why = "What is printed on the screen is not saved to files."
-        yield build_finding("NP965", what, why, "unset one of the two", key="env.ASCEND_PROCESS_LOG_PATH")
-    both = [set_here.get(name) for name in ("ASCEND_LOG_PRINT_TO_STDOUT", "ASCEND_SLOG_PRINT_TO_STDOUT")]
-    if None not in both and both[0] != both[1]:
-        what = f"ASCEND_LOG_PRINT_TO_STDOUT={both[0]} and ASCEND_SLOG_PRINT_TO_STDOUT={both[1]} contradict each other"
+        faults.append(("ASCEND_GLOBAL_LOG_LEVEL", what, "A bad value means 3: errors only.", "write a number from 0 to 4"))
+    screens = {name: set_here[name] for name in ("ASCEND_LOG_PRINT_TO_STDOUT", "ASCEND_SLOG_PRINT_TO_STDOUT") if name in set_here}
+    printing = next((name for name, text in screens.items() if text == "1"), "")
+    if printing and "ASCEND_PROCESS_LOG_PATH" in set_here:
+        what = f"{printing}=1 leaves ASCEND_PROCESS_LOG_PATH without effect"
+        faults.append(("ASCEND_PROCESS_LOG_PATH", what, "What is printed on the screen is not saved to files.", "unset one of the two"))
+    if len(set(screens.values())) > 1:
+        what = f"{' and '.join(f'{name}={text}' for name, text in screens.items())} contradict each other"
         why = "Releases before 9.2.0 know only the second; later ones take the first."
-        yield build_finding("NP965", what, why, "give both one value", key="env.ASCEND_LOG_PRINT_TO_STDOUT")
+        faults.append(("ASCEND_LOG_PRINT_TO_STDOUT", what, why, "give both one value"))
+    yield from (build_finding("NP965", what, why, hint, key=f"env.{name}") for name, what, why, hint in faults)
 
 
 def _list_twins(config: Config) -> Iterator[tuple[str, str, str]]:

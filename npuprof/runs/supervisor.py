@@ -149,12 +149,6 @@ def _leave_streams() -> None:
     for stream in (0, 1):
         os.dup2(null, stream)
     os.close(null)
-    with suppress(OSError):
-        for name in os.listdir("/proc/self/fd"):
-            number = int(name)
-            with suppress(OSError):
-                if number > 2 and os.get_inheritable(number):  # handed to us, and by that to the command
-                    os.close(number)
 
 
 def _wait(child: int, watched: set[int], witness: _Witness) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from datetime import datetime
 from typing import NamedTuple
@@ -29,8 +28,6 @@ _WARNING = b"[warning][tf_adapter]"
 _TERMINAL = re.compile(rb"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07\x1b]*\x07|[()][A-Z0-9])")
 #: A progress bar that was drawn when the line began, and no line ended behind it.
 _BAR = re.compile(rb".*\r[^\r]*?(?=" + _SECOND_TIME.pattern + rb"|" + _SECOND_HEAD.pattern + rb")", re.ASCII)
-#: A line as docker keeps it.
-_WRAPPED = re.compile(rb'\{"log": ?"')
 #: What stands in the heads of lines only.
 _REMNANT = re.compile(HEAD_PARTS + rb"|^\d{1,4}(?:-[\d-]*(?: [\d:.]+(?:: [IWEF](?: [\w./]*)?)?)?)?$", re.ASCII)
 _ANY_HEAD = re.compile(rb"\[\w+\] ?\w+\(\d+,|.{0,60}\d{4}-\d\d-\d\d[ T-]\d\d:\d\d:\d\d\.\d", re.ASCII)
@@ -113,12 +110,7 @@ def read_time(raw: bytes) -> datetime | None:
 
 
 def strip_dress(raw: bytes) -> bytes:
-    """Return a line without what shows it in colour, keeps it, or was drawn before it: every line of most logs is as it was written."""
-    if raw.startswith(b"{") and _WRAPPED.match(raw):
-        try:
-            raw = json.loads(raw)["log"].encode("utf-8", "surrogatepass").rstrip(b"\r\n")
-        except (ValueError, AttributeError):
-            return raw
+    """Return a line without what shows it in colour or was drawn before it: every line of most logs is as it was written."""
     raw = _TERMINAL.sub(b"", raw) if b"\x1b" in raw else raw
     is_drawn = b"\r" in raw and _PLOG.match(raw) is None and _TENSORFLOW.match(raw) is None
     return _BAR.sub(b"", raw, count=1) if is_drawn else raw
