@@ -22,7 +22,7 @@ from npuprof import catalog, checks
 from npuprof.catalog import pages, products, releases
 from npuprof.model import SEVERITIES, Finding, NpuprofError
 from npuprof.store import spec
-from npuprof.store.suggestions import build_bad_name_finding
+from npuprof.store.problems import build_bad_name_finding
 
 
 def used_in(*paths: str) -> set[str]:

@@ -548,8 +548,8 @@ def test_exports_say_which_overrides_wait_to_be_asked_for(words: tuple[str, ...]
 @pytest.mark.parametrize(
     ("asked", "value"),
     [
-        ("leaf+./my/x.toml", "7"), ("./my/x.toml+leaf", "5"), ("leaf+my/a+b.toml", "8"), ("my/a+b.toml", "8"), ("my/a+b.toml+leaf", "5"),
-        ("leaf+profiles/other.toml", "6"), ("leaf+-", "9"), ("-+leaf", "5"), ("my/x.toml+-", "9"), ("leaf+my/a+b.toml+my/x.toml", "7"),
+        ("leaf+./my/x.toml", "7"), ("./my/x.toml+leaf", "5"), ("my/a+b.toml", "8"),
+        ("leaf+profiles/other.toml", "6"), ("leaf+-", "9"), ("-+leaf", "5"), ("my/x.toml+-", "9"),
         ("leaf+my/none.toml", "there is no file 'my/none.toml'"), ("./none+x.toml", "there is no file './none+x.toml'"),
         ("none+my/x.toml", "no preset 'none'"),
     ],

@@ -31,22 +31,18 @@ TYPED = [
     ("diff --revision HEAD", 2, "--rev"),
     # what cannot be a name, and hints that can be followed
     ("new 'my preset'", 2, "write my-preset"),
-    ("new ../x", 2, "a preset is made in the store, x for one"),
+    ("new ../x", 2, "write x"),
     ("new x.toml", 2, "write x"),
-    ("copy bert ../y.toml", 2, "a preset is made in the store, y for one"),
+    ("copy bert ../y.toml", 2, "write y"),
     ("rename bert 'a b'", 2, "write a-b"),
     ("show 'bert + held'", 2, "write bert+held"),
-    ("show bert,held", 2, "bert+held"),
     ("show bert+", 2, "names no preset on one side of a +", "write bert"),
     ("show ++", 2, "names no preset on one side of a +"),
     ("show @HEAD", 2, "bert-training@HEAD", "check --rev HEAD"),
-    ("check 'be*'", 2, "name each: bert"),
-    ("check 'zz*'", 2, "no preset would match"),
-    ("show 'be rt'", 2, 'write "bert"'),
+    ("show 'be rt'", 2, "did you mean 'bert'?"),
     ("commit 'my message'", 2, "npuprof commit -m 'my message'"),
-    ("diff bert..held", 2, "npuprof diff bert held"),
-    ("show bert..held", 2, "npuprof diff bert held"),
-    ("show bert:1.0.0", 2, "'bert' is a preset here, and no source", "bert@1.0.0"),
+    ("diff bert..held", 2, "npuprof diff A B two presets"),
+    ("show bert:1.0.0", 2, "there is no source 'bert'", "written bert@VERSION"),
     ("list --where 'hccl_timeout > 600 && hccl_timeout < 700'", 2, "write 'hccl_timeout > 600 and hccl_timeout < 700'"),
     ("list --where 'hccl_timeout == 1 || dump_path == \"a || b\"'", 2, "hccl_timeout == 1 or dump_path == \"a || b\"'"),
     ("list --where '!(hccl_timeout == 1)'", 2, "write 'not (hccl_timeout == 1)'"),
@@ -57,7 +53,6 @@ TYPED = [
     ("render bert --unset profile.scenario", 2, "'profile.scenario' is no setting"),
     # one thing in the place of another
     ("check train.py", 2, "npuprof scan train.py"),
-    ("explain hccl_timeout bert", 2, "npuprof explain NAME hccl_timeout"),
     ("run -- sh x.sh", 2, "no preset stands before the command 'sh'", "npuprof run NAME -- sh x.sh"),
     ("list --store https://git.example.org/x.git", 2, "npuprof source add NAME URL"),
     ("show bert --store git@git.example.org:x", 2, "npuprof source add NAME URL"),
@@ -86,9 +81,6 @@ TYPED = [
     # what belongs to another flag
     ("render bert --format session", 2, "--to"),
     ("env bert --to bash", 2, "--shell"),
-    ("env bert --shell dotenv", 2, "--format dotenv"),
-    ("env bert --format bash", 2, "--shell bash"),
-    ("set bert hccl_timeout= 600", 2, "write hccl_timeout=600, without a blank"),
     ("show bert --product a3", 2, "atlas-a3"),
     # names of presets, files, revisions
     ("show brt", 2, "no preset 'brt'", "did you mean 'bert'?"),
@@ -99,7 +91,6 @@ TYPED = [
     ("show bert --with gone", 2, "no preset 'gone'"),
     ("show bert@nope", 2, "unknown revision 'nope'", "git log --oneline"),
     ("show bert@9.9.9", 2, "no released version 9.9.9", "npuprof release bert"),
-    ("check profiles/", 2, "leave the / off", "npuprof check without a name"),
     ("list bert", 2, "npuprof show NAME"),
     ("new bert", 2, "profiles/bert.toml exists already"),
     ("new ../x", 2, "cannot be the name of a profile"),
@@ -133,8 +124,7 @@ TYPED = [
     ("set bert env.HCCL_CONECT_TIMEOUT=600 --dry-run", 0, "did you mean 'HCCL_CONNECT_TIMEOUT'?"),
     ("set bert hcom_paralel=true", 2, "did you mean 'hcom_parallel'?"),
     ("show bert --set misspelt=1", 0, "unknown option 'misspelt'"),
-    ("set bert hccl_timeout", 2, "'hccl_timeout' is not KEY=VALUE", "hccl_timeout=VALUE"),
-    ("set bert hccl_timeout:600", 2, "write hccl_timeout=600"),
+    ("set bert hccl_timeout", 2, "'hccl_timeout' is not KEY=VALUE", "write KEY=VALUE without blanks"),
     ("list --where hccl_timeout", 2, "hccl_timeout is set"),
     ("list --where hccl_timeout=600", 2, "write 'hccl_timeout == 600'"),
     ("list --where \"hccl_timeout == '600'\"", 2, "holds a whole number", "write 'hccl_timeout == 600'"),
@@ -167,8 +157,6 @@ TYPED = [
     ("set bert hccl_timeout=05", 2, "write hccl_timeout = 5"),
     ("set bert hccl_timeout=600,", 2, "write hccl_timeout = 600"),
     ("set bert 'hccl_timeout=5 // note'", 2, "write hccl_timeout = 5, and the remark behind #"),
-    ("set bert hccl_timeout==600", 2, "write hccl_timeout=600"),
-    ("set bert dump_path==/tmp/x", 2, "write dump_path=/tmp/x"),
     ("set bert precision_mode_v2=fp16,", 2, 'write precision_mode_v2 = "fp16"'),
     ("set bert \"precision_mode_v2='fp17',\"", 2, 'did you mean "fp16"?'),
     ("set bert 'hcom_parallel=true;'", 2, "write hcom_parallel = true"),
@@ -217,11 +205,10 @@ TYPED = [
     ("review main..HEAD", 2, "npuprof diff --rev BRANCH...HEAD"),
     ("--install-completion csh", 2, "takes no word", "npuprof --install-completion"),
     # values and keys that are written otherwise
-    ("set bert hccl_timeout 700", 2, "'hccl_timeout' is not KEY=VALUE", "write hccl_timeout=700"),
-    ("set bert hccl_timeout = 700", 2, "write hccl_timeout=700"),
-    ("set bert hccl_timeout =700", 2, "write hccl_timeout=700"),
-    ("set bert hccl_timeout:700", 2, "write hccl_timeout=700"),
-    ("show bert --set hccl_timeout==700", 2, "write hccl_timeout=700"),
+    ("set bert hccl_timeout 700", 2, "'hccl_timeout' is not KEY=VALUE", "write KEY=VALUE without blanks"),
+    ("set bert hccl_timeout = 700", 2, "write KEY=VALUE without blanks"),
+    ("set bert hccl_timeout:700", 2, "write KEY=VALUE without blanks"),
+    ("show bert --set hccl_timeout==700", 2, "write KEY=VALUE without blanks"),
     ("set hccl_timeout=700", 2, "which preset is to be changed?", "npuprof set NAME hccl_timeout=700"),
     ("unset bert hccl_timeout=700", 2, "'hccl_timeout=700' is not a key", "write hccl_timeout, without a value"),
     ("show bert --unset hccl_timeout=1", 2, "write hccl_timeout, without a value"),
@@ -240,8 +227,6 @@ TYPED = [
     ("check --severity high", 2, "known are error, warning, info"),
     ("migrate bert --cann latest", 2, "unknown CANN release 'latest'", "the newest are"),
     # words in another order
-    ("copy fresh bert", 2, "the preset that is there stands before the new name: bert fresh"),
-    ("rename fresh bert", 2, "the preset that is there stands before the new name: bert fresh"),
     ("new fresh bert", 2, "npuprof new NAME --extends PARENT", "npuprof copy PRESET NAME"),
     ("help render session", 2, "npuprof help render shows that one"),
     # a flag in the place of a value
@@ -249,24 +234,17 @@ TYPED = [
     ("render bert -o --inline", 2, "-o has no PATH: --inline stands in its place"),
     ("env bert --shell --unset", 2, "--shell has no NAME: --unset stands in its place"),
     # what a shell takes away
-    ("set bert 'dynamic_dims=[[1,2],' '[3,4]]'", 2, "put it in quotes", "'dynamic_dims=[[1,2], ...'"),
+    ("set bert 'dynamic_dims=[[1,2],' '[3,4]]'", 2, "quote it, since the shell splits arguments at blanks: 'dynamic_dims=[[1,2], ...'"),
     ("set bert 'dump_path=\"/tmp/x'", 2, "the quote before the value of dump_path is not closed", "dump_path=/tmp/x"),
     ("show bert --set 'dump_path=\"/tmp/x'", 2, "the quote before the value of dump_path is not closed"),
     # hints that are taken as they are
     ("list --where 'precision_mode_v2 = fp16'", 2, "write 'precision_mode_v2 == \"fp16\"'"),
     ("list --where 'hccl_timeout=600 && deterministic = 1'", 2, "write 'hccl_timeout == 600 and deterministic == 1'"),
     ("list --where 'hccl_timeout => 600'", 2, "write 'hccl_timeout >= 600'"),
-    ("set bert options/deterministic=1", 2, "write deterministic"),
-    ("set bert +op_debug_level=1", 2, "write op_debug_level"),
-    ("unset bert options", 2, "options is a section, whose keys are named one by one"),
-    ("show bert --unset env", 2, "--unset: error NP009", "env.NAME"),
+    ("show bert --unset env", 2, "--unset: error NP009", "section.name"),
     ("options hcll", 2, "did you mean 'hccl'?"),
-    ("show bert@^1.0", 2, "NAME@1 is the newest 1.x"),
-    ("diff bert --rev v1.0.0", 2, "versions are told by preset: held/v1.0.0"),
-    ("diff held@1.0.0..bert", 2, "npuprof diff A B compares two presets"),
-    ("show builtin/bert-training", 2, "builtin:bert-training"),
+    ("show builtin/bert-training", 2, "no preset 'builtin/bert-training'"),
     ("show builtin:bert", 2, "did you mean 'bert-"),
-    ("show 1.0.0", 2, "is a version, and no preset", "NAME@1.0.0"),
     ("sweep bert --vary deterministic=0,1 --devices " + "9" * 5000 + " -- true", 2, "names no devices"),
     ("sweep bert --vary deterministic=0,1 --devices 0-" + "9" * 5000 + " -- true", 2, "names no devices"),
     ("show bert --set HCCL_EXEC_TIMEOUT=5", 0, "on a command line it is env.HCCL_EXEC_TIMEOUT"),
@@ -285,7 +263,6 @@ TYPED = [
     ("scan nosuch", 2, "check the path"),
     ("adopt profiles", 0, "there is no script that sets anything"),
     ("list bert", 2, "npuprof show NAME shows one preset"),
-    ("explain hccl_timeout bert", 2, "the preset stands before it: npuprof explain NAME hccl_timeout"),
     ("release bert --major", 2, "npuprof release bert-training 2.0.0 gives it"),
     ("yank held", 2, "--why"),
     ("verify held@1.0.0", 2, "npuprof verify --tags held@1.0.0"),
@@ -301,42 +278,30 @@ TYPED = [
     ("log bert held", 2, "bert has never set 'held'"),
     ("option '*timeout*'", 2, "npuprof options timeout lists those"),
     # what a shell would have said otherwise
-    ("set bert export HCCL_ALGO=ring", 2, "write env.HCCL_ALGO=ring, without the word"),
     ("scan '*.py'", 2, "leave its quotes to the shell, or name the folder: ."),
     ("scan 'src/**/*.py'", 2, "or name the folder: src"),
     ("import https://example.org/train.py", 2, "fetch it first"),
     ("log -5 bert", 2, "--number"),
     ("show bert -f json", 2, "--format"),
     # a folder as the new name, a list without parentheses, a source without a name
-    ("copy bert nlp/", 2, "write nlp/bert"),
-    ("rename bert nlp/", 2, "write nlp/bert"),
+    ("rename bert nlp/", 2, "write nlp"),
     ("list --where 'hccl_timeout in 600,700'", 2, "ends before the first comma", "write 'hccl_timeout in (600,700)'"),
     ("list --where 'hccl_timeout in 600, 700 and deterministic == 1'", 2, "write 'hccl_timeout in (600, 700) and deterministic == 1'"),
     ("source add", 2, "npuprof source add team https://"),
     # versions by other words
-    ("show bert@latest", 2, "unknown revision 'latest'", "NAME@HEAD is the last commit, NAME@1 the newest released version 1.x"),
-    ("show held/v1.0.0", 2, "'held/v1.0.0' is the tag of a released version", "write held@1.0.0"),
+    ("show bert@latest", 2, "unknown revision 'latest'", "git log --oneline"),
+    ("show held/v1.0.0", 2, "'held/v1.0.0' is a revision, and no preset"),
     ("release held 1.0", 2, "write 1.0.0"),
     ("release held 0.9.0", 2, "held is at 1.0.0", "the next is 1.0.1"),
     # what holds a release, a version, a value
     ("show bert --cann CANN-9.0.0", 2, "write 9.0.0"),
     ("show bert --cann 9.0.0.RC1", 2, "write 9.0.0"),
-    ("show bert --set 'hccl_timeout 700'", 2, "write hccl_timeout=700"),
-    ("show bert --set hccl_timeout:=5", 2, "write hccl_timeout=5"),
-    ("set bert hccl_timeout:=5", 2, "write hccl_timeout=5"),
-    ("show bert@{1.0.0}", 2, "write NAME@1.0.0"),
     ("unset bert determinstic", 2, "did you mean 'deterministic'?"),
     # another verb, another order
     ("inject bert other/d.txt", 2, "npuprof inject other/d.txt bert"),
     # further back than there are commits
-    ("show bert@HEAD~9", 2, "HEAD is the first commit, with none before it"),
-    ("show held@main~9", 2, "main is the first commit"),
-    ("diff --rev mian~1", 2, "did you mean 'main~1'?"),
-    ("show bert@HEAD^2", 2, "one parent, which ^ alone names"),
+    ("show bert@HEAD~9", 2, "unknown revision 'HEAD~9'", "git log --oneline"),
     # a folder where a preset is meant
-    ("show profiles", 2, "profiles is the folder of the store, whose presets are named one by one: bert"),
-    ("verify --tags profiles", 2, "profiles is the folder of the store"),
-    ("verify --tags profiles/bert", 2, "did you mean 'bert'?"),
     # what is varied, and what is not about it
     ("sweep bert --vary nosuch=1 -- true", 2, "--vary: error NP201"),
     ("sweep bert --vary profile.cann=1 -- true", 2, "--vary: error NP009"),
@@ -363,9 +328,8 @@ def test_what_is_no_baseline_is_told_without_words_of_python(folder: Path, run: 
 
 #: The same beside a source, ``team``, that has a preset ``bert``.
 TYPED_BESIDE_A_SOURCE = [
-    ("show team/bert", 2, "did you mean 'team:bert'?"),
     ("show team:", 2, "the name of a preset is missing behind team:", "npuprof list --store team:"),
-    ("trust nope", 2, "the store 'nope' is not a folder", "STORE is the folder of a store, or a source", "team:"),
+    ("trust nope", 2, "the store 'nope' is not a folder", "STORE is the folder of a store, or a source"),
     ("trust team", 2, "write team: for the store of that source"),
     ("list --store team", 2, "It was named by --store", "write team: for the store"),
 ]
@@ -383,15 +347,6 @@ def folder(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Path:
     (repo.folder / "train.py").write_text("import tensorflow as tf\n")
     monkeypatch.chdir(repo.folder)
     return repo.folder
-
-
-@pytest.mark.parametrize("typed", ["show sub", "check sub", "check profiles/sub", "check ./profiles/sub/"])
-def test_a_folder_of_presets_names_what_is_in_it(folder: Path, run: Any, typed: str) -> None:
-    (folder / "profiles/sub").mkdir()
-    (folder / "profiles/sub/in.toml").write_text(BERT)
-    result = run(*typed.split())
-    assert result.code == 2
-    assert "sub is a folder of presets, which are named one by one: sub/in" in result.out + result.err
 
 
 @pytest.mark.parametrize(("typed", "code", "said"), rest_at_night(2, [(typed, code, said) for typed, code, *said in TYPED]))
@@ -440,10 +395,9 @@ WRITTEN = [
     ("[options]\nhccl_timeout = 1\n\nhccl_timeout = 2\n", 4, 1, '"hccl_timeout" stands twice in [options], first in line 2', "keep one"),
     ('[options]\n"a b" = 1\n"a b" = 2\n', 3, 1, "stands twice in [options], first in line 2"),
     ("[options]\na = 1\n[env]\n[options]\nb = 1\n", 4, 2, "[options] stands twice, first in line 1", "into the table of line 1"),
-    ('[profile]\nextends = ["be rt"]\n', 2, 12, 'try: write "bert"'),
-    ('[profile]\nextends = ["BERT.toml"]\n', 2, 12, 'try: write "bert"'),
+    ('[profile]\nextends = ["be rt"]\n', 2, 12, "did you mean 'bert'?"),
+    ('[profile]\nextends = ["BERT.toml"]\n', 2, 12, "did you mean 'bert'?"),
     ('[profile]\nextends = ["sub\\\\bert"]\n', 2, 12, "npuprof list shows the names there are"),
-    ('[profile]\nextends = ["bert, held"]\n', 2, 12, 'name each by itself: "bert", "held"'),
     ("[options]\ndump_path = None\n", 2, 13, '"None" is no value: TOML has none that means nothing', "leave the key out", "profile.unset"),
     ("[env]\na = null\n", 2, 5, '"null" is no value', "leave the key out"),
     ("[atc]\na = ~ # x\n", 2, 5, '"~" is no value', "leave the key out"),
@@ -484,7 +438,7 @@ WRITTEN = [
     ("[option]\nhccl_timeout = 1\n", 1, 2, "unknown table or key 'option'", "options"),
     ("hccl_timeout = 1\n", 1, 1, "options go below [options]"),
     ('[profile]\nextends = "base"\n', 2, 1, "'extends' must be a list of names", 'extends = ["base"]'),
-    ('[profile]\nextends = ["../x/bert"]\n', 2, 12, "parents are presets of the same store"),
+    ('[profile]\nextends = ["../x/bert"]\n', 2, 12, "'../x/bert' cannot be the name of a profile"),
     ('[profile]\nextends = ["gone"]\n', 2, 12, "gone"),
     ('[profile]\nscenario = "train"\n', 2, 1, "unknown scenario 'train'", "did you mean 'training'?"),
     ('[profile]\nproducts = ["910B"]\n', 2, 13, "or 'Ascend910B', a chip of"),
@@ -536,15 +490,6 @@ def test_init_says_what_commit_leaves_behind(repo: Repo, run: Any, monkeypatch: 
 @pytest.mark.parametrize(("key", "said"), [("scenario", 'profile.scenario = "training"'), ("profile.cann", "profile.cann is not set")])
 def test_what_a_preset_is_for_is_explained_too(folder: Path, run: Any, key: str, said: str) -> None:
     assert said in run("explain", "bert", key).out
-
-
-def test_a_revision_before_the_first_commit_tells_how_far_one_can_go(repo: Repo, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    for value in (1, 2, 3):
-        repo.commit({"bert": BERT.replace("600", str(value))})
-    monkeypatch.chdir(repo.folder)
-    assert "HEAD goes 2 commits back: HEAD~2 is the first there is" in run("show", "bert@HEAD~9").err
-    assert "HEAD~1 goes 1 commit back: HEAD~1~1" not in run("show", "bert@HEAD~1~9").err
-    assert run("show", "bert@HEAD~2").code == 0
 
 
 @pytest.mark.parametrize("path", ["other/d.txt", "program", "program.py", "nosuch.py"])

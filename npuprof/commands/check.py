@@ -388,7 +388,7 @@ def _is_whole(error: NpuprofError) -> bool:
 
 def _find_strays(home: ReadOnceStore) -> Iterator[Finding]:
     """Yield a finding for each file of the store whose name no preset can have."""
-    from npuprof.store.suggestions import build_bad_name_finding
+    from npuprof.store.problems import build_bad_name_finding
 
     for stray in home.stray_files():
         yield build_bad_name_finding(stray)._replace(hint="rename the file", where=Place(home.cite_file(stray)))

@@ -35,17 +35,13 @@ class Copy(Verb):
         from npuprof.edit.schemaline import move_schema_line
         from npuprof.report import writing
         from npuprof.report.locks import lock_folders
-        from npuprof.store.missing import explain_swapped_names
 
         if is_source_reference(self.spec) or ("+" in self.spec and not os.path.isfile(self.spec)):
             what, why = f"{self.spec!r} is no preset with a text of this store", "What its text refers to would mean something else here."
             raise NpuprofError([Finding("NP920", what, why, f"npuprof new {self.name} --extends with its name makes one that follows it")])
         workspace = spec.Workspace(self.store)
         home = workspace.store
-        try:
-            old = workspace.profile(self.spec)
-        except NpuprofError as error:
-            raise explain_swapped_names(home, self.spec, self.name, error) from None
+        old = workspace.profile(self.spec)
         file = locate_new_file(home, self.name, old.name)
         text = move_schema_line(old.document.text, self._find_old_path(home, old), file.path)
         require_free_name(home, self.name)  # before the text is judged, which would be told of a preset that is there

@@ -226,15 +226,15 @@ def _choose_sides(workspace: spec.Workspace, one: str) -> tuple[str, str]:
 def _refuse_revision(workspace: spec.Workspace, word: str) -> None:
     """Raise NpuprofError where a revision, or a range of them, stands where a preset belongs."""
     from npuprof.store.gitstore import revisions
-    from npuprof.store.missing import require_no_range_of_presets
 
-    require_no_range_of_presets(workspace.store, word)
+    ends = [end for end in re.split(r"\.{2,3}", word) if end]
     if not re.search(r"\.\.|[~^]", word):
         try:
             revisions.find_repository(workspace.store).resolve_commit(word)
         except NpuprofError:
             return
-    hint = f"npuprof diff --rev {word} compares the whole store, npuprof diff --rev {word} NAME one preset"
+    hint = f"npuprof diff --rev {word} compares the whole store"
+    hint += f", npuprof diff NAME@{word} one preset" if len(ends) == 1 else ", npuprof diff A B two presets"
     raise NpuprofError([Finding("NP008", f"{word!r} is a revision, and no preset", "", hint)])
 
 

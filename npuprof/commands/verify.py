@@ -117,7 +117,6 @@ def _refuse_unknown_names(workspace: spec.Workspace, names: list[str]) -> None:
     """Raise NpuprofError where a name is neither a preset's nor that of any version."""
     from npuprof.history.verification import WHOLE_STORE
     from npuprof.store.gitstore import revisions
-    from npuprof.store.missing import suggest_preset
 
     if not names:
         return
@@ -128,7 +127,7 @@ def _refuse_unknown_names(workspace: spec.Workspace, names: list[str]) -> None:
             "NP008",
             f"no preset {name!r} was ever released, and there is none",
             "",
-            suggest_preset(workspace.store, name.rstrip("/")) or did_you_mean(name, known, "npuprof list --versions"),
+            did_you_mean(name, known, "npuprof list --versions"),
         )
         for name in names
         if name not in known

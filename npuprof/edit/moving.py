@@ -39,13 +39,8 @@ class Moved:
 
     def __init__(self, home: Folder, old: str, new: str) -> None:
         require_writable_store(home)
-        try:
-            if old not in home.names():
-                home.profile(old)  # says that there is none, and which are near
-        except NpuprofError as error:
-            from npuprof.store.missing import explain_swapped_names
-
-            raise explain_swapped_names(home, old, new, error) from None
+        if old not in home.names():
+            home.profile(old)  # raises an error that names similar presets
         self.home, self.old_name, self.name = home, old, new
         self.old = read_preset_file(home, old)
         if os.path.islink(self.old.path):

@@ -141,9 +141,9 @@ def locate_new_file(home: store.Folder, name: str, old: str = "") -> NewFile:
     """
     require_writable_store(home)
     if not store.is_profile_name(name):
-        from npuprof.store.suggestions import build_bad_new_name_finding
+        from npuprof.store.problems import build_bad_new_name_finding
 
-        raise NpuprofError([build_bad_new_name_finding(name, old)])
+        raise NpuprofError([build_bad_new_name_finding(name)])
     path, folder = home.profile_path(name), home.folder_of(name)
     first, _, rest = name.partition("/")
     doubled = rest and path == os.path.join(home.root, f"{name}.toml") and first == os.path.basename(os.path.realpath(home.root))

@@ -42,7 +42,7 @@ class PresetItem(pytest.Item):
 
         if self.stray:
             from npuprof.model import Place
-            from npuprof.store.suggestions import build_bad_name_finding
+            from npuprof.store.problems import build_bad_name_finding
 
             found = build_bad_name_finding(self.preset)
             return [found._replace(hint="rename the file", where=Place(self.home.store.cite_file(self.preset)))]

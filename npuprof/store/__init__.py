@@ -151,10 +151,10 @@ class ReadOnceStore:
         return self._hints[name]
 
     def _suggest_by_part(self, name: str) -> str:
-        """Return which presets a part of a name may mean: the last segment, or how a name begins; empty where there is none."""
+        """Return which presets a part of a name, or a name with a folder before it, may mean; an empty text if there is none."""
         if len(name) < _LEAST_PART:
             return ""
-        names = [candidate for candidate in self.names() if candidate.endswith(f"/{name}")]
+        names = [candidate for candidate in self.names() if candidate.endswith(f"/{name}") or name.endswith(f"/{candidate}")]
         names = names or [candidate for candidate in self.names() if candidate.rpartition("/")[2].startswith((f"{name}-", f"{name}_"))]
         return f"did you mean {' or '.join(map(repr, names[:_MOST_NEAR]))}?" if names else ""
 
@@ -312,7 +312,7 @@ class Folder(ReadOnceStore):
 
     def _read_profile(self, name: str, asked: Origin | None) -> Profile:
         if not is_profile_name(name):
-            from npuprof.store.suggestions import build_bad_name_finding
+            from npuprof.store.problems import build_bad_name_finding
 
             raise NpuprofError([build_bad_name_finding(name, asked, self.names())])
         path = f"{self.root}/{name}.toml"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime, time
 from enum import Enum
@@ -21,40 +20,20 @@ _PLAIN: tuple[tuple[type, Any], ...] = ((str, str.__str__), (bool, bool), (int, 
 
 
 def suggest_assignment(text: str, before: str = "", after: Sequence[str] = ()) -> str:
-    """Return how to write what was meant by a text that is no assignment; ``before`` is what was given before it, ``after`` behind it."""
+    """Return how to write a ``KEY=VALUE`` that is none; ``before`` and ``after`` are the arguments around it.
+
+    The usual cause is a value with a blank, which the shell has split.
+    """
     if is_cut(before) or (is_cut(text) and after):
         first = before if is_cut(before) else text
-        return f"put it in quotes, as the shell parts words at blanks: '{first} ...'"
-    if text == "export" and after and "=" in after[0]:
-        return f"write env.{after[0]}, without the word"
-    values = [word.removeprefix("=") for word in after[:2] if word != "="]
-    if values and values[0] and keys.parse_key(text) and "=" not in values[0]:
-        return f"write {text}={values[0]}, without a blank"
-    if before.endswith("=") and text:
-        return f"write {before}{text}, without a blank"
-    colon = re.fullmatch(r"([\w.-]+)\s*:=?\s*(\S+)", text)
-    if colon:
-        return f"write {colon[1]}={colon[2]}"
-    parted = re.fullmatch(r"([\w.-]+)\s+(\S+)", text)
-    if parted and catalog.find_record(*keys.split_section_and_name(parted[1])) is not None:
-        return f"write {parted[1]}={parted[2]}"
-    doubled = re.fullmatch(r"([\w.-]+)\s*==\s*(\S.*)", text)
-    if doubled:
-        return f"write {doubled[1]}={doubled[2]}"
-    return f"write {text}=VALUE" if keys.parse_key(text) else "write hccl_timeout=600, or env.HCCL_CONNECT_TIMEOUT=600"
+        return f"quote it, since the shell splits arguments at blanks: '{first} ...'"
+    return "write KEY=VALUE without blanks: hccl_timeout=600, or env.HCCL_CONNECT_TIMEOUT=600"
 
 
 def suggest_bare_key(text: str) -> str:
-    """Return how to write what was meant by a text that is no key: what stands before the value, where one was given."""
+    """Return how to write a key that is none: without the value, if there is one."""
     name, equals, _ = text.partition("=")
-    if equals and keys.parse_key(name):
-        return f"write {name.strip()}, without a value"
-    if text.strip(".") in SECTIONS:
-        section = text.strip(".")
-        return f"{section} is a section, whose keys are named one by one: {'NAME' if section == 'options' else f'{section}.NAME'}"
-    plain = re.sub(r"[^\w.-]+", ".", text).strip(".-").removeprefix("options.")
-    known = plain != text and catalog.find_record(*keys.split_section_and_name(plain)) is not None
-    return f"write {plain}" if known else "write the option's name, or section.name"
+    return f"write {name.strip()}, without a value" if equals and keys.parse_key(name) else "write the option's name, or section.name"
 
 
 def is_cut(text: str) -> bool:
@@ -76,10 +55,9 @@ def require_closed_quote(text: str, after: Sequence[str] = ()) -> None:
     value = value.strip()
     if value[:1] not in ("'", '"') or not is_cut(text):
         return
-    key, quote = name.strip(), "'" if value[0] == '"' else '"'
-    hint = f"leave the quote out: {key}={value[1:]}; as part of the text it stands in others: {key}={quote}{value}{quote}"
-    hint = suggest_assignment(text, "", after) if after else hint
-    raise NpuprofError([Finding("NP009", f"the quote before the value of {key} is not closed", "It would be part of the text.", hint)])
+    what = f"the quote before the value of {name.strip()} is not closed"
+    hint = suggest_assignment(text, "", after) if after else f"leave the quote out: {name.strip()}={value[1:]}"
+    raise NpuprofError([Finding("NP009", what, "It would be part of the text.", hint)])
 
 
 def suggest_key(key: str, known: Collection[str], otherwise: str = "") -> str:
@@ -88,19 +66,12 @@ def suggest_key(key: str, known: Collection[str], otherwise: str = "") -> str:
     return f"write {elsewhere}" if elsewhere else did_you_mean(key, known, otherwise)
 
 
-def suggest_option(key: str, name: str) -> str:
-    """Return the hint on a key that neither a preset nor the catalogue has: the nearest that the catalogue has in that section."""
-    section = keys.split_section_and_name(key)[0]
-    known = [keys.format_full_key(section, record) for record in catalog.record_names(section)]
-    return did_you_mean(key, known, f"npuprof show {name} lists what is in force")
-
-
-def suggest_unknown_key(key: str) -> str:
-    """Return what of the catalogue a key is near to that it does not have; empty for one that it has."""
+def suggest_unknown_key(key: str, otherwise: str = "") -> str:
+    """Return the hint on a key that the catalogue lacks: the nearest keys of its section; ``otherwise`` if none is near."""
     section, name = keys.split_section_and_name(key)
     if catalog.find_record(section, name) is not None or section not in SECTIONS:
-        return ""
-    return did_you_mean(key, [keys.format_full_key(section, record) for record in catalog.record_names(section)])
+        return otherwise
+    return did_you_mean(key, [keys.format_full_key(section, record) for record in catalog.record_names(section)], otherwise)
 
 
 def require_shallow_key(text: str) -> None:

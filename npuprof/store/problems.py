@@ -3,18 +3,51 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterable
 
-from npuprof.model import Finding, Origin, Place
+from npuprof.model import Finding, Origin, Place, did_you_mean
 from npuprof.report.output import UnfitFileError, describe_os_error
 from npuprof.wording import say_option
 
 #: What to type to see which presets there are.
 LIST_ADVICE = "npuprof list shows the names there are"
 
+_NAME_RULE = "A name is a path below the store: letters, digits, '.', '_' and '-', no segment starting with '.' or '-'."
+
 
 def place_finding(finding: Finding, asked: Origin | None) -> Finding:
     """Return a finding at the reference in ``extends`` that it is about; as it is if no preset made that."""
     return finding if asked is None else finding._replace(origin=asked, key="profile.extends", profiles=(asked.profile,))
+
+
+def build_bad_name_finding(name: str, asked: Origin | None = None, known: Iterable[str] = ()) -> Finding:
+    """Return that a text cannot be the name of a preset; the hint names similar ones among the ``known`` names."""
+    plain = make_preset_name(name)
+    names = [] if not plain else list(known)
+    hint = f'write "{plain}"' if plain in names else did_you_mean(plain, names, LIST_ADVICE)
+    if asked is not None and name.startswith("builtin:"):
+        plain = name.removeprefix("builtin:").partition("@")[0]
+        hint = f"copy the shipped preset into this store and extend the copy: npuprof copy {name.partition('@')[0]} {plain}"
+    return place_finding(_build_name_finding(name, hint), asked)
+
+
+def build_bad_new_name_finding(name: str) -> Finding:
+    """Return that a new preset cannot have a name, with the nearest name that is allowed."""
+    plain = make_preset_name(name)
+    return _build_name_finding(name, f"write {plain}" if plain else "choose another name")
+
+
+def _build_name_finding(name: str, hint: str) -> Finding:
+    what = f"{name!r} cannot be the name of a profile" if name else "the name of a profile is missing"
+    return Finding("NP004", what, _NAME_RULE, hint)
+
+
+def make_preset_name(text: str) -> str:
+    """Return the preset name nearest to a text, such as a path; an empty text if no allowed character is left."""
+    plain = re.sub(r"^(?:[.~]{0,2}/)*(?:profiles/)?", "", text.replace("\\", "/").removesuffix(".toml"))
+    segments = [re.sub(r"[^A-Za-z0-9._-]+", "-", segment).strip("-").lstrip(".-") for segment in plain.split("/")]
+    return "/".join(filter(None, segments)).removesuffix(".toml")
 
 
 def build_no_store_finding(in_python: bool = False) -> Finding:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -29,9 +28,6 @@ if TYPE_CHECKING:
 
 #: One of the specs joined by ``+``; a revision in quotes may hold any.
 _SPEC_PART = r"""(?:(?<=@)"[^"]*"|(?<=@)'[^']*'|[^+])+|(?:^|(?<=\+))(?=\+|$)"""
-
-#: The longest name that file systems allow, in characters: what is longer is no file, and not looked for as a revision.
-_LONGEST_NAME = 255
 
 #: What begins like a path is never the name of a preset.
 _PATHS = ("./", "../", "/", "~/")
@@ -210,42 +206,8 @@ class Workspace:
         return name, revision
 
     def split_spec(self, spec: str) -> list[str]:
-        """Return the specs that are joined by ``+``.
-
-        A revision may hold a ``+`` itself: in quotes, or where what follows is no preset and git knows the whole; so may the path of a
-        file that is there.
-        """
-        parts = re.findall(_SPEC_PART, spec)
-        last_file = max((place for place, part in enumerate(parts) if _is_file_spec(part)), default=-1)
-        specs = []
-        place = 0
-        while place < len(parts):
-            end = _find_end_of_file(parts, place, last_file) or self._find_end_of_revision(parts, place) or place + 1
-            specs.append("+".join(parts[place:end]))
-            place = end
-        return specs
-
-    def _find_end_of_revision(self, parts: Sequence[str], place: int) -> int:
-        """Return where the longest revision that git knows ends, of a spec that starts at a place; 0 where its own part is all of it."""
-        _, at, revision = parts[place].partition("@")
-        if not at or place + 1 == len(parts) or parts[place + 1].partition("@")[0] in self._known_names:
-            return 0
-        from npuprof.store.gitstore import revisions
-
-        repository = revisions.find_repository(self.store)
-        last = 0
-        for end in range(place + 1, len(parts)):
-            revision += f"+{parts[end]}"
-            if len(revision) > _LONGEST_NAME:
-                break
-            if repository.has_commit(revision):
-                last = end + 1
-        return last
-
-    @functools.cached_property
-    def _known_names(self) -> frozenset[str]:
-        """The names in the work tree; none where there is no work tree."""
-        return frozenset(self.store.names() if self.store.in_work_tree else ())
+        """Return the specs that are joined by ``+``; a revision that contains a ``+`` is written in quotes: ``NAME@"REV"``."""
+        return re.findall(_SPEC_PART, spec)
 
     def _load_revision_profile(self, spec: str) -> Profile:
         """Return the profile that ``NAME@REV`` names, its parents at that revision too."""
@@ -287,12 +249,7 @@ class Workspace:
 
     def _load_source_profile(self, spec: str) -> Profile:
         """Return the profile that ``SOURCE:NAME`` or ``SOURCE:NAME@VERSION`` names."""
-        try:
-            profile = find_source_profile(self.home, spec)
-        except NpuprofError as error:
-            from npuprof.store.missing import explain_missing_source
-
-            raise explain_missing_source(self.home, spec, error) from None
+        profile = find_source_profile(self.home, spec)
         if "@" in spec:
             self._names[profile.key] = spec
         return profile
@@ -324,13 +281,13 @@ class Workspace:
         ]
         if not strange:
             return
-        from npuprof.store.one_time import place_argument, suggest_key, suggest_option
+        from npuprof.store.one_time import place_argument, suggest_key, suggest_unknown_key
 
         what, why = f"{name} does not set {{!r}}, and the catalogue does not know it", "A misspelt key would stay in force unseen."
         settings = self.resolver.resolve_profile(profile, name, [step for step in changes if step.op != "unset"]).settings
-        where = place_argument("unset", self.resolver.in_python)
+        where, lists_all = place_argument("unset", self.resolver.in_python), f"npuprof show {name} lists what is in force"
         problems = [
-            Finding("NP924", what.format(key), why, suggest_key(key, settings) or suggest_option(key, name), where=where)
+            Finding("NP924", what.format(key), why, suggest_key(key, settings, suggest_unknown_key(key, lists_all)), where=where)
             for key in strange
             if key not in settings
         ]
@@ -407,31 +364,10 @@ def _is_file_spec(spec: str) -> bool:
 
 
 def _is_one_file(spec: str) -> bool:
-    """Return whether a spec that may hold a ``+`` is the path of one file: one that is there, or that begins like no preset."""
-    return _is_file_spec(spec) and (not _begins_like_preset(spec.partition("+")[0]) or os.path.isfile(spec))
-
-
-def _begins_like_preset(part: str) -> bool:
-    return part == "-" or _is_file_spec(part) or store.is_profile_name(part.partition("@")[0])
-
-
-def _find_end_of_file(parts: Sequence[str], place: int, last_file: int) -> int:
-    """Return where the longest path of a file that starts at a place ends; 0 where none does that holds a ``+``.
-
-    ``last_file`` is the last of the parts that ends like the path of a file: a path that begins like no preset goes up to there.
-    """
-    if not _begins_like_preset(parts[place]):
-        return last_file + 1 if last_file > place else 0
-    path = parts[place]
-    last = 0
-    for end in range(place + 1, last_file + 1):
-        path += f"+{parts[end]}"
-        folder, _, name = path.rpartition("/")
-        if len(name) > _LONGEST_NAME or ("/" in parts[end] and not os.path.isdir(folder)):
-            break
-        if _is_file_spec(name) and os.path.isfile(path):
-            last = end + 1
-    return last
+    """Return whether a spec that contains a ``+`` is the path of one file: an existing one, or one whose first part is no spec."""
+    first = spec.partition("+")[0]
+    is_first_a_spec = first == "-" or _is_file_spec(first) or store.is_profile_name(first.partition("@")[0])
+    return _is_file_spec(spec) and (not is_first_a_spec or os.path.isfile(spec))
 
 
 def build_context(cann: str | None = None, product: str | None = None, target: str | None = None) -> Context:
@@ -478,9 +414,8 @@ def build_bad_stack_finding(spec: str, parts: Sequence[str]) -> Finding:
     """Return that specs joined by ``+`` have blanks around them, or that one is missing."""
     plain = "+".join(stripped for part in parts if (stripped := part.strip()))
     what = f"{spec!r} names no preset on one side of a +" if not all(part.strip() for part in spec.split("+")) else f"{spec!r} holds blanks"
-    return Finding(
-        "NP004", what, "A + joins two specs: what is behind it is laid over what is before.", f"write {plain}" if plain else LIST_ADVICE
-    )
+    why = "A + joins two specs: the second is laid over the first. A revision with a + is written in quotes."
+    return Finding("NP004", what, why, f"write {plain}" if plain else LIST_ADVICE)
 
 
 def require_no_blanks(spec: str) -> None:

@@ -32,8 +32,6 @@ _NUMBER = rf"v?{_PART}\.{_PART}\.{_PART}{_PRE}"
 
 _ASKED = rf"v?(\d{{1,9}})(?:\.(\d{{1,9}})(?:\.(\d{{1,9}}){_PRE})?)?"
 
-_BARE = r"v?\d+(?:\.\d+){1,2}"
-
 _TAG = rf"refs/tags/(.+)/v{_PART}\.{_PART}\.{_PART}{_PRE}"
 
 _TAGGER = r"^tagger .*> (-?\d{1,18}) ([+-]\d{4})$"
@@ -209,11 +207,6 @@ def parse_version_request(text: str) -> VersionRequest | None:
     """Return what a text behind an @ asks for if it means versions; None where it can only be a revision."""
     match = re.fullmatch(_ASKED, text, re.ASCII)
     return VersionRequest(tuple(int(part) for part in match.groups()[:3] if part is not None), match[4] or "") if match else None
-
-
-def find_bare_version(text: str) -> str:
-    """Return the number of a text that can be nothing but a version, ``1.2.0``, ``v1.2``: without the v. Empty for all others, as ``1``."""
-    return text.removeprefix("v") if re.fullmatch(_BARE, text, re.ASCII) else ""
 
 
 def parse_tag_ref(ref: str, oid: str) -> TagRef | None:

@@ -14,7 +14,7 @@ from typer.core import TyperGroup
 
 from npuprof.commands.framework.registry import describe_family, list_groups, list_verb_names, list_verbs, load_verb
 from npuprof.commands.framework.usage import explain_usage, suggest_flag, suggest_verb
-from npuprof.commands.framework.verb import refuse_flags_as_values, refuse_second_values
+from npuprof.commands.framework.verb import require_single_values
 from npuprof.model import Finding, NpuprofError, __version__
 from npuprof.report import output
 from npuprof.report.text import escape_lines, shorten_words
@@ -166,8 +166,7 @@ def _add_verb(app: typer.Typer, name: str, verb: type[Verb], runner: Runner, par
 
     def command(**given: Any) -> int:
         if not verb.takes_any_word:
-            refuse_flags_as_values(verb, words)
-            refuse_second_values(verb, words)
+            require_single_values(verb, words)
         return runner(verb, given)
 
     signature = [_build_parameter(name, parameter) for name, parameter in parameters.items()]

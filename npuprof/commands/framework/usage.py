@@ -1,11 +1,11 @@
-"""What to try after a command line that cannot be parsed: the nearest name, the replacement of a removed one, or what the verb takes."""
+"""What to try after a command line that cannot be parsed: the nearest name, the replacement of a removed one, or the usage of the verb."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from npuprof.commands.framework.registry import load_verb
-from npuprof.commands.framework.removed import describe_replacement, find_verbs_meant
+from npuprof.commands.framework.removed import VERBS, describe_replacement
 from npuprof.commands.framework.verb import Parameter, Verb
 from npuprof.model import find_nearest_names
 
@@ -21,12 +21,9 @@ def suggest_flag(error: Exception, words: list[str]) -> None:
 
 
 def suggest_verb(word: str, verbs: Sequence[str]) -> str:
-    """Return ``Did you mean 'show'?``, with the verbs that a word means, begins or misspells; an empty text if there is none."""
-    meant = find_verbs_meant(word, verbs)
-    if meant is None:
-        longer = [verb for verb in verbs if len(word) > 1 and verb.startswith(word)]
-        meant = longer or find_nearest_names(word, verbs, 1)
-    return f"Did you mean {' or '.join(map(repr, meant))}?" if meant else ""
+    """Return ``Did you mean 'show'?``, with the verbs that a word begins or misspells; an empty text if there is none."""
+    similar = [verb for verb in verbs if len(word) > 1 and verb.startswith(word)] or find_nearest_names(word, verbs, 1)
+    return f"Did you mean {' or '.join(map(repr, similar))}?" if similar and word not in VERBS else ""
 
 
 def explain_usage(error: Exception, words: list[str]) -> Iterator[str]:
@@ -34,10 +31,10 @@ def explain_usage(error: Exception, words: list[str]) -> Iterator[str]:
     if replacement := describe_replacement(words, getattr(error, "option_name", "") or ""):
         yield replacement
         return
-    found = load_verb(words)
-    if found is None:
+    loaded = load_verb(words)
+    if loaded is None:
         return
-    names, verb, _ = found
+    names, verb, _ = loaded
     parameter = verb.parameters.get(getattr(getattr(error, "param", None), "name", None) or "")
     if parameter is not None and parameter.required:
         yield f"{_format_parameter(parameter)}: {parameter.describe()}"

@@ -59,8 +59,8 @@ class Parameter(Record):
         """Return the default, a new list where it is one."""
         return [] if self.kind in ("many", "arguments") else self.default
 
-    def refuse_empty(self, value: Any) -> None:
-        """Raise NpuprofError (NP902) where an empty text is given: it names nothing, and is no way to say that nothing is named."""
+    def require_text(self, value: Any) -> None:
+        """Raise NpuprofError (NP902) if an argument is empty, as an unset shell variable makes it."""
         if self.kind == "arguments" and self.metavar.startswith("CMD"):
             return
         if value == "" or (isinstance(value, list) and "" in value):
@@ -70,18 +70,14 @@ class Parameter(Record):
                 hint = f"give {shown} {self.metavar.rstrip('.')}" + ("" if self.required else ", or leave it out")
             raise NpuprofError([Finding("NP902", f"{shown} is empty", "An empty text names nothing.", hint)])
 
-    def check_choice(self, value: Any, others: Iterable[Parameter] = ()) -> None:
-        """Raise NpuprofError (NP902) where a value is none of the choices; it may be one of another parameter's."""
+    def require_choice(self, value: Any) -> None:
+        """Raise NpuprofError (NP902) if a value is none of the choices."""
         if value == self.default or not self.choices:
             return
         known = self.list_choices()
         if value not in known:
             what = f"unknown {self.noun} {value!r}" if self.noun else f"{self.flags[0]} {value!r} is unknown"
-            other = next((one for one in others if one is not self and one.flags and value in one.list_choices()), None)
-            more = "; npuprof help targets says what each is for" if self.noun == "target" else ""
-            hint = did_you_mean(value, known, f"known are {', '.join(known)}{more}")
-            hint = f"write {other.flags[0]} {value}" if other is not None else hint
-            raise NpuprofError([Finding("NP902", what, "", hint)])
+            raise NpuprofError([Finding("NP902", what, "", did_you_mean(value, known, f"known are {', '.join(known)}"))])
 
 
 def argument(metavar: str, text: str, default: Any = None, required: bool = True) -> Any:
@@ -151,9 +147,8 @@ class Verb:
             setattr(self, name, parameter.copy_default() if value is None else value)
         for name, parameter in self.parameters.items():
             if not self.hidden:
-                parameter.refuse_empty(given.get(name))
-            if parameter.choices:
-                parameter.check_choice(getattr(self, name), self.parameters.values())
+                parameter.require_text(given.get(name))
+            parameter.require_choice(getattr(self, name))
 
     @property
     def coloured(self) -> bool:
@@ -208,39 +203,30 @@ def parse_plain_words(verb: type[Verb], words: Sequence[str]) -> dict[str, Any] 
     return given if _take_places(verb, places, given) else None
 
 
-def refuse_second_values(verb: type[Verb], words: Sequence[str]) -> None:
-    """Raise NpuprofError (NP902) where what has one value is given several: one of them would be dropped without a word."""
-    by_flag = {spelling: one for one in verb.parameters.values() if one.kind in ("text", "number") for spelling in one.flags}
-    given: dict[str, list[str]] = {}
+def require_single_values(verb: type[Verb], words: Sequence[str]) -> None:
+    """Raise NpuprofError (NP902) if a flag has no value but another flag in its place, or two values where it takes one."""
+    by_flag = {spelling: parameter for parameter in verb.parameters.values() for spelling in parameter.flags}
+    values: dict[str, dict[str, None]] = {}
     rest = iter(words)
     for word in rest:
         if word == "--":
             break
         spelling, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
-        if spelling in by_flag:
-            given.setdefault(by_flag[spelling].flags[0], []).append(value if equals else next(rest, ""))
-    for name, values in given.items():
-        if len(set(values)) > 1 and "" not in values:
-            what = f"{name} is given more than once: {' and '.join(dict.fromkeys(values))}"
-            hint = "join the conditions by 'and'" if by_flag[name].metavar == "COND" else "leave all but one of them out"
+        parameter = by_flag.get(spelling)
+        if parameter is None or parameter.kind == "flag":
+            continue
+        value = value if equals else next(rest, "")
+        if not equals and (value == "--" or value in by_flag):
+            what = f"{word} has no {parameter.metavar}: {value} stands in its place"
+            hint = f"write {word} {parameter.metavar}"
+            raise NpuprofError([Finding("NP902", what, "It would be taken for the value, and not be heeded.", hint)])
+        if value and parameter.kind != "many":
+            values.setdefault(parameter.flags[0], {})[value] = None
+    for flag, texts in values.items():
+        if len(texts) > 1:
+            what = f"{flag} is given more than once: {' and '.join(texts)}"
+            hint = "join the conditions by 'and'" if by_flag[flag].metavar == "COND" else "leave all but one of them out"
             raise NpuprofError([Finding("NP902", what, "It has one value.", hint)])
-
-
-def refuse_flags_as_values(verb: type[Verb], words: Sequence[str]) -> None:
-    """Raise NpuprofError (NP902) where a flag stands in the place of a value: it would be the name of a file, and not be heeded."""
-    by_flag = {spelling: one for one in verb.parameters.values() for spelling in one.flags}
-    rest = iter(words)
-    for word in rest:
-        if word == "--":
-            break
-        if word in by_flag and by_flag[word].kind != "flag":
-            taken = next(rest, "")
-            if taken == "--" or taken in by_flag:
-                what = f"{word} has no {by_flag[word].metavar}: {taken} stands in its place"
-                hint = f"write {word} {by_flag[word].metavar}" + (
-                    "" if by_flag[word].choices or word[:2] != "--" else f", or {word}={taken} if it is one"
-                )
-                raise NpuprofError([Finding("NP902", what, "It would be taken for the value, and not be heeded.", hint)])
 
 
 def _take_value(parameter: Parameter, name: str, value: str, given: dict[str, Any]) -> bool:

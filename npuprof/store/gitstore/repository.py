@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from copy import copy
 from typing import NamedTuple
 
-from npuprof.model import Finding, NpuprofError, Origin, did_you_mean, find_nearest_names
+from npuprof.model import Finding, NpuprofError, Origin, did_you_mean
 from npuprof.store.gitstore.objects import Git, build_refusal_finding
 from npuprof.store.gitstore.tags import ReleaseTags
 from npuprof.store.layout import FILE, Layout, accepts_file, enter_folder, list_plain_names, read_globs
 from npuprof.store.problems import place_finding
-from npuprof.store.versions import Version, find_bare_version, parse_version_request
+from npuprof.store.versions import Version, parse_version_request
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.store.gitstore.objects import PendingContents
 
-#: What other tools call the newest version.
-_NEWEST = ("latest", "newest", "last", "stable", "current", "released", "tip")
 _LAYOUTS = 4000  # kept in memory
 _REVISIONS = 200
 _ENTRIES = 100_000  # of the trees that are kept in memory: that of a store in one folder has one for each preset
@@ -143,12 +140,10 @@ class Repository(ReleaseTags):
         else:
             listed = self.git.run_command("for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags", "refs/remotes")
             known = os.fsdecode(listed).splitlines()
-            hint = _suggest_revision(self.git, revision, known) or hint
+            hint = did_you_mean(revision, known, hint)
             if self.is_shallow():
                 why = "This clone is shallow: it holds the newest commits only."
                 hint = hint if hint.startswith("did") else "fetch the rest: git fetch --unshallow"
-        if revision.lower() in _NEWEST:
-            hint = "NAME@HEAD is the last commit, NAME@1 the newest released version 1.x; npuprof list shows what is released"
         if not revision:
             what, hint = "the revision behind @ is missing", "write one, NAME@HEAD or NAME@1.2.0, or leave the @ off"
             return place_finding(Finding("NP011", what, "", hint), asked)
@@ -413,37 +408,3 @@ def find_uncommitted_names(git: Git, layout: Layout) -> dict[str, str]:
     pairs = zip(words[1::3], words[2::3], strict=False)
     names = [tuple(layout.name_of(os.fsdecode(path)) for path in pair) for pair in pairs]
     return {new: old for old, new in names if old and new}
-
-
-def _suggest_revision(git: Git, revision: str, known: Sequence[str]) -> str:
-    """Return what to do about a revision that there is not; ``known`` are branches and tags. Empty where nothing is near."""
-    steps = re.fullmatch(r"(.+?)([~^][~^\d]*)", revision)
-    if steps:
-        return _count_back(git, steps[1], steps[2], known)
-    plain = revision.strip("{}()[]<> \"'")
-    if plain != revision and (version := find_bare_version(plain)):
-        return f"write NAME@{version}"
-    if meant := did_you_mean(revision, known):
-        return meant
-    if ".." in revision:
-        return "one preset has one revision; npuprof diff A B compares two presets, npuprof diff --rev A..B the store at two revisions"
-    if version := find_bare_version(revision):
-        tags = [name for name in known if name.endswith(f"/v{version}")]
-        return f"versions are told by preset: {' or '.join(tags[:3])}" if tags else ""
-    if ranged := re.fullmatch(r"[\^~=>]+\s*v?(\d+(?:\.\d+)*)", revision):
-        parts = ranged[1].split(".")[: 1 if revision[0] == "^" else 2]
-        return f"behind an @ a range is its beginning: NAME@{'.'.join(parts)} is the newest {'.'.join(parts)}.x"
-    return ""
-
-
-def _count_back(git: Git, start: str, steps: str, known: Sequence[str]) -> str:
-    """Return how far back one can go from a revision by ``~`` and ``^``, or what the revision itself is meant to be."""
-    if git.read_objects([f"{start}^{{commit}}"])[0] is None:
-        meant = find_nearest_names(start, known, 1)
-        return f"did you mean '{meant[0]}{steps}'?" if meant else ""
-    if re.search(r"\^[2-9]", steps):
-        return "a commit that is no merge has one parent, which ^ alone names"
-    back = int(git.run_command("rev-list", "--count", "--first-parent", start)) - 1
-    if not back:
-        return f"{start} is the first commit, with none before it"
-    return f"{start} goes {back} commit{'s' if back > 1 else ''} back: {start}~{back} is the first there is"

@@ -185,7 +185,9 @@ class Sources:
         if wanted is None:
             known = list(self.project.sources)
             hint = (
-                did_you_mean(name, known, f"known are {', '.join(known)}") if known else f"npuprof source add {name} GIT-URL makes it one"
+                did_you_mean(name, known, f"known are {', '.join(known)}")
+                if known
+                else f"npuprof source add {name} GIT-URL adds one; a version of a preset is written {name}@VERSION"
             )
             why = "npuprof.toml says where the presets of other repositories come from."
             raise NpuprofError([place_finding(Finding("NP042", f"there is no source {name!r}", why, hint), asked)])
