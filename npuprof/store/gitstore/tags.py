@@ -117,21 +117,16 @@ class ReleaseTags:
             self._yanks[tag] = reason or "no reason is given" if tag_object else ""
         return self._yanks[tag]
 
-    def find_newest_kept(self, name: str, commit: str = "") -> str:
+    def find_newest_kept(self, name: str) -> str:
         """Return the number of the newest version that was not yanked, of a preset or, without a name, of the whole store.
 
-        Of a ``commit`` only those that are reachable from it; an empty text where there is none. Raises NpuprofError.
+        An empty text if there is none. Raises NpuprofError.
         """
-        key = f"{name} {commit}"
-        if key not in self._kept:
-            if name:
-                refs = self._list_reachable_refs(name, commit) if commit else self.list_tag_refs(name)
-                texts = [ref.text for ref in refs]
-            else:
-                texts = [version.text for version in self.load_store_versions(commit)]
+        if name not in self._kept:
+            texts = [ref.text for ref in self.list_tag_refs(name)] if name else [version.text for version in self.load_store_versions()]
             texts = sorted((text for text in texts if not text.pre), key=lambda text: text.order, reverse=True)
-            self._kept[key] = next((str(text) for text in texts if not self.find_yank(f"{name}/v{text}".lstrip("/"))), "")
-        return self._kept[key]
+            self._kept[name] = next((str(text) for text in texts if not self.find_yank(f"{name}/v{text}".lstrip("/"))), "")
+        return self._kept[name]
 
     def read_versions(self, refs: Sequence[TagRef]) -> list[Version]:
         """Return the versions of tags, those that are annotated. Raises NpuprofError where the repository lacks one."""
@@ -148,8 +143,8 @@ class ReleaseTags:
 
         Of a ``commit`` only those that are reachable from it.
         """
-        seen = [f"--merged={commit}"] if commit else []
-        listed = self.git.run_command("for-each-ref", *seen, "--format=%(objecttype) %(objectname) %(refname:strip=2)", "refs/tags/v*")
+        merged = [f"--merged={commit}"] if commit else []
+        listed = self.git.run_command("for-each-ref", *merged, "--format=%(objecttype) %(objectname) %(refname:strip=2)", "refs/tags/v*")
         versions: list[Version] = []
         for line in listed.decode(errors="replace").splitlines():
             kind, oid, tag = line.split(" ", 2)

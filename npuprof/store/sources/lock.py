@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from npuprof.document import Document, parse_document
@@ -104,11 +105,10 @@ class NewerLockError(NpuprofError):
 
 def parse_lock(source: str, raw: bytes, revision: str | None = None) -> Lock:
     """Return what the text of a lock says. Raises NpuprofError (NP044) where it was edited by hand, or merged with conflicts."""
-    if re.search(rb"^(<{7}|={7}|>{7})", raw, re.MULTILINE):
-        way = "npuprof source update writes it anew, and shows what differs from HEAD; or take one side: git checkout --ours npuprof.lock"
-        line = next(number for number, text in enumerate(raw.split(b"\n"), 1) if text.startswith((b"<<<<<<<", b"=======", b">>>>>>>")))
-        raise NpuprofError([Finding("NP044", f"{source} holds the marks of a merge", "", way, where=Place(source, line, 1))])
     hint = "restore it (git checkout npuprof.lock), or write it anew: npuprof source update"
+    if marks := re.search(rb"^(<{7}|={7}|>{7})", raw, re.MULTILINE):
+        where = Place(source, raw.count(b"\n", 0, marks.start()) + 1, 1)
+        raise NpuprofError([Finding("NP044", f"{source} contains merge conflict markers", "", hint, where=where)])
     try:
         document = parse_document(FILE, source, raw, revision)
     except NpuprofError as error:  # how TOML is written is of no use here: nobody writes this file
@@ -193,13 +193,17 @@ def _find_entry_fault(entry: Any) -> str:
     return next((text for is_fault, text in faults if is_fault), "")
 
 
-def format_lock(sources: dict[str, LockedSource]) -> str:
-    """Return the text of a lock: a table a source, by name, so that merges meet only where both sides changed one."""
+def format_lock(sources: Mapping[str, LockedSource]) -> str:
+    """Return the text of a lock: a table a source, by name, so that merges meet only where both sides changed one.
+
+    An entry that npuprof did not write as it is gets no seal, so that it is not believed later either.
+    """
     parts = [f"{_HEAD}version = 1\n"]
     for name in sorted(sources):
         locked = sources[name]
         texts = {key: text for key in _TEXTS if (text := getattr(locked, key))}
-        texts["seal"] = _seal(locked.tag, locked.commit)
+        if not locked.doubt:
+            texts["seal"] = _seal(locked.tag, locked.commit)
         parts.append(_format_table(f"sources.{format_key_segment(name)}", texts))
         if locked.versions:
             pins = sorted(locked.versions.items())

@@ -174,24 +174,23 @@ def list_store_versions(tags: Iterable[str]) -> dict[VersionText, str]:
     return {version: tag for tag in named if (version := parse_version_text(tag))}
 
 
-def advise_store_release(source: Source, fetched: Fetched) -> str:
-    """Return how a release of a preset can be had that the newest store release in the range of a source lacks."""
-    wanted, known = parse_version_range(source.rev), [version for version in list_store_versions(fetched.tags) if not version.pre]
-    newest = max(known, key=lambda version: version.order, default=None)
-    if wanted and newest and not wanted.accepts(newest):
-        return f"widen rev = {format_toml_value(source.rev)} in npuprof.toml: it excludes {newest}, the newest release of the store"
-    branch = next((name for name, oid in fetched.heads.items() if oid == fetched.head), "main")
-    ways = f"ask its owners for npuprof release --all, or follow a branch in npuprof.toml: rev = {format_toml_value(branch)}"
-    return f"a range takes only releases of the whole store: {ways}"
+def find_newest_release(tags: Iterable[str]) -> VersionText | None:
+    """Return the newest version of a whole store, pre-releases aside."""
+    return max((version for version in list_store_versions(tags) if not version.pre), key=lambda version: version.order, default=None)
+
+
+def describe_excluded_release(source: Source, fetched: Fetched) -> str:
+    """Return that the range of a source excludes the newest release of its store; an empty text if it does not."""
+    wanted, newest = parse_version_range(source.rev), find_newest_release(fetched.tags)
+    if wanted is None or wanted.is_fixed or newest is None or wanted.accepts(newest):
+        return ""
+    return f"rev = {format_toml_value(source.rev)} in npuprof.toml excludes {newest}, the newest release of the store"
 
 
 def suggest_range(fetched: Fetched) -> str:
     """Return the ``rev`` for a source that is added without one: what is compatible with its newest version, else its default branch."""
-    known = [version for version in list_store_versions(fetched.tags) if not version.pre]
-    if not known:
-        return "HEAD"
-    major, minor, _ = max(known, key=lambda version: version.order).number
-    return f"^{major}.{minor}"
+    newest = find_newest_release(fetched.tags)
+    return f"^{newest.number[0]}.{newest.number[1]}" if newest else "HEAD"
 
 
 def _pin_version(source: Source, fetched: Fetched, repository: Repository, commit: str, reference: str, is_own: bool) -> LockedVersion:
@@ -206,22 +205,11 @@ def _pin_version(source: Source, fetched: Fetched, repository: Repository, commi
     except NpuprofError as error:
         raise name_source_in_error(error, source.name, name) from None
     if resolved.version and not is_own and not repository.is_version_reachable(name, resolved.version.text, commit):
-        hint = advise_store_release(source, fetched) if parse_version_range(source.rev) else "name a version that the locked commit has"
+        hint = "name a version that the locked commit has; or ask the owners for npuprof release --all, which a range takes"
+        hint = describe_excluded_release(source, fetched) or hint
         raise NpuprofError([build_later_finding(source.name, reference, resolved.label)._replace(hint=hint)])
     yanked = repository.find_yank(f"{name}/v{resolved.version.number_text}") if resolved.version else ""
     return LockedVersion(resolved.version.number_text if resolved.version else "-", resolved.commit, yanked)
-
-
-def list_unreadable(locked: LockedSource) -> list[str]:
-    """Return which presets of a source nobody can read, as links lead out of its store or nowhere, and why. Raises NpuprofError."""
-    there = load_repository_revision(open_mirror(locked.name, locked.url, locked.path), locked.commit)
-    faults: list[str] = []
-    for name in [name for name, file in there.files.items() if file.is_link]:
-        try:
-            there.read_profile_text(name)
-        except NpuprofError as error:
-            faults.append(error.findings[0].message.replace(f"cannot read {name}:", f"{locked.name}:{name} cannot be read:"))
-    return faults
 
 
 def is_own_reference(reference: str) -> bool:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.resolve.digests import load_sha256
 from npuprof.store.sources.lock import LockedSource, LockedVersion
 from npuprof.store.sources.mirror import TextCache
-from npuprof.store.versions import YANKED, VersionText, is_version_tag, parse_tag_ref, parse_version_request, parse_version_text
+from npuprof.store.versions import YANKED, VersionText, is_version_tag, parse_version_request, parse_version_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,23 +45,6 @@ def list_released_tags(repository: Repository, commit: str, known: Collection[st
         if (kind, inner) == ("tag", "commit") and is_version_tag(tag.removesuffix(YANKED)) and (known is None or tag in known)
     ]
     return [ReleasedTag(tag, oid) for _, tag, oid in sorted(dated)]
-
-
-def list_newer_releases(repository: Repository, commit: str, tags: Collection[str]) -> list[str]:
-    """Return releases of presets that a source has and a commit does not lead to, as ``base 1.1.0``: the newest of each preset.
-
-    ``tags`` are those of the source. Yanked versions and pre-releases do not count. Raises NpuprofError.
-    """
-    merged = os.fsdecode(repository.git.run_command("for-each-ref", f"--merged={commit}", "--format=%(refname:strip=2)", "refs/tags/"))
-    reached = _find_newest(merged.splitlines())
-    newest = _find_newest(tag for tag in tags if f"{tag}{YANKED}" not in tags)
-    return [f"{name} {text}" for name, text in sorted(newest.items()) if name not in reached or reached[name].order < text.order]
-
-
-def _find_newest(tags: Iterable[str]) -> dict[str, VersionText]:
-    """Return the newest version of each preset by tags, pre-releases aside."""
-    refs = sorted(filter(None, (parse_tag_ref(f"refs/tags/{tag}", "") for tag in tags)), key=lambda ref: ref.sort_key)
-    return {ref.name: ref.text for ref in refs if not ref.text.pre}
 
 
 def seal_released_tags(tags: list[ReleasedTag]) -> str:
@@ -113,13 +96,6 @@ def find_released_version(tags: list[ReleasedTag], name: str, wanted: str) -> Lo
         return None
     best = max(unyanked or texts, key=lambda text: text.order)
     return LockedVersion(str(best), known[f"{name}/v{best}"])
-
-
-def find_newest_kept(tags: list[ReleasedTag], name: str) -> str:
-    """Return the number of the newest version of a preset that was not yanked when its source was locked; an empty text for none."""
-    known = {released.tag for released in tags}
-    texts = [text for text in _list_numbers(tags, name) if not text.pre and f"{name}/v{text}{YANKED}" not in known]
-    return str(max(texts, key=lambda text: text.order)) if texts else ""
 
 
 def find_named_commit(repository: Repository, locked: str, wanted: str) -> str:
