@@ -128,20 +128,6 @@ def test_presets_cost_what_their_length_costs(name: str, tmp_path: Path, run: Ca
     assert measure_growth(build_command, 50) < 1.15
 
 
-@pytest.mark.parametrize("glob", ["j{}/x.toml", "j{}/*.toml", "j{}*/x.toml", "*j{}/x.toml", "**/j{}/x.toml", "j{}/**/x.toml"])
-def test_globs_that_name_a_file_each_cost_what_their_number_costs(glob: str, tmp_path: Path, run: Callable[..., Any]) -> None:
-    def build_command(size: int) -> Callable[[], object]:
-        folder = tmp_path / str(size)
-        store = build_store(folder / "profiles", {"base": HEAD})
-        for number in range(size):
-            (folder / f"j{number}").mkdir()
-            (folder / f"j{number}/x.toml").write_text(HEAD)
-        (folder / "npuprof.toml").write_text(f"presets = {[glob.format(number) for number in range(size)]}\n")
-        return lambda: run("list", "--store", store)
-
-    assert measure_growth(build_command, 50) < 1.5
-
-
 def test_a_fault_that_many_inherit_costs_what_as_many_without_it_cost(tmp_path: Path, run: Callable[..., Any]) -> None:
     costs = []
     for fault in ("hccl_timeout = 600", "no_such_option = 1"):

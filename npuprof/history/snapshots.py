@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import NamedTuple
 
 from npuprof import document
 from npuprof.document.profile import Profile
@@ -22,17 +21,8 @@ from npuprof.store.versions import Version
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.store import ProfileOrError
-    from npuprof.store.gitstore.objects import PendingContents
 
 _PROFILES = 400  # kept for the next commits
-
-
-class CommitBatch(NamedTuple):
-    """Some commits, and the texts before them that are being read."""
-
-    commits: list[Commit]
-    wanted: set[str]
-    contents: PendingContents
 
 
 class SnapshotWalk:
@@ -61,19 +51,10 @@ class SnapshotWalk:
         self._sources: dict[tuple[str, ...], Sources] = {}
 
     def walk_commits(self) -> Iterator[Commit]:
-        """Yield the commits; the texts that the next ones need are read in one go, while these are looked at."""
-        waiting: list[CommitBatch] = []
-        try:
-            for commits in _split_into_batches(walk_commits(self.repository, self._tip, self.everything, self.layout)):
-                wanted = self._find_wanted_texts(commits)
-                waiting.append(CommitBatch(commits, wanted, self.repository.request_contents(wanted)))
-                if len(waiting) > 1:
-                    yield from self._open_batch(waiting.pop(0))
-            while waiting:
-                yield from self._open_batch(waiting.pop(0))
-        finally:
-            for batch in waiting:
-                batch.contents()  # nobody wants them any more, but git is writing them
+        """Yield the commits; the texts that they need are read in batches."""
+        for commits in _split_into_batches(walk_commits(self.repository, self._tip, self.everything, self.layout)):
+            self._load_batch(self._find_wanted_texts(commits))
+            yield from commits
 
     @property
     def seen_from(self) -> str:
@@ -119,12 +100,11 @@ class SnapshotWalk:
             if change.was in known and change.old
         }
 
-    def _open_batch(self, batch: CommitBatch) -> list[Commit]:
-        """Return the commits of a batch once its texts are there; those of the batch before are kept, as they are the next ones' last."""
-        still_wanted = {oid: text for oid, text in self._texts.items() if oid in self._ahead}
-        self._texts = still_wanted | batch.contents()
-        self._ahead = batch.wanted
-        return batch.commits
+    def _load_batch(self, wanted: set[str]) -> None:
+        """Read the texts of a batch of commits; those of the batch before stay, as they are the next ones' last."""
+        recent = {oid: text for oid, text in self._texts.items() if oid in self._ahead}
+        self._texts = recent | self.repository.read_blobs(wanted)
+        self._ahead = wanted
 
     def load_text(self, oid: str) -> bytes:
         """Return the text of a file by its id. Raises NpuprofError where the repository lacks it."""

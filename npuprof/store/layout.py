@@ -9,6 +9,7 @@ import os
 import posixpath
 import stat
 from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
 
 from npuprof.document import parse_toml_text
@@ -21,53 +22,8 @@ FILE = "npuprof.toml"
 _Entry = tuple[str, int]
 
 
-class _Step:
-    """What the globs that begin alike have left to match, segment by segment: made once, looked up by name for each file.
-
-    ``wild`` are the segments with a ``*`` by what they begin and end with, and ``lengths`` how long those are. A step that
-    ``repeats`` takes any number of folders, and ``skipped`` is such a one behind this: it may stand for no folder at all.
-    """
-
-    def __init__(self, repeats: bool = False) -> None:
-        self.ends = False
-        self.repeats = repeats
-        self.plain: dict[str, _Step] = {}
-        self.wild: dict[tuple[str, str], dict[str, _Step]] = {}
-        self.lengths: set[tuple[int, int]] = set()
-        self.skipped: _Step | None = None
-
-    def add(self, segment: str) -> _Step:
-        """Return the step behind a segment, made where it is not there."""
-        if segment == "**":
-            if self.repeats:
-                return self  # any number, and any number more
-            self.skipped = self.skipped or _Step(repeats=True)
-            return self.skipped
-        if "*" not in segment:
-            return self.plain.setdefault(segment, _Step())
-        first, *_, last = segment.split("*")
-        self.lengths.add((len(first), len(last)))
-        return self.wild.setdefault((first, last), {}).setdefault(segment, _Step())
-
-    def follow(self, name: str) -> Iterator[_Step]:
-        """Yield the steps behind the segments that mean a name."""
-        from fnmatch import fnmatchcase
-
-        if name in self.plain:
-            yield self.plain[name]
-        for first, last in self.lengths:
-            if first + last <= len(name):
-                wild = self.wild.get((name[:first], name[len(name) - last :]), {})
-                yield from (behind for segment, behind in wild.items() if fnmatchcase(name, segment))
-
-    @property
-    def leads_on(self) -> bool:
-        """Whether anything can be matched behind it."""
-        return bool(self.repeats or self.plain or self.wild or self.skipped)
-
-
-#: Where the globs have been followed to, all at once.
-GlobState = frozenset[_Step]
+#: What the globs have left to match in a folder: the segments of each.
+GlobState = frozenset[tuple[str, ...]]
 
 
 class Located(Record):
@@ -134,13 +90,7 @@ class Layout(Record):
     @cached_property
     def start(self) -> GlobState:
         """What the globs have left to match in the folder of ``npuprof.toml``."""
-        first = _Step()
-        for glob in self.globs if self.prefix else ():
-            step = first
-            for segment in glob.split("/"):
-                step = step.add(segment)
-            step.ends = True
-        return _expand([first]) if first.leads_on else frozenset()
+        return _expand(tuple(glob.split("/")) for glob in self.globs if self.prefix)
 
     @property
     def pathspecs(self) -> tuple[str, ...]:
@@ -155,24 +105,24 @@ class Layout(Record):
 
 
 def enter_folder(state: GlobState, folder: str) -> GlobState:
-    """Return what the globs have left to match in a folder below; nothing where no preset can be in there."""
-    if not state or folder.startswith("."):
+    """Return what the globs have left to match in a folder below; nothing if no preset can be in there."""
+    if folder.startswith("."):
         return frozenset()
-    steps = [step for step in state if step.repeats]
-    steps += (behind for step in state for behind in step.follow(folder) if behind.leads_on)
-    return _expand(steps)
+    below = [segments[1:] for segments in state if len(segments) > 1 and fnmatchcase(folder, segments[0])]
+    return _expand([*below, *(segments for segments in state if segments[0] == "**")])
 
 
 def accepts_file(state: GlobState, name: str) -> bool:
     """Return whether a glob names a file of the folder that it was followed into."""
-    return not name.startswith(".") and name.endswith(".toml") and any(behind.ends for step in state for behind in step.follow(name))
+    if name.startswith(".") or not name.endswith(".toml"):
+        return False
+    return any(len(segments) == 1 and fnmatchcase(name, segments[0]) for segments in state)
 
 
 def list_plain_names(state: GlobState) -> set[str] | None:
-    """Return the only names of a folder that the globs can take; None where that takes looking at all of them."""
-    if any(step.repeats or step.wild for step in state):
-        return None
-    return {name for step in state for name in step.plain}
+    """Return the only names of a folder that the globs can take; None if that takes looking at all of them."""
+    names = {segments[0] for segments in state}
+    return None if any("*" in name for name in names) else names
 
 
 def find_glob_fault(glob: str) -> str:
@@ -202,10 +152,14 @@ def read_globs(raw: bytes) -> tuple[str, ...]:
     return tuple(glob for glob in globs if isinstance(glob, str) and not find_glob_fault(glob))
 
 
-def _expand(steps: Iterable[_Step]) -> GlobState:
-    """Return steps with those behind a ``**`` that means no folder at all."""
-    expanded = set(steps)
-    expanded.update(step.skipped for step in (*expanded,) if step.skipped is not None)  # no ** follows another: ``add`` makes one of them
+def _expand(globs: Iterable[tuple[str, ...]]) -> GlobState:
+    """Return globs as segments, with what follows a ``**``, which may stand for no folder at all."""
+    expanded: set[tuple[str, ...]] = set()
+    for segments in globs:
+        expanded.add(segments)
+        while segments[0] == "**" and len(segments) > 1:
+            segments = segments[1:]
+            expanded.add(segments)
     return frozenset(expanded)
 
 

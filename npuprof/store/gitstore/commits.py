@@ -129,7 +129,7 @@ def load_commit_headers(wanted: Iterable[Commit]) -> None:
     for commit in wanted:
         unread.setdefault(commit.repository, []).append(commit)
     for repository, commits in unread.items():
-        contents = repository.request_contents(commit.id for commit in commits)()
+        contents = repository.read_blobs(commit.id for commit in commits)
         for commit in commits:
             commit.adopt_headers(contents.get(commit.id, b""))
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import codecs
 import contextlib
 import os
 import re
 import shlex
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import IO, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from npuprof.model import Finding, NpuprofError, Place
 from npuprof.report.output import name_special_file, read_plain_file
@@ -21,9 +20,6 @@ from npuprof.system.tree import find_repository_top, is_below
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import subprocess
-
-    #: Contents by their ids, once somebody waits for them: git reads them meanwhile.
-    PendingContents = Callable[[], dict[str, bytes]]
 
 #: What a hook's git hands down about the repository it runs in, which need not be the store's.
 _REPOSITORY_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR")
@@ -39,7 +35,6 @@ _ALTERNATE_LEVELS, _LONGEST_ALTERNATES = 6, 1 << 20  # git reads the list of the
 #: A repository that somebody uses has fewer folders of objects.
 _MOST_ALTERNATES = 100
 _CHUNK = 400  # requests written at once: fewer bytes than a pipe holds, so neither side waits for the other
-_OWN_PROCESS_MINIMUM = 200  # how many requests are worth a process of their own
 
 
 class GitObject(NamedTuple):
@@ -103,32 +98,6 @@ class Git:
     def read_files(self, names: Sequence[str]) -> list[bytes | None]:
         """Return the contents of files by ``COMMIT:PATH``, None for each that is missing or no file. Raises NpuprofError."""
         return [read.content if read is not None and read.type == "blob" else None for read in self.read_objects(names)]
-
-    def request_contents(self, oids: Sequence[str]) -> PendingContents:
-        """Start to read the contents of objects by their full ids; return what waits for them and tells them.
-
-        git reads while the caller does something else. What is missing is left out.
-        """
-        if len(oids) < _OWN_PROCESS_MINIMUM:
-            return lambda: {oid: read.content for oid, read in zip(oids, self.read_objects(oids), strict=True) if read}
-        process = self._start_process("cat-file", "--batch", "--buffer", is_asked=True)
-        _widen_pipe(process.stdout)
-        requests = "".join(f"{oid}\n" for oid in oids).encode()
-        asked = process.stdin
-        assert asked is not None, "it was asked for"
-        if len(requests) < _widen_pipe(asked):  # the pipe takes it all: nobody has to wait
-            with contextlib.suppress(BrokenPipeError):
-                asked.write(requests)
-                asked.close()
-            process.stdin, requests = None, b""
-
-        def collect_contents() -> dict[str, bytes]:
-            out, reason = self._finish(process, requests or None)
-            if process.returncode:
-                raise NpuprofError([self.build_refusal(reason)])
-            return _split_contents(out, oids)
-
-        return collect_contents
 
     def _read_object_batch(self, names: Sequence[str]) -> list[GitObject | None]:
         if self._reader is None:
@@ -229,7 +198,6 @@ class Git:
     def stream_output(self, *words: str) -> Iterator[bytes]:
         """Yield what a command prints, in blocks. Raises NpuprofError where it fails."""
         process = self._start_process(*words)
-        _widen_pipe(process.stdout)
         assert process.stdout is not None, "it was asked for"
         assert process.stderr is not None, "it was asked for"
         replies = Replies(process)
@@ -289,20 +257,6 @@ class Git:
             self.close()
 
 
-def _split_contents(replies: bytes, oids: Sequence[str]) -> dict[str, bytes]:
-    """Return contents by the ids that were asked for, from all that ``cat-file --batch`` said; what is missing is left out."""
-    contents: dict[str, bytes] = {}
-    place = 0
-    for oid in oids:
-        end = replies.index(b"\n", place)
-        size = replies[replies.rindex(b" ", place, end) + 1 : end]
-        place = end + 1
-        if size.isdigit():
-            contents[oid] = replies[place : place + int(size)]
-            place += int(size) + 1
-    return contents
-
-
 def build_config_variables(settings: Sequence[tuple[str, str]]) -> dict[str, str]:
     """Return variables that set git's configuration: a command line could not hold a name with '=' in it."""
     count = os.environ.get("GIT_CONFIG_COUNT", "")
@@ -353,17 +307,6 @@ def _may_convert(words: Sequence[str]) -> bool:
     """Return whether a command of git may convert contents by filters."""
     command = next(word for word, before in zip(words, ("", *words), strict=False) if word[0] != "-" and before not in ("-c", "-C"))
     return command not in _OBJECT_COMMANDS or "--filters" in words or "--textconv" in words
-
-
-def _widen_pipe(pipe: IO[bytes] | None) -> int:
-    """Let a pipe hold more than usual where the system can do that; return how many bytes it holds at least."""
-    assert pipe is not None, "it was asked for"
-    try:
-        from fcntl import F_SETPIPE_SZ, fcntl
-
-        return fcntl(pipe.fileno(), F_SETPIPE_SZ, 1 << 19)
-    except (ImportError, AttributeError, OSError):
-        return 512  # what POSIX promises
 
 
 def require_plain_files(repository: str, folder: str = "") -> None:
@@ -437,18 +380,10 @@ def _list_object_folders(objects: str) -> Iterable[str]:
 def _read_alternates(objects: str) -> Iterator[str]:
     for line in read_path(os.path.join(objects, "info", "alternates"), _LONGEST_ALTERNATES).split("\n"):
         if line and not line.startswith("#"):
-            if len(line) > 1 and line[0] == line[-1] == '"':
-                line = _unquote_path(line, objects)
+            if line[0] == '"':
+                what = f"git cannot use {objects}/info/alternates: {line!r} is in quotes"
+                raise NpuprofError([Finding("NP021", what, "It names a folder of objects.", "write the path without quotes")])
             yield os.path.realpath(os.path.join(objects, line))
-
-
-def _unquote_path(line: str, objects: str) -> str:
-    with contextlib.suppress(ValueError):
-        path = os.fsdecode(codecs.escape_decode(os.fsencode(line[1:-1]))[0])
-        if "\0" not in path:
-            return path
-    what = f"git cannot use {objects}/info/alternates: {line!r} is no path"
-    raise NpuprofError([Finding("NP021", what, "It names a folder of objects.", "clone the repository again")])
 
 
 def read_path(path: str, most: int = 4096) -> str:
@@ -508,16 +443,9 @@ def build_refusal_finding(reason: bytes, folder: str) -> Finding:
     if "cannot do a partial commit" in text:
         what = f"a {text.rstrip('.').rpartition(' ')[2]} is under way, and git then commits everything or nothing"
         return Finding("NP022", what, "", "conclude it with git add and git commit, or give it up: git status says how")
-    if "resolve your current index first" in text:
-        return Finding("NP022", "git commits nothing while files are not merged", "", "put them right, then git add; git status lists them")
     if match := re.search(r"'([^']+\.lock)': File exists", text):
         why = "Another git works in this repository, or one that was killed has left it."
         return Finding("NP022", f"{match[1]} is there", why, "wait for the other; if there is none, remove it")
-    if match := re.search(r"log for '(.+)' only has (\d+) entr", text):
-        moved = f"{match[2]} time{'s' if match[2] != '1' else ''}"
-        what = f"{match[1]} was moved {moved} in this clone, and there is no {match[1]}@{{N}} further back"
-        why = "What stands in braces counts the moves of a clone, which clones do not share; ~ counts commits."
-        return Finding("NP022", what, why, f"git reflog {match[1]} lists them; {match[1]}~1 is the commit before")
     if any(words in text for words in ("promisor", "transport '", "lazy fetching")):
         return build_absent_finding([], True)
     return Finding("NP022", f"git could not answer: {first or 'it said nothing'}", "", "run git in the same folder to see more")

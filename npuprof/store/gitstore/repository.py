@@ -14,10 +14,6 @@ from npuprof.store.layout import FILE, Layout, accepts_file, enter_folder, list_
 from npuprof.store.problems import place_finding
 from npuprof.store.versions import Version, parse_version_request
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.store.gitstore.objects import PendingContents
-
 _LAYOUTS = 4000  # kept in memory
 _REVISIONS = 200
 _ENTRIES = 100_000  # of the trees that are kept in memory: that of a store in one folder has one for each preset
@@ -312,7 +308,7 @@ class Repository(ReleaseTags):
             self._trees[tree] = _parse_tree_entries(content, len(tree) // 2)
 
     def read_blobs(self, oids: Iterable[str]) -> dict[str, bytes]:
-        """Return contents by their ids, read in one go; what is missing is left out."""
+        """Return contents of objects by their ids, read in one go; what is missing is left out."""
         wanted = list(dict.fromkeys(oids))
         return {oid: read.content for oid, read in zip(wanted, self.git.read_objects(wanted), strict=True) if read}
 
@@ -326,10 +322,6 @@ class Repository(ReleaseTags):
         """Return a file as it would be checked out, with the line endings of this work tree and no filter; None where git cannot tell."""
         result = self.git.try_command("cat-file", "--filters", f"{commit}:{path}")
         return None if result.code else result.output
-
-    def request_contents(self, oids: Iterable[str]) -> PendingContents:
-        """Start to read contents by their ids; return what waits for them."""
-        return self.git.request_contents(list(dict.fromkeys(oids)))
 
     def with_store_prefix(self, prefix: str) -> Repository:
         """Return the same repository with the store in another of its folders, where it was once."""
