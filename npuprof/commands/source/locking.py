@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import partial
 
 from npuprof.commands.source.place import ProjectPlace
-from npuprof.model import Finding, NpuprofError, Record
+from npuprof.model import Finding, NpuprofError, Origin, Record
 from npuprof.store.sources import fetching
 from npuprof.store.sources.lock import Lock, LockedSource
 from npuprof.store.sources.locking import (
@@ -44,7 +44,7 @@ def lock_sources(place: ProjectPlace, wanted: Iterable[Source], accept_moved: bo
     problems: list[Finding] = []
     remarks: list[str] = []
     for source in wanted:
-        asked = [reference for reference in references.get(source.name, ()) if "@" in reference]
+        asked = {reference: origins[0] for reference, origins in references.get(source.name, {}).items() if "@" in reference}
         try:
             try:
                 fetched, found[source.name] = _lock_source(place, source, asked, accept_moved)
@@ -64,19 +64,18 @@ def lock_sources(place: ProjectPlace, wanted: Iterable[Source], accept_moved: bo
 
 
 def _lock_source(
-    place: ProjectPlace, source: Source, asked: Iterable[str], accept_moved: bool, remake: bool = False
+    place: ProjectPlace, source: Source, asked: dict[str, Origin | None], accept_moved: bool, remake: bool = False
 ) -> tuple[fetching.Fetched, LockedSource]:
     known = place.lock.sources.get(source.name)
     fetched = _fetch(source, asked, accept_moved, known, remake)
     if known is not None and known.url == source.url:
         _fetch_known(known)
     origin = place.project.find_source_origin(source.name)
-    find_asked = partial(place.find_reference, source.name)
     known = known if known is None or not known.doubt else None  # what npuprof did not write is not kept
-    locked = lock_source(source, fetched, asked, origin, known, find_asked)
+    locked = lock_source(source, fetched, asked, origin, known)
     if unfetched := list_unfetched_tags(source, fetched, locked):  # released elsewhere than on the way to the locked commit
         fetching.fetch_source(source.url, name=source.name, select=lambda _: unfetched)
-        locked = lock_source(source, fetched, asked, origin, known, find_asked)
+        locked = lock_source(source, fetched, asked, origin, known)
     fetching.keep_commits(source.url, [locked.commit, *(pin.commit for pin in locked.versions.values())])
     return fetched, locked
 

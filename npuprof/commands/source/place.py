@@ -100,29 +100,18 @@ class ProjectPlace:
             raise NpuprofError(problems)
         return [known[name] for name in dict.fromkeys(names)] or list(known.values())
 
-    def list_references(self) -> dict[str, set[str]]:
-        """Return what the presets refer to, as far as they can be read: ``NAME[@VERSION]`` by the names of the sources."""
-        found: dict[str, set[str]] = {}
-        for name in self.home.names():
-            try:
-                parents = self.home.profile(name).extends
-            except NpuprofError:
-                continue
-            for reference in parents:
-                if is_source_reference(reference):
-                    source, _, preset = reference.partition(":")
-                    found.setdefault(source, set()).add(preset)
-        return found
-
-    def find_reference(self, source: str, reference: str) -> Origin | None:
-        """Return where a preset refers to one of a source, the first by name; None where none does."""
+    def list_references(self) -> dict[str, dict[str, list[Origin | None]]]:
+        """Return where readable presets refer to those of sources, by the name of the source and ``NAME[@VERSION]``."""
+        references: dict[str, dict[str, list[Origin | None]]] = {}
         for name in self.home.names():
             with suppress(NpuprofError):
                 profile = self.home.profile(name)
-                for index, parent in enumerate(profile.extends):
-                    if parent == f"{source}:{reference}":
-                        return profile.origin("profile", "extends", index)
-        return None
+                for index, reference in enumerate(profile.extends):
+                    if is_source_reference(reference):
+                        source, _, preset = reference.partition(":")
+                        origin = profile.origin("profile", "extends", index)
+                        references.setdefault(source, {}).setdefault(preset, []).append(origin)
+        return references
 
     def write(self, wanted_sources: Mapping[str, dict[str, Any] | None] | None, locked: Mapping[str, LockedSource]) -> list[str]:
         """Write both files: some sources of npuprof.toml (None removes one), and the whole lock; return the paths that changed.

@@ -176,21 +176,20 @@ def _find_entry_fault(entry: Any) -> str:
     for key in _TEXTS:
         if not isinstance(entry.get(key, "" if key in _OPTIONAL else None), str):
             return f"has no {key}" if key not in entry else f"has a {key} that is no text"
-    url_fault, versions = find_url_fault(entry["url"]), entry.get("versions", {})
     wanted, number = parse_version_range(entry["rev"]), parse_version_text(entry.get("tag", ""))
-    is_outside = wanted is not None and (number is None or not wanted.accepts(number))
-    are_digests = _DIGEST.fullmatch(entry["digest"]) and _DIGEST.fullmatch(entry.get("copy") or entry["digest"])
-    are_pins = isinstance(versions, dict) and all(isinstance(text, str) and _PIN.fullmatch(text) for text in versions.values())
-    faults = (
-        (url_fault, f"has a url that is none: {url_fault}"),
-        (":" in entry["rev"], "has a rev that is none"),
-        (not _COMMIT.fullmatch(entry["commit"]), "has a commit that is no full id"),
-        (is_outside, f"contradicts itself: {entry.get('tag') or 'no version'} is not in {entry['rev']!r}"),
-        (not are_digests, "has a digest that is none"),
-        (entry.get("releases") and not _RELEASES.fullmatch(entry["releases"]), "has releases that are none"),
-        (not are_pins, "has versions that are none"),
-    )
-    return next((text for is_fault, text in faults if is_fault), "")
+    if wanted is not None and (number is None or not wanted.accepts(number)):
+        return f"contradicts itself: {entry.get('tag') or 'no version'} is not in {entry['rev']!r}"
+    versions = entry.get("versions", {})
+    are_valid = {
+        "url": not find_url_fault(entry["url"]),
+        "rev": ":" not in entry["rev"],
+        "commit": _COMMIT.fullmatch(entry["commit"]),
+        "digest": _DIGEST.fullmatch(entry["digest"]),
+        "copy": not entry.get("copy") or _DIGEST.fullmatch(entry["copy"]),
+        "releases": not entry.get("releases") or _RELEASES.fullmatch(entry["releases"]),
+        "versions": isinstance(versions, dict) and all(isinstance(text, str) and _PIN.fullmatch(text) for text in versions.values()),
+    }
+    return next((f"has no valid {key}" for key, is_valid in are_valid.items() if not is_valid), "")
 
 
 def format_lock(sources: Mapping[str, LockedSource]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 
 from npuprof.document import parse_document
@@ -30,12 +30,11 @@ _SHOWN = 8
 def lock_source(
     source: Source,
     fetched: Fetched,
-    references: Iterable[str],
+    references: Mapping[str, Origin | None],
     origin: Origin | None = None,
     known: LockedSource | None = None,
-    find_asked: Callable[[str], Origin | None] = lambda reference: None,
 ) -> LockedSource:
-    """Return what a source is locked to now; ``known`` is what it was locked to, ``find_asked`` finds who makes a reference.
+    """Return what a source is locked to now; ``known`` is what it was locked to, ``references`` says where presets refer to it.
 
     Raises NpuprofError where nothing satisfies its ``rev``, or its store is not there.
     """
@@ -50,35 +49,23 @@ def lock_source(
         hint = "name the folder of its presets with path in npuprof.toml, or with source add --path"
         raise NpuprofError([Finding("NP047", what, "", hint, origin)])
     versions: dict[str, LockedVersion] = {}
-    asked = set(references)
     references_made = list_versioned_references(load_repository_revision(repository, commit))
-    for reference in sorted(asked.union(filter(is_own_reference, references_made))):
+    for reference in sorted({*references, *filter(is_own_reference, references_made)}):
         try:
-            versions[reference] = _pin_version(source, fetched, repository, commit, reference, reference not in asked)
+            versions[reference] = _pin_version(source, fetched, repository, commit, reference, reference not in references)
         except NpuprofError as error:
             before = known.versions.get(reference) if known is not None else None
             is_gone = before is not None and f"{reference.partition('@')[0]}/v{before.version}" not in fetched.tags
             if before is not None and is_gone and repository.has_commit(before.commit):
                 versions[reference] = before  # what was locked stays
-            elif reference in asked:
-                lost = before if is_gone else None
-                raise NpuprofError(_place_findings(error.findings, find_asked(reference), lost)) from None
+            elif reference in references:
+                raise NpuprofError([place_finding(finding, references[reference]) for finding in error.findings]) from None
             # what the presets of the source itself refer to is told where they are read
     tags = list_released_tags(repository, commit, fetched.tags)
     locked = LockedSource(source.name, source.url, source.path, source.rev, commit, digest, tag, yanked, versions)
     locked = locked._replace(releases=seal_released_tags(tags))
     keep_released_tags(locked, tags)
     return locked
-
-
-def _place_findings(findings: Iterable[Finding], asked: Origin | None, lost: LockedVersion | None) -> list[Finding]:
-    """Return why a reference names nothing, with the preset that makes it, and what was ``lost`` upstream of what it named."""
-    placed = [place_finding(finding, asked) for finding in findings]
-    if lost is not None:
-        why = f"npuprof.lock has it at {lost.commit[:12]}, which the source no longer has: its history was rewritten."
-        hint = "refer to another version; or who synced it before gives it back with its tag, or vendors it: npuprof source vendor"
-        placed = [finding._replace(why=why, hint=f"{hint} ({finding.hint})" if finding.hint else hint) for finding in placed]
-    return placed
 
 
 def select_refs(source: Source, references: Iterable[str], known: LockedSource | None, remote: RemoteRefs) -> set[str] | None:
@@ -142,16 +129,12 @@ def _choose_commit(source: Source, fetched: Fetched, repository: Repository, ori
         what = f"the source {source.name!r} has no branch and no tag"
         why = "Its repository is empty, or what answers at its address is no repository."
         raise NpuprofError([Finding("NP047", what, why, "push its presets there, or check the address", origin)])
-    shown = [str(version) for version in sorted(known, key=lambda version: version.order, reverse=True)]
-    versions = f"{', '.join(shown[:_SHOWN])}{f' and {len(shown) - _SHOWN} more' if len(shown) > _SHOWN else ''}"
+    shown = [str(version) for version in sorted(known, key=lambda version: version.order, reverse=True)][:_SHOWN]
     what = f"nothing in the source {source.name!r} is {source.rev!r}"
     why = "A range counts the tags vX.Y.Z of the whole store; npuprof release --all makes them." if wanted else ""
-    branches = f"name a branch: {', '.join(list(fetched.heads)[:_SHOWN]) or 'none has a name there'}"
-    hint = f"it has the versions {versions}" if shown else f"it has no versions yet; {branches}"
+    hint = f"the newest versions are {', '.join(shown)}" if shown else f"name a branch: {', '.join(list(fetched.heads)[:_SHOWN])}"
     if known_tag and known_tag not in fetched.tags:
-        hint = (
-            f"ask its owners where {known_tag} went, which is locked here and gone there; {hint.replace('no versions yet', 'no versions')}"
-        )
+        hint = f"ask its owners where {known_tag} went, which is locked here and gone there; {hint}"
     raise NpuprofError([Finding("NP047", what, why, hint, origin)])
 
 

@@ -32,7 +32,7 @@ UNTOLD = frozenset(("NP043", "NP053", "NP054"))
 UNREADABLE = UNTOLD | {"NP022", "NP041"}
 
 #: Hints that are of use to anybody; all others are commands for the repository itself.
-_KEPT = ("released are", "did you mean")
+_UNCHANGED = ("released are", "did you mean")
 
 
 def find_cache_folder() -> str:
@@ -139,9 +139,7 @@ def name_source_in_error(error: NpuprofError, source: str, name: str) -> Npuprof
 def _name_source(finding: Finding, source: str, name: str) -> Finding:
     if finding.code != "NP011":
         return finding
-    message = finding.message.replace(f"{name} has", f"{source}:{name} has").replace(f"of {name} is", f"of {source}:{name} is")
     hint = finding.hint
-    if not hint.startswith(_KEPT):
+    if not hint.startswith(_UNCHANGED):
         hint = f"leave the @ off; npuprof source update {source.partition('/')[0]} takes what is newer there"
-    message = message if f"{source}:{name}" in message else f"{message} in {source}"
-    return finding._replace(message=message, hint=hint)
+    return finding._replace(message=f"{finding.message}, seen from the source {source!r}", hint=hint)

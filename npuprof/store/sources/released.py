@@ -113,9 +113,6 @@ def build_unknown_finding(source: str, reference: str, tags: list[ReleasedTag]) 
     """Return that a reference with an @ names nothing that the lock of a source knows."""
     name, _, wanted = reference.partition("@")
     first = source.partition("/")[0]
-    if not wanted:
-        what, hint = f"the revision behind @ is missing in {source}:{reference}", "write a version, a commit or HEAD, or leave the @ off"
-        return Finding("NP011", what, "", hint)
     if parse_version_request(wanted) is None:
         what = f"npuprof.lock does not say which commit {source}:{reference} is"
         why = "Branches and tags that name no version move; a source is seen as it was when it was locked."
