@@ -125,10 +125,8 @@ def parse_lock(source: str, raw: bytes, revision: str | None = None) -> Lock:
         what = f"the lock has the form {form}, which this npuprof does not know"
         way = "install the npuprof that your team uses; where all use this one: git rm npuprof.lock, then npuprof source update"
         raise NewerLockError([Finding("NP044", what, "A newer npuprof wrote it.", way, Origin(document, ("version",)))])
-    if form is None and document.data:
-        add("the lock does not say its form, version = 1", ())
-    elif document.data and (type(form) is not int or form != 1):
-        add(f"the lock has the form {format_toml_value(form)}, which this npuprof does not know", ("version",))
+    if document.data and (type(form) is not int or form != 1):
+        add("the lock has no valid form: version = 1", ("version",) if form is not None else ())
     listed = document.data.get("sources", {})
     locked_sources: dict[str, LockedSource] = {}
     for name, entry in listed.items() if isinstance(listed, dict) else ():

@@ -15,10 +15,8 @@ from npuprof.store.sources.urls import normalize_url
 from npuprof.system.folders import find_user_folder
 from npuprof.system.tree import make_tree
 
-#: What fetches what a lock names, and what may stand behind it to say which lock.
+#: What fetches what a lock names.
 _SYNC = "npuprof source sync"
-
-_WHICH = ("", "--rev", "--history")
 
 _SEAL = b"\n# npuprof sha256:"
 
@@ -71,7 +69,8 @@ def require_own_folder(folder: str) -> None:
 def build_unfetched_finding(name: str, what: str) -> Finding:
     """Return that presets of a source cannot be read here, as they are not on this machine."""
     why = "Nothing but source add, sync and update touches the network."
-    return Finding("NP043", f"the source {name!r} cannot be read: {what}", why, f"fetch what the lock names: {_SYNC}")
+    hint = f"fetch what the lock names: {_SYNC}"
+    return Finding("NP043", f"the source {name!r} cannot be read: {what}", why, f"{hint} (with --rev REV: the lock of a revision)")
 
 
 def is_untold(findings: Iterable[Finding]) -> bool:
@@ -81,8 +80,8 @@ def is_untold(findings: Iterable[Finding]) -> bool:
 
 def advise_sync_of(finding: Finding, words: str) -> Finding:
     """Return what says that a source is not here, with what to sync: ``--rev REV`` or ``--history`` for other locks than today's."""
-    before, sync, rest = finding.hint.partition(_SYNC)
-    return finding._replace(hint=f"{before}{sync} {words}") if sync and rest.partition(" ")[2].partition(" ")[0] in _WHICH else finding
+    before, sync, _ = finding.hint.partition(_SYNC)
+    return finding._replace(hint=f"{before}{sync} {words}") if sync else finding
 
 
 def build_later_finding(source: str, reference: str, version: str, asked: Origin | None = None) -> Finding:

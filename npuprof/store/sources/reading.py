@@ -110,7 +110,6 @@ def read_sources_at(repository: Repository, commit: str, prefix: str, shown: str
     from npuprof.store.gitstore.revisions import Revision
 
     sources = parse_sources(paths, raw, shown)
-    sources.which = f"--rev {shown[:12]}" if shown else ""
     place = posixpath.dirname(prefix.rstrip("/"))
     sources.open_copy = lambda folder: VendoredCopy(posixpath.join(place, folder), Revision(repository, commit))
     sources.find_later_copy = partial(_find_copy_at_head, repository, commit, prefix)
@@ -149,7 +148,6 @@ class Sources:
         self.copy = copy  #: where the store that refers to them lies, if it is a copy itself: theirs came with it
         self.label = label  #: what stands before the names of sources of a source, ``team/``
         self.find_later_copy: Callable[[LockedSource], CopyPlace | None] | None = None  #: finds one that came into the repository later
-        self.which = ""  #: which lock it is, as ``source sync`` is told: ``--rev abc1234``; an empty text for today's
         self._opened: dict[str, SourceStore] = {}
 
     def open_source(self, name: str, asked: Origin | None = None) -> SourceStore:
@@ -160,7 +158,6 @@ class Sources:
         if name not in self._opened:
             locked = self.require_lock(name, asked)
             self._opened[name] = SourceStore(locked, f"{self.label}{name}", copy=self.find_copy(name, locked))
-            self._opened[name].which = self.which
             self._opened[name].proved_by = self.lock.find_origin(name, "digest")
         return self._opened[name]
 
@@ -233,7 +230,6 @@ def find_sources_of(store: SourceStore) -> Sources:
         store.require_fit()
         cited = {name: store.cite_beside(name) for name in (projects.FILE, locks.FILE)}
         known = parse_sources(cited, {name: store.read_file(name) for name in cited}, None, f"{store.source}/", store.copy)
-        known.which = store.which
         store.sources = known  # type: ignore[attr-defined]
     return known
 

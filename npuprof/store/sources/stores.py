@@ -16,7 +16,7 @@ from npuprof.store.problems import build_missing_finding, place_finding
 from npuprof.store.sources import project as projects
 from npuprof.store.sources.beside import find_unmet_requirement
 from npuprof.store.sources.lock import LockedSource, LockedVersion, find_locked_version
-from npuprof.store.sources.mirror import TextCache, advise_sync_of, build_later_finding, find_mirror_folder, name_source_in_error
+from npuprof.store.sources.mirror import TextCache, build_later_finding, find_mirror_folder, name_source_in_error
 from npuprof.store.sources.released import (
     ReleasedTag,
     build_unknown_finding,
@@ -76,7 +76,6 @@ class SourceStore(ReadOnceStore):
         self._cache = None if revision is not None or self._copy else TextCache(locked.url, place, self.commit)
         self._is_fit = False
         self._versions: dict[tuple[str, bool], SourceStore] = {}
-        self.which = ""  #: which lock names it, as ``source sync`` is told
         self.proved_by: Origin | None = None  #: where the lock says what its digest is
 
     def _require_copy(self, copy: CopyPlace) -> VendoredCopy:
@@ -117,14 +116,6 @@ class SourceStore(ReadOnceStore):
     @property
     def revision(self) -> Revision:
         """The store in the mirror. Raises NpuprofError where its commit was not fetched here."""
-        try:
-            return self._open_revision()
-        except NpuprofError as error:
-            if not self.which:
-                raise
-            raise NpuprofError([advise_sync_of(finding, self.which) for finding in error.findings]) from None
-
-    def _open_revision(self) -> Revision:
         if self._revision is None and self._find_version is not None:
             self._revision, self._released = self._find_version()
         if self._revision is None:
@@ -266,7 +257,6 @@ class SourceStore(ReadOnceStore):
         key = reference, is_own
         if key not in self._versions:
             self._versions[key] = self._open_version(reference, asked, is_own)
-            self._versions[key].which = self.which
         return self._versions[key]
 
     def _open_version(self, reference: str, asked: Origin | None, is_own: bool) -> SourceStore:

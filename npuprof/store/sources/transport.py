@@ -54,8 +54,7 @@ _LEFT_OUT = (
     "GIT_HTTP_LOW_SPEED_TIME",
 )  # fmt: skip
 #: How far something is: git's own lines, or those of the other side.
-_PROGRESS = re.compile(r"(?:remote: )?([A-Z]\w*)[\w ]*: +(?:\d+% \((\d+)/(\d+)\)|(\d+))(?:,.*| *)")
-_STEPS = {"Counting": "counting", "Compressing": "compressing", "Receiving": "receiving", "Resolving": "resolving deltas of"}
+_PROGRESS = re.compile(r"(?:remote: )?([A-Z]\w*[\w ]*: +(?:\d+% \(\d+/\d+\)|\d+))(?:,.*| *)")
 _MOST_LINES = 200  # what a remote says is kept up to this many lines
 _MOST_BYTES = 4096  # and up to this many bytes of one
 _LOOK = 0.2  # seconds after which the process is looked at, if it says nothing
@@ -248,11 +247,10 @@ class _Said:
 
     def _take_line(self, line: bytes) -> None:
         text = line[:_MOST_BYTES].decode(errors="replace").rstrip()
-        if (progress := _PROGRESS.fullmatch(text)) is None:
-            self._lines += [text] if text else []
-        elif step := _STEPS.get(progress[1]):
-            count = f"{int(progress[2]):,} of {int(progress[3]):,}" if progress[2] else f"{int(progress[4]):,}"
-            self._tell(f"fetching: {step} {count} objects")
+        if progress := _PROGRESS.fullmatch(text):
+            self._tell(f"fetching: {progress[1]}")
+        elif text:
+            self._lines.append(text)
 
 
 @contextmanager
