@@ -33,6 +33,17 @@ def test_a_removed_flag_exits_with_2_and_names_its_replacement(words: tuple[str,
 
 #: Words that are no verbs, and what is printed after the words that say so.
 UNKNOWN = {
+    "delete": "\ngit rm profiles/NAME.toml deletes a preset, npuprof unset NAME KEY takes a value out of one.",
+    "remove": "\ngit rm profiles/NAME.toml deletes a preset",
+    "get": "\nnpuprof show NAME prints a preset",
+    "export": "\nnpuprof env NAME prints exports",
+    "lint": "\nnpuprof check validates presets",
+    "switch": "\nnpuprof run NAME -- COMMAND runs with a preset",
+    "use": "\nnpuprof run NAME -- COMMAND runs with a preset",
+    "ls": "\nnpuprof list lists",
+    "mv": "\nnpuprof rename OLD NEW",
+    "upgrade": "\nnpuprof migrate NAME",
+    "push": "\nnpuprof release NAME",
     "undo": "\nundo was removed",
     "chek": " Did you mean 'check'?\n",
     "shwo": " Did you mean 'show'?\n",

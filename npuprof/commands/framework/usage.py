@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from npuprof.commands.framework.registry import load_verb
-from npuprof.commands.framework.removed import VERBS, describe_replacement
+from npuprof.commands.framework.removed import OTHER_VERBS, VERBS, describe_replacement
 from npuprof.commands.framework.verb import Parameter, Verb
 from npuprof.model import find_nearest_names
 
@@ -22,8 +22,10 @@ def suggest_flag(error: Exception, words: list[str]) -> None:
 
 def suggest_verb(word: str, verbs: Sequence[str]) -> str:
     """Return ``Did you mean 'show'?``, with the verbs that a word begins or misspells; an empty text if there is none."""
+    if word in VERBS or (word in OTHER_VERBS and "show" in verbs):
+        return ""
     similar = [verb for verb in verbs if len(word) > 1 and verb.startswith(word)] or find_nearest_names(word, verbs, 1)
-    return f"Did you mean {' or '.join(map(repr, similar))}?" if similar and word not in VERBS else ""
+    return f"Did you mean {' or '.join(map(repr, similar))}?" if similar else ""
 
 
 def explain_usage(error: Exception, words: list[str]) -> Iterator[str]:

@@ -77,7 +77,8 @@ class Parameter(Record):
         known = self.list_choices()
         if value not in known:
             what = f"unknown {self.noun} {value!r}" if self.noun else f"{self.flags[0]} {value!r} is unknown"
-            raise NpuprofError([Finding("NP902", what, "", did_you_mean(value, known, f"known are {', '.join(known)}"))])
+            more = "; npuprof help targets says what each is for" if self.noun == "target" else ""
+            raise NpuprofError([Finding("NP902", what, "", did_you_mean(value, known, f"known are {', '.join(known)}{more}"))])
 
 
 def argument(metavar: str, text: str, default: Any = None, required: bool = True) -> Any:
