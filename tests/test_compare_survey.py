@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -389,3 +390,60 @@ def test_a_preset_that_cannot_be_read_leaves_the_comparison_open(more: tuple[str
     repo.commit({"a": "x = [", "b": good})
     repo.write({"a": good})
     assert run("diff", "--rev", "HEAD", *more).code == ("--exit-code" in more), "what was broken before is mended"
+
+
+#: A store of two middle presets with three jobs each. Files that an edit changes, and for the text form the lines of changes and verdicts
+#: that ``a`` and its jobs share, without revisions and risks.
+GROWN = {
+    "base": "[options]\nhccl_timeout = 1800\n",
+    "mixin": "[options]\ndeterministic = 1\nhccl_timeout = 900\n",
+    **dict.fromkeys("ab", '[profile]\nextends = ["base", "mixin"]\n'),
+    **{f"{name}{number}": f'[profile]\nextends = ["{name}"]\n' for name in "ab" for number in range(3)},
+}
+FOUR = "in a, a0, a1, a2"
+EDITS: dict[str, tuple[dict[str, str], list[str]]] = {
+    "a parent is taken away": (
+        {"a": '[profile]\nextends = ["base"]\n'},
+        [
+            "- 4 presets: deterministic 1 via a.toml:2: removes mixin.toml:2",
+            "~ 4 presets: hccl_timeout 900 → 1800 s via a.toml:2: base.toml:2 in place of mixin.toml:3",
+            FOUR,
+        ],
+    ),
+    "a parent is added": (
+        {"a": '[profile]\nextends = ["base", "mixin", "extra"]\n', "extra": "[options]\nop_debug_config = 'x'\nhccl_timeout = 800\n"},
+        [
+            '+ 4 presets: op_debug_config "x" via a.toml:2: adds extra.toml:2',
+            "~ 4 presets: hccl_timeout 900 → 800 s via a.toml:2: extra.toml:3 in place of mixin.toml:3",
+            FOUR,
+        ],
+    ),
+    "a value of a parent is edited": (
+        {"mixin": "[options]\ndeterministic = 1\nhccl_timeout = 700\n"},
+        ["~ 9 presets: hccl_timeout 900 → 700 s via mixin.toml:3, before mixin.toml:3", "in a, a0, a1, a2, b, b0, b1, b2, mixin"],
+    ),
+    "a value breaks a rule": (
+        {"a": '[profile]\nextends = ["base", "mixin"]\n[options]\nhccl_timeout = -5\n'},
+        [
+            "~ 4 presets: hccl_timeout 900 → -5 s via a.toml:4, before mixin.toml:3",
+            "! breaks NP203: hccl_timeout = -5 is out of range (a.toml:4:1)",
+            FOUR,
+            "INVALID NOW: a, a0, a1, a2",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_a_change_of_many_presets_is_told_once_by_the_line_that_was_edited(edit: str, repo: Repo, run: Any) -> None:
+    edited, lines = EDITS[edit]
+    repo.commit(GROWN)
+    repo.commit(edited)
+    printed = run("diff", "--rev", "HEAD~1..HEAD").out.splitlines()
+    plain = [re.sub(r"\[[a-z, -]+\] +|\b[0-9a-f]{7}:profiles/", "", line).strip() for line in printed]
+    assert [re.sub(r"  +", " ", line) for line in plain if line and "differ" not in line and line.partition(" ")[0] != "extra"] == lines
+    page = run("diff", "--rev", "HEAD~1..HEAD", "--format", "markdown").out
+    place, count = re.search(r"via (\w+\.toml:\d+)", lines[0]), re.search(r"\d+", lines[0])
+    assert place is not None
+    assert count is not None
+    assert f"**`profiles/{place[1]}` → {count[0]} presets**" in page

@@ -27,7 +27,8 @@ class Change(Record):
     ``key`` is the whole place (``modify_mixlist.black-list.to-add``), ``setting`` the setting it belongs to and
     ``tail`` what of it lies below. ``kind`` is ``added``, ``removed`` or ``changed``. Where the order of a list
     means nothing, each element that came or went is a change of its own (``element``). ``origins`` says who set
-    the value before and after; where it was removed, who unset it, if anybody did. ``scope`` says for which product,
+    the value before and after; where it was removed, who unset it, if anybody did. ``extends`` is the edited line that
+    brought in the preset of the new value, or that took away the preset of the old one. ``scope`` says for which product,
     release or target alone it holds.
     """
 
@@ -42,6 +43,12 @@ class Change(Record):
     risk: tuple[str, ...] = ()
     origins: tuple[Origin | None, Origin | None] = (None, None)
     scope: str = ""
+    extends: Origin | None = None
+
+    @property
+    def cause(self) -> Origin | None:
+        """The place to look at: an edited ``extends``, else what set the value after the change, else what set it before."""
+        return self.extends or self.origins[1] or self.origins[0]
 
     @property
     def sign(self) -> str:
@@ -196,7 +203,25 @@ def _trace_changes(before: Config, after: Config, changes: list[Change]) -> list
     traced = [trace_change(change) for change in changes]
     new = [change.origins[1] for change in traced if change.element and change.kind == "added"]
     added = {(origin.profile, origin.path): origin for origin in new if origin}
-    return [_place_replacement(change, added) for change in traced]
+    edits = _find_edited_parents(before, after)
+    return [_place_parents(_place_replacement(change, added), edits) for change in traced]
+
+
+def _find_edited_parents(before: Config, after: Config) -> dict[str, Origin]:
+    """Return the ``extends`` that brought in or took away each preset that only one side has in its lineage."""
+    old, new = ({profile.name: profile for profile in config.lineage} for config in (before, after))
+    edited = [name for name in new if name in old and old[name].extends != new[name].extends]
+    found: dict[str, Origin] = {}
+    for name in old.keys() ^ new.keys() if edited else ():
+        direct = (editor for editor in edited if name in {*old[editor].extends} ^ {*new[editor].extends})
+        found[name] = new[next(direct, edited[-1])].origin("profile", "extends")
+    return found
+
+
+def _place_parents(change: Change, edits: Mapping[str, Origin]) -> Change:
+    """Return a change with the ``extends`` that brought it about, if it was not its own line that was edited."""
+    edit = next((edits[origin.profile] for origin in change.origins[::-1] if origin and origin.profile in edits), None)
+    return change._replace(extends=edit)
 
 
 def _place_replacement(change: Change, added: Mapping[tuple[str, Path], Origin]) -> Change:

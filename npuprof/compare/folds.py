@@ -48,7 +48,9 @@ def identify_change(change: Change) -> str:
 
 def identify_lasting_change(change: Change) -> str:
     """Return the same where each preset is compared with a revision of its own: revisions do not count."""
-    return repr((change.key, change.scope, change.kind, change.before, change.after, *map(_identify_origin, change.origins)))
+    return repr(
+        (change.key, change.scope, change.kind, change.before, change.after, *map(_identify_origin, (*change.origins, change.extends)))
+    )
 
 
 def _identify_origin(origin: Origin | None) -> tuple[Any, ...]:
@@ -69,9 +71,16 @@ def format_change_sentence(change: Change) -> str:
     return f"{scope}{change.key} {keys.format_toml_value(change.before)} → {format_change_value(change, change.after)}"
 
 
+def format_moved_origin(was: str, now: str) -> str:
+    """Return which places an edited ``extends`` brings in and takes away; empty texts stand for none."""
+    return f"{now} in place of {was}" if was and now else f"adds {now}" if now else f"removes {was}"
+
+
 def format_change_cause(change: Change) -> str:
     """Return who brought a change about, with the place on the other side where it is another."""
     was, now = change.origins
+    if change.extends:
+        return f"via {change.extends}: {format_moved_origin(str(was or ''), str(now or ''))}"
     if now is None:
         return f"was set by {was}" if was else ""
     verb = "unset by" if change.kind == "removed" and now.layer == "unset" else "via"

@@ -8,7 +8,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from npuprof.compare.changes import Change
-from npuprof.compare.folds import fold_changes, format_pair_headline, format_pair_verdicts, identify_change
+from npuprof.compare.folds import fold_changes, format_moved_origin, format_pair_headline, format_pair_verdicts, identify_change
 from npuprof.compare.longvalues import format_short_sentence, list_full_values, shorten_text
 from npuprof.compare.pagehead import RISKS, format_head, is_broken, rank_risk
 from npuprof.compare.spans import Page, collect_revisions, format_code_span, format_listed_span, list_names, show_place
@@ -125,7 +125,7 @@ def _list_groups(wide: Sequence[Fold], page: Page) -> list[_Piece]:
 
 def _format_group(names: Sequence[str], changes: Sequence[Change], page: Page) -> _Piece:
     """Return changes that the same presets share, with the list of those once."""
-    causes = list(dict.fromkeys(show_place(origin, page) for change in changes if (origin := change.origins[1] or change.origins[0])))
+    causes = list(dict.fromkeys(show_place(change.cause, page) for change in changes if change.cause))
     table, cut = _format_table(changes, page, page.limit // 3)
     out = f"\n**{count_rest(causes) or 'one cause'} → {len(names)} presets**\n\n{table}"
     return _Piece(out + _format_reach(names, page), len(changes), cut)
@@ -161,6 +161,9 @@ def _format_single(pair: Pair, own: list[Change], common: Container[str], page: 
 def _show_cause(change: Change, page: Page) -> str:
     """Return who brought a change about, with the place on the other side where that is in another file."""
     was, now = change.origins
+    if change.extends:
+        places = (show_place(origin, page, True) if origin else "" for origin in change.origins)
+        return f"{show_place(change.extends, page, True)}: {format_moved_origin(*places)}"
     if now is None:
         return f"was set by {show_place(was, page, True)}" if was else ""
     unset = "unset by " if change.kind == "removed" and now.layer == "unset" else ""

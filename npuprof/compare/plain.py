@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from npuprof.compare.changes import SIGNS, Change
 from npuprof.compare.folds import (
+    Fold,
     fold_changes,
     format_change_cause,
     format_change_sentence,
@@ -28,32 +29,51 @@ _VERDICT_COLOURS = {"breaks": "31", "warns": "33"}
 
 
 def format_survey_text(survey: Survey, everything: bool = False, coloured: bool = False) -> str:
-    """Return a survey as text: folded changes first, then each preset's own, then the count of the rest."""
+    """Return a survey as text: what presets share first, then what each has alone, then the count of the rest."""
     touched = survey.touched_pairs
-    wide = [fold for fold in fold_changes(touched) if len(fold.presets) > 1]
-    out: list[str] = []
-    by_presets: dict[Sequence[str], list[Change]] = {}
-    for fold in wide:
-        by_presets.setdefault(fold.presets, []).append(fold.change)
-    for presets, changes in by_presets.items():
-        out += [line for change in changes for line in format_change_lines(change, "", coloured, len(presets))]
-        out.append(f"    in {', '.join(map(escape_controls, presets))}")
-    shared = {identify_change(fold.change) for fold in wide}
+    shared_changes = [fold for fold in fold_changes(touched) if len(fold.presets) > 1]
+    verdicts = {pair.name: format_pair_verdicts(pair) for pair in touched}
+    shared_verdicts = _group_by_value(verdicts)
+    out = _format_shared(shared_changes, shared_verdicts, coloured)
+    known = {identify_change(fold.change) for fold in shared_changes}
+    alike: dict[str, list[str]] = {}  # presets of which nothing is left to print but the headline
     for pair in touched:
         if pair.status == "changed":
-            own: Sequence[Change] = [change for change in pair.changes if identify_change(change) not in shared]
+            own: Sequence[Change] = [change for change in pair.changes if identify_change(change) not in known]
         else:
             own = pair.changes if everything else ()
-        title, verdicts = format_pair_headline(pair), format_pair_verdicts(pair)
-        if own or title or verdicts:
+        title, rest = format_pair_headline(pair), [line for line in verdicts[pair.name] if line not in shared_verdicts]
+        if title and not own and not rest and verdicts[pair.name]:
+            alike.setdefault(title, []).append(pair.name)
+        elif own or title or rest:
             out.append(("\n" if out else "") + paint_text(escape_controls(pair.name), "1", coloured) + (f" ({title})" if title else ""))
             for change in own:
                 out += format_change_lines(change, "  ", coloured)
-            out += format_verdict_lines(pair, "  ", coloured)
+            out += format_verdict_lines(rest, "  ", coloured)
+    out += [("\n" if out else "") + f"{title}: {', '.join(map(escape_controls, names))}" for title, names in alike.items()]
     if everything:
         out += [f"{escape_controls(pair.name)}: unchanged" for pair in survey.pairs if not pair.is_touched]
     out.append(("\n" if out else "") + format_survey_totals(survey))
     return "".join(f"{line}\n" for line in out)
+
+
+def _group_by_value(verdicts: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    """Return the verdicts that several presets have, each with these presets."""
+    names: dict[str, list[str]] = {}
+    for name, lines in verdicts.items():
+        for line in lines:
+            names.setdefault(line, []).append(name)
+    return {line: tuple(several) for line, several in names.items() if len(several) > 1}
+
+
+def _format_shared(folds: Sequence[Fold], verdicts: Mapping[str, tuple[str, ...]], coloured: bool) -> list[str]:
+    """Return the changes and verdicts that several presets share, those of the same presets together."""
+    blocks: dict[tuple[str, ...], list[str]] = {}
+    for fold in folds:
+        blocks.setdefault(fold.presets, []).extend(format_change_lines(fold.change, "", coloured, len(fold.presets)))
+    for line, presets in verdicts.items():
+        blocks.setdefault(presets, []).extend(format_verdict_lines([line], "", coloured))
+    return [line for presets, lines in blocks.items() for line in (*lines, f"    in {', '.join(map(escape_controls, presets))}")]
 
 
 def format_pair_text(pair: Pair, everything: bool = False, coloured: bool = False) -> str:
@@ -61,7 +81,7 @@ def format_pair_text(pair: Pair, everything: bool = False, coloured: bool = Fals
     out: list[str] = []
     for change in pair.changes:
         out += format_change_lines(change, "", coloured)
-    out += format_verdict_lines(pair, "", coloured)
+    out += format_verdict_lines(format_pair_verdicts(pair), "", coloured)
     if everything and pair.before and pair.after:
         different = {change.setting for change in pair.changes}
         out += [
@@ -81,11 +101,11 @@ def format_survey_stat(survey: Survey) -> str:
     return f"{Table(rows, gaps=(1,)).format_plain()}{format_survey_totals(survey)}\n"
 
 
-def format_verdict_lines(pair: Pair, indent: str, coloured: bool) -> list[str]:
-    """Return the lines for the errors and warnings that came and went."""
+def format_verdict_lines(verdicts: Iterable[str], indent: str, coloured: bool) -> list[str]:
+    """Return the lines for errors and warnings that came and went."""
     return [
         f"{indent}{paint_text('! ' + escape_controls(line), _VERDICT_COLOURS.get(line.partition(' ')[0], '32'), coloured)}"
-        for line in format_pair_verdicts(pair)
+        for line in verdicts
     ]
 
 
