@@ -211,7 +211,7 @@ def test_a_lock_that_a_killed_git_left_is_named_with_its_repair(repo: Repo, run:
     said = run("git", verb)
     assert said.code == 2
     assert str(lock) in said.err
-    assert "try: wait for the other; if there is none, remove it: rm " in said.err
+    assert "try: if no other git is at work" in said.err
     lock.unlink()
     assert run("git", verb).code == 0
     assert run("git", "status").code == (verb == "uninstall")

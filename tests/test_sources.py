@@ -98,6 +98,7 @@ def test_what_is_no_range_is_a_revision(text: str) -> None:
         ('[sources.team]\nurl = "file:///x"\nvendor = "/x"\n', "is no folder below that of npuprof.toml"),
         ('[sources."a b"]\nurl = "file:///x"\n', "cannot be the name of a source"),
         ('[sources.builtin]\nurl = "file:///x"\n', "cannot be the name"),
+        ('[sources.team]\nurl = "file:///x"\n[sources.Team]\nurl = "file:///x"\n', "differ in case only"),
         ("[sources\n", "NP001"),
         ("\xff", "NP002"),
     ],
@@ -176,18 +177,18 @@ def test_all_faults_of_npuprof_toml_are_told_at_once(app: Repo, run: Run) -> Non
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda text: "<<<<<<< HEAD\n" + text, "contains merge conflict markers"),
-        (lambda text: text.replace('commit = "', 'commit = "x'), "has no valid commit"),
-        (lambda text: text.replace("sha256:", "md5:"), "has no valid digest"),
+        (lambda text: "<<<<<<< HEAD\n" + text, "marks of a merge"),
+        (lambda text: text.replace('commit = "', 'commit = "x'), "no full id"),
+        (lambda text: text.replace("sha256:", "md5:"), "digest that is none"),
         (lambda text: text.replace("url = ", "uri = "), "has no url"),
-        (lambda text: text.replace("version = 1", "version = 0"), "has no valid form: version = 1"),
-        (lambda text: text.replace("version = 1", "version = true"), "has no valid form: version = 1"),
-        (lambda text: text.replace("version = 1\n", ""), "has no valid form: version = 1"),
+        (lambda text: text.replace("version = 1", "version = 0"), "which this npuprof does not know"),
+        (lambda text: text.replace("version = 1", "version = true"), "which this npuprof does not know"),
+        (lambda text: text.replace("version = 1\n", ""), "does not say its form"),
         (lambda text: text.replace('rev = "^1.0"', 'rev = ">=1.0"'), "out of date: the rev"),
         (lambda text: text.replace('rev = "^1.0"', 'rev = "^2.0"'), "contradicts itself"),
         (lambda text: "", "does not say at which commit"),
         (lambda text: "[sources]\nteam = 1\n", "is no table"),
-        (lambda text: text + "[sources.team.versions]\nbase = 1\n", "has no valid versions"),
+        (lambda text: text + "[sources.team.versions]\nbase = 1\n", "versions that are none"),
     ],
 )
 def test_a_lock_that_was_edited_or_merged_wrongly_is_told_with_the_repair(
@@ -235,7 +236,7 @@ def test_an_update_of_a_lock_that_cannot_be_read_shows_what_differs_from_head_an
     team.publish({"base": BASE.format(8)}, "1.1.0")
     lock.write_text(spoil(lock.read_text()))
     result = run("source", "update", "--yes", *names)
-    assert (result.code, "hccl_timeout 600 → 8" in result.out) == (0, True), result.out + result.err
+    assert (result.code, "hccl_timeout 600 → 8" in result.out, "that of HEAD" in result.err) == (0, True, True), result.out + result.err
     after = tomllib.loads(lock.read_text())["sources"]
     assert (after["team"]["tag"], after["other"] == before) == ("v1.1.0", bool(names))
     assert run("show", "job").code == 0
@@ -272,15 +273,18 @@ def test_a_lock_comes_back_from_its_text() -> None:
     assert parse_lock("npuprof.lock", format_lock(made).encode()).sources == dict(sorted(made.items()))
 
 
-def test_comments_and_what_else_is_in_npuprof_toml_stay(app: Repo, team: Team, run: Run) -> None:
+def test_comments_and_what_else_stands_in_both_files_stay(app: Repo, team: Team, run: Run) -> None:
     project, lock = app.folder / "npuprof.toml", app.folder / "npuprof.lock"
     project.write_text(f'# ours\nrequires = ">=0"  # any\n\n{project.read_text()}# the end\n')
+    lock.write_text(lock.read_text().replace("[sources.team]", "# about the team\n[sources.team]"))
     assert run("source", "add", "second", team.url, "--rev", "main").code == 0
     assert "# ours" in project.read_text()
     assert 'requires = ">=0"  # any' in project.read_text()
     assert "# the end" in project.read_text()
+    assert "# about the team" in lock.read_text()
     assert set(parse_project("npuprof.toml", project.read_bytes()).sources) == {"team", "second"}
     assert run("source", "remove", "second").code == 0
+    assert "# about the team" in lock.read_text()
     assert "second" not in lock.read_text() + project.read_text()
 
 
@@ -447,7 +451,7 @@ def test_what_cannot_be_a_source_is_told_and_nothing_is_written(words: tuple[str
         ("team:", "cannot be the name|team:"),
         ("team:base@9", "no released version"),
         ("team:../x", "no preset"),
-        ("team:base@", "does not say which commit"),
+        ("team:base@", "revision"),
         ("team/lib:base", "there is no source 'lib'"),
         ("a/b/c:d", "there is no source 'a'"),
     ],
@@ -459,6 +463,34 @@ def test_a_reference_that_names_nothing_is_told_where_it_stands(asked: str, told
     app.write({"x": f'profile.extends = ["{asked}"]\n'})
     result = run("check", "x")
     assert (result.code, "profiles/x.toml:1" in result.err + result.out) == (2, True), result.err
+
+
+@pytest.mark.parametrize(
+    ("rev", "store", "advice"),
+    [
+        ("^1.0", "", "a range takes only releases of the whole store: ask its owners for npuprof release --all, or follow a branch"),
+        ("^1.0", "2.0.0", 'widen rev = "^1.0" in npuprof.toml: it excludes 2.0.0, the newest release of the store'),
+        ("1.0.0", "", ""),
+        ("main", "", ""),
+        ("*", "2.0.0", ""),
+    ],
+)
+def test_an_update_lists_releases_of_presets_that_no_release_of_the_store_has(
+    rev: str, store: str, advice: str, app: Repo, team: Team, run: Run
+) -> None:
+    at_once = ["base/v1.1.0", "base/v1.2.0", "base/v1.2.0.yanked", "base/v3.0.0-rc.1", "new/v0.1.0"]
+    team.publish({"base": BASE.format(7), "new": ""}, store, *at_once)
+    team.repo.git("tag", "other/v0.9.0", "v1.0.0^{commit}")  # without a message, and where the lock is
+    team.push()
+    (app.folder / "npuprof.toml").write_text((app.folder / "npuprof.toml").read_text().replace("^1.0", rev))
+    result = run("source", "update", "--yes")
+    assert result.code == 0, result.err
+    assert ("lacks newer releases" in result.err) == bool(advice), result.err
+    assert not advice or f"team 1.0.0 lacks newer releases of presets, base 1.1.0, new 0.1.0; {advice}" in result.err, result.err
+    assert ("up to date" in result.err) == (rev == "^1.0"), result.err
+    app.write({"job": 'profile.extends = ["team:base@1.1.0"]\n'})
+    result = run("source", "update", "--yes")
+    assert (result.code, advice in result.err) == (2 if rev in ("^1.0", "1.0.0") else 0, True), result.err
 
 
 def test_a_version_that_the_locked_commit_does_not_have_is_refused(app: Repo, team: Team, run: Run) -> None:
@@ -549,7 +581,7 @@ def test_the_npuprof_that_a_repository_needs_is_asked_for_first(wanted: str, cod
             assert "NP001" not in result.err
 
 
-def test_deprecated_presets_and_yanked_versions_are_told_in_checks(app: Repo, team: Team, run: Run) -> None:
+def test_deprecated_presets_and_yanked_versions_are_told_on_update_and_in_checks(app: Repo, team: Team, run: Run) -> None:
     app.write({"pinned": 'profile.extends = ["team:base@1.0.0"]\n'})
     team.publish({"base": BASE.format(600).replace("[options]", 'deprecated = "use other"\n[options]')}, "1.1.0")
     for tag in ("base/v1.0.0", "v1.1.0"):
@@ -560,7 +592,7 @@ def test_deprecated_presets_and_yanked_versions_are_told_in_checks(app: Repo, te
     assert "team:base@1.0.0 is yanked" in result.err
     team.publish({}, "1.2.0")
     result = run("source", "update", "--yes")
-    assert result.code == 0, result.err
+    assert "team:base is deprecated: use other" in result.err
     told = json.loads(run("check", "--format", "json").out)["findings"]
     assert {(one["code"], one["path"]) for one in told} >= {("NP703", "profiles/job.toml"), ("NP704", "profiles/pinned.toml")}
 
@@ -580,10 +612,10 @@ def test_who_uses_a_yanked_version_of_a_source_is_told_why_and_what_to_write(app
     assert "team:base@1.0.0 is yanked: it is: slow" in result.err
     told, hint = read_hints()["profiles/pinned.toml"]
     assert "it is: slow" in told
-    assert hint == "name another version behind the @, then npuprof source update team"
+    assert hint == 'write "team:base@1.1.0" in its place, then npuprof source update team'
     assert run("source", "vendor", "team").code == 0
     shutil.rmtree(os.environ["XDG_CACHE_HOME"])
-    assert read_hints()["profiles/pinned.toml"][1] == "name another version behind the @, then npuprof source update team"
+    assert read_hints()["profiles/pinned.toml"][1] == "put another version behind the @, then npuprof source update team"
     app.write({"pinned": 'profile.extends = ["team:base@1.1.0"]\n'})
     assert run("source", "update", "--yes").code == 0
     assert read_hints() == {}
@@ -592,8 +624,9 @@ def test_who_uses_a_yanked_version_of_a_source_is_told_why_and_what_to_write(app
 @pytest.mark.parametrize(
     ("rev", "yanked", "hint"),
     [
-        ("1.0.0", "v1.0.0", "let rev in npuprof.toml allow a newer version, then npuprof source update team"),
-        ("^1.0", "v1.1.0", "let rev in npuprof.toml allow a newer version, then npuprof source update team"),
+        ("1.0.0", "v1.0.0", 'write rev = "^1.1" in npuprof.toml:4, then npuprof source update team'),
+        ("^1.0", "v1.1.0", "npuprof source update team takes 1.0.0"),
+        ("^1.0", "v1.0.0 v1.1.0", "npuprof source update team takes a newer version, once there is one"),
     ],
 )
 def test_of_a_source_at_a_yanked_version_the_next_step_is_told(rev: str, yanked: str, hint: str, app: Repo, team: Team, run: Run) -> None:
@@ -1151,7 +1184,7 @@ def test_an_update_tells_a_version_of_a_preset_that_moves_alone(yanked: bool, ap
     told = f"team:base@1.0: 1.0.0 ({commit[:7]}) -> 1.0.1 ({commit[:7]})"
     for words, code in (("--frozen", 1), ("--yes", 0)):
         result = run("source", "update", words)
-        assert (result.code, told in result.out) == (code, True), result.out
+        assert (result.code, told in result.out, "team:base@1.0.0 was yanked: hangs" in result.err) == (code, True, yanked), result.out
 
 
 def test_an_update_to_another_range_is_compared_with_what_was_locked(app: Repo, team: Team, run: Run) -> None:
@@ -1229,8 +1262,17 @@ def test_a_lock_that_knows_nothing_of_a_copy_is_out_of_date(app: Repo, run: Run)
     assert run("show", "job").code == 0
 
 
-def test_a_byte_order_mark_stays(app: Repo, team: Team, run: Run) -> None:
-    path = app.folder / "npuprof.toml"
+def test_a_version_that_was_yanked_since_it_was_locked_is_told_on_update(app: Repo, team: Team, run: Run) -> None:
+    team.publish({}, "1.1.0")
+    assert run("source", "update", "--yes").code == 0
+    team.repo.git("tag", "-a", "v1.1.0.yanked", "-m", "it is slow")
+    team.push()
+    assert "team 1.1.0 was yanked: it is slow" in run("source", "update", "--yes").err
+
+
+@pytest.mark.parametrize("name", ["npuprof.toml", "npuprof.lock"])
+def test_a_byte_order_mark_stays(name: str, app: Repo, team: Team, run: Run) -> None:
+    path = app.folder / name
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
     assert run("source", "add", "second", team.url).code == 0
     assert run("source", "remove", "second").code == 0
@@ -1295,7 +1337,7 @@ def test_what_is_wrong_in_a_source_is_mended_there_and_said_so(app: Repo, team: 
     there = "(to be mended in team; npuprof source update team takes it from there)"
     assert told["NP101"]["hint"] == f"did you mean 'base'? {there}"
     assert told["NP101"]["message"] == "team:gone extends 'bsae', which is not in team"
-    assert told["NP011"]["message"] == "base has no released version 9.0.0, seen from the source 'team'"
+    assert told["NP011"]["message"] == "team:base has no released version 9.0.0"
     assert told["NP501"]["hint"].endswith(there)
     assert told["NP605"]["hint"].endswith("npuprof trust team:")
     assert "did you mean 'team:base'" in run("show", "wrong").err
@@ -1358,6 +1400,15 @@ def test_what_is_wrong_with_a_new_source_is_about_no_line_of_another(words: tupl
     assert (result.code, result.err.startswith("error NP0"), "[sources.team]" in result.err) == (2, True, False), result.err
 
 
+def test_a_link_out_of_the_store_of_a_source_is_told_when_it_is_taken(app: Repo, team: Team, run: Run) -> None:
+    (team.repo.folder / "profiles/out.toml").symlink_to("../README.toml")
+    team.publish({}, "1.1.0")
+    told = "team:out cannot be read: a link that leads out of the store"
+    assert told in run("source", "update", "--yes").err
+    result = run("source", "add", "again", team.url)
+    assert (result.code, told.replace("team:", "again:") in result.err) == (0, True), result.err
+
+
 @pytest.mark.parametrize("words", [("update",), ("list",), ("vendor", "team"), ("remove", "team"), ("add", "x", "/srv/x")])
 def test_in_a_repository_without_a_work_tree_it_is_said_that_there_is_none(
     words: tuple[str, ...], app: Repo, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -1391,7 +1442,7 @@ def test_a_preset_of_the_store_does_not_build_on_one_outside_of_it(
     assert run("source", "update", "--yes").code == 0
     result = run("show", "team:heir")
     assert (result.code, "NP101" in result.err) == (2, True)
-    assert "team:heir extends 'jobs/x/preset', which is not in team" in result.err
+    assert "team:heir extends 'jobs/x/preset', which lies outside the store of team" in result.err
     assert "to be mended in team" in result.err
 
 

@@ -449,9 +449,11 @@ def test_what_older_locks_name_is_fetched_with_the_history(app: Repo, team: Team
 
 
 @pytest.mark.parametrize("now", [False, True])
-def test_a_commit_that_was_rewritten_away_is_reported_with_the_lock(
+def test_a_commit_that_was_rewritten_away_is_told_by_who_locks_it_and_with_how_it_comes_back(
     now: bool, app: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    gone = team.repo.head
+    locking = app.head[:7]
     team.repo.git("checkout", "-q", "--orphan", "fresh")
     team.repo.commit({"base": BASE.format(900)})
     team.repo.git("tag", "-a", "v1.1.0", "-m", "1.1.0")
@@ -467,11 +469,20 @@ def test_a_commit_that_was_rewritten_away_is_reported_with_the_lock(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
     done = run("source", "sync", "--history")
     assert (done.code, done.err.count("no longer has the commit")) == (2, 1), done.err
-    assert "npuprof source update team; who still has the commit can vendor it" in done.err
     if now:
+        assert "npuprof source update team; who still has the commit can vendor it" in done.err
         return
+    assert f"It is locked at {locking}: log, diff and verify" in done.err
+    assert f"{gone}:refs/tags/kept/{gone[:7]}" in done.err
     assert run("source", "sync").code == 0, "what is locked now is here"
     assert run("check").code == 0
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home/cache"))
+    words = done.err.partition("give it back: ")[2].partition(";")[0].split()
+    words[1] = f"--git-dir={find_mirror_folder(team.url)}"
+    subprocess.run(words, check=True, capture_output=True)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
+    assert run("source", "sync", "--history").code == 0
+    assert "600" in run("log", "job").out
 
 
 # Repositories without a work tree

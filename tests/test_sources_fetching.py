@@ -691,8 +691,4 @@ def test_how_far_it_is_goes_to_the_terminal_and_nothing_else_does() -> None:
     said.take(b"remote: Counting objects:  50% (1/2)\rremote: Coun")
     said.take(b"ting objects: 100% (2/2), done.\nReceiving objects:  10% (100/1000)\rremote: welcome\n\nfatal: it broke")
     assert said.finish() == "remote: welcome\nfatal: it broke"
-    assert told == [
-        "fetching: Counting objects:  50% (1/2)",
-        "fetching: Counting objects: 100% (2/2)",
-        "fetching: Receiving objects:  10% (100/1000)",
-    ]
+    assert told == ["fetching: counting 1 of 2 objects", "fetching: counting 2 of 2 objects", "fetching: receiving 100 of 1,000 objects"]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -82,6 +84,26 @@ def test_a_number_that_was_given_says_of_an_unknown_last_release_that_it_is_unkn
     said = " ".join(result.err.split())
     assert (result.code, "job@1.5.0 was not compared with 1.0.0" in said, "the changes ask for" in said) == (0, True, False), said
     assert "cannot be resolved" not in lost.git("tag", "-l", "--format=%(contents)", "job/v1.5.0")
+
+
+def test_the_way_back_of_a_lost_commit_holds_on_any_machine(
+    app: Repo, team: Team, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mid = Team(tmp_path / "mid")
+    shutil.copy(app.folder / "npuprof.toml", mid.repo.folder)
+    shutil.copy(app.folder / "npuprof.lock", mid.repo.folder)
+    mid.publish({"mid": 'profile.extends = ["team:base"]\n'}, "1.0.0")
+    assert run("source", "add", "mid", mid.url).code == 0
+    app.write({"job": 'profile.extends = ["mid:mid"]\n'})
+    assert run("source", "remove", "team").code == 0
+    rewrite(team)
+    known = Path(os.environ["XDG_CACHE_HOME"])
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "fresh"))
+    result = run("source", "sync")
+    assert (result.code, str(tmp_path / "fresh") in result.err) == (2, False), result.err
+    (push,) = re.findall(r"git --git-dir=.* push \S+ \S+:refs/tags/kept/\w+", result.err)
+    subprocess.run(["sh", "-c", push], check=True, env={**os.environ, "XDG_CACHE_HOME": str(known)}, capture_output=True)
+    assert run("source", "sync").code == 0
 
 
 def test_a_history_whose_source_is_not_here_names_what_fetches_it_at_each_step(

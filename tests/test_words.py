@@ -203,6 +203,7 @@ TYPED = [
     ("inject", 2, "npuprof inject train.py bert-training"),
     # what takes no words, and what other tools call otherwise
     ("review main..HEAD", 2, "npuprof diff --rev BRANCH...HEAD"),
+    ("--install-completion csh", 2, "takes no word", "npuprof --install-completion"),
     # values and keys that are written otherwise
     ("set bert hccl_timeout 700", 2, "'hccl_timeout' is not KEY=VALUE", "write KEY=VALUE without blanks"),
     ("set bert hccl_timeout = 700", 2, "write KEY=VALUE without blanks"),
@@ -266,6 +267,10 @@ TYPED = [
     ("yank held", 2, "--why"),
     ("verify held@1.0.0", 2, "npuprof verify --tags held@1.0.0"),
     # a revision with a blank, or further back than a clone knows; a version asked for by a short flag
+    ("show 'bert@HEAD@{95}'", 2, "HEAD was moved", "in this clone", "git reflog HEAD lists them"),
+    ("diff --rev 'HEAD@{95}'", 2, "HEAD was moved", "HEAD~1 is the commit before"),
+    ("show 'bert @1.0.0'", 2, "'bert @1.0.0' holds blanks", "write bert@1.0.0"),
+    ("log 'held@ HEAD'", 2, "holds blanks", "write held@HEAD"),
     # a preset where a key stands, and a key where a preset does
     ("option bert", 2, "it is a preset: npuprof show bert"),
     ("option hccl_timeout=5", 2, "write hccl_timeout, without a value"),

@@ -95,7 +95,7 @@ def find_source_profile(home: ProfileSource, reference: str, asked: Origin | Non
         raise NpuprofError([build_changed_finding(store.released, asked)])
     profile = store.profile(name, asked)
     if store.yanked:
-        yank = Yank(store.yanked, store.advise_yanked())
+        yank = Yank(store.yanked, store.advise_yanked(reference))
         if referrer is not None:
             referrer.yanked[reference] = yank
         else:

@@ -183,7 +183,9 @@ class Workspace:
 
     def split_single_spec(self, asked: str, verb: str) -> tuple[str, str]:
         """Return name and revision of a spec that must be one preset of the store. Raises NpuprofError."""
-        name, _, revision = asked.partition("@")
+        name, at, revision = asked.partition("@")
+        if at and " " in asked:
+            require_no_blanks(asked)
         if asked.startswith(BUILTIN):
             what, why = (
                 f"{verb} takes a preset of this repository, not {asked!r}",
@@ -212,6 +214,8 @@ class Workspace:
         name, _, revision = spec.partition("@")
         if not name:
             raise NpuprofError([build_nameless_revision_finding(revision)])
+        if " " in spec:
+            require_no_blanks(spec)
         if _is_file_spec(name):
             inside = self._find_name_in_store(name)
             if not inside:
@@ -412,6 +416,13 @@ def build_bad_stack_finding(spec: str, parts: Sequence[str]) -> Finding:
     what = f"{spec!r} names no preset on one side of a +" if not all(part.strip() for part in spec.split("+")) else f"{spec!r} holds blanks"
     why = "A + joins two specs: the second is laid over the first. A revision with a + is written in quotes."
     return Finding("NP004", what, why, f"write {plain}" if plain else LIST_ADVICE)
+
+
+def require_no_blanks(spec: str) -> None:
+    """Raise NpuprofError where blanks stand around the ``@`` of a spec, or at its ends."""
+    plain = "@".join(part.strip() for part in spec.split("@", 1))
+    if plain != spec:
+        raise NpuprofError([Finding("NP004", f"{spec!r} holds blanks", "NAME@REV is one word.", f"write {plain}")])
 
 
 def build_nameless_revision_finding(revision: str) -> Finding:

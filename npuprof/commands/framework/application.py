@@ -78,6 +78,10 @@ def suggest_next_steps() -> str:
 
 def run_words(words: list[str], runner: Runner) -> int:
     """Let the framework read the words and run what they ask for; return the exit code. It prints errors of usage itself."""
+    if words[:1] in (["--install-completion"], ["--show-completion"]) and len(words) > 1:
+        what = f"{words[0]} takes no word, and was given {words[1]!r}"
+        why = "It is for the shell that runs it: bash, zsh, fish or PowerShell."
+        raise NpuprofError([Finding("NP902", what, why, f"start the shell that is meant, and say there: npuprof {words[0]}")])
     try:
         if not words:
             build_application(["--help"], runner)(args=["--help"], prog_name="npuprof", standalone_mode=False)

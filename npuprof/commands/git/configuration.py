@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import posixpath
+import re
 import shlex
 import sys
 
@@ -113,7 +114,15 @@ def write_setting(git: Git, scope: str, name: str, value: str | None) -> None:
     words = ("--unset-all", name) if value is None else ("--replace-all", name, value)
     result = git.try_command("config", scope, *words)
     if result.code:
-        raise NpuprofError([build_refusal_finding(result.complaint, git.folder)])
+        said = result.complaint.decode(errors="replace")
+        locked = re.search(r"could not lock config file (.+): File exists", said)
+        if locked is None:
+            raise NpuprofError([build_refusal_finding(result.complaint, git.folder)])
+        path = os.path.join(git.folder, f"{locked[1]}.lock")
+        what = f"git's configuration is locked by {path}"
+        why = "git holds this file while it writes its configuration; one that was killed leaves it behind."
+        hint = f"if no other git is at work, take it away and run this again, which completes what is missing: rm {shlex.quote(path)}"
+        raise NpuprofError([Finding("NP022", what, why, hint)])
 
 
 def find_attributes(git: Git, everywhere: bool, store_: str | None) -> tuple[str, list[str]]:

@@ -38,9 +38,10 @@ class Receive(Verb):
         for commit, moved in _read_tips(read_standard_input()).items():
             errors = self._find_errors(commit)
             if errors:
-                for before in {tip for old, _ in moved for tip in ([old] if old else self._list_beginnings(commit))}:
+                for before in {one for old, _ in moved for one in ([old] if old else self._list_beginnings(commit))}:
                     known = _identify_errors(self._find_errors(before))
-                    errors = [error for error in errors if is_untold([error]) or not _identify_errors([error]) <= known]
+                    known |= _follow_renames(known, self._list_renames(before, commit)) if known else set()
+                    errors = [one for one in errors if is_untold([one]) or not _identify_errors([one]) <= known]
             if errors:
                 code = 1
                 text += format_findings(errors)
@@ -55,6 +56,17 @@ class Receive(Verb):
         git = revisions.find_repository(spec.Workspace(self.store).store).git
         listed = git.run_command("rev-list", "--boundary", commit, "--not", "--all").decode().split()
         return [line[1:] for line in listed if line.startswith("-")] if listed else [commit]
+
+    def _list_renames(self, before: str, commit: str) -> dict[str, str]:
+        """Return the presets that are called otherwise at a commit than before, by their old names."""
+        from npuprof.store import spec
+        from npuprof.store.gitstore import revisions
+        from npuprof.store.gitstore.commits import list_tree_changes
+
+        repository = revisions.find_repository(spec.Workspace(self.store).store)
+        layout = revisions.load_repository_revision(repository, commit).layout
+        changes = list_tree_changes(repository, before, commit, layout)
+        return {one.was: one.now for one in changes if one.was and one.now and one.was != one.now}
 
     def _find_errors(self, commit: str) -> list[Finding]:
         from npuprof.commands.source.sync import Sync
@@ -74,7 +86,15 @@ def _identify_errors(errors: Iterable[Finding]) -> set[tuple[str, ...]]:
     """Return what two errors share that are the same one, each with the preset that has it."""
     from npuprof.checks import identify_finding
 
-    return {(*identify_finding(error), name) for error in errors for name in error.profiles or ("",)}
+    return {(*identify_finding(one), name) for one in errors for name in one.profiles or ("",)}
+
+
+def _follow_renames(known: set[tuple[str, ...]], renamed: dict[str, str]) -> set[tuple[str, ...]]:
+    """Return errors of before as they are told of presets that have another name now."""
+    if not renamed:
+        return set()
+    names = re.compile(rf"(?<![\w./-])(?:{'|'.join(map(re.escape, sorted(renamed, key=len, reverse=True)))})(?![\w/-])")
+    return {tuple(names.sub(lambda found: renamed[found[0]], text) for text in one) for one in known}
 
 
 def _read_tips(lines: bytes) -> dict[str, list[tuple[str, str]]]:

@@ -40,7 +40,7 @@ class Add(Verb):
         from npuprof.commands.source.locking import lock_sources
         from npuprof.commands.source.place import ProjectPlace
         from npuprof.store.sources import fetching, project
-        from npuprof.store.sources.locking import suggest_range
+        from npuprof.store.sources.locking import list_unreadable, suggest_range
         from npuprof.store.sources.urls import find_url_fault, hide_credentials
 
         place = ProjectPlace(self.store)
@@ -70,7 +70,7 @@ class Add(Verb):
         there = locked[self.name]
         here = f"{self.name} is at {url}, a path of this machine: elsewhere sync has to find it there too"
         remark = f"added {self.name} at {there.tag or there.commit[:7]} (rev = {rev!r}): its presets are {self.name}:NAME"
-        return Answer(None, (remark, f"wrote {', '.join(written)}", *([here] if url != self.url else [])))
+        return Answer(None, (remark, *list_unreadable(there), f"wrote {', '.join(written)}", *([here] if url != self.url else [])))
 
 
 def _ask_for_word(finding: Finding) -> Finding:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import NamedTuple
 
-from npuprof.model import NpuprofError
+from npuprof.model import Finding, NpuprofError
 from npuprof.store.parents import is_source_reference
 from npuprof.store.sources.lock import Lock, LockedSource, LockedVersion
 from npuprof.store.sources.project import Project, Source
@@ -30,7 +31,23 @@ def collect_files(locked: LockedSource) -> dict[str, bytes]:
     project = Project(sources={locked.name: Source(locked.name, locked.url, locked.path, locked.rev)})
     found = _Collected()
     found.add_store(Sources(project, Lock(sources={locked.name: locked})).open_source(locked.name), "")
-    return found.list_files()
+    files = found.list_files()
+    _refuse_twins(locked.name, files)
+    return files
+
+
+def _refuse_twins(name: str, files: Iterable[str]) -> None:
+    """Raise NpuprofError (NP049) where two files of a copy differ in case only: in a mirror both are there, on some disks only one."""
+    seen: dict[str, str] = {}
+    problems: list[Finding] = []
+    for path in sorted(files):
+        if (other := seen.setdefault(path.casefold(), path)) != path:
+            what = f"the source {name!r} cannot be copied: its files {other} and {path} differ in case only"
+            why = "Some file systems hold but one of them, and a clone there would not be what npuprof.lock says."
+            hint = f"let its owners rename one of them; without a copy it is read as it is: npuprof source sync {name}"
+            problems.append(Finding("NP049", what, why, hint))
+    if problems:
+        raise NpuprofError(problems)
 
 
 class _Part(NamedTuple):

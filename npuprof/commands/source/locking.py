@@ -7,11 +7,11 @@ from contextlib import suppress
 from functools import partial
 
 from npuprof.commands.source.place import ProjectPlace
-from npuprof.model import Finding, NpuprofError, Origin, Record
+from npuprof.model import Finding, NpuprofError, Record
 from npuprof.store.sources import fetching
 from npuprof.store.sources.lock import Lock, LockedSource
 from npuprof.store.sources.locking import (
-    describe_excluded_release,
+    advise_store_release,
     is_own_name,
     is_own_reference,
     list_unfetched_tags,
@@ -19,17 +19,23 @@ from npuprof.store.sources.locking import (
     lock_source,
     select_refs,
 )
+from npuprof.store.sources.mirror import name_mirror
 from npuprof.store.sources.mirrorgit import open_mirror
 from npuprof.store.sources.project import Project, Source
+from npuprof.store.sources.ranges import parse_version_range
 from npuprof.store.sources.reading import Sources, find_source_store_among, find_sources
-from npuprof.store.sources.released import load_released_tags
+from npuprof.store.sources.released import list_newer_releases, load_released_tags
 from npuprof.store.sources.storedigest import build_digest_finding, compute_kept_digest
 from npuprof.store.sources.stores import SourceStore
+from npuprof.store.sources.urls import hide_credentials
 from npuprof.store.versions import is_version_tag, parse_version_text
+
+#: How many tags a remark names.
+_SHOWN = 5
 
 
 class Locking(Record):
-    """What sources are locked to now, and by source the locked versions that are gone upstream."""
+    """What sources are locked to now, the versions that were locked and are gone upstream, as users see them, by source, and remarks."""
 
     sources: dict[str, LockedSource]
     gone: dict[str, tuple[str, ...]]
@@ -44,7 +50,7 @@ def lock_sources(place: ProjectPlace, wanted: Iterable[Source], accept_moved: bo
     problems: list[Finding] = []
     remarks: list[str] = []
     for source in wanted:
-        asked = {reference: origins[0] for reference, origins in references.get(source.name, {}).items() if "@" in reference}
+        asked = [reference for reference in references.get(source.name, ()) if "@" in reference]
         try:
             try:
                 fetched, found[source.name] = _lock_source(place, source, asked, accept_moved)
@@ -53,8 +59,7 @@ def lock_sources(place: ProjectPlace, wanted: Iterable[Source], accept_moved: bo
                     raise
                 fetched, found[source.name] = _lock_source(place, source, asked, accept_moved, remake=True)
             gone[source.name] = _list_gone(place.lock.sources.get(source.name), found[source.name], fetched)
-            excluded = describe_excluded_release(source, fetched)
-            remarks += [f"{source.name}: {excluded}"] if excluded else []
+            remarks += _list_unshared_releases(source, fetched, found[source.name])
             fetch_sources_of(open_locked(source.name, found[source.name]))
         except NpuprofError as error:
             problems += error.findings
@@ -63,19 +68,32 @@ def lock_sources(place: ProjectPlace, wanted: Iterable[Source], accept_moved: bo
     return Locking(found, gone, tuple(remarks))
 
 
+def _list_unshared_releases(source: Source, fetched: fetching.Fetched, locked: LockedSource) -> list[str]:
+    """Return that presets have newer releases than the newest store release that ``rev`` allows; a fixed ``rev`` asks for none."""
+    wanted = parse_version_range(source.rev)
+    if wanted is None or wanted.is_fixed:
+        return []
+    newer = list_newer_releases(open_mirror(source.name, source.url, source.path), locked.commit, fetched.tags)
+    if not newer:
+        return []
+    shown = f"{', '.join(newer[:_SHOWN])}{f' and {len(newer) - _SHOWN} more' if len(newer) > _SHOWN else ''}"
+    return [f"{source.name} {locked.shown} lacks newer releases of presets, {shown}; {advise_store_release(source, fetched)}"]
+
+
 def _lock_source(
-    place: ProjectPlace, source: Source, asked: dict[str, Origin | None], accept_moved: bool, remake: bool = False
+    place: ProjectPlace, source: Source, asked: Iterable[str], accept_moved: bool, remake: bool = False
 ) -> tuple[fetching.Fetched, LockedSource]:
     known = place.lock.sources.get(source.name)
     fetched = _fetch(source, asked, accept_moved, known, remake)
     if known is not None and known.url == source.url:
         _fetch_known(known)
     origin = place.project.find_source_origin(source.name)
+    find_asked = partial(place.find_reference, source.name)
     known = known if known is None or not known.doubt else None  # what npuprof did not write is not kept
-    locked = lock_source(source, fetched, asked, origin, known)
+    locked = lock_source(source, fetched, asked, origin, known, find_asked)
     if unfetched := list_unfetched_tags(source, fetched, locked):  # released elsewhere than on the way to the locked commit
         fetching.fetch_source(source.url, name=source.name, select=lambda _: unfetched)
-        locked = lock_source(source, fetched, asked, origin, known)
+        locked = lock_source(source, fetched, asked, origin, known, find_asked)
     fetching.keep_commits(source.url, [locked.commit, *(pin.commit for pin in locked.versions.values())])
     return fetched, locked
 
@@ -151,16 +169,30 @@ def _list_moved(known: LockedSource, fetched: fetching.Fetched) -> list[tuple[st
 class LostCommitsError(NpuprofError):
     """A source no longer has commits that a lock names (NP043)."""
 
-    def __init__(self, name: str, commits: Iterable[str]) -> None:
+    def __init__(self, name: str, url: str, commits: Iterable[str]) -> None:
         above, _, own = name.rpartition("/")
         first = name.partition("/")[0]
-        lock = f"the lock of {above}" if above else "npuprof.lock"
-        why = "Its history was rewritten, or the commit was never pushed."
+        self.lost = [(name, url, commit) for commit in commits]
         hint = f"lock another one: npuprof source update {first}; who still has the commit can vendor it: npuprof source vendor {first}"
-        if above:
+        if above:  # what is locked there is none of this repository's choice
             hint = f"where {above} is kept, npuprof source update {own} has to lock another one; then, here: npuprof source update {first}"
-        messages = [f"the source {name!r} no longer has the commit {commit[:7]} that {lock} names" for commit in commits]
-        super().__init__([Finding("NP043", message, why, hint) for message in messages])
+            hint = f"{hint}; or {advise_return(url, self.lost[0][2])}"
+        super().__init__([build_lost_finding(name, commit, hint) for commit in commits])
+
+
+def advise_return(url: str, commit: str) -> str:
+    """Return how a commit that a source no longer has comes back to it, in words for another machine than this one."""
+    mirror = f'"${{XDG_CACHE_HOME:-$HOME/.cache}}/npuprof/{name_mirror(url)}"'
+    push = f"git --git-dir={mirror} push {hide_credentials(url)} {commit}:refs/tags/kept/{commit[:7]}"
+    return f"who synced it before has it still, and can give it back: {push}"
+
+
+def build_lost_finding(name: str, commit: str, hint: str) -> Finding:
+    """Return that a source no longer has a commit that a lock names."""
+    above = name.rpartition("/")[0]
+    lock = f"the lock of {above}" if above else "npuprof.lock"
+    what = f"the source {name!r} no longer has the commit {commit[:7]} that {lock} names"
+    return Finding("NP043", what, "Its history was rewritten, or the commit was never pushed.", hint)
 
 
 class Synced(Record):
@@ -223,7 +255,7 @@ def sync_source(name: str, locked: LockedSource) -> Synced:
     tags = [f"{name.partition('@')[0]}/v{pin.version}" for name, pin in locked.versions.items() if pin.version != "-"]
     lost = fetching.fetch_locked(locked.url, commits, [locked.tag, *tags] if locked.tag else tags, name=name)
     if lost:
-        raise LostCommitsError(name, lost)
+        raise LostCommitsError(name, locked.url, lost)
     store = open_locked(name, locked)
     if compute_kept_digest(store.revision.repository, locked.url, locked.path, locked.commit) != locked.digest:
         raise NpuprofError([build_digest_finding(name, locked)])

@@ -47,11 +47,11 @@ class ProjectPlace:
         except NpuprofError as error:
             if needs_lock or isinstance(error, locks.NewerLockError):
                 raise
-            self.is_lock_unread = True  # it is written anew, over what cannot be parsed
+            self.is_lock_unread = True  # it is written anew, over what nobody can read
             self.lock = self._read_committed_lock()
 
     def _read_committed_lock(self) -> Lock:
-        """Return the lock of HEAD, to compare with if a merge or an editor spoilt the one of the work tree; an empty lock without it."""
+        """Return what the lock of HEAD names: what was locked before a merge or an editor spoilt it; nothing where HEAD has none."""
         from npuprof.store.gitstore import revisions
         from npuprof.store.sources.reading import find_sources
 
@@ -100,36 +100,52 @@ class ProjectPlace:
             raise NpuprofError(problems)
         return [known[name] for name in dict.fromkeys(names)] or list(known.values())
 
-    def list_references(self) -> dict[str, dict[str, list[Origin | None]]]:
-        """Return where readable presets refer to those of sources, by the name of the source and ``NAME[@VERSION]``."""
-        references: dict[str, dict[str, list[Origin | None]]] = {}
+    def list_references(self) -> dict[str, set[str]]:
+        """Return what the presets refer to, as far as they can be read: ``NAME[@VERSION]`` by the names of the sources."""
+        found: dict[str, set[str]] = {}
+        for name in self.home.names():
+            try:
+                parents = self.home.profile(name).extends
+            except NpuprofError:
+                continue
+            for reference in parents:
+                if is_source_reference(reference):
+                    source, _, preset = reference.partition(":")
+                    found.setdefault(source, set()).add(preset)
+        return found
+
+    def find_reference(self, source: str, reference: str) -> Origin | None:
+        """Return where a preset refers to one of a source, the first by name; None where none does."""
         for name in self.home.names():
             with suppress(NpuprofError):
                 profile = self.home.profile(name)
-                for index, reference in enumerate(profile.extends):
-                    if is_source_reference(reference):
-                        source, _, preset = reference.partition(":")
-                        origin = profile.origin("profile", "extends", index)
-                        references.setdefault(source, {}).setdefault(preset, []).append(origin)
-        return references
+                for index, parent in enumerate(profile.extends):
+                    if parent == f"{source}:{reference}":
+                        return profile.origin("profile", "extends", index)
+        return None
 
     def write(self, wanted_sources: Mapping[str, dict[str, Any] | None] | None, locked: Mapping[str, LockedSource]) -> list[str]:
         """Write both files: some sources of npuprof.toml (None removes one), and the whole lock; return the paths that changed.
 
-        What else is in npuprof.toml stays, comments too. Raises NpuprofError, and writes nothing then.
+        What else stands in them stays, comments too. Raises NpuprofError, and writes nothing then.
         """
         self.refuse_shipped()
         wanted: list[Wanted] = []
         if wanted_sources:
             wanted.append(self._edit(projects.FILE, lambda document: _edit_sources(document, wanted_sources)))
-        known = self.texts[locks.FILE]
-        if locked or known is not None:
-            text = locks.format_lock(locked)
-            text = text.replace("\n", "\r\n") if known is not None and b"\r\n" in known else text
-            wanted.append(Wanted(self.find_path(locks.FILE), text.encode(), known))
-        changed = [file for file in wanted if file.content != file.known]
+        before = None if self.is_lock_unread else self.texts[locks.FILE]
+        if locked or self.texts[locks.FILE] is not None:
+            wanted.append(
+                self._edit(locks.FILE, lambda document: _edit_lock(document, locked, self.lock.sources))
+                if before
+                else self._make_lock(locked)
+            )
+        changed = [one for one in wanted if one.content != one.known]
         writing.write_wanted_files(changed)
-        return [os.path.relpath(file.path) for file in changed]
+        return [os.path.relpath(one.path) for one in changed]
+
+    def _make_lock(self, locked: Mapping[str, LockedSource]) -> Wanted:
+        return Wanted(self.find_path(locks.FILE), locks.format_lock(dict(locked)).encode(), self.texts[locks.FILE])
 
     def _edit(self, name: str, edit: Edit) -> Wanted:
         import tomlkit
@@ -187,5 +203,33 @@ def _edit_sources(document: tomlkit.TOMLDocument, wanted: Mapping[str, dict[str,
             for key, value in said.items():
                 table[key] = value
             tables[name] = table
+    if not tables:
+        del document["sources"]
+
+
+def _edit_lock(document: tomlkit.TOMLDocument, locked: Mapping[str, LockedSource], known: Mapping[str, LockedSource]) -> None:
+    """Make the tables of a lock say what is wanted; those that say it already, and comments, stay as they are.
+
+    What was ``known`` of a source and is to stay is not sealed anew: it may be what somebody typed.
+    """
+    import tomlkit
+
+    fresh = tomlkit.parse(locks.format_lock(dict(locked)))
+    tables: Any = document.setdefault("sources", tomlkit.table(is_super_table=True))
+    new: Any = fresh.get("sources", {})
+    for name in [name for name in tables if name not in new]:
+        del tables[name]
+    for name, said in new.items():
+        if name not in tables:
+            tables[name] = said
+            continue
+        if locked[name] == known.get(name):
+            continue
+        there = tables[name]
+        for key in [key for key in there if key not in said]:
+            del there[key]
+        for key, value in said.items():
+            if there.get(key) != value:
+                there[key] = value
     if not tables:
         del document["sources"]

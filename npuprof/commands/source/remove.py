@@ -25,16 +25,22 @@ class Remove(Verb):
     def run(self) -> Answer:
         """Write both files. Raises NpuprofError where presets still extend presets of the source."""
         from npuprof.commands.source.place import ProjectPlace
+        from npuprof.store.parents import is_source_reference
 
         place = ProjectPlace(self.store)
         (source,) = place.select_sources([self.name])
         problems = []
-        for preset, origins in place.list_references().get(source.name, {}).items() if not self.force else ():
-            for origin in origins:
-                assert origin is not None, "a preset says so"
-                what = f"{origin.profile} extends {source.name}:{preset}"
-                hint = "take it out of extends first, copy the preset in, or say --force"
-                problems.append(Finding("NP042", what, "", hint, origin, "profile.extends", (origin.profile,)))
+        for name in place.home.names() if not self.force else ():
+            try:
+                profile = place.home.profile(name)
+            except NpuprofError:
+                continue
+            for index, reference in enumerate(profile.extends):
+                if is_source_reference(reference) and reference.partition(":")[0] == source.name:
+                    hint = "take it out of extends first, copy the preset in, or say --force"
+                    what = f"{name} extends {reference}"
+                    origin = profile.origin("profile", "extends", index)
+                    problems.append(Finding("NP042", what, "", hint, origin, "profile.extends", (name,)))
         if problems:
             raise NpuprofError(problems)
         kept = {name: locked for name, locked in place.lock.sources.items() if name != source.name}

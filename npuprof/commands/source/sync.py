@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from npuprof.store.sources.reading import Sources
 
 
+_SHOWN = 3  # commits that a message names
+
+
 class Sync(Verb):
     """Fetch the locked sources.
 
@@ -32,6 +35,7 @@ class Sync(Verb):
 
     def run(self) -> Answer:
         """Fetch what is missing. Raises NpuprofError with all that could not be had."""
+        from npuprof.commands.source.locking import LostCommitsError
         from npuprof.commands.source.place import ProjectPlace
         from npuprof.store import spec
         from npuprof.store.sources import project
@@ -42,6 +46,7 @@ class Sync(Verb):
         problems: list[Finding] = []
         fetched: list[str] = []
         known: set[str] = set()
+        lost: dict[tuple[str, str, str], list[str]] = {}
         for sources, commit in self._list_sources(home):
             known |= sources.project.sources.keys()
             wanted = [name for name in sources.project.sources if name in self.names or not self.names]
@@ -52,8 +57,13 @@ class Sync(Verb):
                     continue  # an older lock is never locked again, and without seals it names nothing
                 try:
                     fetched += _sync(sources, name, problems)
+                except LostCommitsError as error:
+                    for one in error.lost if commit else ():
+                        lost.setdefault(one, []).append(commit)
+                    problems += error.findings if not commit else ()
                 except NpuprofError as error:
                     problems += error.findings
+        problems += [_build_history_finding(*one, commits) for one, commits in lost.items()]
         problems += [
             Finding("NP042", f"there is no source {name!r} in {project.FILE}", "", did_you_mean(name, known, "npuprof source list"))
             for name in self.names
@@ -121,6 +131,16 @@ def _sync(sources: Sources, name: str, problems: list[Finding]) -> Sequence[str]
         problems += faults
     found = sync_source(name, locked)
     return [*([f"{name} {locked.shown}"] if found.missing else []), *fetch_sources_of(found.store)]
+
+
+def _build_history_finding(name: str, url: str, commit: str, lockers: list[str]) -> Finding:
+    """Return that a source no longer has a commit that only older locks of this repository name."""
+    from npuprof.commands.source.locking import advise_return, build_lost_finding
+
+    shown = ", ".join(one[:7] for one in lockers[:_SHOWN]) + (f" and {len(lockers) - _SHOWN} more" if len(lockers) > _SHOWN else "")
+    lost = build_lost_finding(name, commit, f"{advise_return(url, commit)}; what is locked now does not need it: npuprof source sync")
+    why = f"{lost.why} It is locked at {shown}: log, diff and verify cannot tell what presets were there."
+    return lost._replace(message=lost.message.replace("that npuprof.lock names", "that an older npuprof.lock names"), why=why)
 
 
 def _list_lock_commits(home: Folder) -> list[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import sys
+from contextlib import suppress
 
 from npuprof.commands.framework.parameters import COLOR, DRY_RUN, STORE, formats
 from npuprof.commands.framework.verb import Verb, arguments, flag
@@ -11,8 +11,10 @@ from npuprof.model import Context, Finding, NpuprofError, Record
 from npuprof.report.answer import Answer
 from npuprof.report.asking import answer_refusal, ask_on_terminal
 from npuprof.store.sources.lock import Lock
+from npuprof.store.sources.locking import list_unreadable
+from npuprof.store.sources.mirrorgit import open_mirror
 from npuprof.store.sources.project import Project, Source
-from npuprof.store.sources.reading import Sources, find_copy_faults
+from npuprof.store.sources.reading import Sources, find_copy_faults, find_source_store_among
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class _Step(Record):
-    """The new lock, what of it was locked now, copies to write, locked versions that are gone, whether it is new, and remarks."""
+    """What a lock would say, what of it was locked now, copies to write, versions that are gone, whether it is new, and remarks."""
 
     sources: dict[str, LockedSource]
     locked: dict[str, LockedSource]
@@ -63,14 +65,22 @@ class Update(Verb):
         if not wanted:
             place.refuse_nowhere()
             return Answer(None, (f"{place.cite('npuprof.toml')} names no sources",))
+        if self.yes and not self.frozen and not self.dry_run:
+            step = self._find_step(place, wanted)
+            return self._take_step(place, step, self._tell_step(place, step) if step.is_new else Answer())
+        return self._show_step(place, wanted)
+
+    def _show_step(self, place: ProjectPlace, wanted: list[Source]) -> Answer:
+        """Return what would change, and write it if the user agrees. Raises NpuprofError."""
         step = self._find_step(place, wanted)
-        answer = self._describe_step(place, step) if step.is_new else Answer()
+        answer = self._tell_step(place, step) if step.is_new else Answer()
         if self.frozen or self.dry_run:
             if not step.is_new:
                 return Answer(None, (*step.remarks, "npuprof.lock is up to date"))
-            remarks = (*answer.remarks, "npuprof.lock would change; nothing was written")
-            return answer._replace(remarks=remarks, code=1 if self.frozen else 0)
-        if step.is_new and not self.yes and not ask_on_terminal(answer, self.format, "write npuprof.lock?"):
+            return answer._replace(
+                remarks=(*answer.remarks, "npuprof.lock would change; nothing was written"), code=1 if self.frozen else 0
+            )
+        if step.is_new and not ask_on_terminal(answer, self.format, "write npuprof.lock?"):
             return answer_refusal(answer, "written", shown=True)
         return self._take_step(place, step, answer)
 
@@ -81,35 +91,38 @@ class Update(Verb):
 
         locking = lock_sources(place, wanted, self.moved)
         copies = _collect_copies(place, locking.sources)
-        locked = dict(locking.sources)
-        for name, files in copies.items():
-            locked[name] = locked[name]._replace(copy=digest_manifest(files[MANIFEST]))
-        present = {name: known for name, known in place.lock.sources.items() if name in place.project.sources}
-        new = {**present, **locked}
+        locked = {
+            name: one._replace(copy=digest_manifest(copies[name][MANIFEST])) if name in copies else one
+            for name, one in locking.sources.items()
+        }
+        kept = {name: known for name, known in place.lock.sources.items() if name in place.project.sources}
+        new = {**kept, **locked}
         gone = {name: versions for name, versions in locking.gone.items() if versions}
         return _Step(new, locked, copies, gone, new != place.lock.sources or place.is_lock_unread, locking.remarks)
 
-    def _describe_step(self, place: ProjectPlace, step: _Step) -> Answer:
+    def _tell_step(self, place: ProjectPlace, step: _Step) -> Answer:
         """Return what a step changes in the presets of this repository, and what is to be known of it. Raises NpuprofError."""
         old, new = place.lock.sources, step.sources
         survey = _compare(place, new)
         lines = [line for name in sorted({*new, *old}) if (line := _format_step(name, old.get(name), new.get(name)))]
         lines += [line for name in sorted(new) for line in _list_moved_versions(old.get(name), new[name])]
-        remarks = (*_list_yanked(new), *step.remarks, *itertools.starmap(_format_gone, step.gone.items()))
+        remarks = (*_list_remarks(place, new), *step.remarks, *map(_tell_gone, step.gone.items()))
+        if place.is_lock_unread and old:
+            remarks = (*remarks, "npuprof.lock cannot be read as it is: this is compared with that of HEAD")
         return Answer(self._build_forms(survey, lines), remarks)
 
     def _take_step(self, place: ProjectPlace, step: _Step, answer: Answer) -> Answer:
         """Write the lock, and copies anew; ``answer`` is what was, or is, shown of it. Raises NpuprofError."""
         folders = _find_copy_folders(place, step.copies)  # before anything is written
         if not step.is_new:
-            written = ", ".join(_copy_anew(place, step.locked, step.copies, folders))
-            return Answer(None, (*step.remarks, f"npuprof.lock is up to date{f'; copied {written} anew' if written else ''}"))
+            mended = ", ".join(_copy_anew(place, step.locked, step.copies, folders))
+            return Answer(None, (*step.remarks, f"npuprof.lock is up to date{f'; copied {mended} anew' if mended else ''}"))
         if self.yes and step.gone and not self.moved:
-            _reject_step_back(step.gone)
-        paths = place.write(None, step.sources)
-        paths += _copy_anew(place, step.locked, step.copies, folders)
+            _refuse_step_back(step.gone)
+        written = place.write(None, step.sources)
+        written += _copy_anew(place, step.locked, step.copies, folders)
         shown = answer.forms if self.yes or not sys.stdin.isatty() else None
-        return Answer(shown, (*answer.remarks, f"wrote {', '.join(paths)}"))
+        return Answer(shown, (*answer.remarks, f"wrote {', '.join(written)}"))
 
     def _build_forms(self, survey: Survey, steps: list[str]):  # type: ignore[no-untyped-def]
         from npuprof.compare import data, markdown, plain
@@ -122,15 +135,16 @@ class Update(Verb):
         }
 
 
-def _format_gone(name: str, versions: tuple[str, ...]) -> str:
+def _tell_gone(gone: tuple[str, tuple[str, ...]]) -> str:
+    name, versions = gone
     return f"{name}: {', '.join(versions)} {'is' if len(versions) == 1 else 'are'} gone upstream, so this is a step back"
 
 
-def _reject_step_back(gone: dict[str, tuple[str, ...]]) -> None:
-    """Raise NpuprofError (NP046): without a look at the changes, no older version replaces a locked one."""
+def _refuse_step_back(gone: dict[str, tuple[str, ...]]) -> None:
+    """Raise NpuprofError (NP046): nobody has looked at what an older version takes away."""
     why = "A released version stays; what is locked in its place is older. --yes alone agrees to newer ones."
     hint = "ask its owners whether that was meant; to go back say --yes --moved, or leave --yes out and look at what changes"
-    raise NpuprofError([Finding("NP046", f"nothing was written: {_format_gone(*step)}", why, hint) for step in gone.items()])
+    raise NpuprofError([Finding("NP046", f"nothing was written: {_tell_gone(one)}", why, hint) for one in gone.items()])
 
 
 def _collect_copies(place: ProjectPlace, locked: dict[str, LockedSource]) -> dict[str, dict[str, bytes]]:
@@ -174,8 +188,18 @@ def _format_step(name: str, before: LockedSource | None, after: LockedSource | N
         assert there is not None, "one of them is there"
         return f"{name}: {'now' if after else 'no longer'} at {there.shown} ({there.commit[:7]})"
     if (before.commit, before.url) == (after.commit, after.url):
-        return f"{name}: still at {after.shown} ({after.commit[:7]}); its entry in npuprof.lock was corrected"
+        return f"{name}: still at {after.shown} ({after.commit[:7]}){_format_mending(before, after)}"
     return f"{name}: {before.shown} ({before.commit[:7]}) -> {after.shown} ({after.commit[:7]})"
+
+
+def _format_mending(before: LockedSource, after: LockedSource) -> str:
+    """Return what of a lock is put right that was not what npuprof writes of that commit."""
+    parts = [part for part in ("tag", "digest") if getattr(before, part) != getattr(after, part) and before.path == after.path]
+    told = [f"its {part} was {getattr(before, part) or 'none'}, and is {getattr(after, part) or 'none'}" for part in parts]
+    told += ["it had no seals"] if before.is_unsealed else []
+    told += ["it did not say which versions of presets there are"] if not before.releases else []
+    told += [f"the lock was changed: it said that {before.doubt}"] if before.doubt and not before.is_unsealed else []
+    return f"; mended: {'; '.join(told)}" if told else ""
 
 
 def _list_moved_versions(before: LockedSource | None, after: LockedSource) -> list[str]:
@@ -225,13 +249,58 @@ def _restore_source(place: ProjectPlace, known: LockedSource) -> Source:
     return made if made.vendor and not find_copy_faults(sources, known.name) else made._replace(vendor="")
 
 
-def _list_yanked(new: dict[str, LockedSource]) -> list[str]:
-    """Return which of the versions that are to be locked were yanked, and why."""
-    yanked: list[str] = []
+def _list_remarks(place: ProjectPlace, new: dict[str, LockedSource]) -> list[str]:
+    """Return what is to be known of what is locked now: versions that were yanked, presets that are deprecated."""
+    moved = [locked for name, locked in new.items() if name not in place.lock.sources or place.lock.sources[name].commit != locked.commit]
+    unread = [text for locked in moved for text in list_unreadable(locked)]
+    told = [f"{name} {locked.shown} is yanked: {locked.yanked}" for name, locked in new.items() if locked.yanked]
+    for name, old in place.lock.sources.items():
+        if old.tag and name in new and new[name].tag != old.tag and (why := open_mirror(name, old.url, old.path).find_yank(old.tag)):
+            told.append(f"{name} {old.shown} was yanked: {why}")
     for name, locked in new.items():
-        yanked += [f"{name} {locked.shown} is yanked: {locked.yanked}"] if locked.yanked else []
-        yanked += [f"{name}:{pin} is yanked: {version.yanked}" for pin, version in locked.versions.items() if version.yanked]
-    return yanked
+        old_pins = place.lock.sources[name].versions if name in place.lock.sources else {}
+        for reference, now in locked.versions.items():
+            was = old_pins.get(reference)
+            tag = f"{reference.partition('@')[0]}/v{was.version}" if was else ""
+            if (
+                was
+                and (was.version, was.commit) != (now.version, now.commit)
+                and (why := open_mirror(name, locked.url, locked.path).find_yank(tag))
+            ):
+                told.append(f"{name}:{reference.partition('@')[0]}@{was.version} was yanked: {why}")
+        told += [f"{name}:{pin} is yanked: {version.yanked}" for pin, version in locked.versions.items() if version.yanked]
+    told += unread
+    sources = Sources(place.project, Lock(sources=new))
+    for source, references in sorted(place.list_references().items()):
+        for reference in sorted(references):
+            told += _list_deprecated(sources, f"{source}:{reference}")
+    return told
+
+
+def _list_deprecated(sources: Sources, reference: str) -> list[str]:
+    """Return that a preset of a source is deprecated, and which of those are that it builds on there."""
+    from npuprof.commands.source.locking import open_reference
+
+    found: list[str] = []
+    seen: set[tuple[str, str, str]] = set()
+    name = reference.rpartition(":")[2].partition("@")[0]
+    try:
+        waiting = [(find_source_store_among(sources, reference), name)]
+    except NpuprofError:
+        return found  # told by who extends it
+    while waiting:
+        home, name = waiting.pop(0)
+        if (mark := (home.source, home.commit, name)) in seen:
+            continue
+        with suppress(NpuprofError):
+            profile = home.profile(name)
+            if said := profile.table.get("deprecated"):
+                found.append(f"{reference}{f' builds on {home.source}:{name}, which' if seen else ''} is deprecated: {said}")
+            for parent in profile.extends:
+                with suppress(NpuprofError):
+                    waiting.append((open_reference(home, parent), parent.rpartition(":")[2].partition("@")[0]))
+        seen.add(mark)
+    return found
 
 
 VERB = Update

@@ -443,10 +443,9 @@ def build_refusal_finding(reason: bytes, folder: str) -> Finding:
     if "cannot do a partial commit" in text:
         what = f"a {text.rstrip('.').rpartition(' ')[2]} is under way, and git then commits everything or nothing"
         return Finding("NP022", what, "", "conclude it with git add and git commit, or give it up: git status says how")
-    if match := re.search(r"'([^']+\.lock)': File exists|could not lock config file (.+): File exists", text):
-        path = match[1] or os.path.join(folder, f"{match[2]}.lock")
+    if match := re.search(r"'([^']+\.lock)': File exists", text):
         why = "Another git works in this repository, or one that was killed has left it."
-        return Finding("NP022", f"{path} is there", why, f"wait for the other; if there is none, remove it: rm {shlex.quote(path)}")
+        return Finding("NP022", f"{match[1]} is there", why, "wait for the other; if there is none, remove it")
     if any(words in text for words in ("promisor", "transport '", "lazy fetching")):
         return build_absent_finding([], True)
     return Finding("NP022", f"git could not answer: {first or 'it said nothing'}", "", "run git in the same folder to see more")

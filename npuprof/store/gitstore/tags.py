@@ -19,6 +19,9 @@ from npuprof.store.versions import (
     select_newest,
 )
 
+#: The tags of how many presets are listed one preset at a time; of more, all are listed once.
+_SINGLE_NAMES = 2
+
 #: How many commits git is asked about one by one; for more, the graph of all commits is read once.
 _SINGLE_COMMITS = 2
 
@@ -29,6 +32,7 @@ class ReleaseTags:
     def __init__(self, git: Git) -> None:
         self.git = git
         self._tags: dict[str, list[TagRef]] = {}
+        self._by_name: dict[str, list[TagRef]] | None = None
         self._versions: dict[str, Version | None] = {}
         self._yanks: dict[str, str] = {}
         self._kept: dict[str, str] = {}
@@ -41,12 +45,22 @@ class ReleaseTags:
 
     def list_tag_refs(self, name: str = "") -> list[TagRef]:
         """Return the tags whose names are those of versions of a preset, or of all, oldest number first; none has been read."""
-        if not self._tags:
-            refs = [ref for ref in list_tag_refs(self.git, "refs/tags/") if self._counts(ref.tag)]
-            self._tags = {"": sorted([*refs, *self._proposed], key=lambda ref: ref.sort_key)}
-            for ref in self._tags[""]:
-                self._tags.setdefault(ref.name, []).append(ref)
-        return self._tags.get(name, [])
+        if name not in self._tags:
+            if name and len(self._tags) >= _SINGLE_NAMES:
+                self._tags[name] = self._list_tags_by_name().get(name, [])
+                return self._tags[name]
+            refs = [ref for ref in list_tag_refs(self.git, f"refs/tags/{name}/" if name else "refs/tags/") if self._counts(ref.tag)]
+            refs += [ref for ref in self._proposed if name in ("", ref.name)]
+            self._tags[name] = sorted((ref for ref in refs if name in ("", ref.name)), key=lambda ref: ref.sort_key)
+        return self._tags[name]
+
+    def _list_tags_by_name(self) -> dict[str, list[TagRef]]:
+        """Return the tags of all presets by their names, listed once."""
+        if self._by_name is None:
+            self._by_name = {}
+            for ref in self.list_tag_refs():
+                self._by_name.setdefault(ref.name, []).append(ref)
+        return self._by_name
 
     def load_versions(self, name: str = "") -> tuple[Version, ...]:
         """Return the released versions of a preset, or of all, oldest number first. Raises NpuprofError where a tag is missing."""
@@ -71,6 +85,7 @@ class ReleaseTags:
         self._proposed.append(ref)
         self._versions[ref.tag] = Version(name, text.number, ref.oid, commit, message=message.rstrip("\n"), pre=text.pre)
         self._tags.clear()
+        self._by_name = None
 
     def list_annotated_refs(self, revision: str) -> list[TagRef]:
         """Return the annotated tags of versions that are reachable from a revision, oldest number first; none has been read."""
@@ -102,16 +117,21 @@ class ReleaseTags:
             self._yanks[tag] = reason or "no reason is given" if tag_object else ""
         return self._yanks[tag]
 
-    def find_newest_kept(self, name: str) -> str:
+    def find_newest_kept(self, name: str, commit: str = "") -> str:
         """Return the number of the newest version that was not yanked, of a preset or, without a name, of the whole store.
 
-        An empty text if there is none. Raises NpuprofError.
+        Of a ``commit`` only those that are reachable from it; an empty text where there is none. Raises NpuprofError.
         """
-        if name not in self._kept:
-            texts = [ref.text for ref in self.list_tag_refs(name)] if name else [version.text for version in self.load_store_versions()]
+        key = f"{name} {commit}"
+        if key not in self._kept:
+            if name:
+                refs = self._list_reachable_refs(name, commit) if commit else self.list_tag_refs(name)
+                texts = [ref.text for ref in refs]
+            else:
+                texts = [version.text for version in self.load_store_versions(commit)]
             texts = sorted((text for text in texts if not text.pre), key=lambda text: text.order, reverse=True)
-            self._kept[name] = next((str(text) for text in texts if not self.find_yank(f"{name}/v{text}".lstrip("/"))), "")
-        return self._kept[name]
+            self._kept[key] = next((str(text) for text in texts if not self.find_yank(f"{name}/v{text}".lstrip("/"))), "")
+        return self._kept[key]
 
     def read_versions(self, refs: Sequence[TagRef]) -> list[Version]:
         """Return the versions of tags, those that are annotated. Raises NpuprofError where the repository lacks one."""
@@ -128,8 +148,8 @@ class ReleaseTags:
 
         Of a ``commit`` only those that are reachable from it.
         """
-        merged = [f"--merged={commit}"] if commit else []
-        listed = self.git.run_command("for-each-ref", *merged, "--format=%(objecttype) %(objectname) %(refname:strip=2)", "refs/tags/v*")
+        seen = [f"--merged={commit}"] if commit else []
+        listed = self.git.run_command("for-each-ref", *seen, "--format=%(objecttype) %(objectname) %(refname:strip=2)", "refs/tags/v*")
         versions: list[Version] = []
         for line in listed.decode(errors="replace").splitlines():
             kind, oid, tag = line.split(" ", 2)
@@ -141,6 +161,7 @@ class ReleaseTags:
     def clear_versions(self) -> None:
         """Read the released versions anew when they are asked for next."""
         self._tags.clear()
+        self._by_name = None
         self._versions.clear()
         self._yanks.clear()
         self._kept.clear()

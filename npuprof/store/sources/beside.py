@@ -52,13 +52,14 @@ def require_fitting_store(home: Folder) -> None:
         fault = error
         with suppress(NpuprofError):
             document = parse_document(projects.FILE, os.path.relpath(home.project_file), read_file_beside(home.project_file) or b"")
-    require_fitting_project(Project(document))
+    if document is not None and (unmet := find_unmet_requirement(document, "this repository", "install one of them, or widen requires")):
+        raise NpuprofError([unmet])
     if fault is not None:
         raise fault
 
 
 def require_fitting_project(project: Project) -> None:
-    """Raise NpuprofError (NP041) if ``requires`` does not mean this npuprof."""
+    """Raise NpuprofError (NP041) where ``requires`` does not mean this npuprof."""
     document = project.document
     if document is not None and (unmet := find_unmet_requirement(document, "this repository", "install one of them, or widen requires")):
         raise NpuprofError([unmet])

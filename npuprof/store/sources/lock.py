@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
 from npuprof.document import Document, parse_document
@@ -105,10 +104,11 @@ class NewerLockError(NpuprofError):
 
 def parse_lock(source: str, raw: bytes, revision: str | None = None) -> Lock:
     """Return what the text of a lock says. Raises NpuprofError (NP044) where it was edited by hand, or merged with conflicts."""
+    if re.search(rb"^(<{7}|={7}|>{7})", raw, re.MULTILINE):
+        way = "npuprof source update writes it anew, and shows what differs from HEAD; or take one side: git checkout --ours npuprof.lock"
+        line = next(number for number, text in enumerate(raw.split(b"\n"), 1) if text.startswith((b"<<<<<<<", b"=======", b">>>>>>>")))
+        raise NpuprofError([Finding("NP044", f"{source} holds the marks of a merge", "", way, where=Place(source, line, 1))])
     hint = "restore it (git checkout npuprof.lock), or write it anew: npuprof source update"
-    if marks := re.search(rb"^(<{7}|={7}|>{7})", raw, re.MULTILINE):
-        where = Place(source, raw.count(b"\n", 0, marks.start()) + 1, 1)
-        raise NpuprofError([Finding("NP044", f"{source} contains merge conflict markers", "", hint, where=where)])
     try:
         document = parse_document(FILE, source, raw, revision)
     except NpuprofError as error:  # how TOML is written is of no use here: nobody writes this file
@@ -125,8 +125,10 @@ def parse_lock(source: str, raw: bytes, revision: str | None = None) -> Lock:
         what = f"the lock has the form {form}, which this npuprof does not know"
         way = "install the npuprof that your team uses; where all use this one: git rm npuprof.lock, then npuprof source update"
         raise NewerLockError([Finding("NP044", what, "A newer npuprof wrote it.", way, Origin(document, ("version",)))])
-    if document.data and (type(form) is not int or form != 1):
-        add("the lock has no valid form: version = 1", ("version",) if form is not None else ())
+    if form is None and document.data:
+        add("the lock does not say its form, version = 1", ())
+    elif document.data and (type(form) is not int or form != 1):
+        add(f"the lock has the form {format_toml_value(form)}, which this npuprof does not know", ("version",))
     listed = document.data.get("sources", {})
     locked_sources: dict[str, LockedSource] = {}
     for name, entry in listed.items() if isinstance(listed, dict) else ():
@@ -174,33 +176,30 @@ def _find_entry_fault(entry: Any) -> str:
     for key in _TEXTS:
         if not isinstance(entry.get(key, "" if key in _OPTIONAL else None), str):
             return f"has no {key}" if key not in entry else f"has a {key} that is no text"
+    url_fault, versions = find_url_fault(entry["url"]), entry.get("versions", {})
     wanted, number = parse_version_range(entry["rev"]), parse_version_text(entry.get("tag", ""))
-    if wanted is not None and (number is None or not wanted.accepts(number)):
-        return f"contradicts itself: {entry.get('tag') or 'no version'} is not in {entry['rev']!r}"
-    versions = entry.get("versions", {})
-    are_valid = {
-        "url": not find_url_fault(entry["url"]),
-        "rev": ":" not in entry["rev"],
-        "commit": _COMMIT.fullmatch(entry["commit"]),
-        "digest": _DIGEST.fullmatch(entry["digest"]),
-        "copy": not entry.get("copy") or _DIGEST.fullmatch(entry["copy"]),
-        "releases": not entry.get("releases") or _RELEASES.fullmatch(entry["releases"]),
-        "versions": isinstance(versions, dict) and all(isinstance(text, str) and _PIN.fullmatch(text) for text in versions.values()),
-    }
-    return next((f"has no valid {key}" for key, is_valid in are_valid.items() if not is_valid), "")
+    is_outside = wanted is not None and (number is None or not wanted.accepts(number))
+    are_digests = _DIGEST.fullmatch(entry["digest"]) and _DIGEST.fullmatch(entry.get("copy") or entry["digest"])
+    are_pins = isinstance(versions, dict) and all(isinstance(text, str) and _PIN.fullmatch(text) for text in versions.values())
+    faults = (
+        (url_fault, f"has a url that is none: {url_fault}"),
+        (":" in entry["rev"], "has a rev that is none"),
+        (not _COMMIT.fullmatch(entry["commit"]), "has a commit that is no full id"),
+        (is_outside, f"contradicts itself: {entry.get('tag') or 'no version'} is not in {entry['rev']!r}"),
+        (not are_digests, "has a digest that is none"),
+        (entry.get("releases") and not _RELEASES.fullmatch(entry["releases"]), "has releases that are none"),
+        (not are_pins, "has versions that are none"),
+    )
+    return next((text for is_fault, text in faults if is_fault), "")
 
 
-def format_lock(sources: Mapping[str, LockedSource]) -> str:
-    """Return the text of a lock: a table a source, by name, so that merges meet only where both sides changed one.
-
-    An entry that npuprof did not write as it is gets no seal, so that it is not believed later either.
-    """
+def format_lock(sources: dict[str, LockedSource]) -> str:
+    """Return the text of a lock: a table a source, by name, so that merges meet only where both sides changed one."""
     parts = [f"{_HEAD}version = 1\n"]
     for name in sorted(sources):
         locked = sources[name]
         texts = {key: text for key in _TEXTS if (text := getattr(locked, key))}
-        if not locked.doubt:
-            texts["seal"] = _seal(locked.tag, locked.commit)
+        texts["seal"] = _seal(locked.tag, locked.commit)
         parts.append(_format_table(f"sources.{format_key_segment(name)}", texts))
         if locked.versions:
             pins = sorted(locked.versions.items())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 
 from npuprof.document import parse_document
@@ -30,11 +30,12 @@ _SHOWN = 8
 def lock_source(
     source: Source,
     fetched: Fetched,
-    references: Mapping[str, Origin | None],
+    references: Iterable[str],
     origin: Origin | None = None,
     known: LockedSource | None = None,
+    find_asked: Callable[[str], Origin | None] = lambda reference: None,
 ) -> LockedSource:
-    """Return what a source is locked to now; ``known`` is what it was locked to, ``references`` says where presets refer to it.
+    """Return what a source is locked to now; ``known`` is what it was locked to, ``find_asked`` finds who makes a reference.
 
     Raises NpuprofError where nothing satisfies its ``rev``, or its store is not there.
     """
@@ -49,23 +50,35 @@ def lock_source(
         hint = "name the folder of its presets with path in npuprof.toml, or with source add --path"
         raise NpuprofError([Finding("NP047", what, "", hint, origin)])
     versions: dict[str, LockedVersion] = {}
+    asked = set(references)
     references_made = list_versioned_references(load_repository_revision(repository, commit))
-    for reference in sorted({*references, *filter(is_own_reference, references_made)}):
+    for reference in sorted(asked.union(filter(is_own_reference, references_made))):
         try:
-            versions[reference] = _pin_version(source, fetched, repository, commit, reference, reference not in references)
+            versions[reference] = _pin_version(source, fetched, repository, commit, reference, reference not in asked)
         except NpuprofError as error:
             before = known.versions.get(reference) if known is not None else None
             is_gone = before is not None and f"{reference.partition('@')[0]}/v{before.version}" not in fetched.tags
             if before is not None and is_gone and repository.has_commit(before.commit):
                 versions[reference] = before  # what was locked stays
-            elif reference in references:
-                raise NpuprofError([place_finding(finding, references[reference]) for finding in error.findings]) from None
+            elif reference in asked:
+                lost = before if is_gone else None
+                raise NpuprofError(_place_findings(error.findings, find_asked(reference), lost)) from None
             # what the presets of the source itself refer to is told where they are read
     tags = list_released_tags(repository, commit, fetched.tags)
     locked = LockedSource(source.name, source.url, source.path, source.rev, commit, digest, tag, yanked, versions)
     locked = locked._replace(releases=seal_released_tags(tags))
     keep_released_tags(locked, tags)
     return locked
+
+
+def _place_findings(findings: Iterable[Finding], asked: Origin | None, lost: LockedVersion | None) -> list[Finding]:
+    """Return why a reference names nothing, with the preset that makes it, and what was ``lost`` upstream of what it named."""
+    placed = [place_finding(finding, asked) for finding in findings]
+    if lost is not None:
+        why = f"npuprof.lock has it at {lost.commit[:12]}, which the source no longer has: its history was rewritten."
+        hint = "refer to another version; or who synced it before gives it back with its tag, or vendors it: npuprof source vendor"
+        placed = [finding._replace(why=why, hint=f"{hint} ({finding.hint})" if finding.hint else hint) for finding in placed]
+    return placed
 
 
 def select_refs(source: Source, references: Iterable[str], known: LockedSource | None, remote: RemoteRefs) -> set[str] | None:
@@ -129,12 +142,16 @@ def _choose_commit(source: Source, fetched: Fetched, repository: Repository, ori
         what = f"the source {source.name!r} has no branch and no tag"
         why = "Its repository is empty, or what answers at its address is no repository."
         raise NpuprofError([Finding("NP047", what, why, "push its presets there, or check the address", origin)])
-    shown = [str(version) for version in sorted(known, key=lambda version: version.order, reverse=True)][:_SHOWN]
+    shown = [str(version) for version in sorted(known, key=lambda version: version.order, reverse=True)]
+    versions = f"{', '.join(shown[:_SHOWN])}{f' and {len(shown) - _SHOWN} more' if len(shown) > _SHOWN else ''}"
     what = f"nothing in the source {source.name!r} is {source.rev!r}"
     why = "A range counts the tags vX.Y.Z of the whole store; npuprof release --all makes them." if wanted else ""
-    hint = f"the newest versions are {', '.join(shown)}" if shown else f"name a branch: {', '.join(list(fetched.heads)[:_SHOWN])}"
+    branches = f"name a branch: {', '.join(list(fetched.heads)[:_SHOWN]) or 'none has a name there'}"
+    hint = f"it has the versions {versions}" if shown else f"it has no versions yet; {branches}"
     if known_tag and known_tag not in fetched.tags:
-        hint = f"ask its owners where {known_tag} went, which is locked here and gone there; {hint}"
+        hint = (
+            f"ask its owners where {known_tag} went, which is locked here and gone there; {hint.replace('no versions yet', 'no versions')}"
+        )
     raise NpuprofError([Finding("NP047", what, why, hint, origin)])
 
 
@@ -157,23 +174,24 @@ def list_store_versions(tags: Iterable[str]) -> dict[VersionText, str]:
     return {version: tag for tag in named if (version := parse_version_text(tag))}
 
 
-def find_newest_release(tags: Iterable[str]) -> VersionText | None:
-    """Return the newest version of a whole store, pre-releases aside."""
-    return max((version for version in list_store_versions(tags) if not version.pre), key=lambda version: version.order, default=None)
-
-
-def describe_excluded_release(source: Source, fetched: Fetched) -> str:
-    """Return that the range of a source excludes the newest release of its store; an empty text if it does not."""
-    wanted, newest = parse_version_range(source.rev), find_newest_release(fetched.tags)
-    if wanted is None or wanted.is_fixed or newest is None or wanted.accepts(newest):
-        return ""
-    return f"rev = {format_toml_value(source.rev)} in npuprof.toml excludes {newest}, the newest release of the store"
+def advise_store_release(source: Source, fetched: Fetched) -> str:
+    """Return how a release of a preset can be had that the newest store release in the range of a source lacks."""
+    wanted, known = parse_version_range(source.rev), [version for version in list_store_versions(fetched.tags) if not version.pre]
+    newest = max(known, key=lambda version: version.order, default=None)
+    if wanted and newest and not wanted.accepts(newest):
+        return f"widen rev = {format_toml_value(source.rev)} in npuprof.toml: it excludes {newest}, the newest release of the store"
+    branch = next((name for name, oid in fetched.heads.items() if oid == fetched.head), "main")
+    ways = f"ask its owners for npuprof release --all, or follow a branch in npuprof.toml: rev = {format_toml_value(branch)}"
+    return f"a range takes only releases of the whole store: {ways}"
 
 
 def suggest_range(fetched: Fetched) -> str:
     """Return the ``rev`` for a source that is added without one: what is compatible with its newest version, else its default branch."""
-    newest = find_newest_release(fetched.tags)
-    return f"^{newest.number[0]}.{newest.number[1]}" if newest else "HEAD"
+    known = [version for version in list_store_versions(fetched.tags) if not version.pre]
+    if not known:
+        return "HEAD"
+    major, minor, _ = max(known, key=lambda version: version.order).number
+    return f"^{major}.{minor}"
 
 
 def _pin_version(source: Source, fetched: Fetched, repository: Repository, commit: str, reference: str, is_own: bool) -> LockedVersion:
@@ -188,11 +206,22 @@ def _pin_version(source: Source, fetched: Fetched, repository: Repository, commi
     except NpuprofError as error:
         raise name_source_in_error(error, source.name, name) from None
     if resolved.version and not is_own and not repository.is_version_reachable(name, resolved.version.text, commit):
-        hint = "name a version that the locked commit has; or ask the owners for npuprof release --all, which a range takes"
-        hint = describe_excluded_release(source, fetched) or hint
+        hint = advise_store_release(source, fetched) if parse_version_range(source.rev) else "name a version that the locked commit has"
         raise NpuprofError([build_later_finding(source.name, reference, resolved.label)._replace(hint=hint)])
     yanked = repository.find_yank(f"{name}/v{resolved.version.number_text}") if resolved.version else ""
     return LockedVersion(resolved.version.number_text if resolved.version else "-", resolved.commit, yanked)
+
+
+def list_unreadable(locked: LockedSource) -> list[str]:
+    """Return which presets of a source nobody can read, as links lead out of its store or nowhere, and why. Raises NpuprofError."""
+    there = load_repository_revision(open_mirror(locked.name, locked.url, locked.path), locked.commit)
+    faults: list[str] = []
+    for name in [name for name, file in there.files.items() if file.is_link]:
+        try:
+            there.read_profile_text(name)
+        except NpuprofError as error:
+            faults.append(error.findings[0].message.replace(f"cannot read {name}:", f"{locked.name}:{name} cannot be read:"))
+    return faults
 
 
 def is_own_reference(reference: str) -> bool:

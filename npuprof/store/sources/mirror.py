@@ -15,8 +15,10 @@ from npuprof.store.sources.urls import normalize_url
 from npuprof.system.folders import find_user_folder
 from npuprof.system.tree import make_tree
 
-#: What fetches what a lock names.
+#: What fetches what a lock names, and what may stand behind it to say which lock.
 _SYNC = "npuprof source sync"
+
+_WHICH = ("", "--rev", "--history")
 
 _SEAL = b"\n# npuprof sha256:"
 
@@ -30,7 +32,7 @@ UNTOLD = frozenset(("NP043", "NP053", "NP054"))
 UNREADABLE = UNTOLD | {"NP022", "NP041"}
 
 #: Hints that are of use to anybody; all others are commands for the repository itself.
-_UNCHANGED = ("released are", "did you mean")
+_KEPT = ("released are", "did you mean")
 
 
 def find_cache_folder() -> str:
@@ -69,8 +71,7 @@ def require_own_folder(folder: str) -> None:
 def build_unfetched_finding(name: str, what: str) -> Finding:
     """Return that presets of a source cannot be read here, as they are not on this machine."""
     why = "Nothing but source add, sync and update touches the network."
-    hint = f"fetch what the lock names: {_SYNC}"
-    return Finding("NP043", f"the source {name!r} cannot be read: {what}", why, f"{hint} (with --rev REV: the lock of a revision)")
+    return Finding("NP043", f"the source {name!r} cannot be read: {what}", why, f"fetch what the lock names: {_SYNC}")
 
 
 def is_untold(findings: Iterable[Finding]) -> bool:
@@ -80,8 +81,8 @@ def is_untold(findings: Iterable[Finding]) -> bool:
 
 def advise_sync_of(finding: Finding, words: str) -> Finding:
     """Return what says that a source is not here, with what to sync: ``--rev REV`` or ``--history`` for other locks than today's."""
-    before, sync, _ = finding.hint.partition(_SYNC)
-    return finding._replace(hint=f"{before}{sync} {words}") if sync else finding
+    before, sync, rest = finding.hint.partition(_SYNC)
+    return finding._replace(hint=f"{before}{sync} {words}") if sync and rest.partition(" ")[2].partition(" ")[0] in _WHICH else finding
 
 
 def build_later_finding(source: str, reference: str, version: str, asked: Origin | None = None) -> Finding:
@@ -138,7 +139,9 @@ def name_source_in_error(error: NpuprofError, source: str, name: str) -> Npuprof
 def _name_source(finding: Finding, source: str, name: str) -> Finding:
     if finding.code != "NP011":
         return finding
+    message = finding.message.replace(f"{name} has", f"{source}:{name} has").replace(f"of {name} is", f"of {source}:{name} is")
     hint = finding.hint
-    if not hint.startswith(_UNCHANGED):
+    if not hint.startswith(_KEPT):
         hint = f"leave the @ off; npuprof source update {source.partition('/')[0]} takes what is newer there"
-    return finding._replace(message=f"{finding.message}, seen from the source {source!r}", hint=hint)
+    message = message if f"{source}:{name}" in message else f"{message} in {source}"
+    return finding._replace(message=message, hint=hint)

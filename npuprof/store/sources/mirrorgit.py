@@ -331,29 +331,26 @@ def _hold_alive(folder: str) -> int | None:
     handle = os.open(os.path.join(folder, "HEAD"), os.O_RDONLY)
     try:
         started = time.monotonic()
-        while (leftovers := _list_leftovers(folder)) and not _is_free(handle):
-            if time.monotonic() - started > PATIENCE:
-                why = f"Another git, which a killed run has left, works there: {os.path.join(folder, leftovers[0])}."
-                raise build_cache_error(folder, why)
-            time.sleep(0.05)
-        for name in _list_leftovers(folder) if leftovers else ():
-            Tree(folder).remove_file(name)
+        while stale := _list_leftovers(folder):
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() - started > PATIENCE:
+                    raise build_cache_error(
+                        folder, f"Another git, which a killed run has left, works there: {os.path.join(folder, stale[0])}."
+                    ) from None
+                time.sleep(0.05)
+                continue
+            except OSError:
+                pass  # a file system without locks
+            for name in _list_leftovers(folder):
+                Tree(folder).remove_file(name)
+            break
         hold_file(handle)
     except BaseException:
         os.close(handle)
         raise
     return handle
-
-
-def _is_free(handle: int) -> bool:
-    """Return whether no process holds the lock of a handle; True on file systems without locks."""
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        pass
-    return True
 
 
 def _list_leftovers(folder: str) -> list[str]:

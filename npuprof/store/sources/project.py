@@ -93,6 +93,7 @@ class _Reader:
             if fault := layout.find_glob_fault(pattern):
                 self._add(f"presets: {pattern!r} {fault}", ("presets", index), 'write presets = ["jobs/*/preset.toml"]')
         sources = {name: source for name, table in good.get("sources", {}).items() if (source := self._read_source(name, table))}
+        self._require_distinct_names(sources)
         rules = self._read_rules(good.get("rule", ()))
         ignores = self._read_ignores(good.get("ignore", ()))
         return Project(self._document, good.get("requires", ""), tuple(good.get("presets", ())), sources, rules, ignores)
@@ -171,6 +172,14 @@ class _Reader:
         return Source(
             name, good["url"], "" if folder == "." else folder, good.get("rev", "*"), good.get("rules", False), good.get("vendor", "")
         )
+
+    def _require_distinct_names(self, sources: dict[str, Source]) -> None:
+        first: dict[str, str] = {}
+        for name in sources:
+            same = first.setdefault(name.lower(), name)
+            if same != name:
+                what = f"the sources {same!r} and {name!r} differ in case only"
+                self._add(what, ("sources", name), "give one of them another name", "Who reads team:base could mean either.")
 
 
 def is_store_path(path: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 
@@ -110,6 +110,7 @@ def read_sources_at(repository: Repository, commit: str, prefix: str, shown: str
     from npuprof.store.gitstore.revisions import Revision
 
     sources = parse_sources(paths, raw, shown)
+    sources.which = f"--rev {shown[:12]}" if shown else ""
     place = posixpath.dirname(prefix.rstrip("/"))
     sources.open_copy = lambda folder: VendoredCopy(posixpath.join(place, folder), Revision(repository, commit))
     sources.find_later_copy = partial(_find_copy_at_head, repository, commit, prefix)
@@ -148,6 +149,7 @@ class Sources:
         self.copy = copy  #: where the store that refers to them lies, if it is a copy itself: theirs came with it
         self.label = label  #: what stands before the names of sources of a source, ``team/``
         self.find_later_copy: Callable[[LockedSource], CopyPlace | None] | None = None  #: finds one that came into the repository later
+        self.which = ""  #: which lock it is, as ``source sync`` is told: ``--rev abc1234``; an empty text for today's
         self._opened: dict[str, SourceStore] = {}
 
     def open_source(self, name: str, asked: Origin | None = None) -> SourceStore:
@@ -158,6 +160,8 @@ class Sources:
         if name not in self._opened:
             locked = self.require_lock(name, asked)
             self._opened[name] = SourceStore(locked, f"{self.label}{name}", copy=self.find_copy(name, locked))
+            self._opened[name].asked = self.project.find_source_origin(name, "rev")
+            self._opened[name].which = self.which
             self._opened[name].proved_by = self.lock.find_origin(name, "digest")
         return self._opened[name]
 
@@ -195,8 +199,9 @@ class Sources:
             part = next(part for part in ("url", "path", "rev") if getattr(locked, part) != getattr(wanted, part))
             what = f"npuprof.lock is out of date: the {part} of the source {name!r} is {getattr(wanted, part)!r} in npuprof.toml"
             why = f"The lock was made for {getattr(locked, part)!r}."
-            is_written = self.project.document is not None and part in self.project.document.data["sources"][name]
-            origin = self.project.find_source_origin(name, *([part] if is_written else []))
+            origin = self.project.find_source_origin(
+                name, *((part,) if self.project.document and part in _list_said(self.project, name) else ())
+            )
             raise NpuprofError([Finding("NP044", what, why, f"npuprof source update {name}", origin)])
         if locked.doubt:
             raise NpuprofError([self._build_doubt_finding(name, locked)])
@@ -208,19 +213,27 @@ class Sources:
         return [self._build_doubt_finding(name, locked)] if locked is not None and locked.doubt else []
 
     def _build_doubt_finding(self, name: str, locked: LockedSource) -> Finding:
-        """Return that an entry of the lock has no seals, or other values than npuprof sealed."""
+        """Return that the lock names another commit for a version than was locked, or has no seals to tell by."""
         above = self.label.rstrip("/")
-        lock = f"the lock of {above}" if above else "npuprof.lock"
-        hint = f"restore npuprof.lock (git checkout npuprof.lock), or lock it again: npuprof source update {name}"
+        lock, hint = "npuprof.lock", f"restore npuprof.lock (git checkout npuprof.lock), or lock it anew: npuprof source update {name}"
         if above:
-            hint = f"lock it again where {above} is kept, then here: npuprof source update {above.partition('/')[0]}"
+            lock = f"the lock of {above}"
+            hint = f"it is locked where {above} is kept; once mended there: npuprof source update {above.partition('/')[0]}"
+        what = f"{lock} was changed: it says that of the source {self.label + name!r} {locked.doubt}, and that is not what was locked"
+        why = "It was edited by hand, or merged wrongly; what a version is never changes."
         if locked.is_unsealed:
             what = f"{lock} has no seals for the source {self.label + name!r}"
             why = "npuprof seals what it locks, and trusts no other entry."
-        else:
-            what = f"{lock} was changed: it says that of the source {self.label + name!r} {locked.doubt}, and that is not what was locked"
-            why = "It was edited by hand, or merged wrongly; what a version is never changes."
+            hint = f"lock it again: npuprof source update {name}"
+            if above:
+                hint = f"lock it again where {above} is kept, then here: npuprof source update {above.partition('/')[0]}"
         return Finding("NP044", what, why, hint, self.lock.find_origin(name, "commit" if locked.is_unsealed else "seal"))
+
+
+def _list_said(project: Project, name: str) -> Iterable[str]:
+    assert project.document is not None, "the source stands in it"
+    table: dict[str, object] = project.document.data["sources"][name]
+    return table
 
 
 def find_sources_of(store: SourceStore) -> Sources:
@@ -230,6 +243,7 @@ def find_sources_of(store: SourceStore) -> Sources:
         store.require_fit()
         cited = {name: store.cite_beside(name) for name in (projects.FILE, locks.FILE)}
         known = parse_sources(cited, {name: store.read_file(name) for name in cited}, None, f"{store.source}/", store.copy)
+        known.which = store.which
         store.sources = known  # type: ignore[attr-defined]
     return known
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 
 from npuprof.model import Finding, NpuprofError, Record
 from npuprof.resolve.digests import load_sha256
 from npuprof.store.sources.lock import LockedSource, LockedVersion
 from npuprof.store.sources.mirror import TextCache
-from npuprof.store.versions import YANKED, VersionText, is_version_tag, parse_version_request, parse_version_text
+from npuprof.store.versions import YANKED, VersionText, is_version_tag, parse_tag_ref, parse_version_request, parse_version_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,6 +45,23 @@ def list_released_tags(repository: Repository, commit: str, known: Collection[st
         if (kind, inner) == ("tag", "commit") and is_version_tag(tag.removesuffix(YANKED)) and (known is None or tag in known)
     ]
     return [ReleasedTag(tag, oid) for _, tag, oid in sorted(dated)]
+
+
+def list_newer_releases(repository: Repository, commit: str, tags: Collection[str]) -> list[str]:
+    """Return releases of presets that a source has and a commit does not lead to, as ``base 1.1.0``: the newest of each preset.
+
+    ``tags`` are those of the source. Yanked versions and pre-releases do not count. Raises NpuprofError.
+    """
+    merged = os.fsdecode(repository.git.run_command("for-each-ref", f"--merged={commit}", "--format=%(refname:strip=2)", "refs/tags/"))
+    reached = _find_newest(merged.splitlines())
+    newest = _find_newest(tag for tag in tags if f"{tag}{YANKED}" not in tags)
+    return [f"{name} {text}" for name, text in sorted(newest.items()) if name not in reached or reached[name].order < text.order]
+
+
+def _find_newest(tags: Iterable[str]) -> dict[str, VersionText]:
+    """Return the newest version of each preset by tags, pre-releases aside."""
+    refs = sorted(filter(None, (parse_tag_ref(f"refs/tags/{tag}", "") for tag in tags)), key=lambda ref: ref.sort_key)
+    return {ref.name: ref.text for ref in refs if not ref.text.pre}
 
 
 def seal_released_tags(tags: list[ReleasedTag]) -> str:
@@ -98,6 +115,13 @@ def find_released_version(tags: list[ReleasedTag], name: str, wanted: str) -> Lo
     return LockedVersion(str(best), known[f"{name}/v{best}"])
 
 
+def find_newest_kept(tags: list[ReleasedTag], name: str) -> str:
+    """Return the number of the newest version of a preset that was not yanked when its source was locked; an empty text for none."""
+    known = {released.tag for released in tags}
+    texts = [text for text in _list_numbers(tags, name) if not text.pre and f"{name}/v{text}{YANKED}" not in known]
+    return str(max(texts, key=lambda text: text.order)) if texts else ""
+
+
 def find_named_commit(repository: Repository, locked: str, wanted: str) -> str:
     """Return the commit that an id names, or HEAD, which is the locked one; an empty text where it is not in the history of that."""
     match = _COMMIT.fullmatch(wanted)
@@ -113,6 +137,9 @@ def build_unknown_finding(source: str, reference: str, tags: list[ReleasedTag]) 
     """Return that a reference with an @ names nothing that the lock of a source knows."""
     name, _, wanted = reference.partition("@")
     first = source.partition("/")[0]
+    if not wanted:
+        what, hint = f"the revision behind @ is missing in {source}:{reference}", "write a version, a commit or HEAD, or leave the @ off"
+        return Finding("NP011", what, "", hint)
     if parse_version_request(wanted) is None:
         what = f"npuprof.lock does not say which commit {source}:{reference} is"
         why = "Branches and tags that name no version move; a source is seen as it was when it was locked."

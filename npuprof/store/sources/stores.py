@@ -12,25 +12,29 @@ from npuprof.document import parse_document
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError, Origin, Place
 from npuprof.store import ReadOnceStore, is_profile_name
+from npuprof.store.layout import Layout
 from npuprof.store.problems import build_missing_finding, place_finding
 from npuprof.store.sources import project as projects
 from npuprof.store.sources.beside import find_unmet_requirement
 from npuprof.store.sources.lock import LockedSource, LockedVersion, find_locked_version
-from npuprof.store.sources.mirror import TextCache, build_later_finding, find_mirror_folder, name_source_in_error
+from npuprof.store.sources.mirror import TextCache, advise_sync_of, build_later_finding, find_mirror_folder, name_source_in_error
+from npuprof.store.sources.ranges import parse_version_range
 from npuprof.store.sources.released import (
     ReleasedTag,
     build_unknown_finding,
     find_named_commit,
+    find_newest_kept,
     find_released_version,
     load_released_tags,
 )
 from npuprof.store.sources.storedigest import build_digest_finding, digest_listed, load_store_digest
 from npuprof.store.sources.vendored import CopyPlace, VendoredCopy, advise_copy
-from npuprof.store.versions import YANKED
+from npuprof.store.versions import YANKED, parse_version_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.document.policy import Policy
+    from npuprof.store.gitstore.repository import Repository
     from npuprof.store.gitstore.revisions import Pin, Revision
     from npuprof.store.versions import Version
 
@@ -76,6 +80,8 @@ class SourceStore(ReadOnceStore):
         self._cache = None if revision is not None or self._copy else TextCache(locked.url, place, self.commit)
         self._is_fit = False
         self._versions: dict[tuple[str, bool], SourceStore] = {}
+        self.asked: Origin | None = None  #: where npuprof.toml says which versions of it are wanted
+        self.which = ""  #: which lock names it, as ``source sync`` is told
         self.proved_by: Origin | None = None  #: where the lock says what its digest is
 
     def _require_copy(self, copy: CopyPlace) -> VendoredCopy:
@@ -116,6 +122,14 @@ class SourceStore(ReadOnceStore):
     @property
     def revision(self) -> Revision:
         """The store in the mirror. Raises NpuprofError where its commit was not fetched here."""
+        try:
+            return self._open_revision()
+        except NpuprofError as error:
+            if not self.which:
+                raise
+            raise NpuprofError([advise_sync_of(finding, self.which) for finding in error.findings]) from None
+
+    def _open_revision(self) -> Revision:
         if self._revision is None and self._find_version is not None:
             self._revision, self._released = self._find_version()
         if self._revision is None:
@@ -225,10 +239,23 @@ class SourceStore(ReadOnceStore):
             return Finding("NP008", what, "", f"npuprof list --store {self.source}: shows what is there, at {self.shown}")
         hint = self._suggest_name(name, f"npuprof list --store {self.source}: shows what is there, at {self.shown}")
         is_own = asked is not None and asked.profile.startswith(self.label)
+        if is_own and asked is not None and self._was_outside(name):
+            what = f"{asked.profile} extends {name!r}, which lies outside the store of {self.source}"
+            why = "Of a source the store is shared, and none of the files outside of it that its npuprof.toml names."
+            hint = f"move {name}.toml into the store, or extend none of what extends it"
+            return Finding("NP101", what, why, hint, asked, "profile.extends", (asked.profile,))
         if not is_own:
             hint = hint.replace("did you mean '", f"did you mean '{self.label}").replace("' or '", f"' or '{self.label}")
         where = self.source if asked else f"{self.source} {self.shown}"  # what a preset lacks is the same fault in the next version
         return build_missing_finding("NP008", name if is_own else f"{self.label}{name}", where, hint, asked)
+
+    def _was_outside(self, name: str) -> bool:
+        """Return whether a preset is one outside the store where the source is kept."""
+        with suppress(NpuprofError):
+            raw = self.read_file(projects.FILE)
+            globs = projects.parse_project(self.cite_beside(projects.FILE), raw).presets if raw is not None else ()
+            return Layout(f"{self.locked.path}/" if self.locked.path else "", globs).takes(name)
+        return False
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.source!r}, {self.shown!r})"
@@ -257,21 +284,24 @@ class SourceStore(ReadOnceStore):
         key = reference, is_own
         if key not in self._versions:
             self._versions[key] = self._open_version(reference, asked, is_own)
+            self._versions[key].which = self.which
         return self._versions[key]
 
     def _open_version(self, reference: str, asked: Origin | None, is_own: bool) -> SourceStore:
         self.require_fit()
         name, _, wanted = reference.partition("@")
         pinned = None if self.is_version else find_locked_version(self.locked.versions, reference)
+        copied: dict[str, LockedVersion] = {}
         if pinned is None and self._copy is not None:
-            pinned = find_locked_version(self._copy.read_references(), reference)
+            copied = self._copy.read_references()
+            pinned = find_locked_version(copied, reference)
         yanked = pinned.yanked if pinned else ""
         if self.copy is not None and pinned is not None:
             shown = f"{name}/v{pinned.version}" if pinned.version != "-" else pinned.commit[:7]
             copy = self.copy.find_version(pinned.commit)
             return SourceStore(self.locked, self.source, shown=shown, copy=copy, commit=pinned.commit, yanked=yanked)
         if self.copy is not None and (not is_own or not os.path.isdir(find_mirror_folder(self.locked.url))):
-            raise NpuprofError([place_finding(self._build_uncopied_finding(reference), asked)])
+            raise NpuprofError([place_finding(self._build_uncopied_finding(reference, {**self.locked.versions, **copied}, asked), asked)])
         if pinned is None and not is_own and not self.is_version and self.locked.releases:
             pinned = self._find_released(reference, asked)
             yanked = pinned.yanked
@@ -308,13 +338,16 @@ class SourceStore(ReadOnceStore):
     def _released_tags(self) -> list[ReleasedTag]:
         return load_released_tags(self.locked, lambda: self.revision.repository)
 
-    def _build_uncopied_finding(self, reference: str) -> Finding:
-        """Return that the copy in this repository lacks a version; it contains those that presets refer to."""
-        hint = (
-            f'refer to it in a preset, extends = ["{self.source}:{reference}"], then npuprof source update {self.source.partition("/")[0]}'
-        )
+    def _build_uncopied_finding(self, reference: str, there: dict[str, LockedVersion], asked: Origin | None) -> Finding:
+        """Return that a version is not in the copy; without a preset that refers to it no update brings it."""
+        name, first = reference.partition("@")[0], self.source.partition("/")[0]
+        update = f"copy it: npuprof source update {first}"
+        if asked is None:
+            has = sorted({pin.version for spelled, pin in there.items() if spelled.partition("@")[0] == name and pin.version != "-"})
+            update = f'refer to it in a preset, extends = ["{self.source}:{reference}"], and {update}'
+            update = f"of {name} it has {', '.join(has)}; {update}" if has else update
         what = f"the copy of the source {self.source!r} has no {reference}"
-        return Finding("NP044", what, "It holds the versions that presets refer to.", hint)
+        return Finding("NP044", what, "It holds the versions that presets refer to.", update)
 
     def _open_pinned(self, reference: str, pinned: LockedVersion, asked: Origin | None, is_own: bool) -> tuple[Revision, Version | None]:
         """Return the store at a version that the lock names, and the version, if its tag is there. Raises NpuprofError."""
@@ -340,13 +373,30 @@ class SourceStore(ReadOnceStore):
             raise NpuprofError([build_later_finding(self.source, reference, pin.version, asked)])
         return pin
 
-    def advise_yanked(self) -> str:
-        """Return what to do about a version of the source, or of one of its presets, that was yanked."""
-        above, _, own = self.source.rpartition("/")
-        if above:
-            return f"the version is named where {above} is kept; once another is named there: npuprof source update"
-        first = "name another version behind the @" if self.is_version else "let rev in npuprof.toml allow a newer version"
-        return f"{first}, then npuprof source update {own}"
+    def advise_yanked(self, reference: str) -> str:
+        """Return what to do about a reference to a version that was yanked, as far as that is known here."""
+        from npuprof.store.sources.mirrorgit import open_mirror
+
+        source, _, name = reference.partition("@")[0].partition(":")
+        update = f"npuprof source update {source}"
+        if "/" in self.source:
+            return f"it is named where {self.source.rpartition('/')[0]} is kept; once mended there: npuprof source update"
+        newest = ""
+        with suppress(NpuprofError):  # it is a copy, and the mirror is not here
+            tags = open_mirror(self.source, self.locked.url, self.locked.path)
+            newest = self._find_newest_kept(tags, name) if self.is_version else tags.find_newest_kept("")
+        if self.is_version:
+            newer = f'write "{source}:{name}@{newest}" in its place' if newest else "put another version behind the @"
+            return f"{newer}, then {update}"
+        number, wanted = parse_version_text(newest), parse_version_range(self.locked.rev)
+        if number is None or (wanted is not None and wanted.accepts(number)):
+            return f"{update} takes {newest or 'a newer version, once there is one'}"
+        return f'write rev = "^{number.number[0]}.{number.number[1]}" in {self.asked or "npuprof.toml"}, then {update}'
+
+    def _find_newest_kept(self, tags: Repository, name: str) -> str:
+        if not self.locked.releases:
+            return tags.find_newest_kept(name, self.locked.commit)
+        return find_newest_kept(load_released_tags(self.locked, lambda: tags), name)
 
     def _has_tag(self, name: str, pinned: LockedVersion) -> bool:
         """Return whether the tag of a version names the commit that was locked."""

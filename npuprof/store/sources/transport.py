@@ -54,7 +54,8 @@ _LEFT_OUT = (
     "GIT_HTTP_LOW_SPEED_TIME",
 )  # fmt: skip
 #: How far something is: git's own lines, or those of the other side.
-_PROGRESS = re.compile(r"(?:remote: )?([A-Z]\w*[\w ]*: +(?:\d+% \(\d+/\d+\)|\d+))(?:,.*| *)")
+_PROGRESS = re.compile(r"(?:remote: )?([A-Z]\w*)[\w ]*: +(?:\d+% \((\d+)/(\d+)\)|(\d+))(?:,.*| *)")
+_STEPS = {"Counting": "counting", "Compressing": "compressing", "Receiving": "receiving", "Resolving": "resolving deltas of"}
 _MOST_LINES = 200  # what a remote says is kept up to this many lines
 _MOST_BYTES = 4096  # and up to this many bytes of one
 _LOOK = 0.2  # seconds after which the process is looked at, if it says nothing
@@ -172,13 +173,14 @@ def build_program_variables(git: Git, timeout: float) -> dict[str, str]:
 def _listen(process: subprocess.Popen[bytes], line: Line, tell: Tell) -> Talk:
     """Take in what git says until it ends.
 
-    Raises HangingError if too little is printed and fetched in one ``timeout``.
+    Raises HangingError if it is silent and its files do not grow for too long, or if both come to too little.
     """
     assert process.stdout is not None, "it was asked for"
     assert process.stderr is not None, "it was asked for"
     messages, answer = _Said(tell), bytearray()
     takers: dict[int, Callable[[bytes], None]] = {process.stderr.fileno(): messages.take, process.stdout.fileno(): answer.extend}
-    since, printed, before = time.monotonic(), 0, _measure_packs(line.mirror)  # when, and how much had arrived at the last look
+    alive, size = time.monotonic(), _measure_packs(line.mirror)
+    since, total, heard_before = alive, 0, size  # when the speed was looked at last, what was said, and what had come by then
     with selectors.DefaultSelector() as selector:
         for handle in takers:
             os.set_blocking(handle, False)
@@ -189,7 +191,8 @@ def _listen(process: subprocess.Popen[bytes], line: Line, tell: Tell) -> Talk:
                     heard = _read_available(key.fd)
                     if heard:
                         takers[key.fd](heard)
-                        printed += len(heard)
+                        total += len(heard)
+                        alive = time.monotonic()
                     elif heard is not None:
                         selector.unregister(key.fd)
             else:
@@ -203,10 +206,16 @@ def _listen(process: subprocess.Popen[bytes], line: Line, tell: Tell) -> Talk:
             if len(answer) > _LONGEST_LIST:
                 raise HangingError
             if time.monotonic() - since > line.timeout:
-                arrived = printed + _measure_packs(line.mirror)
-                if arrived - before < LEAST_SPEED * line.timeout:
+                came = total + _measure_packs(line.mirror)
+                if came - heard_before < LEAST_SPEED * line.timeout and alive > since:
                     raise HangingError
-                since, before = time.monotonic(), arrived
+                since, heard_before = time.monotonic(), came
+            if time.monotonic() - alive > min(1.0, line.timeout / 2):
+                now = _measure_packs(line.mirror)
+                if now != size:
+                    alive, size = time.monotonic(), now
+                elif time.monotonic() - alive > line.timeout:
+                    raise HangingError
 
 
 def _read_available(handle: int) -> bytes | None:
@@ -247,10 +256,11 @@ class _Said:
 
     def _take_line(self, line: bytes) -> None:
         text = line[:_MOST_BYTES].decode(errors="replace").rstrip()
-        if progress := _PROGRESS.fullmatch(text):
-            self._tell(f"fetching: {progress[1]}")
-        elif text:
-            self._lines.append(text)
+        if (progress := _PROGRESS.fullmatch(text)) is None:
+            self._lines += [text] if text else []
+        elif step := _STEPS.get(progress[1]):
+            count = f"{int(progress[2]):,} of {int(progress[3]):,}" if progress[2] else f"{int(progress[4]):,}"
+            self._tell(f"fetching: {step} {count} objects")
 
 
 @contextmanager

@@ -16,6 +16,7 @@ _SCP = re.compile(r"(?:([^/:@]*)@)?(\[[^/\]]+\]|[^/:@\[\]]+):(.*)", re.DOTALL)
 #: What stands between ``//`` and the path.
 _AUTHORITY = re.compile(r"(?:(.*)@)?([^@]*?)(?::([0-9]*))?", re.DOTALL)
 _SECRET = re.compile(r"(?i)token|passw|secret|key=|auth")
+_UNAUTHENTICATED = {"http": "https", "git": "https", "ftp": "https", "ftps": "https"}
 _PORTS = {"ssh": "22", "https": "443"}
 _UNKNOWN_USER = "its user may be a token; leave it out, and let git know it: git config credential.https://HOST.username NAME"
 _CREDENTIALS = "credentials belong to git's own helpers, not into an address"
@@ -28,7 +29,7 @@ def find_url_fault(url: str) -> str:
     if url.startswith("-"):
         return "it starts with '-', as a flag of git does"
     if match := _TRANSPORT.match(url):
-        return f"{match[1]}:: is not ssh://, https:// or file://"
+        return f"{match[1]}:: starts a program of that name; write ssh://, https:// or file://"
     decoded = unquote_url(url) if _SCHEME.match(url) else url
     if any(char.isspace() or not char.isprintable() for char in url):
         return "a blank or a control character is in it; file:// takes %20 for a blank"
@@ -50,6 +51,8 @@ def find_url_fault(url: str) -> str:
 
 def _find_scheme_fault(scheme: str, rest: str, decoded: str) -> str:
     """Return what is wrong with an address ``scheme://rest``."""
+    if scheme in _UNAUTHENTICATED:
+        return f"{scheme}:// does not say who answers; write {_UNAUTHENTICATED[scheme]}://"
     if scheme == "file":
         return "" if rest.startswith("/") else "file:// is followed by an absolute path: file:///srv/presets.git"
     if scheme not in _PORTS:
