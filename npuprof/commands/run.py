@@ -159,6 +159,9 @@ def _explain_start(program: str, error: OSError) -> Answer:
     missing = error.errno == errno.ENOENT and not os.path.exists(program)
     what = f"cannot run {program}: {'there is no such command' if missing else str(error.strerror).lower()}"
     hint = "check its name and PATH" if missing else "check that it may be executed, and its first line"
+    if not missing and not os.path.dirname(program):  # a shell looks for it in PATH alone
+        what, hint = f"cannot run {program}: it is a file here, and not in PATH", f"write ./{program}"
+        hint = f"write -- python {program}" if program.endswith(".py") else hint
     return Answer(code=127 if missing else 126, problems=(Finding("NP915", what, "", hint),))
 
 
