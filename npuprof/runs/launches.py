@@ -83,14 +83,14 @@ def _select_newest(name: str, key: tuple[Any, ...], found: Mapping[str, dict[str
 
 def _drop_older(launches: Sequence[Launch]) -> list[Launch]:
     """Return launches without those that a later one of the same preset and ranks has replaced."""
-    kept: list[Launch] = []
+    latest: list[Launch] = []
     for launch in sorted(launches, key=lambda launch: launch.span, reverse=True):
-        place = next((place for place, later in enumerate(kept) if _is_replaced(launch, later)), None)
+        place = next((place for place, later in enumerate(latest) if _is_replaced(launch, later)), None)
         if place is None:
-            kept.append(launch)
+            latest.append(launch)
         else:
-            kept[place] = kept[place]._replace(older=kept[place].older + launch.older + len(launch.paths))
-    return kept
+            latest[place] = latest[place]._replace(older=latest[place].older + launch.older + len(launch.paths))
+    return latest
 
 
 def _is_replaced(launch: Launch, later: Launch) -> bool:
@@ -136,12 +136,12 @@ def _number_runs(found: Mapping[str, dict[str, Any]]) -> dict[str, str]:
 
 
 def _label_rank(fields: Mapping[str, Any]) -> str:
-    """Return the rank of a process; where no launcher told it, 0, as in the name of its record."""
+    """Return the rank of a process, 0 if no launcher set it, as in the name of its record."""
     return str(_find_number(fields, "rank") or 0)
 
 
 def _find_number(fields: Mapping[str, Any], name: str) -> int | None:
-    """Return a number that the launcher told of a process, None where a record has none."""
+    """Return a number that the launcher set for a process, None if its record has none."""
     value = _find_fact(fields, name)
     return value if type(value) is int and value >= 0 else None
 

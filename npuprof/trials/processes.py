@@ -112,22 +112,7 @@ def _is_group_alive(running: _Running) -> bool:
         os.killpg(running.process.pid, 0)
     except (ProcessLookupError, PermissionError):
         return False
-    states = _list_group_states(running.process.pid)
-    return states is None or any(state not in "ZX" for state in states)
-
-
-def _list_group_states(group: int) -> list[str] | None:
-    """Return the states of the processes of a group, None if the system does not show them. A zombie counts as ended."""
-    if not os.path.exists("/proc/self/stat"):
-        return None
-    found = []
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            with suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
-                state, _, member = file.read().rpartition(b") ")[2].decode().split()[:3]
-                if int(member) == group:
-                    found.append(state)
-    return found
+    return True
 
 
 def _signal_group(running: _Running, number: int) -> None:

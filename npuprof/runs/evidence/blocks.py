@@ -16,22 +16,19 @@ _FEW = 4
 
 
 class Block:
-    """One block. It is ``mixed`` if a line in it cannot be of it, ``lost`` if lines are missing.
-
-    It is ``torn`` while only the very next key may follow.
+    """One block: ``lost`` is whether lines are missing, ``torn`` whether only the very next key may follow.
 
     ``standing`` are the keys that every block of its kind has, in their order: one that is passed over was lost. Keys are ASCII, which
     sorts as its bytes. ``epoch`` is what ran when it began.
     """
 
-    __slots__ = ("_last", "epoch", "lost", "mixed", "stage", "standing", "title", "torn", "values")
+    __slots__ = ("_last", "epoch", "lost", "stage", "standing", "title", "torn", "values")
 
     def __init__(self, stage: str, title: str, standing: tuple[str, ...] = ()) -> None:
         self.stage = stage
         self.title = title
         self.standing = standing
         self.values: Values = {}
-        self.mixed = False
         self.torn = False
         self._last = ""
         self.lost = False
@@ -51,7 +48,7 @@ class Block:
     def close(self, whole: bool) -> Map:
         """Return what was read."""
         lost = self.lost or self.standing[-1:] > (self._last,)
-        return Map(dict(self.values), whole=whole and not self.mixed and not lost)
+        return Map(dict(self.values), whole=whole and not lost)
 
     def is_joined(self, others: frozenset[str], repeated: bool) -> bool:
         """Return whether it may be the beginning of one block and the end of another one, with the lines between them lost.
