@@ -299,6 +299,7 @@ def test_the_names_of_a_matrix_are_broken_at_their_parts_only(folder: Path) -> N
         ("設定：設定", 6, ["設定：", "設定"]),
         ("BERT用の設定です", 9, ["BERT用の", "設定です"]),
         ("", 4, [""]),
+        ("中文", 1, ["中", "文"]),
     ],
 )
 def test_a_cell_breaks_where_its_words_end(text: str, width: int, lines: list[str]) -> None:

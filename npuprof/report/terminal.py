@@ -103,7 +103,7 @@ def wrap_cell(text: str, width: int) -> list[str]:
                 lines.append(current)
                 current, gap = "", ""
             current, gap = f"{current}{gap}{part}", ""
-            while measure_width(current) > width:
+            while len(current) > 1 and measure_width(current) > width:
                 cut = next((end for end in range(len(current) - 1, 1, -1) if measure_width(current[:end]) <= width), 1)
                 lines.append(current[:cut])
                 current = current[cut:]

@@ -87,10 +87,6 @@ class Line(NamedTuple):
     hold: int | None = None
     top: str = ""
 
-    def list_tags(self) -> Talk:
-        """Ask for the tags of a remote. Raises HangingError."""
-        return self._talk(["ls-remote", "--tags", "--refs", UPLOAD, "--", self.url])
-
     def push(self, refs: Iterable[str]) -> Talk:
         """Push refs, all or none, and nothing else. Raises HangingError."""
         return self._talk(["push", "--atomic", "--no-follow-tags", _RECEIVE, "--", self.url, *refs])
