@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -18,9 +19,11 @@ from repositories import Repo
 from teams import BASE, HEIR, Shared, Team, copy_shared, copy_team, offline, publish_first
 from test_sources_fetching import CALLS, KILLING, RENAMING
 
+from npuprof.model import NpuprofError
 from npuprof.store.sources.fetching import fetch_locked, fetch_source
 from npuprof.store.sources.lock import format_lock, parse_lock
 from npuprof.store.sources.mirror import LOCKED, find_cache_folder, find_mirror_folder
+from npuprof.store.sources.mirrorgit import MirrorGit, put_refs
 
 Run = Callable[..., Any]
 
@@ -97,7 +100,7 @@ def test_a_server_that_gives_no_commit_by_its_id_is_asked_for_what_leads_there(
     assert run("check").code == 0
 
 
-def test_a_bad_object_behind_the_locked_commit_is_reported_with_the_source(app: Repo, team: Team, run: Run) -> None:
+def test_a_bad_object_behind_the_locked_commit_is_told_with_the_source_and_what_was_asked_for(app: Repo, team: Team, run: Run) -> None:
     bad = push_bad_object(team, "refs/heads/main")
     lock = app.folder / "npuprof.lock"
     locked = team.repo.head
@@ -107,13 +110,13 @@ def test_a_bad_object_behind_the_locked_commit_is_reported_with_the_source(app: 
     forget()
     done = run("source", "sync")
     assert done.code == 2
-    for told in ("NP045", "the source 'team'", team.url, f"object {bad}", "missingSpaceBeforeDate"):
+    for told in ("NP045", "the source 'team'", team.url, f"the commit {bad[:12]}", f"object {bad}", "missingSpaceBeforeDate"):
         assert told in done.err, told
     assert not os.path.exists(find_mirror_folder(team.url))
     project = app.folder / "npuprof.toml"
     project.write_text(project.read_text().replace("^1.0", "main"))
     done = run("source", "update", "--yes")
-    assert (done.code, f"object {bad}" in done.err, "'team'" in done.err) == (2, True, True), done.err
+    assert (done.code, f"object {bad}" in done.err, "'team'" in done.err, "heads/main" in done.err) == (2, True, True, True), done.err
 
 
 #: What is asked for, and which refs are fetched beside those of 1.0.0 and what leads there.
@@ -652,6 +655,18 @@ def test_a_mirror_that_a_killed_run_moved_aside_is_put_back(app: Repo, team: Tea
     again = start_sync(team.url, team.repo.head)
     assert (again.communicate()[1], again.returncode) == (b"", 0)
     assert (mirror.stat().st_ino, Path(f"{mirror}.old").exists()) == (number, False)
+
+
+def test_no_lock_stays_in_a_mirror_whose_refs_cannot_be_written(app: Repo, team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    mirror = Path(find_mirror_folder(team.url))
+
+    def fail(handle: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(NpuprofError, match="make room"):
+        put_refs(MirrorGit(str(mirror), "team"), {}, {f"refs/tags/t{number}": team.repo.head for number in range(201)})
+    assert not (mirror / "packed-refs.lock").exists()
 
 
 def test_several_runs_at_once_make_a_mirror_anew_and_all_end_well(app: Repo, team: Team) -> None:

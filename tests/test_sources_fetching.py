@@ -306,7 +306,7 @@ UPSTREAM = {
     "a release": ("tag -a base/v1.2.0 -m x main; push hub --tags", {"refs/tags/base/v1.2.0"}, ()),
     "a tag moved": ("tag -f base/v1.0.0 main; push -f hub --tags", set(), ("base/v1.0.0",)),
     "a tag made anew": ("tag -f -a base/v1.0.0 -m new old; push -f hub --tags", {"refs/tags/base/v1.0.0"}, ()),
-    "a tag that records a digest": (f"tag -f -a base/v1.0.0 -m Digest:{'a' * 64} old; push -f hub --tags", set(), ("base/v1.0.0",)),
+    "a tag with a digest": (f"tag -f -a base/v1.0.0 -m Digest:{'a' * 64} old; push -f hub --tags", {"refs/tags/base/v1.0.0"}, ()),
     "a tag that records half": (f"tag -f -a base/v1.0.0 -m Preset-Digest:{'a' * 64} old; push -f hub --tags", set(), ("base/v1.0.0",)),
     "a tag of no commit": ("tag -f base/v1.0.0 main:profiles; push -f hub --tags", set(), ("base/v1.0.0",)),
     "a tag deleted": ("push -q hub :refs/tags/base/v1.0.0", set(), ()),
@@ -331,7 +331,7 @@ def test_the_mirror_follows_what_happens_upstream_but_for_tags_that_move(name: s
     assert tuple(tag for tag, _, _ in found.moved) == moved
     for tag, then, now in found.moved:
         assert (then == now) is ("records" in name)
-        (finding,) = [fetching.build_moved_finding(str(hub), entry) for entry in found.moved]
+        (finding,) = [fetching.build_moved_finding(str(hub), found.moved)]
         assert finding.code == "NP046"
         assert then[:12] in finding.message
         assert now[:12] in finding.message
@@ -345,20 +345,32 @@ def test_the_mirror_follows_what_happens_upstream_but_for_tags_that_move(name: s
     [
         ("Digest: {a}", "Digest: {b}", True),
         ("Digest: {a}", "Digest: {a}\n\nand more", False),
-        ("once", "again", False),
-        ("Digest: {a}", "again", True),
+        ("Digest: {a}", "again", False),
+        ("again", "Digest: {a}", False),
+        ("Digest: {a}\nPreset-Digest: {a}\nDigest-Form: 2", "Digest: {a}\nPreset-Digest: {b}\nDigest-Form: 2", True),
+        ("Digest: {a}\nPreset-Digest: {a}\nDigest-Form: 1", "Digest: {b}\nPreset-Digest: {b}\nDigest-Form: 2", False),
         ("Digest: {a}\nPreset-Digest: {a}\nDigest-Form: 2", "Digest: {a}\nPreset-Digest: {a}\nDigest-Form: 2\n{parent}", True),
+        ("Digest: {a}", "Preset-Digest: {a}", True),
     ],
 )
-def test_a_tag_created_again_at_its_commit_has_moved_if_it_records_another_release(
+def test_a_tag_made_anew_at_its_commit_has_moved_only_where_it_contradicts_itself(
     first: str, then: str, moved: bool, repo: Repo, hub: Path
 ) -> None:
     for message in (first, then):
-        text = message.format(a="a" * 64, b="b" * 64, parent=f"Parent: x@1 1.0.0 {'a' * 40}")
-        repo.git("tag", "-f", "-a", "base/v1.0.0", "-m", f"base\n\n{text}", "old")
+        said = message.format(a="a" * 64, b="b" * 64, parent=f"Parent: x@1 1.0.0 {'a' * 40}")
+        repo.git("tag", "-f", "-a", "base/v1.0.0", "-m", f"base\n\n{said}", "old")
         repo.git("push", "-q", "-f", "hub", "--tags")
-        fetched = fetch_source(str(hub), accept_moved=message == first)
-    assert bool(fetched.moved) == moved
+        found = fetch_source(str(hub), accept_moved=message == first)
+    assert (bool(found.moved), found.remade) == (moved, () if moved else ("base/v1.0.0",))
+
+
+@pytest.mark.parametrize(("same", "shown"), [(0, 12), (11, 15), (38, 40)])
+def test_ids_of_a_tag_that_moved_are_shown_so_that_they_differ(same: int, shown: int) -> None:
+    then, now = "a" * 40, "a" * same + "b" * (40 - same)
+    told = fetching.build_moved_finding("/srv/x", (("v1.0.0", then, now),)).message
+    assert f"v1.0.0 was {then[:shown]}, and is {now[:shown]} now" in told
+    told = fetching.build_moved_finding("/srv/x", (("v1.0.0", then, then),)).message
+    assert f"v1.0.0 is at {then[:12]}, as before, and records another release now" in told
 
 
 def test_a_locked_commit_stays_whatever_its_remote_does(repo: Repo, hub: Path) -> None:
@@ -395,18 +407,18 @@ def test_a_commit_that_no_ref_leads_to_is_asked_for_by_its_id(repo: Repo, hub: P
 
 #: The host, and a word of what is said.
 FAULTS = {
-    "hang": "no sign of life",
-    "stubborn": "no sign of life",
-    "stuck": "no sign of life",
-    "drip": "less than 10 bytes a second, for 1 seconds",
-    "trickle": "for 1 seconds",
-    "endless": "git said: fatal",
-    "midway": "git said: fatal",
+    "hang": "no sign of life for 1 seconds",
+    "stubborn": "no sign of life for 1 seconds",
+    "stuck": "no sign of life for 1 seconds",
+    "drip": "less than 10 bytes a second for 1 seconds",
+    "trickle": "for 1 seconds, and was given up",
+    "endless": "ended before it was done",
+    "midway": "ended before it was done",
     "ask": "never prompts",
     "gone": "no such repository",
     "key": "the key of its host",
-    "name": "cannot be reached",
-    "refuse": "cannot be reached",
+    "name": "name of its host is not known",
+    "refuse": "refuses the connection",
     "evil": "https://***@evil/x",
 }
 
@@ -440,29 +452,29 @@ def test_a_bad_remote_ends_in_an_error_and_leaves_the_mirror_and_no_process(
 
 #: What git says, and a word of what is made of it.
 SAID = {
-    "fatal: unable to access 'https://host/x/': Could not resolve host: host": "cannot be reached",
+    "fatal: unable to access 'https://host/x/': Could not resolve host: host": "name of its host",
     "fatal: could not read Username for 'https://host': terminal prompts disabled": "never prompts",
     "remote: HTTP Basic: Access denied\nfatal: Authentication failed for 'https://host/x/'": "never prompts",
     "fatal: unable to access 'https://host/x/': The requested URL returned error: 403": "never prompts",
     "remote: Not Found\nfatal: repository 'https://host/x/' not found": "no such repository",
-    "fatal: unable to access 'https://h/': server certificate verification failed. CAfile: none CRLfile: none": "No trusted",
-    "fatal: unable to access 'https://h/': SSL certificate problem: self-signed certificate": "No trusted",
-    "fatal: unable to access 'https://h/': Failed to connect to h port 443 after 4 ms: Couldn't connect to server": "cannot be reached",
-    "fatal: unable to access 'https://h/': The requested URL returned error: 503": "returned error: 503",
-    "fatal: unable to access 'https://h/': gnutls_handshake() failed: An unexpected TLS packet was received.": "No trusted",
-    "fatal: unable to access 'https://h/': OpenSSL SSL_connect: SSL_ERROR_SYSCALL in connection to h:443": "No trusted",
-    "fatal: unable to access 'https://h/': error:0A00010B:SSL routines::wrong version number": "No trusted",
-    "fatal: unable to access 'https://h/': GnuTLS recv error (-110): The TLS connection was non-properly terminated.": "terminated",
+    "fatal: unable to access 'https://h/': server certificate verification failed. CAfile: none CRLfile: none": "certificate",
+    "fatal: unable to access 'https://h/': SSL certificate problem: self-signed certificate": "certificate",
+    "fatal: unable to access 'https://h/': Failed to connect to h port 443 after 4 ms: Couldn't connect to server": "refuses",
+    "fatal: unable to access 'https://h/': The requested URL returned error: 503": "server is in trouble",
+    "fatal: unable to access 'https://h/': gnutls_handshake() failed: An unexpected TLS packet was received.": "No encrypted connection",
+    "fatal: unable to access 'https://h/': OpenSSL SSL_connect: SSL_ERROR_SYSCALL in connection to h:443": "No encrypted connection",
+    "fatal: unable to access 'https://h/': error:0A00010B:SSL routines::wrong version number": "No encrypted connection",
+    "fatal: unable to access 'https://h/': GnuTLS recv error (-110): The TLS connection was non-properly terminated.": "ended before",
     "fatal: write error: No space left on device\nfatal: fetch-pack: invalid index-pack output": "disk is full",
     "fatal: detected dubious ownership in repository at '/srv/x'": "somebody else",
     "fatal: transport 'http' not allowed": "another transport",
     "error: object 1: missingSpaceBeforeDate: x\nfatal: fsck error in packed object\nfatal: index-pack failed": "check refuses",
     "fatal: error in object: unshallow 1": "check refuses",
-    "error: RPC failed; curl 18 transfer closed\nfatal: early EOF": "early EOF",
+    "error: RPC failed; curl 18 transfer closed\nfatal: early EOF": "ended before",
     "fatal: unable to access 'https://h/': Operation too slow. Less than 1 bytes/sec transferred": "sign of life",
     "ssh: connect to host h port 22: Connection timed out": "sign of life",
     "git@h: Permission denied (publickey).\nfatal: Could not read from remote repository.": "ssh is not let in",
-    "fatal: '/srv/TLS' does not appear to be a git repository": "no such repository",
+    "fatal: '/srv/TLS' does not appear to be a git repository": "no git repository",
     "fatal: something of its own": "something of its own",
     "": "git said nothing",
 }

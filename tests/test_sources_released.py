@@ -165,7 +165,8 @@ def test_a_tag_that_was_made_anew_at_its_commit_takes_no_version_away(
     team.repo.git("tag", "-f", "-a", "base/v1.1.0", "-m", "again", "base/v1.1.0^{commit}")
     team.push("--force")
     result = run("source", "update", "--yes")
-    assert (result.code, "up to date" in result.err) == (0, True), result.err
+    told = "team: made anew at the commit where they were, so the same versions: base/v1.1.0"
+    assert (result.code, told in result.err, "up to date" in result.err) == (0, True, True), result.err
     fetch_again("fresh", grown, run, tmp_path, monkeypatch)
     assert "hccl_timeout = 7\n" in run("show", "team:base@1.1.0").out
 

@@ -20,7 +20,7 @@ from npuprof.store.sources.locking import (
     select_refs,
 )
 from npuprof.store.sources.mirror import name_mirror
-from npuprof.store.sources.mirrorgit import open_mirror
+from npuprof.store.sources.mirrorgit import open_mirror, shorten_ids
 from npuprof.store.sources.project import Project, Source
 from npuprof.store.sources.ranges import parse_version_range
 from npuprof.store.sources.reading import Sources, find_source_store_among, find_sources
@@ -59,6 +59,7 @@ def lock_sources(place: ProjectPlace, wanted: Iterable[Source], accept_moved: bo
                     raise
                 fetched, found[source.name] = _lock_source(place, source, asked, accept_moved, remake=True)
             gone[source.name] = _list_gone(place.lock.sources.get(source.name), found[source.name], fetched)
+            remarks += _tell_remade(source.name, fetched.remade)
             remarks += _list_unshared_releases(source, fetched, found[source.name])
             fetch_sources_of(open_locked(source.name, found[source.name]))
         except NpuprofError as error:
@@ -66,6 +67,13 @@ def lock_sources(place: ProjectPlace, wanted: Iterable[Source], accept_moved: bo
     if problems:
         raise NpuprofError(problems)
     return Locking(found, gone, tuple(remarks))
+
+
+def _tell_remade(name: str, tags: Iterable[str]) -> list[str]:
+    """Return that tags of versions were made anew where they were: git calls that another tag, and what they name is the same."""
+    shown = sorted(filter(is_version_tag, tags))
+    more = f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
+    return [f"{name}: made anew at the commit where they were, so the same versions: {', '.join(shown[:_SHOWN])}{more}"] if shown else []
 
 
 def _list_unshared_releases(source: Source, fetched: fetching.Fetched, locked: LockedSource) -> list[str]:
@@ -107,7 +115,7 @@ def _fetch(source: Source, references: Iterable[str], accept_moved: bool, known:
     fetched = fetching.fetch_source(source.url, accept_moved=accept_moved, name=source.name, select=select, remake=remake)
     versions = [moved for moved in fetched.moved if is_version_tag(moved[0])]
     hint = "ask its owners whether that was meant; to take them as they are now say --moved"
-    problems = [fetching.build_moved_finding(source.url, moved)._replace(hint=hint) for moved in versions]
+    problems = [fetching.build_moved_finding(source.url, (moved,))._replace(hint=hint) for moved in versions]
     if known is not None and known.url == source.url:
         others = [moved for moved in _list_moved(known, fetched) if moved[0] not in [one[0] for one in versions]]
         problems += [_build_contradiction(source, moved) for moved in others]
@@ -120,8 +128,8 @@ def _fetch(source: Source, references: Iterable[str], accept_moved: bool, known:
 
 def _build_contradiction(source: Source, moved: tuple[str, str, str]) -> Finding:
     """Return that the lock has another commit for a tag than the source; nobody saw the tag move."""
-    tag, locked, now = moved
-    what = f"npuprof.lock says that {tag} of the source {source.name!r} is {locked[:12]}, and there it is {now[:12]}"
+    locked, now = shorten_ids(*moved[1:])
+    what = f"npuprof.lock says that {moved[0]} of the source {source.name!r} is {locked}, and there it is {now}"
     why = "The lock was edited by hand, or merged wrongly; or the tag moved before it was ever seen here."
     hint = "restore npuprof.lock (git checkout npuprof.lock), or ask the owners of the source; to take what is there now say --moved"
     return Finding("NP046", what, why, hint)

@@ -17,7 +17,7 @@ _LEAST_ROOM = 64 * 1024  # bytes: of what a disk has left, less than this is non
 #: What git says of a repository that another user owns, of files it may not touch, and of one that another git writes.
 _FOREIGN, _BARRED, _BUSY = r"dubious ownership", r"Permission denied|Read-only file system|insufficient permission", r"\.lock': File exists"
 
-#: What git, ssh or curl print if a user can do something about a failure, in the order of search; what it means; what to try.
+#: What is looked for in what git says, in this order; what it means; what to try.
 _CAUSES = (
     (r"unable to create temporary file|Read-only file system|insufficient permission for adding an object",
      "The cache cannot be written.", "check the permissions of {cache}, or let XDG_CACHE_HOME name another place"),
@@ -26,41 +26,73 @@ _CAUSES = (
     (r"transport '[^']*' not allowed|Protocol .?\w+.? (?:not supported|disabled)|protocol .* is not allowed",
      "It leads to another transport than ssh, https or file.",
      "git config --get-regexp '^url' shows what your git writes for an address; else the server redirects it"),
-    (r"Could not resolve host|Name or service not known|Temporary failure in name resolution|No route to host|Network is unreachable|"
-     r"Connection refused|Failed to connect|Couldn't connect to server",
-     "Its host cannot be reached.", "check the address and the network; what was fetched before can be used without it"),
-    (r"timed out|Operation too slow|Timeout, server",
+    (r"Could not resolve host|Name or service not known|Temporary failure in name resolution|nodename nor servname|No address associated",
+     "The name of its host is not known.", "check the address, and the network"),
+    (r"No route to host|Network is unreachable|Network unreachable",
+     "There is no way to its host.", "check the network; what was fetched before can be used without it"),
+    (r"Connection refused|Failed to connect|Couldn't connect to server",
+     "Its host refuses the connection.", "check the host and the port"),
+    (r"timed out|Operation too slow|Timeout, server|Connection timed out",
      "Its host gives no sign of life.", "try again later; NPUPROF_TIMEOUT says for how many seconds to wait"),
     (r"Host key verification failed|REMOTE HOST IDENTIFICATION HAS CHANGED",
      "ssh does not know the key of its host.", "ssh to the host once, and compare the key it shows"),
-    (r"SSL certificate|server certificate|certificate verify|certificate problem|CAfile|local issuer|unknown CA|gnutls_handshake|"
-     r"SSL_(?:ERROR|connect)|SSL routines|TLS (?:connect error|handshake)|wrong version number",
-     "No trusted encrypted connection to its host is possible.",
-     "check the clock, the port and a proxy on the way; git config http.sslCAInfo names the certificates of your own authority"),
+    (r"SSL certificate|server certificate|certificate verify|certificate problem|CAfile|local issuer|SEC_E_UNTRUSTED_ROOT|CERT_E_|"
+     r"unknown CA",
+     "The certificate of its host is not trusted.",
+     "check the clock; git config http.sslCAInfo names the certificates of your own authority"),
+    (r"gnutls_handshake|SSL_(?:ERROR|connect)|SSL routines|TLS (?:connect error|handshake)|schannel:|wrong version number",
+     "No encrypted connection came about: what answers does not speak https, or broke off.",
+     "check the port, and a proxy on the way (git config http.proxy, $https_proxy)"),
+    (r"requested URL returned error: 5\d\d|internal server error", "Its server is in trouble.", "try again later"),
     (r"could not read (?:Username|Password)|terminal prompts disabled|Authentication failed|requested URL returned error: 40[13]|"
-     r"HTTP Basic: Access denied",
+     r"HTTP Basic: Access denied|Invalid username|Password authentication",
      "It asks for a user and a password, and npuprof never prompts.",
      "let git know them: git config credential.helper, then git ls-remote with the address once; or use ssh"),
-    (r"Permission denied \([\w,-]+\)|Too many authentication failures|read_passphrase|Permission denied, please try again",
+    (r"Permission denied \([\w,-]+\)|Too many authentication failures|no mutual signature|read_passphrase|"
+     r"Permission denied, please try again",
      "ssh is not let in, or asks for a password, and npuprof never prompts.",
      "ssh-add -l shows the keys that ssh can offer; ssh to the host once"),
     (r"repository '[^']*' (?:not found|does not exist)|[Rr]epository not found|requested URL returned error: (?:404|410)|"
-     r"project you were looking for could not be found|appear to be a git repository|not a git repository|info/refs not valid",
+     r"project you were looking for could not be found|: No such file or directory\n[^\n]*appear to be a git repository",
      "There is no such repository, or you may not see it.", "check the address, and that git ls-remote with it lists something"),
-    (r"fsck error|fsck-objects|object fails fsck|error in object",
+    (r"appear to be a git repository|not a git repository|info/refs not valid",
+     "There is no git repository.", "check the path in the address"),
+    (r"cannot run ssh|ssh: not found|ssh: command not found|remote-https' is not a git command|unable to find remote helper",
+     "Here is no program for that transport.", "install ssh, or a git that speaks https"),
+    (r"shallow update not allowed|shallow file has changed",
+     "It is a shallow clone: its history ends somewhere.",
+     "complete it there (git fetch --unshallow), or name the repository it comes from"),
+    (r"fsck error|fsck-objects|missingSpace|object fails fsck|error in object",
      "It holds an object that git's own check refuses.",
      "git fsck in it tells more; an old fault that you know is let pass by git config --global fetch.fsck.NAME ignore"),
-    (r"", "", "git ls-remote with the address tells more; a damaged mirror is fetched again if you remove {mirror}"),
+    (r"unable to update local ref|cannot lock ref|Unable to create '[^']*\.lock'",
+     "Another git works in the mirror, or two of its names get in each other's way.",
+     "wait for the other; else remove {mirror}, and it is fetched anew"),
+    (r"packed-refs|object file .* is empty|is corrupt|loose object|inflate: data stream error|bad object refs|"
+     r"missing (?:blob|tree|commit)|did not send all necessary objects",
+     "The mirror of it, or the repository itself, is damaged.",
+     "git fsck in {mirror} tells more; what is removed there is fetched anew, if the source still has it"),
+    (r"Permission denied", "It may not be read.", "check who may read it"),
+    (r"early EOF|non-properly terminated|unexpected disconnect|hung up|RPC failed|index-pack failed|invalid index-pack|Connection reset|"
+     r"Connection closed|Broken pipe|bad pack header|bad line length|protocol error|expected flush|unexpected end|premature end|"
+     r"Could not read from remote|expected '?(?:packfile|sideband)",
+     "The other side ended before it was done.", "try again; git ls-remote with the address shows whether it answers"),
 )  # fmt: skip
 
 
-def build_failure(label: str, output: str, mirror: str) -> NpuprofError:
-    """Return the error of a failed fetch from all that git printed; ``label`` names the source."""
+def build_failure(label: str, output: str, mirror: str, wanted: str = "") -> NpuprofError:
+    """Return the error of a fetch that failed, from all that git said; ``label`` names the source, ``wanted`` what was to be fetched."""
     cache = mirror.rpartition("/")[0]
     if _tells_full_disk(output, cache):
         return NpuprofError([build_full_finding(cache, _quote_git(output))])
-    why, hint = next((why, hint) for pattern, why, hint in _CAUSES if re.search(pattern, output))
-    return build_fetch_error(label, f"{why} {_quote_git(output)}".strip(), hint.replace("{cache}", cache).replace("{mirror}", mirror))
+    for pattern, why, hint in _CAUSES:
+        if re.search(pattern, output):
+            advice = why, hint.replace("{cache}", cache).replace("{mirror}", mirror)
+            break
+    else:
+        advice = "", "git ls-remote with the address tells more"
+    why = f"Asked for was {wanted}. {advice[0]}".rstrip() if wanted else advice[0]
+    return build_fetch_error(label, f"{why} {_quote_git(output)}".strip(), advice[1])
 
 
 def _tells_full_disk(output: str, folder: str) -> bool:

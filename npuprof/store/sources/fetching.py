@@ -32,6 +32,7 @@ from npuprof.store.sources.mirrorgit import (
     put_refs,
     read_moved,
     select_below,
+    shorten_ids,
     write_refs,
 )
 from npuprof.store.sources.transport import LEAST_SPEED, HangingError, Line, Talk
@@ -40,11 +41,19 @@ from npuprof.store.versions import YANKED
 
 Answer = TypeVar("Answer")
 
+#: What it may say where the mirror is at fault, and not the remote.
+_SUSPECT = re.compile(
+    r"corrupt|bad object|missing|unable to (?:read|find|load)|not a git repository|loose object|object file|inflate|packed-refs|"
+    r"did not send all necessary|could not (?:read|parse)|bad (?:ref|tree|config)|packfile|index file|broken|is not valid|revision"
+)
+
 #: Names the refs that are wanted among those of a remote; None: all of them.
 Selector = Callable[[RemoteRefs], set[str] | None]
 
 #: Seconds after which a remote that gives no sign of life is given up, unless ``$NPUPROF_TIMEOUT`` says otherwise.
 TIMEOUT = 60.0
+
+_SHOWN = 5  # refs that a message names
 
 #: What git says of an id that the remote does not have.
 _GONE = re.compile(r"not our ref|no such remote ref|couldn't find remote ref")
@@ -52,17 +61,23 @@ _GONE = re.compile(r"not our ref|no such remote ref|couldn't find remote ref")
 #: And of one that the remote gives to nobody who asks by it.
 _CLOSED = re.compile(r"unadvertised object|want \S+ not valid")
 
+#: And of an object that its own check refuses.
+_REFUSED = re.compile(r"fsck error|object fails fsck|error in object")
+
 
 class Fetched(Record):
     """What a remote has: its tags and heads by name, each with the id of its object, and the commit that it would check out.
 
-    ``moved`` are the tags of ``read_moved``.
+    ``moved`` are tags that the mirror knew as something else: name, the commit then, the commit now, which are one
+    where a tag records another release; where one is no commit, they are objects. ``remade`` are tags that were made anew and
+    are the same versions all the same.
     """
 
     tags: dict[str, str]
     heads: dict[str, str]
     head: str
     moved: tuple[tuple[str, str, str], ...]
+    remade: tuple[str, ...] = ()
 
 
 def fetch_source(
@@ -128,13 +143,15 @@ def keep_commits(url: str, commits: Iterable[str]) -> None:
             write_refs(mirror.open_git(), [f"update {LOCKED}{commit} {commit}" for commit in missing])
 
 
-def build_moved_finding(url: str, moved: tuple[str, str, str]) -> Finding:
-    """Return that a tag of a source is not what it was; ``moved`` is an entry of ``read_moved``."""
-    tag, before, now = moved
-    what = f"{tag} was {before[:12]}, and is {now[:12]} now"
-    if before == now:
-        what = f"{tag} is at {now[:12]}, as before, and records another release now"
-    what = f"a tag of {hide_credentials(url)} moved: {what}"
+def build_moved_finding(url: str, moved: tuple[tuple[str, str, str], ...]) -> Finding:
+    """Return that tags of a source are not what they were."""
+    pairs = [(tag, *shorten_ids(before, now)) for tag, before, now in moved[:5]]
+    moves = "; ".join(
+        f"{tag} was {before}, and is {now} now" if before != now else f"{tag} is at {now}, as before, and records another release now"
+        for tag, before, now in pairs
+    )
+    more = f"; and {len(moved) - 5} more" if len(moved) > 5 else ""
+    what = f"{'a tag' if len(moved) == 1 else f'{len(moved)} tags'} of {hide_credentials(url)} moved: {moves}{more}"
     return Finding("NP046", what, "A tag names a version, and a version never changes.", "ask who keeps the source whether that was meant")
 
 
@@ -160,10 +177,10 @@ def _work_in_mirror(talker: Talker, deed: Callable[[HeldMirror], Answer], remake
 
 
 def _is_damaged(talker: Talker, error: NpuprofError) -> bool:
-    """Return whether an error is one of the mirror: it says so, or a fetch failed and the mirror is not complete."""
-    code = error.findings[0].code
-    if code != "NP045":
-        return code == "NP054"
+    """Return whether an error is one of the mirror: it says so, or could be, and the mirror is not whole."""
+    finding = error.findings[0]
+    if finding.code != "NP045" or not _SUSPECT.search(finding.why):
+        return finding.code == "NP054"
     mirror = find_mirror_folder(talker.url)
     words = ("rev-list", "--objects", "--all", "--quiet")
     return is_mirror(mirror) and MirrorGit(mirror, talker.label).try_command(*words).code != 0
@@ -191,8 +208,8 @@ def _take_over(git: MirrorGit, remote: RemoteRefs, names: set[str], accept_moved
     gone += [f"{TAGS}{name}" for name in {*find_obstacles(known_tags, tags), *_list_unyanked(known_tags, tags)}]
     unmoved = {f"{TAGS}{name}" for name, _, _ in moved} if not accept_moved else set()
     written = {name: remote.refs[name] for name in names - unmoved if name != "HEAD" and known.get(name) != remote.refs[name]}
-    put_refs(git, written, gone)
-    return Fetched(tags, heads, remote.refs.get("HEAD", ""), moved)
+    put_refs(git, known, written, gone)
+    return Fetched(tags, heads, remote.refs.get("HEAD", ""), moved, tuple(set(changed).difference(tag for tag, _, _ in moved)))
 
 
 def _list_unyanked(known: Iterable[str], tags: Iterable[str]) -> set[str]:
@@ -205,7 +222,7 @@ def _put_tags(git: MirrorGit, remote: RemoteRefs, tags: dict[str, str]) -> None:
     known = list_refs(git)
     known_tags = {name: oid for name, oid in known.items() if name.startswith(TAGS)}
     gone = {*find_obstacles(known_tags, tags), *_list_unyanked(known_tags, remote.refs)}
-    put_refs(git, {name: oid for name, oid in tags.items() if name not in known}, gone)
+    put_refs(git, known, {name: oid for name, oid in tags.items() if name not in known}, gone)
 
 
 class Talker:
@@ -221,7 +238,7 @@ class Talker:
         """Return the refs of the remote. Raises NpuprofError."""
         talk = self._talk(self._open_line(mirror).list_refs)
         if talk.code:
-            raise self._build_failure(talk)
+            raise self._build_failure(talk, "the list of its branches and tags")
         remote = RemoteRefs.parse(talk.answer)
         if any(len(oid) == 64 for oid in remote.refs.values()) and mirror.is_new:
             mirror.use_long_ids()
@@ -250,37 +267,47 @@ class Talker:
                 return remote, names
             if not _GONE.search(talk.messages) or attempt == 2:
                 break  # else something was moved or deleted between the two
-        raise self._build_failure(talk)
+        raise self._build_failure(talk, _format_names(chosen))
 
     def fetch_commit(self, mirror: HeldMirror, commit: str) -> bool:
         """Fetch a commit by its id, or what leads to it where that is not given away; return whether it is there. Raises NpuprofError."""
         if len(commit) == 64 and mirror.is_new:
             mirror.use_long_ids()
-        git = mirror.open_git()
+        git, wanted = mirror.open_git(), f"the commit {commit[:12]}"
         talk = self._fetch(mirror, [commit])
         if talk.code and _CLOSED.search(talk.messages):
             remote = self.list_remote(mirror)
             known = set(list_refs(git).values())
             tips = {oid for name, oid in remote.refs.items() if remote.find_target(name) == commit} or set(remote.refs.values())
             talk = self._fetch(mirror, sorted(tips - known))
+            wanted = f"{wanted}, by its branches and tags as it gives no commit by its id"
         if talk.code and not _GONE.search(talk.messages):
-            raise self._build_failure(talk)
+            raise self._build_failure(talk, wanted)
         return not talk.code and holds_whole(git, commit)
 
     def fetch_version_tags(
         self, mirror: HeldMirror, remote: RemoteRefs, commits: Iterable[str], named: Iterable[str] = ()
     ) -> dict[str, str]:
-        """Fetch the tags of versions that commits lead to, and those that are named; return them. Raises NpuprofError."""
+        """Fetch the tags of versions that commits lead to, and those that are named, as far as git lets them pass; return them."""
         listed = "".join(f"{commit}\n" for commit in commits).encode()
         git = mirror.open_git()
         reached = set(git.run_command("rev-list", "--ignore-missing", "--stdin", stdin=listed).decode().split())
         known = list_refs(git)
         tags = {name: oid for name, oid in remote.refs.items() if name not in known and name.startswith(TAGS)}
-        wanted = {name for name in tags if name in named or (remote.is_version(name) and remote.find_target(name) in reached)}
-        talk = self._fetch(mirror, sorted({tags[name] for name in wanted}))
-        if talk.code:
-            raise self._build_failure(talk)
-        return {name: tags[name] for name in wanted}
+        return self._fetch_apart(mirror, {
+            name: oid for name, oid in tags.items() if name in named or (remote.is_version(name) and remote.find_target(name) in reached)
+        })  # fmt: skip
+
+    def _fetch_apart(self, mirror: HeldMirror, refs: dict[str, str]) -> dict[str, str]:
+        """Fetch refs, without those that git's check refuses or that are gone meanwhile; return them. Raises NpuprofError."""
+        talk = self._fetch(mirror, sorted(set(refs.values())))
+        if not talk.code:
+            return refs
+        if not _REFUSED.search(talk.messages) and not _GONE.search(talk.messages):
+            raise self._build_failure(talk, "the tags of its versions")
+        names = sorted(refs)
+        halves = (names[: len(names) // 2], names[len(names) // 2 :]) if len(names) > 1 else ()
+        return {name: oid for half in halves for name, oid in self._fetch_apart(mirror, {name: refs[name] for name in half}).items()}
 
     def rescue(self, mirror: HeldMirror) -> None:
         """Take over what is whole in a mirror that is to be replaced: all its refs, else those of its locked commits that are."""
@@ -293,7 +320,7 @@ class Talker:
                 mirror.use_long_ids()
             line = self._open_line(mirror, mirror.old)
             if refs and not line.fetch(sorted(set(refs.values()))).code:
-                put_refs(git, refs)
+                put_refs(git, {}, refs)
                 return
             for name, oid in refs.items():
                 if name.startswith(LOCKED) and not line.fetch([oid]).code:
@@ -308,12 +335,13 @@ class Talker:
     def _talk(self, ask: Callable[[], Talk]) -> Talk:
         try:
             return ask()
-        except HangingError:
-            why = f"It gave no sign of life, or sent less than {LEAST_SPEED} bytes a second, for {self._timeout:g} seconds."
+        except HangingError as error:
+            how = f"sent less than {LEAST_SPEED} bytes a second" if error.is_slow else "gave no sign of life"
+            why = f"It {how} for {self._timeout:g} seconds, and was given up."
             raise build_fetch_error(self.label, why, "try again later; NPUPROF_TIMEOUT says for how many seconds to wait") from None
 
-    def _build_failure(self, talk: Talk) -> NpuprofError:
-        return build_failure(self.label, talk.messages, find_mirror_folder(self.url))
+    def _build_failure(self, talk: Talk, wanted: str) -> NpuprofError:
+        return build_failure(self.label, talk.messages, find_mirror_folder(self.url), wanted)
 
 
 def name_source(url: str, name: str = "") -> str:
@@ -335,6 +363,14 @@ def read_timeout(label: str) -> float:
 def _write_address(url: str) -> str:
     """Return an address as git is given it: of a path, in the form that no option and no bundle of that name can be meant by."""
     return url if not url.startswith("/") else "file://" + quote(url)
+
+
+def _format_names(refs: set[str] | None) -> str:
+    """Return which refs were asked for, in words."""
+    if refs is None:
+        return "all its branches and tags"
+    names = sorted(name.removeprefix("refs/") for name in refs)
+    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
 
 
 def list_changed(known: dict[str, str], remote: RemoteRefs) -> set[str]:

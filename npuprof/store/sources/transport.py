@@ -62,7 +62,11 @@ _LOOK = 0.2  # seconds after which the process is looked at, if it says nothing
 
 
 class HangingError(Exception):
-    """A remote gave no sign of life, or sent too little to come to an end."""
+    """A remote gave no sign of life, or, if it is slow, sent too little to come to an end."""
+
+    def __init__(self, is_slow: bool = False) -> None:
+        super().__init__()
+        self.is_slow = is_slow
 
 
 class Talk(NamedTuple):
@@ -204,7 +208,7 @@ def _listen(process: subprocess.Popen[bytes], line: Line, tell: Tell) -> Talk:
             if time.monotonic() - since > line.timeout:
                 came = total + _measure_packs(line.mirror)
                 if came - heard_before < LEAST_SPEED * line.timeout and alive > since:
-                    raise HangingError
+                    raise HangingError(is_slow=True)
                 since, heard_before = time.monotonic(), came
             if time.monotonic() - alive > min(1.0, line.timeout / 2):
                 now = _measure_packs(line.mirror)
