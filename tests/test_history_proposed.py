@@ -88,7 +88,8 @@ REFUSED: dict[str, tuple[dict[str, str | None], list[str], list[str]]] = {
         {"new": BASE.format(3), "leaf": LEAF.format("new", 1)}, ["leaf"], ["NP101", "in the work tree only", "npuprof commit new leaf"],
     ),
     "a parent that git ignores": (
-        {"draft-base": BASE.format(3), "leaf": LEAF.format("draft-base", 1)}, ["leaf"], ["NP101", "if git ignores draft-base, git add -f its file first"],
+        {"draft-base": BASE.format(3), "leaf": LEAF.format("draft-base", 1)}, ["leaf"],
+        ["NP101", "if git ignores draft-base, git add -f its file first"],
     ),
     "a parent removed": ({"base": None}, ["base"], ["NP101", "profiles/leaf.toml:2"]),
     "an heir broken by its parent": ({"base": BASE.format(2) + "precision_mode_v2 = 'fp61'\n"}, [], ["NP203", "profiles/base.toml:3"]),

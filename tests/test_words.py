@@ -40,7 +40,7 @@ TYPED = [
     ("show ++", 2, "names no preset on one side of a +"),
     ("show @HEAD", 2, "bert-training@HEAD", "check --rev HEAD"),
     ("show 'be rt'", 2, "did you mean 'bert'?"),
-    ("commit 'my message'", 2, "npuprof commit -m 'my message'"),
+    ("commit 'my message'", 2, "'my message' cannot be the name of a profile"),
     ("diff bert..held", 2, "npuprof diff A B two presets"),
     ("show bert:1.0.0", 2, "there is no source 'bert'", "written bert@VERSION"),
     ("list --where 'hccl_timeout > 600 && hccl_timeout < 700'", 2, "write 'hccl_timeout > 600 and hccl_timeout < 700'"),
@@ -267,8 +267,6 @@ TYPED = [
     ("yank held", 2, "--why"),
     ("verify held@1.0.0", 2, "npuprof verify --tags held@1.0.0"),
     # a revision with a blank, or further back than a clone knows; a version asked for by a short flag
-    ("show 'bert@HEAD@{95}'", 2, "HEAD was moved", "in this clone", "git reflog HEAD lists them"),
-    ("diff --rev 'HEAD@{95}'", 2, "HEAD was moved", "HEAD~1 is the commit before"),
     ("show 'bert @1.0.0'", 2, "'bert @1.0.0' holds blanks", "write bert@1.0.0"),
     ("log 'held@ HEAD'", 2, "holds blanks", "write held@HEAD"),
     # a preset where a key stands, and a key where a preset does

@@ -109,7 +109,10 @@ def _parse_key(key: str | None) -> tuple[str, Path]:
     parsed = keys.parse_key(key)
     if parsed is None:
         raise NpuprofError([Finding("NP009", f"{key!r} is not a key", "", one_time.suggest_bare_key(key))])
-    return parsed
+    from npuprof import catalog
+
+    name, tail = parsed
+    return catalog.find_key_elsewhere(name) or name, tail  # a variable without env.
 
 
 def _require_known_key(name: str, key: str) -> None:
