@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import os
 import re
@@ -380,10 +381,18 @@ def _list_object_folders(objects: str) -> Iterable[str]:
 def _read_alternates(objects: str) -> Iterator[str]:
     for line in read_path(os.path.join(objects, "info", "alternates"), _LONGEST_ALTERNATES).split("\n"):
         if line and not line.startswith("#"):
-            if line[0] == '"':
-                what = f"git cannot use {objects}/info/alternates: {line!r} is in quotes"
-                raise NpuprofError([Finding("NP021", what, "It names a folder of objects.", "write the path without quotes")])
+            if len(line) > 1 and line[0] == line[-1] == '"':  # as git writes a path with special characters
+                line = _unquote_path(line, objects)
             yield os.path.realpath(os.path.join(objects, line))
+
+
+def _unquote_path(line: str, objects: str) -> str:
+    with contextlib.suppress(ValueError):
+        path = os.fsdecode(codecs.escape_decode(os.fsencode(line[1:-1]))[0])
+        if "\0" not in path:
+            return path
+    what = f"git cannot use {objects}/info/alternates: {line!r} is no path"
+    raise NpuprofError([Finding("NP021", what, "It names a folder of objects.", "clone the repository again")])
 
 
 def read_path(path: str, most: int = 4096) -> str:
