@@ -84,7 +84,7 @@ def format_products() -> str:
 
 
 #: What stands for any end of the name of a chip.
-_CHIP_PATTERN = re.compile(r"[.]?[*]$")
+_CHIP_PATTERN = re.compile(r"(?:\[0-9\][+*](?:\.\*)?|\.\*)$")
 
 
 def _group_records(kind: str, by: str) -> Iterator[tuple[str, list[str]]]:
