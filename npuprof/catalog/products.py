@@ -7,11 +7,9 @@ from functools import cache
 from typing import Any
 
 from npuprof.catalog import load_built_part
-from npuprof.model import SCENARIOS
+from npuprof.model import SCENARIOS, Fix, suggest_name
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.model import Fix
 
 
 @cache
@@ -48,8 +46,6 @@ def list_scenarios(family: str) -> tuple[str, ...]:
 
 def suggest_chip(name: str) -> tuple[str, Fix | None]:
     """Return what to write for a chip that is not known by this name, and the change it is where nothing else can be meant."""
-    from npuprof.model import Fix
-
     plain = re.sub(r"^ascend[-_ ]*", "", name.strip(), flags=re.IGNORECASE)
     chip = "Ascend" + plain.upper().replace("-", "_")
     if chip != name and find_chip_family(chip):
@@ -59,8 +55,6 @@ def suggest_chip(name: str) -> tuple[str, Fix | None]:
 
 def suggest_product(name: str) -> tuple[str, Fix | None]:
     """Return what to write for a product that is not known by this name, and the change it is if nothing else can be meant."""
-    from npuprof.model import Fix, suggest_name
-
     plain = re.sub(r"^ascend[-_ ]*", "", name.strip(), flags=re.IGNORECASE)
     chip = "Ascend" + plain.upper().replace("-", "_")
     family = find_chip_family(chip)

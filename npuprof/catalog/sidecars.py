@@ -13,7 +13,7 @@ from npuprof.catalog import load_built_part
 from npuprof.catalog.dropped import find_dropped_debug_lines, find_dropped_modes, find_repeated_keys, find_repeated_rules
 from npuprof.catalog.shapes import NAME, SWITCH, Fault, Schema, Structure, list_schema, map_schema, table_schema
 from npuprof.catalog.structures import find_json_faults, parse_json
-from npuprof.model import Path
+from npuprof.model import Path, did_you_mean
 
 IMPLEMENTATION_MODES = (
     "high_performance", "high_precision", "super_performance", "enable_float_32_execution",
@@ -55,8 +55,6 @@ def _format_json_file(value: Any) -> str:
 
 
 def _find_key_faults(value: Any, schema: Schema, path: Path = ()) -> list[Fault]:
-    from npuprof.model import did_you_mean
-
     known = schema["properties"]
     if not isinstance(value, dict):
         return [(path, "not a table", f"its keys are {', '.join(known)}")]
@@ -68,8 +66,6 @@ def _find_key_faults(value: Any, schema: Schema, path: Path = ()) -> list[Fault]
 
 
 def _find_name_list_faults(value: Any, path: Path, schema: Schema) -> list[Fault]:
-    from npuprof.model import did_you_mean
-
     known = schema["items"].get("enum", ())
     if not isinstance(value, list):
         return [(path, "not a list of names", 'write ["MatMul"]')]
@@ -160,8 +156,6 @@ def _format_modes(value: dict[str, dict[str, str]]) -> str:
 
 
 def _find_modes_faults(value: Any) -> list[Fault]:
-    from npuprof.model import did_you_mean
-
     found = _find_key_faults(value, _PRECISION)
     for section, entries in value.items() if isinstance(value, dict) else ():
         if not isinstance(entries, dict):
@@ -212,8 +206,6 @@ def _format_dtypes(value: dict[str, dict[str, list[str]]]) -> str:
 
 def _suggest_dtype(dtype: str) -> str:
     """Return what CANN calls a type that others call so, or the names that look like it."""
-    from npuprof.model import did_you_mean
-
     names: dict[str, Any] = load_built_part("names")
     right = names["foreign_dtypes"].get(dtype.lower())
     return f"write {right}" if right else did_you_mean(dtype, names["dtypes"], "write float16")

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from npuprof import catalog
+from npuprof.catalog import products
 from npuprof.catalog.readers import find_spelling, may_be_taken
 from npuprof.checks.meaning import UNKNOWN, describe_value_kind, guess_choice, guess_plain_value, suggest_choice, suggest_value
 from npuprof.checks.view import Fault
@@ -65,8 +66,6 @@ def find_flag_faults(name: str, value: Any) -> list[Fault]:
 
 def find_chip_faults(said: str, value: str) -> list[Fault]:
     """Return that no chip has a name, ``said`` by whom; one that is none of Ascend is doubtful only."""
-    from npuprof.catalog import products
-
     if products.find_chip_family(value):
         return []
     hint, fix = products.suggest_chip(value)

@@ -8,7 +8,9 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog.execution import is_known_variable
+from npuprof.catalog.launchers import FACTS, NUMBERS
 from npuprof.catalog.readers import find_spelling, is_documented, may_be_taken
+from npuprof.catalog.values import load_form
 from npuprof.checks.meaning import (
     UNKNOWN,
     describe_value_kind,
@@ -125,7 +127,6 @@ def _find_unexpanded_paths(name: str, text: str) -> list[Fault]:
 def _find_form_faults(name: str, text: str, form: str) -> list[Fault]:
     """Return what is wrong with a text that holds more than one value."""
     from npuprof.catalog.doubts import find_doubts
-    from npuprof.catalog.values import load_form
 
     structure = load_form(form)
     parsed = structure.parse(text)
@@ -183,8 +184,6 @@ def _find_number_faults(name: str, text: str, variable: catalog.Variable) -> lis
 
 
 def _find_launcher_faults(name: str, value: dict[str, Any], variable: catalog.Variable | None) -> list[Fault]:
-    from npuprof.catalog.launchers import FACTS
-
     if set(value) != {"launcher"}:
         fact = variable.launcher if variable is not None else "rank"
         taken = variable is None or bool(fact)
@@ -206,8 +205,6 @@ def _find_launcher_faults(name: str, value: dict[str, Any], variable: catalog.Va
 
 def _find_misplaced_facts(variable: catalog.Variable, fact: str) -> list[Fault]:
     """Return that what a launcher says is nothing that a variable takes."""
-    from npuprof.catalog.launchers import NUMBERS
-
     what = f"env.{variable.name} takes no {fact} of a launcher"
     meant = variable.launcher
     if meant and fact != meant:

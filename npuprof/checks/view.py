@@ -7,6 +7,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import products, releases, values
+from npuprof.catalog.targets import SURFACES
 from npuprof.document import keys
 from npuprof.model import Context, Finding, Fix, NpuprofError, Origin, Path, Record
 from npuprof.resolve import members
@@ -79,8 +80,6 @@ def build_asked_scope(asked: Context) -> Scope:
 
 
 def _find_surface(target: str) -> str:
-    from npuprof.catalog.targets import SURFACES  # a check is seldom asked for one
-
     return SURFACES.get(target, "")
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from npuprof.catalog import values
 from npuprof.compare.changes import find_catalogue_position, find_meta_value
+from npuprof.compare.spans import COMMENT_LIMIT, format_code_span
 from npuprof.document import keys
 from npuprof.document.profile import INHERITED_KEYS
 from npuprof.report.json_text import format_json_answer
@@ -49,8 +50,6 @@ def _format_matrix_cells(configs: Sequence[Config], table: list[Row]) -> list[li
 
 def format_matrix_markdown(configs: Sequence[Config], table: list[Row]) -> str:
     """Return rows as a markdown table."""
-    from npuprof.compare.spans import COMMENT_LIMIT, format_code_span
-
     header = ("key", *(format_code_span(config.name) for config in configs))
     cells = ([format_code_span(cell) if cell != "-" else "" for cell in row] for row in _format_matrix_cells(configs, table))
     shown, fitting = format_markdown_table(header, cells, COMMENT_LIMIT)

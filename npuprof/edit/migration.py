@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import Any
 
-from npuprof import edit
+from npuprof import catalog, edit
 from npuprof.catalog import build_finding, condition, load_built_part, releases, values
 from npuprof.document.keys import format_short_value
 from npuprof.document.profile import PROFILE_KEYS, Profile
@@ -233,8 +233,6 @@ def check_changed_defaults(config: Config, release: str, since: str = "") -> lis
 
 def _find_range_change(profile: Profile, config: Config, release: str, made: list[MadeStep]) -> list[PathChange]:
     """Return what makes ``cann`` hold the release, and none that does not know what is set now."""
-    from npuprof import catalog
-
     spec = profile.table.get("cann")
     within = releases.find_releases_in_range(spec) if spec else None
     if not spec or within is None:

@@ -20,6 +20,7 @@ from npuprof.report.writing import Wanted
 from npuprof.store import spec
 from npuprof.store.layout import FILE
 from npuprof.store.parents import is_source_reference
+from npuprof.store.problems import build_bad_new_name_finding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -141,8 +142,6 @@ def locate_new_file(home: store.Folder, name: str, old: str = "") -> NewFile:
     """
     require_writable_store(home)
     if not store.is_profile_name(name):
-        from npuprof.store.problems import build_bad_new_name_finding
-
         raise NpuprofError([build_bad_new_name_finding(name)])
     path, folder = home.profile_path(name), home.folder_of(name)
     first, _, rest = name.partition("/")

@@ -15,7 +15,9 @@ from npuprof.catalog import OBEYED_VARIABLES
 from npuprof.catalog.launchers import FACTS
 from npuprof.document.keys import is_visible
 from npuprof.model import Record
+from npuprof.renderers.environment import list_unset_variables
 from npuprof.renderers.shell import SHELLS, format_clear_lines, format_export_lines, quote_posix
+from npuprof.resolve.digests import compute_digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -182,8 +184,6 @@ def _describe_kustomize_doubt(name: str, text: str) -> str:
 
 def _build_configmap_name(config: Config, *held: dict[str, str]) -> str:
     """Return a name that another content never has: what is immutable cannot be written anew."""
-    from npuprof.resolve.digests import compute_digest
-
     name = re.sub(r"[^a-z0-9]+", "-", config.name.lower()).strip("-")[:200].strip("-")
     return "-".join(filter(None, ("npuprof", name, compute_digest({"preset": config.name, "held": list(held)})[:10])))
 
@@ -231,8 +231,6 @@ def _format_kubernetes_env(config: Config, variables: dict[str, str], files: dic
 
 def format_clear_and_export_lines(config: Config, shell: str, variables: dict[str, str]) -> str:
     """Return the lines of a shell that unset what a config unsets and set its variables."""
-    from npuprof.renderers.environment import list_unset_variables
-
     removed = [name for name in list_unset_variables(config)[0] if name not in variables]
     return format_clear_lines(SHELLS[shell], removed) + format_export_lines(SHELLS[shell], variables)
 

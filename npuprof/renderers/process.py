@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from npuprof import catalog
+from npuprof.catalog.launchers import find_launcher_fact
 from npuprof.model import Finding, NpuprofError
 from npuprof.renderers.common import (
     build_not_carried_error,
@@ -16,6 +17,7 @@ from npuprof.renderers.common import (
     fits_proto_field,
     place_sidecars,
 )
+from npuprof.report.output import UnfitFileError, describe_os_error, make_folder, read_plain_file
 from npuprof.resolve.config import Config
 from npuprof.system.folders import find_user_folder
 
@@ -72,14 +74,12 @@ def sidecar_cache_folder(config: Config) -> str:
 
 def build_fact_finder(environ: Mapping[str, str]) -> Callable[[str], str | None]:
     """Return a function that tells what the launcher knows of this process, from variables and the rank table."""
-    from npuprof.catalog.launchers import find_launcher_fact
 
     def find_known_fact(name: str) -> str | None:
         told = find_launcher_fact(name, environ)
         path = environ.get("RANK_TABLE_FILE")
         if told is not None or not path:
             return told
-        from npuprof.report.output import UnfitFileError, describe_os_error, read_plain_file
 
         try:
             return find_launcher_fact(name, environ, read_plain_file(path).decode())
@@ -97,7 +97,6 @@ def write_sidecars(config: Config, folder: str) -> None:
     """Write the sidecar files of a config into a folder. Raises NpuprofError."""
     files = dict(collect_sidecars(config).values())
     if files:
-        from npuprof.report.output import make_folder
         from npuprof.report.writing import Wanted, write_wanted_files
 
         make_folder(folder)

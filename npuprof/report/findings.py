@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from npuprof.document.secrets import hide_secrets
-from npuprof.model import Finding
+from npuprof.model import Finding, __version__
+from npuprof.report.output import read_plain_file
 from npuprof.report.text import count_rest, escape_controls, format_count, measure_width, paint_text, shorten_words
 
 _COLOURS = {"error": "31", "warning": "33", "info": "36"}
@@ -54,7 +55,6 @@ class _Sources:
 def _split_source(finding: Finding) -> list[str]:
     if finding.origin is not None:
         return finding.origin.document.text.split("\n")
-    from npuprof.report.output import read_plain_file
 
     try:
         return read_plain_file(finding.path or "").decode(errors="replace").split("\n")
@@ -154,7 +154,6 @@ def _escape_github_text(text: str, property_: bool = False) -> str:
 
 def _format_sarif_findings(findings: Sequence[Finding]) -> str:
     from npuprof.catalog import pages
-    from npuprof.model import __version__
     from npuprof.report.json_text import format_json_answer
 
     codes = sorted({finding.code for finding in findings})

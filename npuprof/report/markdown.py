@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 
 from npuprof.model import Record
+from npuprof.report.text import measure_width, paint_text
 
 #: What is never wider, since long lines of prose are hard to read.
 _WIDEST = 100
@@ -77,7 +78,6 @@ def _format_code(text: str, width: int, coloured: bool) -> str:
     What commands printed is wrapped. What may be copied is never broken: a remark at the end of a line that is too wide stands above it.
     """
     from npuprof.report.terminal import wrap_lines
-    from npuprof.report.text import measure_width, paint_text
 
     fence, *lines = text.splitlines()[:-1]
     room = width - len(_INDENT)

@@ -10,6 +10,7 @@ from npuprof.catalog import values
 from npuprof.document import keys
 from npuprof.document.profile import Profile
 from npuprof.model import SECTIONS, Context, Event, Origin, Path, Step, did_you_mean
+from npuprof.report.text import format_count
 from npuprof.resolve.digests import compute_digest, compute_preset_digest
 from npuprof.resolve.frozen import FrozenDict, freeze_value
 
@@ -364,7 +365,6 @@ def _format_html(config: Config) -> str:
     """Return a config as a table of its settings with their values, origins and overridden values."""
     from npuprof.report.html import escape_html
     from npuprof.report.notebook import format_code, format_long, format_table
-    from npuprof.report.text import format_count
 
     said = [config.description, _describe_purpose(config), f"digest {config.digest[:12]}, {format_count(len(config), 'setting')}"]
     rows = []

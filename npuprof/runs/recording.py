@@ -30,6 +30,7 @@ from npuprof.resolve.digests import FORM
 from npuprof.resolve.lineages import is_of_source, is_personal
 from npuprof.runs.records import HIDDEN, SCHEMA, SUFFIX, digest_arguments, encode_value
 from npuprof.store import Folder
+from npuprof.store.gitstore import revisions
 from npuprof.system.tree import Tree, find_repository_top
 
 TYPE_CHECKING = False
@@ -288,8 +289,6 @@ def _read_plainly(text: bytes) -> bytes:
 
 
 def _find_repository(home: Folder) -> Repository | None:
-    from npuprof.store.gitstore import revisions
-
     if not find_repository_top(os.path.realpath(home.root)) and "GIT_DIR" not in os.environ:
         return None
     try:

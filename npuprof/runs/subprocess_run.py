@@ -11,6 +11,8 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 
+from npuprof.system import processes
+
 #: Starts npuprof without what a site adds to Python, which may include threads.
 _START = """
 import sys
@@ -48,8 +50,6 @@ def run_child(command: Sequence[str], environment: Mapping[str, str]) -> int:
 
     Raises OSError where it cannot be started.
     """
-    from npuprof.system import processes
-
     sys.stdout.flush()
     sys.stderr.flush()
     process = processes.start_user_command(command, env=environment, close_fds=False)

@@ -10,7 +10,7 @@ from functools import partial
 
 from npuprof.catalog import build_finding
 from npuprof.model import Finding, NpuprofError, Place
-from npuprof.report.output import describe_os_error, name_special_file, read_plain_file
+from npuprof.report.output import describe_os_error, is_stream, name_special_file, read_plain_file, suggest_handing_over
 from npuprof.report.terminal import track_items
 from npuprof.scripts.reading.files import is_script_candidate
 
@@ -53,7 +53,6 @@ def read_script_file(file: str, among_others: bool) -> bytes | Finding:
 
 def _suggest_path(file: str) -> str:
     """Return what to do about a script that is not there: it may be a preset that was meant."""
-    from npuprof.report.output import is_stream, suggest_handing_over
     from npuprof.store import spec
 
     if is_stream(file):

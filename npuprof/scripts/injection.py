@@ -19,6 +19,7 @@ from npuprof.scripts import blocks
 from npuprof.scripts.block_files import FileBlocks, Writing, write_blocks
 from npuprof.scripts.blocks import Injector, RefreshedBlock
 from npuprof.scripts.python.syntax import Script
+from npuprof.scripts.reading import import_script
 from npuprof.scripts.reading.files import KINDS, detect_script_kind
 from npuprof.scripts.replacing.edits import NEW, Cut, Lines, open_blocks
 
@@ -79,7 +80,6 @@ def _inject_into_file(asked: Asked, injector: Injector, how: Writing, data: byte
 def _replace_lines(asked: Asked, injector: Injector, how: Writing, data: bytes) -> Answer:
     """Put a block of the preset in the place of the hand-written lines that it stands for."""
     from npuprof.scripts.import_resolution import open_modules
-    from npuprof.scripts.reading import import_script
     from npuprof.scripts.replacing.plan import plan_replacement
 
     modules = open_modules([])

@@ -9,6 +9,9 @@ from typing import Any
 from npuprof import checks, renderers
 from npuprof.document.profile import Profile
 from npuprof.model import SEVERITIES, Finding, NpuprofError, Record
+from npuprof.renderers.environment import collect_env_variables
+from npuprof.renderers.files import format_clear_and_export_lines
+from npuprof.renderers.shell import SHELLS
 from npuprof.report.isolating import isolate_faults
 from npuprof.resolve import contexts
 from npuprof.resolve.config import Config
@@ -228,10 +231,6 @@ def _join_messages(findings: Iterable[Finding]) -> str:
 
 def _export_to_all(config: Config) -> Iterable[RenderedText]:
     """Yield the exports for the shells; those that are told the same share a text."""
-    from npuprof.renderers.environment import collect_env_variables
-    from npuprof.renderers.files import format_clear_and_export_lines
-    from npuprof.renderers.shell import SHELLS
-
     try:
         variables, _ = collect_env_variables(config, None, "./npuprof-files", False)
     except NpuprofError as error:

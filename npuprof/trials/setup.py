@@ -9,19 +9,20 @@ from contextlib import contextmanager
 from typing import Any
 
 from npuprof import renderers
+from npuprof.checks import check_before_export
 from npuprof.model import Finding, NpuprofError
+from npuprof.renderers.environment import collect_env_variables
+from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder
 from npuprof.resolve.config import Config
+from npuprof.trials.running import CODE, Setup, identify_files, parse_devices, parse_seconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.trials.journal import Journal
-    from npuprof.trials.running import Setup
 
 
 def build_setup(asked: Any, metrics: dict[str, str], target: str) -> Setup:
     """Return how runs are made. Raises NpuprofError for a value that cannot be understood, or no command."""
-    from npuprof.trials.running import CODE, Setup, parse_devices, parse_seconds
-
     if not asked.command:
         raise NpuprofError([Finding("NP914", "no command to run", "", f"write it after --: {asked.usage_hint.partition(': ')[2]}")])
     devices = parse_devices(asked.devices) if asked.devices is not None else ()
@@ -38,8 +39,6 @@ def build_setup(asked: Any, metrics: dict[str, str], target: str) -> Setup:
 
 def refuse_unfit_end(config: Config, setup: Setup, no_check: bool, trusting: bool, has_run: bool = False) -> tuple[str, ...]:
     """Raise NpuprofError for a preset that ``run`` would not run, or that cannot be rendered; what has run is only remarked upon."""
-    from npuprof.checks import check_before_export
-
     remarks: tuple[str, ...] = ()
     if not no_check:
         findings = [one for one in check_before_export(config) if one.code not in ("NP605", "NP606")]
@@ -53,8 +52,6 @@ def refuse_unfit_end(config: Config, setup: Setup, no_check: bool, trusting: boo
 
 def build_fit(setup: Setup, trusting: bool = True) -> Callable[[Config], None]:
     """Return what raises NpuprofError for a config that a run cannot be made with."""
-    from npuprof.renderers.environment import collect_env_variables
-    from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder
 
     def fit(config: Config) -> None:
         collect_env_variables(config, build_fact_finder(os.environ), sidecar_cache_folder(config), trusting)
@@ -78,8 +75,6 @@ def tell_progress() -> Iterator[Callable[[str], None]]:
 
 def warn_of_newer_files(command: Sequence[str], journal: Journal) -> tuple[str, ...]:
     """Return a remark for each file in a command that was another one when results were made that are kept."""
-    from npuprof.trials.running import identify_files
-
     now = identify_files(command)
     kept = [result.files for results in journal.results.values() for result in results]
     told = []

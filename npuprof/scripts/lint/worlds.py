@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from npuprof import catalog
+from npuprof.catalog.written_condition import find_key
 from npuprof.checks.view import Fault, View, build_asked_scope, find_chip, narrow_scope
 from npuprof.model import Context, Finding, Origin, Place
 from npuprof.scripts.records import UNSET, Branch, Placed, ScriptSetting, Site
@@ -95,8 +96,6 @@ class ScriptView(View):
 
     def look_up_written(self, path: tuple[str, ...]) -> tuple[bool | None, Any]:
         """Return whether what a condition of a team names is set, and its value: what is certainly not set compares to nothing."""
-        from npuprof.catalog.written_condition import find_key
-
         key, _ = find_key(path)
         if path == ("scenario",):
             return self.lookup_operand(path, None)
