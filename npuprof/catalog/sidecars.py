@@ -6,6 +6,7 @@ comments, no blank lines in customize_dtypes.cfg, no operator in two contradicti
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -49,8 +50,6 @@ _TUNING = table_schema({
 
 
 def _format_json_file(value: Any) -> str:
-    import json
-
     return json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from io import StringIO
 from itertools import groupby
 
 from npuprof.model import Record
@@ -43,8 +44,6 @@ class Markdown(Record):
         )
 
     def _format_prose(self, text: str, width: int, coloured: bool) -> str:
-        from io import StringIO
-
         from rich.console import Console
         from rich.markdown import Heading, TableElement
         from rich.markdown import Markdown as Laid

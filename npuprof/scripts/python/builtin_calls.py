@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import json
 import posixpath
 from collections.abc import Callable
 from typing import Any
@@ -144,8 +145,6 @@ def _find_folder(path: str) -> str:
 
 
 def _write_json(value: Any) -> str:
-    import json
-
     return json.dumps(value)
 
 
