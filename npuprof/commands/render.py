@@ -73,8 +73,8 @@ class Render(Verb):
             return Answer(rendered.text)
         from npuprof.renderers.placing import write_rendered_files
 
-        write_rendered_files(self.output, target.file, rendered, self.force)
-        return Answer(remarks=(f"wrote {self.output}",))
+        written = write_rendered_files(self.output, target.file, rendered, self.force)
+        return Answer(remarks=(f"wrote {', '.join(written)}",))
 
 
 def _build_folder_finding(config: Config, rendered: renderers.Rendered) -> Finding:

@@ -13,10 +13,10 @@ from npuprof.report.locks import lock_folders
 from npuprof.report.writing import Wanted
 
 
-def write_rendered_files(path: str, file: str, rendered: Rendered, force: bool) -> None:
-    """Write code and the files it needs: to a file where the path looks like one, else into a folder.
+def write_rendered_files(path: str, file: str, rendered: Rendered, force: bool) -> list[str]:
+    """Write code and the files it needs, to a file if the path looks like one, else into a folder; return their paths.
 
-    Raises NpuprofError, and writes nothing then: also where a file is there that npuprof has not written (NP940).
+    Raises NpuprofError, and writes nothing then: also if a file is there that npuprof has not written (NP940).
     """
     named = not os.path.isdir(path) and not path.endswith(os.sep) and bool(os.path.splitext(path)[1] or os.path.isfile(path))
     folder = os.path.dirname(path) or "." if named else path
@@ -24,11 +24,13 @@ def write_rendered_files(path: str, file: str, rendered: Rendered, force: bool) 
     made = output.make_folder(folder)
     try:
         with lock_folders([folder, os.path.dirname(os.path.realpath(code))]):
-            writing.write_wanted_files(_plan_files(code, "" if named else folder, rendered, force))
+            wanted = _plan_files(code, "" if named else folder, rendered, force)
+            writing.write_wanted_files(wanted)
     except BaseException:
         output.remove_folders(made)
         raise
     output.tell_made_folders(made)
+    return [entry.path for entry in reversed(wanted)]
 
 
 def _plan_files(code: str, below: str, rendered: Rendered, force: bool) -> list[Wanted]:
