@@ -7,7 +7,6 @@ batch script of Slurm has SLURM_PROCID=0 and so has every process that mpirun st
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -80,6 +79,8 @@ def _has_fact_value(environ: Mapping[str, str], variable: str, name: str) -> boo
 
 
 def _find_rank_table_fact(name: str, environ: Mapping[str, str], table: str) -> str | None:
+    import json
+
     try:
         servers = json.loads(table)["server_list"]
         devices: list[list[dict[str, Any]]] = [server["device"] for server in servers]

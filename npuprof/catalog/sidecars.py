@@ -6,7 +6,6 @@ comments, no blank lines in customize_dtypes.cfg, no operator in two contradicti
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
@@ -50,6 +49,8 @@ _TUNING = table_schema({
 
 
 def _format_json_file(value: Any) -> str:
+    import json
+
     return json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 
 

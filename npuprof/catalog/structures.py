@@ -6,7 +6,6 @@ rewritten: it is parsed only to compare, to merge, and to check.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from typing import Any
@@ -262,6 +261,8 @@ def _find_switches_faults(value: Any) -> list[Fault]:
 
 def parse_json(text: str) -> Any:
     """Return the object in a JSON text, or None where the text is not one JSON object."""
+    import json
+
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -271,6 +272,8 @@ def parse_json(text: str) -> Any:
 
 def _format_json_line(value: Any) -> str:
     """Return a value as JSON on one line, in the order it was written."""
+    import json
+
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
 from typing import Any
 
 from npuprof.model import Origin, Record
@@ -72,6 +71,8 @@ def is_name_meant(globs: tuple[str, ...], name: str) -> bool:
 
 
 def _matches(pattern: list[str], parts: list[str]) -> bool:
+    from fnmatch import fnmatchcase  # few rules have globs
+
     places = _skip(pattern, {0})
     for part in parts:
         stay = {place for place in places if pattern[place : place + 1] == ["**"]}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from bisect import bisect_right
 from io import StringIO
 from itertools import accumulate
@@ -189,5 +188,6 @@ def _find_match_end(pattern: re.Pattern[str], text: str, position: int) -> int:
 def _unquote_key_segment(text: str) -> str:
     if text[0] == "'" or "\\" not in text:
         return text[1:-1]
+    import tomllib
 
     return str(tomllib.loads(f"k = {text}")["k"])

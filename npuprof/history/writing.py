@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
-import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
@@ -99,6 +96,8 @@ def _write_editor(seen: str, expected: ExpectedCommit) -> str:
     That is after the hook that may change what is committed, and the last that git asks before the message is final. What
     it finds goes to the file ``seen``.
     """
+    import shlex
+
     found = '"$(git rev-parse --quiet --verify HEAD)" "$(git write-tree)"'
     file = shlex.quote(seen)
     wanted = shlex.quote(f"{expected.parent} {expected.tree}")
@@ -118,6 +117,8 @@ def create_tags(repository: Repository, target: str, messages: Mapping[str, str]
     ``target`` is the id of the commit. git writes and signs the tags as it would any other, but in an empty repository of their own
     that shares the objects; then one transaction gives all of them their names.
     """
+    import tempfile
+
     for name in messages:
         if repository.git.read_objects([f"refs/tags/{name}"])[0] is not None:
             what = f"the tag {name} exists already"
@@ -136,6 +137,8 @@ def create_tags(repository: Repository, target: str, messages: Mapping[str, str]
 
 def _create_refs(repository: Repository, transaction: bytes) -> None:
     """Give tags their names; wait for a moment while another git holds a lock. Raises NpuprofError."""
+    import time
+
     for wait in (*_WAITS, None):
         result = repository.git.writing().try_command("update-ref", "--stdin", stdin=transaction)
         if not result.code:
@@ -183,6 +186,8 @@ def run_git_command(repository: Repository, command: Callable[..., object], *wor
 
     Raises NpuprofError with git's reason.
     """
+    import time
+
     import git
 
     for wait in (*_WAITS, None):
@@ -222,6 +227,8 @@ def _write_path_list(paths: Sequence[str]) -> AbstractContextManager[str]:
 @contextmanager
 def _hold_in_temporary_file(content: bytes) -> Iterator[str]:
     """Make a temporary file: a command line does not hold any number of paths, nor any length of message."""
+    import tempfile
+
     with tempfile.NamedTemporaryFile(prefix="npuprof-") as file:
         file.write(content)
         file.flush()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-from importlib import metadata
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -37,6 +36,8 @@ def check_address(written: str) -> str:
 
 def find_requirement() -> str:
     """Return what pip installs to get this very npuprof; an empty text where nobody else can."""
+    from importlib import metadata
+
     try:
         distribution = metadata.distribution("npuprof")
         here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))

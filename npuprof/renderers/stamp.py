@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import Any
@@ -88,6 +87,8 @@ def judge_found_text(text: str) -> State:
 
 
 def _judge_found_json(text: str) -> State:
+    import json
+
     try:
         fields = json.loads(text)
         ours = fields.get("schema") == _JSON_SCHEMA and "text" in fields

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 
 from npuprof.model import LONGEST_WORD, is_utf8
@@ -22,6 +21,7 @@ def format_values_before(names: Iterable[str], environ: Mapping[str, str]) -> st
     found = {name: environ[name] for name in names if name in environ and not name.startswith("NPUPROF_") and is_utf8(environ[name])}
     if not found:
         return ""
+    import json
 
     text = json.dumps(found, sort_keys=True)
     return text if len(text) + len(BEFORE) + 1 <= LONGEST_WORD else ""
@@ -41,6 +41,7 @@ def _read_values_before(environ: Mapping[str, str]) -> dict[str, str]:
     """Return what was kept; nothing where somebody else wrote it."""
     if not environ.get(BEFORE):
         return {}
+    import json
 
     try:
         found = json.loads(environ[BEFORE])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -191,6 +190,7 @@ def _format_sarif_findings(findings: Sequence[Finding]) -> str:
 
 def _format_gitlab_findings(findings: Sequence[Finding]) -> str:
     """Return a code-quality report. What makes a finding the same in another pipeline is no line: lines move."""
+    import posixpath
     from hashlib import sha256
 
     from npuprof.report.json_text import format_json_answer

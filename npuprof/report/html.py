@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
-from importlib import resources
 
 from npuprof.report.text import escape_controls
 
@@ -19,6 +18,8 @@ def escape_html(text: str) -> str:
 
 def read_style() -> str:
     """Return the style of every page that npuprof writes."""
+    from importlib import resources
+
     return resources.files("npuprof").joinpath("templates", "page.css").read_text(encoding="utf-8")
 
 

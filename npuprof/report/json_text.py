@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from npuprof.document.keys import is_no_number, is_visible
@@ -10,6 +9,8 @@ from npuprof.document.keys import is_no_number, is_visible
 
 def format_json_answer(value: Any) -> str:
     """Return a JSON answer: indented, not escaped, ending in a newline."""
+    import json
+
     try:
         text = json.dumps(value, ensure_ascii=False, indent=2, default=str, allow_nan=False) + "\n"
     except ValueError:

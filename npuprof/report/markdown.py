@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from io import StringIO
 from itertools import groupby
 
 from npuprof.model import Record
@@ -44,6 +43,8 @@ class Markdown(Record):
         )
 
     def _format_prose(self, text: str, width: int, coloured: bool) -> str:
+        from io import StringIO
+
         from rich.console import Console
         from rich.markdown import Heading, TableElement
         from rich.markdown import Markdown as Laid

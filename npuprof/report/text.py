@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 
 from npuprof.document.keys import is_visible
@@ -34,6 +33,7 @@ def shorten_words(text: str) -> str:
     """Return a text for a message with what somebody wrote and nobody reads to its end cut, and marked: long words, and very long texts."""
     if len(text) <= _LONGEST_WORD:
         return text
+    import re
 
     text = re.sub(rf"\S{{{_LONGEST_WORD},}}", lambda match: f"{match[0][:200]}...{match[0][-40:]}", text)
     return text if len(text) <= _LONGEST_TEXT else f"{text[:4000]} ... {text[-1500:]}"
@@ -66,6 +66,7 @@ def escape_terminal_text(text: str, coloured: bool) -> str:
     if not coloured:
         lines = text.split("\n")
         return "\n".join(escape_file_line(line).removesuffix("\n") for line in lines)
+    import re
 
     parts = re.split(r"(\033\[[0-9;]*m)", text)
     return "".join(part if place % 2 else escape_terminal_text(part, False) for place, part in enumerate(parts))

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from importlib import import_module
-from json.encoder import encode_basestring_ascii
 from typing import Any
 
 from npuprof.catalog import values
@@ -106,6 +104,7 @@ def _format_canonical_json(value: Any) -> str:
 def _quote_json_string(text: str) -> str:
     if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
+    from json.encoder import encode_basestring_ascii
 
     return encode_basestring_ascii(text)
 
@@ -113,6 +112,8 @@ def _quote_json_string(text: str) -> str:
 @cache
 def load_sha256() -> Any:
     """Return the hash without OpenSSL where the interpreter has it so: importing ``hashlib`` takes longer."""
+    from importlib import import_module
+
     for name in ("_sha2", "_sha256"):
         try:
             return import_module(name).sha256

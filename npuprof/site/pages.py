@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from markupsafe import Markup
-
 from npuprof import catalog
 from npuprof.catalog import products, releases
 from npuprof.catalog.pages import load_pages
@@ -146,6 +144,8 @@ class Writer:
 
     def build_documentation(self) -> dict[str, bytes]:
         """Return the pages of the documentation and what they show. Raises NpuprofError."""
+        from markupsafe import Markup
+
         pages = load_topic_pages()
         groups = [(title, [page for page in pages if page.topic.group == group]) for group, title in GROUP_TITLES.items()]
         files = {"docs/index.html": self.fill("topics.html", "docs/index.html", "Documentation", groups=groups).encode()}

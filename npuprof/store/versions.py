@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from datetime import date, timedelta
 from functools import cache
 from typing import NamedTuple
 
@@ -287,6 +286,8 @@ def format_commit_date(stamp: int, zone: str) -> str:
 @cache
 def _format_day_number(number: int) -> str:
     """Return a day, counted from 1970-01-01, as ``2026-01-31``. Raises OverflowError."""
+    from datetime import date, timedelta
+
     return (date(1970, 1, 1) + timedelta(days=number)).isoformat()
 
 

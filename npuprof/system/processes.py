@@ -6,7 +6,6 @@ What a repository, a preset or a log names is never started; what the user named
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
@@ -343,6 +342,7 @@ def map_in_processes(work: Callable[[Batch], Result], batches: Sequence[Batch]) 
 
     This process itself works where that is as fast, where it cannot be copied (other threads, not Linux), and once a copy was killed.
     """
+    import sys
     import threading
 
     copies = min(len(os.sched_getaffinity(0)), len(batches) // 2) if sys.platform == "linux" else 1

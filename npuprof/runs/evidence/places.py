@@ -6,7 +6,6 @@ import os
 import re
 import stat
 import sys
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO, NamedTuple, Protocol, cast
@@ -110,6 +109,7 @@ class _Unpacked:
 
     def __init__(self, file: Readable) -> None:
         import gzip
+        import zlib
 
         self._file = gzip.GzipFile(fileobj=cast("IO[bytes]", file))  # of which it does nothing but read
         self._faults = (EOFError, zlib.error)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import json
 import posixpath
 from collections.abc import Callable
 from typing import Any
@@ -145,6 +144,8 @@ def _find_folder(path: str) -> str:
 
 
 def _write_json(value: Any) -> str:
+    import json
+
     return json.dumps(value)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import re
-import shutil
 
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.output import describe_os_error
@@ -100,6 +99,7 @@ def _tells_full_disk(output: str, folder: str) -> bool:
     """Return whether git says that a disk is full, or could not write and the disk of a folder has no room."""
     if re.search(_FULL_DISK, output):
         return True
+    import shutil
 
     try:
         return re.search(_UNWRITTEN, output) is not None and shutil.disk_usage(folder).free < _LEAST_ROOM
