@@ -66,8 +66,8 @@ def test_a_number_type_is_suggested_by_its_meaning(option: str, value: str, mean
 @pytest.mark.parametrize(
     ("option", "value", "hint"),
     [
-        ("precision_mode_v2", "allow_mix_precision", 'write "mixed_float16", which precision_mode = "allow_mix_precision" is called here'),
-        ("precision_mode_v2", "must_keep_origin_dtype", 'write "origin", which precision_mode = "must_keep_origin_dtype" is called here'),
+        ("precision_mode_v2", "allow_mix_precision", 'write "mixed_float16", which replaces precision_mode = "allow_mix_precision"'),
+        ("precision_mode_v2", "must_keep_origin_dtype", 'write "origin", which replaces precision_mode = "must_keep_origin_dtype"'),
         ("precision_mode", "mixed_float16", 'write precision_mode_v2 = "mixed_float16" instead of precision_mode'),
     ],
 )

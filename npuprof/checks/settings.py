@@ -226,9 +226,9 @@ def _find_choice_faults(option: Option, value: Any) -> list[Fault]:
 
 def _suggest_renamed_value(option: Option, value: Any) -> str:
     """Return what to write for a value of the option that this one replaces, or that replaces this one; an empty text for others."""
-    for _, old, _, _, _, action, new, values_called, *_ in catalog.load_built_part("migrations")["steps"]:
-        if action == "rename" and new == option.name and value in dict(values_called):
-            return f"write {format_short_value(dict(values_called)[value])}, which {old} = {format_short_value(value)} is called here"
+    for _, old, _, _, _, action, new, new_values, *_ in catalog.load_built_part("migrations")["steps"]:
+        if action == "rename" and new == option.name and value in dict(new_values):
+            return f"write {format_short_value(dict(new_values)[value])}, which replaces {old} = {format_short_value(value)}"
         if action == "rename" and old == option.name and (named := catalog.find_option(new)) and value in named.choices:
             return f"write {new} = {format_short_value(value)} instead of {old}"
     return ""
