@@ -206,7 +206,9 @@ def test_a_preset_that_cannot_be_resolved_changes_nothing(here: Path) -> None:
 
 def test_a_name_in_a_text_is_not_renamed() -> None:
     body = 'config.x = f(config=config, y="config")  # config\nother.config = config\n'
-    assert blocks.rename_config_variable(body, "c") == 'c.x = f(config=c, y="config")  # config\nother.config = c\n'
+    assert blocks.rename_variables(body, {"config": "c"}) == 'c.x = f(config=c, y="config")  # config\nother.config = c\n'
+    calls = 'x = tf.f("tf.g", tf=tf.a)  # tf.h\nother.tf.b = not_tf.c\n'
+    assert blocks.rename_variables(calls, {"tf": "tf1"}) == 'x = tf1.f("tf.g", tf=tf1.a)  # tf.h\nother.tf.b = not_tf.c\n'
 
 
 def test_sidecar_files_are_written_beside_the_script(here: Path) -> None:
@@ -287,6 +289,22 @@ def test_inject_rejects_what_render_rejects_with_the_same_finding(case: str, tmp
         injected = run("inject", "train.py", *words)
         assert (injected.code, injected.err) == (2, rendered.err)
     assert script.read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("import tensorflow.compat.v1 as tf1", "tf1"), ("from tensorflow.compat import v1", "v1"), ("import tensorflow", "tensorflow"),
+        ("import tensorflow as tf", "tf"), ("import tensorflow as tf\nimport tensorflow.compat.v1 as tf1", "tf"),
+    ],
+)  # fmt: skip
+def test_a_block_calls_tensorflow_by_the_name_that_the_script_has(line: str, name: str, tmp_path: Path, store: Any, run: Any) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(f"{line}\n\nconfig = {name}.compat.v1.ConfigProto()\n")
+    store({"p": 'options.precision_mode_v2 = "fp16"\n'})
+    assert "does not import" not in run("inject", "train.py", "p").err
+    assert f'custom_op.parameter_map["precision_mode_v2"].s = {name}.compat.as_bytes("fp16")\n' in script.read_text()
+    assert run("inject", "train.py", "--all", "--check").code == 0
 
 
 def test_a_block_imports_the_rewriter_config_that_it_uses(tmp_path: Path, store: Any, run: Any) -> None:

@@ -27,6 +27,7 @@ _HEAD_LINES = (
             "preset digest",
             "beside",
             "variable",
+            "tensorflow",
             "onto",
             "cann",
             "product",

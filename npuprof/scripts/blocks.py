@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 
 from npuprof import renderers
@@ -23,12 +23,12 @@ from npuprof.store import spec
 _BEGIN = re.compile(rb"([ \t]*)# >>> npuprof (\S+) >>>[ \t]*\r?\n?")
 _END = re.compile(rb"[ \t]*# <<< npuprof(?: (\S+))? <<<[ \t]*\r?\n?")
 #: What the header of a block tells beside its target.
-_FACTS = ("variable", "onto", "cann", "product", "shell", "sections")
+_FACTS = ("variable", "tensorflow", "onto", "cann", "product", "shell", "sections")
 _FACT = re.compile(rf"# (target|{'|'.join(_FACTS)}): (\S+)")
 #: Names that a rendered block uses and a script has to have.
 _NEEDED = re.compile(r"(?<![\w.\"'])(tf|os|npu|npu_config_proto|npu_run_config_init|set_keras_session_npu_config|\w+Config)(?=[.(])")
-#: The name ``config`` where it is a variable; texts and comments, in which it is none, come first.
-_VARIABLE = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|#.*|(?<![\w.])config\b(?!=)")
+#: The names ``config`` and ``tf`` where they are variables; texts and comments, in which they are none, come first.
+_VARIABLE = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|#.*|(?<![\w.])(?:config\b(?!=)|tf\b(?=\.))")
 
 
 class Block(Record):
@@ -138,9 +138,10 @@ class Injector:
         if not mark:
             raise NpuprofError([Finding("NP902", f"the target {target} cannot stand in a block", "", "use session")])
         body = rest.partition("\n")[2]
-        variable = facts.get("variable", "config")
-        if variable != "config" and "onto" not in facts and works_on_config(target):
-            body = rename_config_variable(body, variable)
+        names = {"tf": facts["tensorflow"]} if "tensorflow" in facts else {}
+        if "variable" in facts and "onto" not in facts and works_on_config(target):
+            names["config"] = facts["variable"]
+        body = rename_variables(body, names) if names else body
         more = "".join(f"# {fact}: {facts[fact]}\n" for fact in _FACTS if fact in facts)
         return made._replace(text=stamp_text(head + more, body))
 
@@ -173,9 +174,9 @@ def works_on_config(target: str) -> bool:
     return target in renderers.MODULES and renderers.load_target(target).renames
 
 
-def rename_config_variable(body: str, variable: str) -> str:
-    """Return Python text with the name ``config`` replaced where it is a variable."""
-    return _VARIABLE.sub(lambda match: variable if match[0] == "config" else match[0], body)
+def rename_variables(body: str, names: Mapping[str, str]) -> str:
+    """Return Python text with ``config`` and ``tf`` replaced where they are variables, if ``names`` has others for them."""
+    return _VARIABLE.sub(lambda match: names.get(match[0], match[0]), body)
 
 
 def find_missing_names(above: bytes, block: str) -> list[str]:
