@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -21,6 +23,25 @@ except ImportError:  # no locks there
 SCHEMA = "npuprof.trials/1"
 HOME = ".npuprof/trials"
 _FILE = "journal.jsonl"
+
+
+#: How often a lock of a process that was killed is tried, a tenth of a second apart: a run that it was just starting has it too, until
+#: the command begins.
+_LOCK_ATTEMPTS = 30
+
+
+def _has_ended(holder: str) -> bool:
+    """Return whether the process that a lock names is one of this machine that has ended."""
+    match = re.fullmatch(r"process ([0-9]{1,9}) on (.*)", holder)
+    if match is None or match[2] != os.uname().nodename:
+        return False
+    try:
+        os.kill(int(match[1]), 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 class Result(Record):
@@ -95,16 +116,20 @@ class Journal:
             handle = self.tree.open_file("lock", os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             raise build_write_error(f"{path}: {describe_os_error(error, path)}", "Nothing was run.") from None
-        try:
-            if fcntl is not None:
+        for attempt in range(_LOCK_ATTEMPTS if fcntl is not None else 0):
+            try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            holder = os.pread(handle, 100, 0).decode(errors="replace").strip() or "another process"
-            os.close(handle)
-            what = f"{self.folder} is in use by {holder}: the same command is being tried there"
-            raise NpuprofError([Finding("NP950", what, "", "wait for it, or end it; what it has found is kept")]) from None
-        except OSError:  # a file system without locks
-            return handle
+                break
+            except BlockingIOError:
+                holder = os.pread(handle, 100, 0).decode(errors="replace").strip() or "another process"
+                if attempt + 1 < _LOCK_ATTEMPTS and _has_ended(holder):
+                    time.sleep(0.1)
+                    continue
+                os.close(handle)
+                what = f"{self.folder} is in use by {holder}: the same command is being tried there"
+                raise NpuprofError([Finding("NP950", what, "", "wait for it, or end it; what it has found is kept")]) from None
+            except OSError:  # a file system without locks
+                return handle
         with suppress(OSError):  # who holds it is told for comfort; that it is held is what counts
             truncate_file(handle, 0)
             os.write(handle, f"process {os.getpid()} on {os.uname().nodename}\n".encode())
