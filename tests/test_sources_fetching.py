@@ -137,6 +137,21 @@ def read_failure(act: Callable[[], object]) -> tuple[str, str]:
     return finding.code, f"{finding.message}\n{finding.why}\n{finding.hint}"
 
 
+#: Ask this process to end at the worst moment: git has been started, and nobody has noted it yet.
+ASKED_EARLY = """
+import os, time
+from npuprof.system import processes
+start = processes.start_git_talk
+def start_and_ask(*how):
+    process = start(*how)
+    while not os.path.exists({pids!r}):
+        time.sleep(0.01)
+    os.kill(os.getpid(), {number})
+    return process
+processes.start_git_talk = start_and_ask
+"""
+
+
 def start_fetch(url: str, code: str = "") -> subprocess.Popen[bytes]:
     program = f"{code}\nfrom npuprof.store.sources.fetching import *\nprint(len(fetch_source({url!r}).tags))"
     environ = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
@@ -679,6 +694,12 @@ def test_what_a_run_started_ends_with_it_or_is_waited_for(
         ended.send_signal(number)
         ended.communicate()
         assert ended.returncode != 0
+        wait_for(lambda: not list_living(tmp_path))
+        (tmp_path / "pids").unlink()
+        early = start_fetch(url, ASKED_EARLY.format(pids=str(tmp_path / "pids"), number=int(number)))
+        early.communicate()
+        assert early.returncode != 0
+        assert (tmp_path / "pids").exists()
         wait_for(lambda: not list_living(tmp_path))
     fetch_source(str(hub))
     os.rename(find_mirror_folder(str(hub)), find_mirror_folder(url))

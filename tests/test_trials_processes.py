@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from waiting import wait_for
 
-from npuprof.system.processes import DEVNULL
+from npuprof.system.processes import DEVNULL, start_user_command
 from npuprof.trials.processes import Pool
 
 
@@ -35,6 +37,22 @@ def test_a_stopped_command_is_ended_with_its_process_group(script: str, tmp_path
     pool.stop()
     assert not len(pool)
     assert not any(map(is_running, pids.read_text().split()))
+
+
+def test_a_command_that_starts_as_the_user_interrupts_is_ended_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    pool, started = Pool(), []
+
+    def start_and_interrupt(command: list[str], **how: Any) -> object:
+        process = start_user_command(command, **how)
+        started.append(process)
+        signal.raise_signal(signal.SIGINT)
+        return process
+
+    monkeypatch.setattr("npuprof.trials.processes.start_user_command", start_and_interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        pool.start("one", ["sleep", "61"], os.environ, DEVNULL)
+    pool.stop()
+    assert [process.returncode for process in started] == [-signal.SIGTERM]
 
 
 def test_a_process_that_leaves_the_group_does_not_hold_a_command_up(tmp_path: Path) -> None:

@@ -324,6 +324,33 @@ def start_user_command(command: Sequence[str], **how: Any) -> subprocess.Popen[b
     return subprocess.Popen(list(command), **how)  # noqa: S603 - the user names it
 
 
+@contextmanager
+def hold_signals() -> Iterator[None]:
+    """Let a request to end wait while a process is started: until its starter has noted it, nobody would end it."""
+    import signal
+
+    asked: list[int] = []
+
+    def note(number: int, frame: object) -> None:
+        asked.append(number)
+
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    handlers = {number: handler for number in numbers if (handler := signal.getsignal(number)) not in (signal.SIG_IGN, None)}
+    try:
+        for number in handlers:
+            signal.signal(number, note)
+    except ValueError:  # not in the main thread, which gets them
+        yield
+        return
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for signalled in asked:
+            signal.raise_signal(signalled)
+
+
 def exec_user_command(command: Sequence[str], environment: Mapping[str, str]) -> NoReturn:
     """Be a command that the user named, in place of this process. Raises OSError where it cannot be started."""
     os.execvpe(command[0], list(command), environment)  # noqa: S606 - the user names it

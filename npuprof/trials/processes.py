@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from npuprof.model import Record
-from npuprof.system.processes import DEVNULL, start_user_command
+from npuprof.system.processes import DEVNULL, hold_signals, start_user_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,8 +55,9 @@ class Pool:
     def start(self, key: str, command: Sequence[str], environment: Mapping[str, str], log: int, timeout: float | None = None) -> None:
         """Start a command as a process group of its own that writes to an open file. Raises OSError if it cannot be started."""
         began = time.monotonic()
-        process = start_user_command(command, stdin=DEVNULL, stdout=log, stderr=log, env=dict(environment), start_new_session=True)
-        self._running[key] = _Running(process, began, timeout)
+        with hold_signals():
+            process = start_user_command(command, stdin=DEVNULL, stdout=log, stderr=log, env=dict(environment), start_new_session=True)
+            self._running[key] = _Running(process, began, timeout)
 
     def wait(self, patience: float = 1.0) -> Iterator[tuple[str, Ended]]:
         """Yield the commands that have ended, with how, as soon as there are some or the patience is at its end."""

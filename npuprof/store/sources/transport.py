@@ -118,18 +118,18 @@ class Line(NamedTuple):
         handles = () if self.hold is None else (self.hold,)
         shown = progress_line() if self.progress else nullcontext(_say_nothing)
         with shown as tell, _end_together() as started:
-            with processes.take_environment(environ):
-                process = processes.start_git_talk(
-                    words, self.top or self.mirror, environ, slow, listed, handles, "" if self.top else self.mirror
-                )
-            started.append(process)
             try:
+                with processes.hold_signals(), processes.take_environment(environ):
+                    git_folder = "" if self.top else self.mirror
+                    process = processes.start_git_talk(words, self.top or self.mirror, environ, slow, listed, handles, git_folder)
+                    started.append(process)
                 return _listen(process, self, tell)
             except BaseException:
-                _kill_group(process)
+                for process in started:
+                    _kill_group(process)
                 raise
             finally:
-                for pipe in (process.stdout, process.stderr):
+                for pipe in (pipe for process in started for pipe in (process.stdout, process.stderr)):
                     if pipe is not None:
                         pipe.close()
 
