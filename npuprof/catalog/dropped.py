@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-import re
+
+from npuprof.system.patterns import lazy_pattern
 
 #: Something that is passed over: its line, what it is, and what to write.
 Dropped = tuple[int, str, str]
 
-_JSON_TOKEN = re.compile(r'"(?:\\.|[^"\\])*"(\s*:)?|[{}\[\]]')
+_JSON_TOKEN = lazy_pattern(r'"(?:\\.|[^"\\])*"(\s*:)?|[{}\[\]]')
 _TAGS = ("[ByOpType]", "[ByNodeName]")
-_DEBUG_KEY = re.compile(r"op_debug_(?:config|list)\s*=\s*\S")
+_DEBUG_KEY = lazy_pattern(r"op_debug_(?:config|list)\s*=\s*\S")
 
 
 def _shorten(text: str) -> str:

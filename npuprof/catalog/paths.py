@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-_SHELL_WORD = re.compile(r"^~[\w.-]*(?=/|$)|\$(?:[A-Za-z_]\w*|\{[^{}]*\}|\([^()]*\))", re.ASCII)
+from npuprof.system.patterns import lazy_pattern
+
+_SHELL_WORD = lazy_pattern(r"^~[\w.-]*(?=/|$)|\$(?:[A-Za-z_]\w*|\{[^{}]*\}|\([^()]*\))", re.ASCII)
 
 
 def find_shell_word(path: str) -> str:

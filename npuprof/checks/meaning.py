@@ -11,6 +11,7 @@ from typing import Any
 
 from npuprof.document.keys import format_short_value
 from npuprof.model import Fix, find_nearest_names
+from npuprof.system.patterns import lazy_pattern
 
 #: Stands for no value.
 UNKNOWN: Any = object()
@@ -21,14 +22,14 @@ _NO = frozenset(
 )  # fmt: skip
 #: How programs name their number types, and the short name of each.
 _TYPES = {"bfloat": "bf", "bf": "bf", "float": "fp", "fp": "fp", "hifloat": "hif", "hif": "hif", "hf": "hif", "int": "int"}
-_NUMBER_TYPE = re.compile(r"(?<![a-z])(bfloat|bf|float|fp|hifloat|hif|hf|int)(64|32|16|8|4)(?![0-9])")
-_NEGATION = re.compile(r"(?:no|not|non|dis|un|without)(?:[-_]|(?<=dis)|(?<=un))")
-_NUMBER = re.compile(r"([+-]?(?:\d{1,3}(?:,\d{3})+|\d[\d_]*)(?:\.\d+)?(?:e\d+)?)\s*([a-zµ%]*)", re.IGNORECASE | re.ASCII)
+_NUMBER_TYPE = lazy_pattern(r"(?<![a-z])(bfloat|bf|float|fp|hifloat|hif|hf|int)(64|32|16|8|4)(?![0-9])")
+_NEGATION = lazy_pattern(r"(?:no|not|non|dis|un|without)(?:[-_]|(?<=dis)|(?<=un))")
+_NUMBER = lazy_pattern(r"([+-]?(?:\d{1,3}(?:,\d{3})+|\d[\d_]*)(?:\.\d+)?(?:e\d+)?)\s*([a-zµ%]*)", re.IGNORECASE | re.ASCII)
 #: A longer text is no number or word with something around it.
 _LONGEST_NOISY = 500
 #: A remark behind a value, which the text of the value took in: " // note", " # note", " /* note */", " -- note".
-_REMARK = re.compile(r"\s+(?://|#|/\*|--|;).*", re.DOTALL)
-_SUM = re.compile(r"\d+[a-zµ]+", re.IGNORECASE | re.ASCII)
+_REMARK = lazy_pattern(r"\s+(?://|#|/\*|--|;).*", re.DOTALL)
+_SUM = lazy_pattern(r"\d+[a-zµ]+", re.IGNORECASE | re.ASCII)
 _SECONDS = {name: seconds for seconds, names in (
     (1e-6, ("us", "µs")), (1e-3, ("ms",)), (1.0, ("s", "sec", "secs", "second", "seconds")),
     (60.0, ("m", "min", "mins", "minute", "minutes")),

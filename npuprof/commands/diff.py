@@ -78,12 +78,10 @@ class Diff(Verb):
         Without ``rev``: one preset against its last commit, two with each other, more as a matrix, none for the whole
         store against the last commit.
         """
-        from npuprof.compare.spans import is_address
-
         self._unread = []
         workspace = open_workspace(self.store, spec.build_context(self.cann, self.product), unread=self._unread)
         if self.rev is not None or not self.specs:
-            if self.link is not None and not is_address(self.link):
+            if self.link is not None and not _is_address(self.link):
                 hint = "write it as a browser shows it: https://github.com/team/presets"
                 raise NpuprofError([Finding("NP902", f"--link {self.link!r} is no address", "", hint)])
             return self.answer_survey(self._compare_revisions(workspace, self.rev or "HEAD"))
@@ -99,8 +97,6 @@ class Diff(Verb):
 
     def answer_survey(self, found: Survey, single: bool = False) -> Answer:
         """Return what differs as the answer; exit 2 where not all could be told."""
-        from npuprof.compare import data, html, markdown
-
         unread = [pair.name for pair in found.pairs if pair.unread]
         around = self._around
         code = 2 if unread or self._unread else 1 if self.exit_code and (found.different_pairs or around.lines) else 0
@@ -115,9 +111,9 @@ class Diff(Verb):
             return Answer("".join(f"{pair.name}\n" for pair in found.different_pairs), tuple(untold), code, problems=self._unread)
         forms: Forms = {
             "text": lambda: self._format_text(found, single) + "".join(f"{line}\n" for line in around.lines),
-            "markdown": lambda: markdown.format_survey_markdown(found, page=self.build_page(found)),
-            "html": lambda: html.format_survey_html(found),
-            "json": lambda: data.format_survey_json(found, self.everything, single, around.fields),
+            "markdown": lambda: self._format_markdown(found),
+            "html": lambda: _format_html(found),
+            "json": lambda: self._format_json(found, single),
         }
         untold += [
             f"{path} has the filter {name!r}, a program, which is not run here: cannot tell whether it differs"
@@ -151,6 +147,16 @@ class Diff(Verb):
         if single:
             return plain.format_pair_text(found.pairs[0], self.everything, self.coloured)
         return plain.format_survey_text(found, self.everything, self.coloured)
+
+    def _format_markdown(self, found: Survey) -> str:
+        from npuprof.compare.markdown import format_survey_markdown
+
+        return format_survey_markdown(found, page=self.build_page(found))
+
+    def _format_json(self, found: Survey, single: bool) -> str:
+        from npuprof.compare.data import format_survey_json
+
+        return format_survey_json(found, self.everything, single, self._around.fields)
 
     def _answer_matrix(self, workspace: spec.Workspace) -> Answer:
         from npuprof.compare import matrix
@@ -210,6 +216,18 @@ class Diff(Verb):
         here = after if isinstance(after, revisions.Revision) else revisions.load_revision(store, repository.resolve_commit("HEAD"))
         self._owned = here
         return survey.compare_store_states(start, after, (first, second), workspace.resolver.context, self.specs, self.raw)
+
+
+def _is_address(text: str) -> bool:
+    from npuprof.compare.spans import is_address
+
+    return is_address(text)
+
+
+def _format_html(found: Survey) -> str:
+    from npuprof.compare.html import format_survey_html
+
+    return format_survey_html(found)
 
 
 def _choose_sides(workspace: spec.Workspace, one: str) -> tuple[str, str]:

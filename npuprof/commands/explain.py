@@ -181,8 +181,6 @@ def _build_fields(config: Config, found: Explanation) -> dict[str, Any]:
 
 
 def _format_explanation(config: Config, found: Explanation) -> str:
-    from npuprof.catalog.sidecars import describe_mixlist_outcome
-
     state = f"= {keys.format_toml_value(found.value)}" if found.is_set else "is not set"
     rows = [("set by", winner) for winner in _describe_winners(config, found)]
     rows += [("overruled", f"{format_toml_value(lost)} of {_describe_author(origin)}") for lost, origin in found.overruled]
@@ -190,7 +188,10 @@ def _format_explanation(config: Config, found: Explanation) -> str:
     if found.default is not None:
         rows.append(("default", format_toml_value(found.default)))
     rows += _describe_meaning(found)
-    rows += [(operator, describe_mixlist_outcome(ends)) for operator, ends in found.outcomes.items()]
+    if found.outcomes:
+        from npuprof.catalog.sidecars import describe_mixlist_outcome
+
+        rows += [(operator, describe_mixlist_outcome(ends)) for operator, ends in found.outcomes.items()]
     rows += [("read by", f"{rule.code}: {rule.what}") for rule in found.rules]
     rows += [("read by", _describe_team_rule(rule)) for rule in found.team_rules]
     if found.last_change:
@@ -244,10 +245,10 @@ def _list_leaves(value: Any, path: Path) -> list[tuple[Path, values.Leaf]]:
 
 def _find_mixlist_outcomes(key: str, value: Any) -> dict[str, dict[str, str]]:
     """Return where the operators of a mixed-precision list end, by the list they are in by default."""
-    from npuprof.catalog.sidecars import SIDECARS, resolve_mixlist_outcomes
-
     if key != "modify_mixlist":
         return {}
+    from npuprof.catalog.sidecars import SIDECARS, resolve_mixlist_outcomes
+
     side = SIDECARS["mixlist"]
     if isinstance(value, str):  # the file, where it is on this machine
         try:

@@ -16,7 +16,6 @@ from npuprof.resolve.config import Config
 from npuprof.store import Folder, ReadOnceStore, is_profile_name, spec
 from npuprof.store.around import has_release_tags
 from npuprof.store.parents import find_extended_profile, is_source_reference
-from npuprof.store.sources.mirror import is_untold
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,6 +69,8 @@ class List(Verb):
                     profile = workspace.profile(name)
                     config = workspace.resolver.resolve_profile(profile)
             except NpuprofError as error:
+                from npuprof.store.sources.mirror import is_untold
+
                 problems |= {(finding.code, finding.place, finding.message): finding for finding in error.findings}
                 if profile is not None and conditions is None and is_untold(error.findings):
                     found.append((profile, None))
@@ -88,7 +89,7 @@ class List(Verb):
                 _format_tree([profile for profile, _ in found]) if self.tree else _build_table(_build_rows(found, workspace.listed_store))
             ),
             "markdown": lambda: _format_markdown_list(_build_rows(found, workspace.listed_store)),
-            "json": lambda: {"schema": "npuprof.list/1", "presets": _build_rows(found, workspace.listed_store)},
+            "json": lambda: {"schema": "npuprof.list/1", "presets": _build_rows(found, workspace.listed_store, True)},
         }
         remarks = () if found or problems else (_explain_nothing(workspace.listed_store, bool(self.where)),)
         return Answer(forms, remarks, 2 if problems else 0, problems=tuple(problems.values()))
@@ -100,8 +101,8 @@ def _explain_nothing(store: ReadOnceStore, filtered: bool) -> str:
     return f"there is no preset in {store.label}: npuprof init lays out a store with some, npuprof new NAME makes one"
 
 
-def _build_rows(found: list[tuple[Profile, Config | None]], store: ReadOnceStore) -> list[dict[str, Any]]:
-    """Return a row a preset; of one whose source is not on this machine what its own file says, and no digest."""
+def _build_rows(found: list[tuple[Profile, Config | None]], store: ReadOnceStore, has_digests: bool = False) -> list[dict[str, Any]]:
+    """Return a row for each preset; if its source is not on this machine, what its own file says, without digests."""
     newest = _find_newest_versions(store, set(store.names())) if found else {}
     return [
         {
@@ -111,8 +112,8 @@ def _build_rows(found: list[tuple[Profile, Config | None]], store: ReadOnceStore
             "version": newest.get(profile.name),
             "abstract": profile.abstract,
             "description": config.description if config else profile.table.get("description"),
-            "digest": config.digest if config else None,
-            "preset_digest": config.preset_digest if config else None,
+            "digest": config.digest if config and has_digests else None,
+            "preset_digest": config.preset_digest if config and has_digests else None,
         }
         for profile, config in found
     ]

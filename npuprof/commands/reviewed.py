@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Sequence
 
 from npuprof.commands.check import Check
@@ -11,6 +10,7 @@ from npuprof.compare.spans import Faults, format_listed_span
 from npuprof.hosting.job import Job
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.findings import format_severity_counts, strip_lines
+from npuprof.system.patterns import lazy_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from npuprof.compare.survey import Survey
 
 #: How messages tell the commit at which a store is read.
-_COMMIT = re.compile(r" at [0-9a-f]{7,64}\b")
+_COMMIT = lazy_pattern(r" at [0-9a-f]{7,64}\b")
 
 
 class States:

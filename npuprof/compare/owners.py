@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from functools import cache
 
+from npuprof.system.patterns import lazy_pattern
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.compare.survey import Survey
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 #: Where the file may lie; the first there is counts.
 PLACES = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
 #: What stands before the owners of a line: a pattern, in which a blank is escaped.
-_LINE = re.compile(r"((?:\\.|[^\s\\])+)\s*(.*)")
+_LINE = lazy_pattern(r"((?:\\.|[^\s\\])+)\s*(.*)")
 
 
 def find_owners(survey: Survey, at: Revision) -> dict[str, tuple[str, ...]]:

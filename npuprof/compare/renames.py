@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from contextlib import suppress
 from typing import Protocol
 
 from npuprof.model import NpuprofError
+from npuprof.system.patterns import lazy_pattern
 
 _LIKENESS = 0.5  # from this part of lines in common on, a file is another renamed
 _MOST_COMPARED = 40_000  # so many pairs of files are compared line by line; of more, only equal ones are renamed
 #: Lines that many presets have alike: they do not say that one is another.
-_COMMONPLACE = re.compile(rb"""\[.*\]|(?:profile\.)?["']?(?:extends|scenario|abstract|cann|products|owner)["']?\s*=.*""")
+_COMMONPLACE = lazy_pattern(rb"""\[.*\]|(?:profile\.)?["']?(?:extends|scenario|abstract|cann|products|owner)["']?\s*=.*""")
 
 
 class Texts(Protocol):

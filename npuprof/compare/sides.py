@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 
 from npuprof.model import Context, NpuprofError
 from npuprof.report.output import read_plain_file
@@ -13,11 +12,12 @@ from npuprof.store.around import has_sparse_checkout
 from npuprof.store.gitstore.repository import TreeFile
 from npuprof.store.gitstore.revisions import Revision
 from npuprof.store.worktree import find_work_tree_layout, list_absent_files
+from npuprof.system.patterns import lazy_pattern
 
-_EXTENDS = re.compile(rb"""extends["']?\s*=\s*\[([^\]]*)\]""")
-_NAMES = re.compile(rb"""\s*(?:(?:"[^"\\\n]*"|'[^'\n]*')\s*(?:,\s*|$))*""")
-_NAME = re.compile(rb"""("[^"\n]*"|'[^'\n]*')""")
-_ESCAPE = re.compile(rb"\\[uUx]")
+_EXTENDS = lazy_pattern(rb"""extends["']?\s*=\s*\[([^\]]*)\]""")
+_NAMES = lazy_pattern(rb"""\s*(?:(?:"[^"\\\n]*"|'[^'\n]*')\s*(?:,\s*|$))*""")
+_NAME = lazy_pattern(rb"""("[^"\n]*"|'[^'\n]*')""")
+_ESCAPE = lazy_pattern(rb"\\[uUx]")
 
 
 class WorkTree:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from npuprof.model import Finding, Origin
 from npuprof.report.text import escape_controls
+from npuprof.system.patterns import lazy_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
 
 #: GitHub takes 65,536 characters in a comment; some room is left for a heading above.
 COMMENT_LIMIT = 60_000
-_PIPE = re.compile(r"(?<!\\)(\\*)\|")
-_ADDRESS = re.compile(r"https?://[^\s()<>\[\]`|]+")
+_PIPE = lazy_pattern(r"(?<!\\)(\\*)\|")
+_ADDRESS = lazy_pattern(r"https?://[^\s()<>\[\]`|]+")
 
 
 class Faults(NamedTuple):

@@ -8,16 +8,17 @@ from io import StringIO
 from itertools import accumulate
 
 from npuprof.model import Path, Record
+from npuprof.system.patterns import lazy_pattern
 
-_BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
-_SPACE = re.compile(r"[ \t]*")
-_STRING = re.compile(
+_BLANK = lazy_pattern(r"(?:[ \t\r\n]|#[^\n]*)*")
+_SPACE = lazy_pattern(r"[ \t]*")
+_STRING = lazy_pattern(
     r'''"""(?:[^\\]|\\[\s\S])*?"{3,5}|\'\'\'[\s\S]*?'{3,5}|"(?:[^"\\\n]|\\.)*"|'[^'\n]*\'''',
 )
-_KEY = re.compile(r"""([A-Za-z0-9_-]+)|("(?:[^"\\\n]|\\.)*"|'[^'\n]*')""")
-_SCALAR = re.compile(r"[^,\]}#\r\n]+")
+_KEY = lazy_pattern(r"""([A-Za-z0-9_-]+)|("(?:[^"\\\n]|\\.)*"|'[^'\n]*')""")
+_SCALAR = lazy_pattern(r"[^,\]}#\r\n]+")
 #: A statement as it mostly is, up to the next one: ``[table]``, or a bare key and on its line a value that is no table and no list.
-_PLAIN = re.compile(
+_PLAIN = lazy_pattern(
     rf"""(?:\[([A-Za-z0-9_-]+)\]|([A-Za-z0-9_-]+)[ \t]*=[ \t]*("[^"\\\n]*"(?!")|'[^'\n]*'(?!')|[^\s\[{{"'][^#\r\n]*)){_BLANK.pattern}"""
 )
 

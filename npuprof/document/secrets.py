@@ -4,27 +4,29 @@ from __future__ import annotations
 
 import re
 
+from npuprof.system.patterns import lazy_pattern
+
 #: The files that hold addresses: of a line of theirs rather too much is hidden than too little.
 _FILES_WITH_ADDRESSES = ("npuprof.toml", "npuprof.lock")
 #: Users of an https address that hosts document, and that let nobody in alone; any other may be a token in their place.
 KNOWN_USERS = frozenset(("git", "oauth2", "x-access-token", "x-token-auth", "gitlab-ci-token"))
 #: A user that is none, but what a host gives out in place of a password.
-TOKEN = re.compile(r"gh[a-z]_\w{8}|github_pat_|glpat-|[A-Za-z0-9_]{36}", re.ASCII)
+TOKEN = lazy_pattern(r"gh[a-z]_\w{8}|github_pat_|glpat-|[A-Za-z0-9_]{36}", re.ASCII)
 #: The same anywhere in a text, whole.
-TOKEN_ANYWHERE = re.compile(
+TOKEN_ANYWHERE = lazy_pattern(
     r"(?<![A-Za-z0-9])(?:(?:gh[a-z]_\w{8}|github_pat_|glpat-|(?:hf|npm)_[A-Za-z0-9]{20}|sk-[\w-]{20}|xox[a-z]-|pypi-AgE|AIza[\w-]{30})[\w-]*"
     r"|eyJ[\w-]{8,400}\.eyJ[\w.-]+)|(?<=//hooks\.slack\.com/services/)[\w/]+",
     re.ASCII,
 )
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-_USERINFO = re.compile(r"(?<=://)[^/\s'\"]*@")
-_QUERY = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://[^\s'\"?]*)\?[^\s'\"]*")
-_SCP_USERINFO = re.compile(r"(?<![^\s'\"])([^/:@\s'\"]*):[^/@\s]*@")
+_SCHEME = lazy_pattern(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_USERINFO = lazy_pattern(r"(?<=://)[^/\s'\"]*@")
+_QUERY = lazy_pattern(r"([A-Za-z][A-Za-z0-9+.-]*://[^\s'\"?]*)\?[^\s'\"]*")
+_SCP_USERINFO = lazy_pattern(r"(?<![^\s'\"])([^/:@\s'\"]*):[^/@\s]*@")
 #: The same in a text that may be no address yet: what is between the beginning and the last @ may be anything but a quote.
-_ANY_USERINFO = re.compile(r"(?<=://)[^'\"\n]*@")
-_ANY_SCP_USERINFO = re.compile(r"(?<![^\s'\"=,\[({])([^/:@\s'\"=,\[({]*):(?!//)[^'\"\s]*@")
-_PLAIN_USER = re.compile(r"[A-Za-z0-9._-]+@")
-_NAMED_SECRET = re.compile(r"(?i)((?:token|passw|secret|credential)[\w\"'-]*\s*=\s*)(?:\"[^\"\n]*\"?|'[^'\n]*'?|[^\s,}\]]+)")
+_ANY_USERINFO = lazy_pattern(r"(?<=://)[^'\"\n]*@")
+_ANY_SCP_USERINFO = lazy_pattern(r"(?<![^\s'\"=,\[({])([^/:@\s'\"=,\[({]*):(?!//)[^'\"\s]*@")
+_PLAIN_USER = lazy_pattern(r"[A-Za-z0-9._-]+@")
+_NAMED_SECRET = lazy_pattern(r"(?i)((?:token|passw|secret|credential)[\w\"'-]*\s*=\s*)(?:\"[^\"\n]*\"?|'[^'\n]*'?|[^\s,}\]]+)")
 
 
 def hide_credentials(text: str) -> str:

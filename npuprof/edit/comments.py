@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 
-_COMMENT = re.compile(
+from npuprof.system.patterns import lazy_pattern
+
+_COMMENT = lazy_pattern(
     r'''"""(?:[^\\]|\\[\s\S])*?"{3,5}|\'\'\'[\s\S]*?'{3,5}|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|(#[^\n]*)''',
 )
 

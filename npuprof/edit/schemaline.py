@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
+
+from npuprof.system.patterns import lazy_pattern
 
 #: What editors read beside a store: the schema of its presets, and that of ``npuprof.toml``. No preset can be called so.
 PRESET_SCHEMA, PROJECT_SCHEMA = ".schema.json", ".project.schema.json"
-_LINE = re.compile(r"(?<![^\n])#:schema[ \t]+(\S[^\r\n]*?)[ \t]*(?=\r?\n|\Z)")
-_HEAD = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?(?:\n|\Z))*?(?=[ \t]*[^#\s]|\Z)")
+_LINE = lazy_pattern(r"(?<![^\n])#:schema[ \t]+(\S[^\r\n]*?)[ \t]*(?=\r?\n|\Z)")
+_HEAD = lazy_pattern(r"(?:[ \t]*(?:#[^\n]*)?\r?(?:\n|\Z))*?(?=[ \t]*[^#\s]|\Z)")
 
 
 def format_schema_line(path: str, root: str) -> str:

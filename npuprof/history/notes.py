@@ -11,9 +11,10 @@ from npuprof.compare.spans import Page, collect_revisions
 from npuprof.compare.spans import format_listed_span as span
 from npuprof.history.planning import PlannedRelease, ReleasePlan
 from npuprof.store.versions import Version
+from npuprof.system.patterns import lazy_pattern
 
 #: Where what a tag records begins: it is for programs.
-_RECORD = re.compile(r"^(?:Digest|Preset-Digest|Digest-Form|Parent):", re.MULTILINE)
+_RECORD = lazy_pattern(r"^(?:Digest|Preset-Digest|Digest-Form|Parent):", re.MULTILINE)
 
 
 def format_release_notes(plan: ReleasePlan) -> str:

@@ -12,6 +12,7 @@ from npuprof.report.text import count_rest, format_count
 from npuprof.store.gitstore.objects import build_refusal_finding
 from npuprof.store.sources.fetching import read_timeout
 from npuprof.store.sources.transport import HangingError, Line, Talk
+from npuprof.system.patterns import lazy_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from npuprof.store.gitstore.repository import Repository
 
 #: A ref that was not taken, as git tells it: the kind of refusal, the name, why.
-_REFUSED = re.compile(r"^\s*! \[([^\]]+)\]\s+(\S+)(?: -> \S+)?(?: \((.*)\))?$")
+_REFUSED = lazy_pattern(r"^\s*! \[([^\]]+)\]\s+(\S+)(?: -> \S+)?(?: \((.*)\))?$")
 #: How many tags a message names.
 _SHOWN = 4
 

@@ -17,16 +17,17 @@ from typing import NamedTuple
 from npuprof.document import Document
 from npuprof.document.profile import MATCH_KEYS
 from npuprof.model import Path
+from npuprof.system.patterns import lazy_pattern
 
 #: A value that stands plainly on one line.
 PlainScalar = bool | int | str
 #: A line, from 1, that holds another scalar of the same kind in the new text than in the old one, under a key that did not move.
 PlainEdit = tuple[int, re.Match[bytes], re.Match[bytes]]
 
-_PLAIN = re.compile(
+_PLAIN = lazy_pattern(
     rb"""[ \t]*([A-Za-z0-9_-]+)[ \t]*=[ \t]*(?:(true|false)|([+-]?(?:0|[1-9][0-9]{0,17}))|"([ !#-\[\]-~]*)")[ \t]*(?:#[\t -~]*)?\r?"""
 )
-_REMARK = re.compile(rb"[ \t]*(?:#[\t -~]*)?\r?")
+_REMARK = lazy_pattern(rb"[ \t]*(?:#[\t -~]*)?\r?")
 
 #: Keys that decide more than their own value: which overrides take part.
 _DECIDING = frozenset(key.encode() for key in MATCH_KEYS)

@@ -15,12 +15,12 @@ from npuprof.store.gitstore.repository import CLASH, Repository, TreeFile
 from npuprof.store.gitstore.revisions import Revision
 from npuprof.store.problems import build_clash_finding
 from npuprof.store.sources.beside import list_project_paths
-from npuprof.store.sources.reading import Sources, read_sources_at
 from npuprof.store.versions import Version
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.store import ProfileOrError
+    from npuprof.store.sources.reading import Sources
 
 _PROFILES = 400  # kept for the next commits
 
@@ -29,7 +29,8 @@ class SnapshotWalk:
     """The store at one commit after another. ``files`` are those of the ``commit`` that is looked at, ``layout`` says where they are.
 
     ``members`` names the profiles whose texts are worth reading ahead. ``everything`` has commits walked that do not touch
-    the store as well. ``view`` is that of the tip, where that was asked for as a release.
+    the store as well, ``simplified`` leaves out branches that a merge took nothing from. ``view`` is that of the tip, where that was
+    asked for as a release.
     """
 
     view = ""
@@ -37,7 +38,7 @@ class SnapshotWalk:
     def __init__(self, repository: Repository, tip: str, name: str, release: Version | None = None) -> None:
         self.repository = repository
         self.commit = tip
-        self.everything = False
+        self.everything = self.simplified = False
         self._release = release
         self.files: dict[str, TreeFile] = {}
         self.layout = repository.find_layout(tip)
@@ -52,7 +53,7 @@ class SnapshotWalk:
 
     def walk_commits(self) -> Iterator[Commit]:
         """Yield the commits; the texts that they need are read in batches."""
-        for commits in _split_into_batches(walk_commits(self.repository, self._tip, self.everything, self.layout)):
+        for commits in _split_into_batches(walk_commits(self.repository, self._tip, self.everything, self.layout, self.simplified)):
             self._load_batch(self._find_wanted_texts(commits))
             yield from commits
 
@@ -71,6 +72,8 @@ class SnapshotWalk:
         """The sources that the commit which is looked at takes presets from. Raises NpuprofError."""
         files = self._find_project_files(self.commit)
         if files not in self._sources:
+            from npuprof.store.sources.reading import read_sources_at
+
             self._sources[files] = read_sources_at(self.repository, self.commit, self.layout.prefix, None)
         return self._sources[files]
 

@@ -84,10 +84,12 @@ class Timeline:
     def walk_steps(self, key: str = "", tail: Path = (), everywhere: bool = True) -> Iterator[HistoryStep]:
         """Yield the commits that changed the resolved preset, or the value at a key or below it.
 
-        With ``everywhere`` also what they changed only for the products, releases and targets that an override names.
+        With ``everywhere`` also what they changed only for the products, releases and targets that an override names, and on
+        branches that a merge took nothing from.
         Raises NpuprofError, after the last one, where some could not be told as a source is not on this machine.
         """
         self._path = SettingPath(key, tail, everywhere)
+        self._snapshots.simplified = not everywhere
         self._lines = KeyLines(keys.split_section_and_name(key)[1]) if key and not tail else None
         yielded: set[str] = set()
         try:

@@ -9,13 +9,14 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from npuprof.model import Finding, NpuprofError
+from npuprof.system.patterns import lazy_pattern
 
 #: What stands in single quotes in a shell, and plainly in YAML, and is taken for nothing else by either.
 _WORD = r"[A-Za-z0-9._~/+%=-]+"
 _HOST = r"(?:[A-Za-z0-9-]+\.)*[A-Za-z0-9-]+(?::[0-9]{1,5})?"
 _COMMIT = r"(?:[0-9a-f]{40}|[0-9a-f]{64})"
 _BELOW = rf"subdirectory={_WORD}"
-_PINNED = re.compile(
+_PINNED = lazy_pattern(
     rf"git\+(?:https://|ssh://(?:[A-Za-z0-9_-]+@)?){_HOST}/{_WORD}@{_COMMIT}(?:#{_BELOW})?"
     rf"|https://{_HOST}/{_WORD}\.(?:whl|zip|tar\.gz)#sha256=[0-9a-f]{{64}}(?:&{_BELOW})?"
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import re
 import ssl
 import urllib.error
 import urllib.request
@@ -13,11 +12,12 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from npuprof.model import __version__
+from npuprof.system.patterns import lazy_pattern
 
 _TIMEOUT = 20.0  # seconds that an answer may take
 _LONGEST_ANSWER = 16 * 1024 * 1024
 _LONGEST_WAIT = 60.0  # seconds that a service may ask us to wait
-_SAYABLE = re.compile(r"[!-~]+")
+_SAYABLE = lazy_pattern(r"[!-~]+")
 
 
 class ServiceError(Exception):

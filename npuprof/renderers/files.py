@@ -18,6 +18,7 @@ from npuprof.model import Record
 from npuprof.renderers.environment import list_unset_variables
 from npuprof.renderers.shell import SHELLS, format_clear_lines, format_export_lines, quote_posix
 from npuprof.resolve.digests import compute_digest
+from npuprof.system.patterns import lazy_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ _YAML = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 MOUNT = "/etc/npuprof"
 #: What YAML 1.1 takes for a switch or for nothing, in any case.
 _YAML_WORDS = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null"))
-_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+_PLAIN_NAME = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
 
 def quote_yaml_string(text: str) -> str:

@@ -22,6 +22,7 @@ from npuprof.renderers.common import (
 from npuprof.renderers.python import SCRIPT_FOLDER, format_literal, format_statement
 from npuprof.renderers.sections import config_section
 from npuprof.resolve.config import Config
+from npuprof.system.patterns import lazy_pattern
 
 _TF = "import tensorflow as tf\n"
 _REWRITER = "from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig\n"
@@ -46,7 +47,7 @@ def session_config(config=None):
         config = tf.compat.v1.ConfigProto()
 '''
 #: The entry at the beginning of a line; texts are written on one line, so none can begin like that.
-_ENTRY = re.compile(r"^custom_op\.", re.MULTILINE)
+_ENTRY = lazy_pattern(r"^custom_op\.", re.MULTILINE)
 _TAIL = "    return {result}\n"
 _INLINE_HEAD = """\
 custom_op = config.graph_options.rewrite_options.custom_optimizers.add()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -13,12 +12,13 @@ from npuprof.catalog import build_finding
 from npuprof.model import Finding, NpuprofError, Place
 from npuprof.report import writing
 from npuprof.report.findings import strip_lines
+from npuprof.system.patterns import lazy_pattern
 
 #: What may be a name in a message; one with an @ means a revision, in which the old name stays.
-_NAME = re.compile(r"[\w./@-]*[\w/@-]")
+_NAME = lazy_pattern(r"[\w./@-]*[\w/@-]")
 _SCHEMA = "npuprof.baseline/1"
 #: What may be a file in a message: they are cited from where the user stands.
-_FILE = re.compile(r"[^\s()'\",;:]+\.\w+")
+_FILE = lazy_pattern(r"[^\s()'\",;:]+\.\w+")
 
 
 class Mark(NamedTuple):

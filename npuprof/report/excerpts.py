@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
-
 from npuprof.report.text import measure_width
+from npuprof.system.patterns import lazy_pattern
 
 #: What stands for the parts of a line that are not shown.
 _MORE = "..."
 #: The fewest columns of a line that are worth to be shown.
 _LEAST_ROOM = 20
-_CITED = re.compile(r"\s*\d* \| ")
-_CARET = re.compile(r"(\s+\| (?:\033\[[0-9;]*m)?)( *)(\^.*)")
+_CITED = lazy_pattern(r"\s*\d* \| ")
+_CARET = lazy_pattern(r"(\s+\| (?:\033\[[0-9;]*m)?)( *)(\^.*)")
 
 
 def is_cited_line(plain: str) -> bool:

@@ -10,12 +10,13 @@ from npuprof.document.secrets import hide_secrets
 from npuprof.model import Finding, __version__
 from npuprof.report.output import read_plain_file
 from npuprof.report.text import count_rest, escape_controls, format_count, measure_width, paint_text, shorten_words
+from npuprof.system.patterns import lazy_pattern
 
 _COLOURS = {"error": "31", "warning": "33", "info": "36"}
 #: How grave GitLab calls a finding.
 _GRAVITY = {"error": "critical", "warning": "minor", "info": "info"}
 #: Lines in messages: they move, and the finding is the same.
-_LINE = re.compile(r"(\.(?:toml|py|sh)):\d+(?::\d+)?")
+_LINE = lazy_pattern(r"(\.(?:toml|py|sh)):\d+(?::\d+)?")
 _LEVELS = {"error": "error", "warning": "warning", "info": "note"}  # as SARIF names them, and as we count them
 
 
@@ -63,7 +64,7 @@ def _split_source(finding: Finding) -> list[str]:
 
 
 #: How the path of a file begins that was read from a source: its name and the version.
-_OF_SOURCE = re.compile(r"([A-Za-z0-9][\w/-]*)@[^:]*:", re.ASCII)
+_OF_SOURCE = lazy_pattern(r"([A-Za-z0-9][\w/-]*)@[^:]*:", re.ASCII)
 #: Those of which the hint is for who uses the source: it is theirs to install, to trust.
 _FOR_USERS = ("NP041", "NP930")
 

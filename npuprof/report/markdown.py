@@ -8,14 +8,15 @@ from itertools import groupby
 
 from npuprof.model import Record
 from npuprof.report.text import measure_width, paint_text
+from npuprof.system.patterns import lazy_pattern
 
 #: What is never wider, since long lines of prose are hard to read.
 _WIDEST = 100
 #: A line of code with a remark at its end, which blanks set apart.
-_REMARKED = re.compile(r"(\s*[^\s#].*?) {2,}# (.+)")
+_REMARKED = lazy_pattern(r"(\s*[^\s#].*?) {2,}# (.+)")
 #: What stands before the lines of a block of code.
 _INDENT = "    "
-_LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
+_LINK = lazy_pattern(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 
 
 class Markdown(Record):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import sys
 import time
@@ -15,13 +14,14 @@ from typing import TypeVar
 from npuprof.report.excerpts import fit_excerpt, is_cited_line
 from npuprof.report.text import measure_width
 from npuprof.report.wrapping import split_parts, split_pieces, split_words
+from npuprof.system.patterns import lazy_pattern
 
 Item = TypeVar("Item")
 Tell = Callable[[str], None]
 
-_ANSI = re.compile(r"\033\[[0-9;]*m")
+_ANSI = lazy_pattern(r"\033\[[0-9;]*m")
 #: What stands before the text of a line that goes on: a label, a sign.
-_LABEL = re.compile(r"\s*(?:[a-z]+: +|[A-Za-z][A-Za-z ]{1,14}?  +|[-+~!*] )")
+_LABEL = lazy_pattern(r"\s*(?:[a-z]+: +|[A-Za-z][A-Za-z ]{1,14}?  +|[-+~!*] )")
 _FIRST_WORD = 1.0  # seconds before long work says how far it is
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from npuprof.report.text import measure_width
+from npuprof.system.patterns import lazy_pattern
 
 #: Characters between any two of which a line may end: Chinese and Japanese ones. Korean has words.
 _FREE = (
@@ -17,10 +18,10 @@ _CLOSING = (
     "\uff01\uff09\uff0c\uff0e\uff1a\uff1b\uff1f\uff3d\uff5d"
 )
 _OPENING = "\u2018\u201c\u3008\u300a\u300c\u300e\u3010\u3014\uff08\uff3b\uff5b"
-_PIECE = re.compile(
+_PIECE = lazy_pattern(
     rf"\s*(?:[{_OPENING}(\[{{]*[{_FREE}][{_CLOSING})\]}}.,;:!?%]*|[{_OPENING}]*(?:(?![{_FREE}{_OPENING}])\S)+|[{_OPENING}]+)"
 )
-_PART = re.compile(r"[^\s/_.,;:=+-]+[/_.,;:=+-]*|[/_.,;:=+-]+")
+_PART = lazy_pattern(r"[^\s/_.,;:=+-]+[/_.,;:=+-]*|[/_.,;:=+-]+")
 
 
 def split_pieces(text: str) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 
 from npuprof import catalog, checks
@@ -14,9 +13,10 @@ from npuprof.renderers.common import encode_field_value
 from npuprof.renderers.environment import format_twin_text, format_variable_text
 from npuprof.resolve.config import Config
 from npuprof.store.spec import Workspace
+from npuprof.system.patterns import lazy_pattern
 
 _FROM = "the environment"
-_ITEM = re.compile(r"[A-Z][A-Z0-9_]*=[0-4]")
+_ITEM = lazy_pattern(r"[A-Z][A-Z0-9_]*=[0-4]")
 
 
 def find_interference(config: Config | None, environ: Mapping[str, str]) -> list[Finding]:

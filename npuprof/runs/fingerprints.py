@@ -14,6 +14,7 @@ from npuprof.resolve.digests import list_digests
 from npuprof.runs.kinds import EVIDENCE, find_kind
 from npuprof.runs.records import SCHEMA_BEGINNING, SUFFIX, decode_value, parse_record, read_folder
 from npuprof.system.folders import expand_home
+from npuprof.system.patterns import lazy_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 #: The least of a digest that is looked for.
 _LEAST = 6
-_DIGEST = re.compile(r"(?:sha256:)?([0-9a-f]{6,64})", re.ASCII)
+_DIGEST = lazy_pattern(r"(?:sha256:)?([0-9a-f]{6,64})", re.ASCII)
 _WHOLE = r"(?:sha256:)?([0-9a-f]{64})"
 
 

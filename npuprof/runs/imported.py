@@ -15,6 +15,7 @@ from npuprof.runs.log_values import find_texts, is_unreadable
 from npuprof.runs.verdict_records import ABSENT, CANNOT_TELL, DEFAULT_OR_SET, IN_FORCE, NOT_IN_FORCE
 from npuprof.runs.verdicts import judge_process
 from npuprof.store.parents import ComposedParts
+from npuprof.system.patterns import lazy_pattern
 
 _FLAGS = {"1": True, "0": False, "true": True, "false": False, "True": True, "False": False}
 #: The values of the texts of forms that have few.
@@ -24,7 +25,7 @@ _VALUES: dict[str, dict[str, Any]] = {
     "inverted": {"0": True, "1": False},
     "mode": {"1": "true", "0": "false", "2": "auto", "true": "true", "false": "false", "auto": "auto"},
 }
-_CLOSING = re.compile(r";?forbidden_close_pass:on$")
+_CLOSING = lazy_pattern(r";?forbidden_close_pass:on$")
 
 
 class ImportedRun(NamedTuple):

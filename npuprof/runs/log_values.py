@@ -10,6 +10,7 @@ from npuprof.catalog import values
 from npuprof.catalog.wire import NO_KEY, STAGES, Wire
 from npuprof.renderers.common import encode_field_value
 from npuprof.runs.evidence import Text, Values
+from npuprof.system.patterns import lazy_pattern
 
 #: What a text says of a wanted one.
 SAME, OTHER, UNSURE = "same", "other", "unsure"
@@ -21,9 +22,9 @@ _FLAGS = {"true": "1", "True": "1", "false": "0", "False": "0"}
 _ONE_WORD = frozenset(("flag", "number", "mode", "word", "clamped", "inverted"))
 _CLOSING = "forbidden_close_pass:on"
 #: Bytes that no value has that somebody wrote.
-_UNREADABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\udc80-\udcff]")
+_UNREADABLE = lazy_pattern(r"[\x00-\x08\x0b-\x1f\x7f\udc80-\udcff]")
 #: What stands for a part of a text that was left out or could not be written.
-_HOLE = re.compile(rf"{_UNREADABLE.pattern}|\ufffd|\.\.\.|\.\.$|…|\W*truncated\W*$")
+_HOLE = lazy_pattern(rf"{_UNREADABLE.pattern}|\ufffd|\.\.\.|\.\.$|…|\W*truncated\W*$")
 
 
 class Wanted:

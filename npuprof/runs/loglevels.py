@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 
 from npuprof.model import Record
+from npuprof.system.patterns import lazy_pattern
 
 _LEVELS = "ASCEND_MODULE_LOG_LEVEL"
 _FOLDER = "ASCEND_PROCESS_LOG_PATH"
@@ -15,7 +15,7 @@ _SCREENS = ("ASCEND_LOG_PRINT_TO_STDOUT", "ASCEND_SLOG_PRINT_TO_STDOUT")
 #: The modules whose lines prove something, the adapter and the engine, and the least detail at which they are written.
 _MODULES = ("FMK", "GE")
 _INFO = 1
-_ITEM = re.compile(r"([A-Z][A-Z0-9_]*)=([0-4])")
+_ITEM = lazy_pattern(r"([A-Z][A-Z0-9_]*)=([0-4])")
 
 
 class LogPlan(Record):

@@ -31,6 +31,7 @@ from npuprof.resolve.lineages import is_of_source, is_personal
 from npuprof.runs.records import HIDDEN, SCHEMA, SUFFIX, digest_arguments, encode_value
 from npuprof.store import Folder
 from npuprof.store.gitstore import revisions
+from npuprof.system.patterns import lazy_pattern
 from npuprof.system.tree import Tree, find_repository_top
 
 TYPE_CHECKING = False
@@ -310,7 +311,7 @@ def _describe_source(home: object) -> dict[str, Any]:
     return {"source": found}
 
 
-_SECRET_NAME = re.compile(
+_SECRET_NAME = lazy_pattern(
     r"token(?!iz)|passw|passphrase|passcode|secret|credential|cookie|auth(?!or)|(?:api|access|private|signing|account|encryption|license)[-_]?key"
     r"|(?<![a-z])(?:pass|pwd|pin|pat|pw)(?![a-z])|[-_]key$",
     re.IGNORECASE,

@@ -14,10 +14,11 @@ from npuprof.report.text import escape_controls
 from npuprof.site.catalogue import list_catalogue_rows
 from npuprof.site.presets import PresetPage
 from npuprof.site.settings import SettingRow
+from npuprof.system.patterns import lazy_pattern
 
 #: How much of a value a search looks through, and shows.
 _SEARCHED = 200
-_FOLDER_LIKE_PAGE = re.compile(r"(?<=\.html)/", re.IGNORECASE)
+_FOLDER_LIKE_PAGE = lazy_pattern(r"(?<=\.html)/", re.IGNORECASE)
 
 
 def name_pages(names: Sequence[str]) -> dict[str, str]:

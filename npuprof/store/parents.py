@@ -66,10 +66,9 @@ def find_extended_profile(home: ProfileSource, reference: str, referrer: Profile
     if is_source_reference(reference):
         return find_source_profile(home, reference, asked, referrer)
     if "@" in reference:
-        from npuprof.store.sources.stores import SourceStore
-
-        if isinstance(home, SourceStore):
-            return home.find_version(reference, asked, is_own=True).profile(reference.partition("@")[0], asked)
+        if find_version := getattr(home, "find_version", None):  # the store of a source finds its own versions
+            found: Profile = find_version(reference, asked, is_own=True).profile(reference.partition("@")[0], asked)
+            return found
         pin = load_profile_at_revision(home, reference, asked)
         if pin.yanked and referrer is not None:
             referrer.yanked[reference] = pin.yanked

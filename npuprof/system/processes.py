@@ -77,9 +77,8 @@ class SilentError(OSError):
 
 @lru_cache(maxsize=64)
 def _find_program(name: str, path: str) -> str | None:
-    import shutil
-
-    return shutil.which(name, path=os.pathsep.join(filter(os.path.isabs, path.split(os.pathsep))))
+    paths = (os.path.join(folder, name) for folder in path.split(os.pathsep) if os.path.isabs(folder))
+    return next((program for program in paths if os.path.isfile(program) and os.access(program, os.X_OK)), None)
 
 
 def find_program(name: str) -> str | None:

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import IO
 
 from npuprof.model import Finding, NpuprofError, Place
+from npuprof.system.patterns import lazy_pattern
 
 #: Intermediate folders need only be searchable, not readable, if the system has O_PATH.
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
 _FILE = os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0)
 
 #: A file that is being written, and one that is about to be replaced.
-_UNDER_WAY = re.compile(r"\.npuprof-[0-9a-f]{16}\.(?:new|old)")
+_UNDER_WAY = lazy_pattern(r"\.npuprof-[0-9a-f]{16}\.(?:new|old)")
 #: More links than this on one path lead in a circle.
 _MOST_LINKS = 40
 

@@ -14,6 +14,7 @@ from typing import Any
 from npuprof.model import Finding, NpuprofError, Record, Step
 from npuprof.resolve.config import Config
 from npuprof.store import one_time
+from npuprof.system.patterns import lazy_pattern
 from npuprof.system.tree import Tree
 from npuprof.trials.journal import Journal, Result
 from npuprof.trials.judging import build_result, name_signal
@@ -24,10 +25,10 @@ from npuprof.trials.running import OutOfRunsError, Runner, Wanted
 #: More combinations are refused before anything is resolved: nobody waits for them.
 MOST_COMBINATIONS = 100_000
 #: What ``kubectl logs --prefix`` puts before a line, and what the line begins with that says how a pod ended.
-_PREFIX = re.compile(r"\[pod/[^\]\s]+\] ")
+_PREFIX = lazy_pattern(r"\[pod/[^\]\s]+\] ")
 _POD_END = '{"npuprof_trial": '
 #: What the values of ``--vary`` are made of: texts in quotes, and each character that may part values or hold them together.
-_TOKEN = re.compile(
+_TOKEN = lazy_pattern(
     r"""\"{3}(?:\\.|[^\\])*?\"{3}|'{3}.*?'{3}|"(?:\\.|[^"\\])*"|'[^']*'|[\[\](){},"']""",
     re.DOTALL,
 )

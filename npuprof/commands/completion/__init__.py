@@ -17,12 +17,13 @@ from npuprof.commands.framework.registry import list_verb_names
 from npuprof.commands.framework.verb import Parameter, Verb
 from npuprof.document.profile import PROFILE_KEYS
 from npuprof.model import SCENARIOS, SECTIONS, NpuprofError
+from npuprof.system.patterns import lazy_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.commands.completion.offering import Candidate
 
-_HARMLESS = re.compile(r"[A-Za-z0-9_./@+=:,~^-]+")
+_HARMLESS = lazy_pattern(r"[A-Za-z0-9_./@+=:,~^-]+")
 #: What may split words for bash, by its COMP_WORDBREAKS: the rest of a word that was split at one is completed by itself.
 _BREAKS = "=:@"
 #: What readline keeps in the word behind it although it splits there: it stands at the head of what is put in its place.

@@ -14,9 +14,10 @@ from npuprof.report.answer import Answer
 from npuprof.report.findings import format_findings, format_severity_counts
 from npuprof.report.output import read_standard_input
 from npuprof.store.sources.mirror import is_untold
+from npuprof.system.patterns import lazy_pattern
 
 #: What git writes to a hook for each ref: the old commit, the new one, the name.
-_LINE = re.compile(r"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) (refs/.+)", re.DOTALL)
+_LINE = lazy_pattern(r"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) (refs/.+)", re.DOTALL)
 
 
 class Receive(Verb):

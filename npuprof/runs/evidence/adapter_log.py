@@ -16,26 +16,27 @@ from npuprof.catalog.wire import (
 from npuprof.runs.evidence import Epoch, Map, Process, Values
 from npuprof.runs.evidence.blocks import Block, ByThread, Tail, make_text
 from npuprof.runs.evidence.lines import Line
+from npuprof.system.patterns import lazy_pattern
 
-_PAIR = re.compile(r"([A-Za-z_][\w.]*):(?: (.*))?", re.ASCII | re.DOTALL)
+_PAIR = lazy_pattern(r"([A-Za-z_][\w.]*):(?: (.*))?", re.ASCII | re.DOTALL)
 #: The file whose lines are of blocks, and how one of them begins that ends before its text.
 _LISTS = "npu_attrs.cc"
-_KEY = re.compile(r"[\w.]*", re.ASCII)
+_KEY = lazy_pattern(r"[\w.]*", re.ASCII)
 #: Those of the engine have a blank before the text, those of an operator none: there a blank is of the text.
-_SINGLE = re.compile(r"\[(?:(GePlugin)|GEOP)\] ([A-Za-z][\w ]{0,60}?) ?:(?(1)[ ]?)(.*)", re.ASCII | re.DOTALL)
-_PARTITION = re.compile(r"OMPartition subgraph_\d+ begin\. ", re.ASCII)
-_ADD_GRAPH = re.compile(r"\[GEOP\] call ge session add graph (\w+): (\w+), graph_id: \d+", re.ASCII)
-_OPERATOR = re.compile(r"\[GEOP\] (?=dynamic_input: )", re.ASCII)
+_SINGLE = lazy_pattern(r"\[(?:(GePlugin)|GEOP)\] ([A-Za-z][\w ]{0,60}?) ?:(?(1)[ ]?)(.*)", re.ASCII | re.DOTALL)
+_PARTITION = lazy_pattern(r"OMPartition subgraph_\d+ begin\. ", re.ASCII)
+_ADD_GRAPH = lazy_pattern(r"\[GEOP\] call ge session add graph (\w+): (\w+), graph_id: \d+", re.ASCII)
+_OPERATOR = lazy_pattern(r"\[GEOP\] (?=dynamic_input: )", re.ASCII)
 #: How a field of a line begins; its text goes on to the next one. The line may end before the rest of one, or before a blank.
-_FIELD = re.compile(r"(?:^|, )(\w+)(?::| is)(?: |$)", re.ASCII)
-_BROKEN_FIELD = re.compile(r", \w*(?: is?)?$", re.ASCII)
+_FIELD = lazy_pattern(r"(?:^|, )(\w+)(?::| is)(?: |$)", re.ASCII)
+_BROKEN_FIELD = lazy_pattern(r", \w*(?: is?)?$", re.ASCII)
 #: The warning of an option that is deprecated, as it is and as it was until 2022.
-_DEPRECATED = re.compile(r"(?:\[warning\]\[tf_adapter\] ?)?(?:Option '(\w+)' is deprecated|The (\w+) option IS DEPRECATED)", re.ASCII)
+_DEPRECATED = lazy_pattern(r"(?:\[warning\]\[tf_adapter\] ?)?(?:Option '(\w+)' is deprecated|The (\w+) option IS DEPRECATED)", re.ASCII)
 #: What is said of a start besides; what only begins as that the engine was running already may be the rest of that.
 _STARTED = "[GePlugin] Initialize"
-_BEGINS = re.compile(r"\[GEOP\] Begin (?:to )?GeOp initialize", re.ASCII)
+_BEGINS = lazy_pattern(r"\[GEOP\] Begin (?:to )?GeOp initialize", re.ASCII)
 _RUNNING = "[GePlugin] Ge has already"
-_DEVICE = re.compile(r"\[GePlugin\] device id : (\d+)")
+_DEVICE = lazy_pattern(r"\[GePlugin\] device id : (\d+)")
 #: Why a later try to start the engine was dropped.
 ALREADY = "the engine was running already"
 GLOBAL = "init_resource had started the engine"

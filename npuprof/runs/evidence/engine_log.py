@@ -7,9 +7,10 @@ import re
 from npuprof.runs.evidence import Epoch, Map, Process, Text, Values
 from npuprof.runs.evidence.blocks import ByThread, Tail
 from npuprof.runs.evidence.lines import LONGEST_LINE, Line
+from npuprof.system.patterns import lazy_pattern
 
-_OPTION = re.compile(r"GE(?:Session)? ?option: (\S+), value: (.*)", re.DOTALL)
-_OF_GRAPH = re.compile(r", innerSession:\d+, graphid: \d+\.$")
+_OPTION = lazy_pattern(r"GE(?:Session)? ?option: (\S+), value: (.*)", re.DOTALL)
+_OF_GRAPH = lazy_pattern(r", innerSession:\d+, graphid: \d+\.$")
 _MORE_THAN_ONCE = "GEInitialize is called more than once"
 _RANK = "ge.exec.rankId"
 _DEVICE = "ge.exec.deviceId"

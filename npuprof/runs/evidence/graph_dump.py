@@ -10,11 +10,12 @@ from npuprof.runs.evidence import Map, Process, Text, Values
 from npuprof.runs.evidence.lines import decode_text
 from npuprof.runs.evidence.places import Readable
 from npuprof.runs.evidence.scanning import Ahead, read_pieces
+from npuprof.system.patterns import lazy_pattern
 
-_KEY = re.compile(rb'\s*key: "(_[\w.]+)"', re.ASCII)
-_NAME = re.compile(rb'key: "[\w.:/+-]+"$', re.ASCII)
-_STRING = re.compile(rb'\s*s: "((?:[^"\\]|\\.)*)"[\s}]*$')
-_ESCAPE = re.compile(rb"\\([0-7]{1,3}|x[0-9a-fA-F]{1,2}|.)", re.DOTALL)
+_KEY = lazy_pattern(rb'\s*key: "(_[\w.]+)"', re.ASCII)
+_NAME = lazy_pattern(rb'key: "[\w.:/+-]+"$', re.ASCII)
+_STRING = lazy_pattern(rb'\s*s: "((?:[^"\\]|\\.)*)"[\s}]*$')
+_ESCAPE = lazy_pattern(rb"\\([0-7]{1,3}|x[0-9a-fA-F]{1,2}|.)", re.DOTALL)
 _PLAIN = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"f": b"\f", b"v": b"\v"}
 #: A node with fewer attributes of options is not the one that carries them all.
 LEAST_ATTRIBUTES = 20

@@ -9,18 +9,20 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from npuprof.system.patterns import lazy_pattern
+
 #: As short as possible, so that what follows is the first head of the line.
 LABEL = rb"((?:[\w./@,=+*#<>()\[\]|: \t-]{0,119}?[:|>\]) \t])??)"
 #: What stands in heads alone: a label that has it is what is left of another line.
 HEAD_PARTS = rb"\[TF_ADAPTER\]|\b(?:FMK|GE)\(\d|\(\d+,[\w.]+\):\d{4}-|wrapper\.cpp:\d|\]   [\w.]+:|graph engine opt"
-_REST = re.compile(HEAD_PARTS + rb"|\[[A-Z]{4,8}\] ?$|(?:^|\s)\d{4}-\d\d-\d\d $|\.\d{6}: (?:[IWEF] )?$", re.ASCII)
+_REST = lazy_pattern(HEAD_PARTS + rb"|\[[A-Z]{4,8}\] ?$|(?:^|\s)\d{4}-\d\d-\d\d $|\.\d{6}: (?:[IWEF] )?$", re.ASCII)
 _TIME = (
     rb"(?:[A-Z][a-z]{2} )?[A-Z][a-z]{2} [ \d]?\d \d\d:\d\d:\d\d(?: \d{4})?"
     rb"|(?:\d{4}[-/]\d\d[-/]\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
     rb"|(?<![\d.])\d+\.\d+(?![\d.])|\d+:\d\d(?=\D)|\d{8}T\d{4,6}Z?|\d{9,}"
 )
 #: What differs from line to line of one writer: a time, the number of the line.
-_VARYING = re.compile(rb" *(?:" + _TIME + rb")|^ *\d+(?=[\t ]|:$)|(?<=[\w.]:)\d+(?=:$)", re.ASCII)
+_VARYING = lazy_pattern(rb" *(?:" + _TIME + rb")|^ *\d+(?=[\t ]|:$)|(?<=[\w.]:)\d+(?=:$)", re.ASCII)
 _PLACE = "\0"
 #: What names differ in, and how far they are padded.
 _NAME, _BLANKS = re.compile(r"[\w.-]+", re.ASCII), re.compile(r"[ \t]+")

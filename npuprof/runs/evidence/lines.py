@@ -7,30 +7,31 @@ from datetime import datetime
 from typing import NamedTuple
 
 from npuprof.runs.evidence.labels import HEAD_PARTS, LABEL, is_rest, name_writer
+from npuprof.system.patterns import lazy_pattern
 
 #: A line of plog has no more bytes; what is cut has as many, and no mark.
 LONGEST_LINE = 1022
-_PLOG = re.compile(LABEL + rb"\[(\w+)\] ?(\w+)\((\d+),([^)]*)\): ?[\d:.-]{19,29} ?", re.ASCII)
-_TIME = re.compile(rb"\): ?(\d{4})-(\d\d)-(\d\d)-(\d\d):(\d\d):(\d\d)\.(\d{3})\.(\d{3})\b", re.ASCII)
-_TENSORFLOW = re.compile(LABEL + rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: ([IWEF]) ([\w./-]+):\d+\] ?", re.ASCII)
-_ADAPTER = re.compile(rb"(?:\[[^\]]*\])?\[TF_ADAPTER\] ?\[([^\]:]+):\d+\](\d*) ?", re.ASCII)
-_ENGINE = re.compile(rb"(?:\[[\w:]+\] ?)?\[([^\]:]+):\d+\](\d+) (\w+):", re.ASCII)
+_PLOG = lazy_pattern(LABEL + rb"\[(\w+)\] ?(\w+)\((\d+),([^)]*)\): ?[\d:.-]{19,29} ?", re.ASCII)
+_TIME = lazy_pattern(rb"\): ?(\d{4})-(\d\d)-(\d\d)-(\d\d):(\d\d):(\d\d)\.(\d{3})\.(\d{3})\b", re.ASCII)
+_TENSORFLOW = lazy_pattern(LABEL + rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: ([IWEF]) ([\w./-]+):\d+\] ?", re.ASCII)
+_ADAPTER = lazy_pattern(rb"(?:\[[^\]]*\])?\[TF_ADAPTER\] ?\[([^\]:]+):\d+\](\d*) ?", re.ASCII)
+_ENGINE = lazy_pattern(rb"(?:\[[\w:]+\] ?)?\[([^\]:]+):\d+\](\d+) (\w+):", re.ASCII)
 #: The head of another line in the middle of one: the writer of the first was stopped before its end.
-_SECOND_HEAD = re.compile(rb"\[[A-Z]{4,8}\] ?\w+\(\d+,[^)]*\):\d{4}-", re.ASCII)
-_SECOND_TIME = re.compile(rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: [IWEF] ", re.ASCII)
+_SECOND_HEAD = lazy_pattern(rb"\[[A-Z]{4,8}\] ?\w+\(\d+,[^)]*\):\d{4}-", re.ASCII)
+_SECOND_TIME = lazy_pattern(rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: [IWEF] ", re.ASCII)
 #: Lines of plog of neither adapter nor engine, one after the other, all of them whole.
-_STRANGERS = re.compile(rb"(?:\[[A-Z]{4,8}\] (?!FMK\(|GE\()\w+\(\d+,[^)\n]*\):\d{4}-[^\n]*\n)+", re.ASCII)
+_STRANGERS = lazy_pattern(rb"(?:\[[A-Z]{4,8}\] (?!FMK\(|GE\()\w+\(\d+,[^)\n]*\):\d{4}-[^\n]*\n)+", re.ASCII)
 #: A number of a process that has so many digits is none.
 _LONGEST_PID = 19
 #: How a warning begins that the adapter gives to the logger of TensorFlow; the file before it may be named without its folder.
 _WARNING = b"[warning][tf_adapter]"
 #: Colours, and what else a terminal is told.
-_TERMINAL = re.compile(rb"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07\x1b]*\x07|[()][A-Z0-9])")
+_TERMINAL = lazy_pattern(rb"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07\x1b]*\x07|[()][A-Z0-9])")
 #: A progress bar that was drawn when the line began, and no line ended behind it.
-_BAR = re.compile(rb".*\r[^\r]*?(?=" + _SECOND_TIME.pattern + rb"|" + _SECOND_HEAD.pattern + rb")", re.ASCII)
+_BAR = lazy_pattern(rb".*\r[^\r]*?(?=" + _SECOND_TIME.pattern + rb"|" + _SECOND_HEAD.pattern + rb")", re.ASCII)
 #: What stands in the heads of lines only.
-_REMNANT = re.compile(HEAD_PARTS + rb"|^\d{1,4}(?:-[\d-]*(?: [\d:.]+(?:: [IWEF](?: [\w./]*)?)?)?)?$", re.ASCII)
-_ANY_HEAD = re.compile(rb"\[\w+\] ?\w+\(\d+,|.{0,60}\d{4}-\d\d-\d\d[ T-]\d\d:\d\d:\d\d\.\d", re.ASCII)
+_REMNANT = lazy_pattern(HEAD_PARTS + rb"|^\d{1,4}(?:-[\d-]*(?: [\d:.]+(?:: [IWEF](?: [\w./]*)?)?)?)?$", re.ASCII)
+_ANY_HEAD = lazy_pattern(rb"\[\w+\] ?\w+\(\d+,|.{0,60}\d{4}-\d\d-\d\d[ T-]\d\d:\d\d:\d\d\.\d", re.ASCII)
 
 
 class Line(NamedTuple):

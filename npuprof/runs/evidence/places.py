@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import stat
 import sys
 from collections.abc import Iterator, Sequence
@@ -13,6 +12,7 @@ from typing import IO, NamedTuple, Protocol, cast
 from npuprof.model import Finding, NpuprofError, Place
 from npuprof.report.output import describe_os_error, is_handed_over, name_special_file, suggest_handing_over, take_ahead
 from npuprof.runs.evidence.lines import has_head, parse_line
+from npuprof.system.patterns import lazy_pattern
 
 #: Files of a folder that are read: logs, what a launcher kept of standard error, graph dumps.
 _SUFFIXES = (".log", ".txt", ".out", ".err", ".pbtxt", "")
@@ -20,8 +20,8 @@ _SUFFIXES = (".log", ".txt", ".out", ".err", ".pbtxt", "")
 _OWN_FOLDERS = frozenset(("plog", "debug", "run", "log", "graph", "extra-info"))
 #: How the names of packed ones end, and how what is packed begins, whatever its name is.
 _PACKED, _MAGIC = ".gz", b"\x1f\x8b"
-_PLOG = re.compile(r"plog-(\d+)_(\d+)\.log(?:\.gz)?")
-_OF_PROCESS = re.compile(r"(\d+)_\d+")
+_PLOG = lazy_pattern(r"plog-(\d+)_(\d+)\.log(?:\.gz)?")
+_OF_PROCESS = lazy_pattern(r"(\d+)_\d+")
 
 
 class Source(NamedTuple):

@@ -8,12 +8,13 @@ from npuprof.catalog.wire import Generation, list_tf2_standing_keys, load_genera
 from npuprof.runs.evidence import Process, Text
 from npuprof.runs.evidence.blocks import Block, Tail, make_text
 from npuprof.runs.evidence.lines import Line
+from npuprof.system.patterns import lazy_pattern
 
-_PAIR = re.compile(r"  ([\w.]+):(.*)", re.ASCII | re.DOTALL)
-_KEY = re.compile(r"  [\w.]*", re.ASCII)
-_GRAPH = re.compile(r"Add ge graph \S+ with options:")
+_PAIR = lazy_pattern(r"  ([\w.]+):(.*)", re.ASCII | re.DOTALL)
+_KEY = lazy_pattern(r"  [\w.]*", re.ASCII)
+_GRAPH = lazy_pattern(r"Add ge graph \S+ with options:")
 _WARNING = "Unrecognized graph engine option "
-_WARNED = re.compile(rf"{_WARNING}([\w.]+):(.*)", re.ASCII | re.DOTALL)
+_WARNED = lazy_pattern(rf"{_WARNING}([\w.]+):(.*)", re.ASCII | re.DOTALL)
 #: What ends a block.
 _SUCCEED = "Start graph engine succeed"
 #: How many different texts of one attribute are kept: more than one cannot be told apart.

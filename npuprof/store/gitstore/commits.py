@@ -11,16 +11,17 @@ from npuprof.report.output import read_plain_file
 from npuprof.store.gitstore.repository import LINK, SUBMODULE, Repository, TreeFile
 from npuprof.store.layout import Layout, Located
 from npuprof.store.versions import format_commit_date
+from npuprof.system.patterns import lazy_pattern
 
-_AUTHOR = re.compile(rb"^author (.*?) <(.*?)> (\d{1,18}) ([+-]\d{4})$", re.MULTILINE)
+_AUTHOR = lazy_pattern(rb"^author (.*?) <(.*?)> (\d{1,18}) ([+-]\d{4})$", re.MULTILINE)
 
-_ENCODING = re.compile(rb"^encoding (\S+)$", re.MULTILINE)
+_ENCODING = lazy_pattern(rb"^encoding (\S+)$", re.MULTILINE)
 
 _NO_FILE = ("000000", SUBMODULE)
 
 _LOG_COMMAND = (
     "-c", "log.showRoot=true", "-c", "log.showSignature=false", "-c", "diff.renameLimit=4000",
-    "log", "--topo-order", "--full-history", "--parents", "-z", "--raw", "-M", "--diff-merges=off", "--no-abbrev", "--no-decorate",
+    "log", "--topo-order", "--parents", "-z", "--raw", "-M", "--diff-merges=off", "--no-abbrev", "--no-decorate",
     "--no-notes", "--no-mailmap", "--no-color", "--no-ext-diff", "--no-relative", "--format=%x01%H %P",
 )  # fmt: skip
 
@@ -151,18 +152,21 @@ def _parse_commit_headers(raw: bytes) -> CommitHeaders:
     return CommitHeaders(author, email, format_commit_date(int(stamp), zone), subject)
 
 
-def walk_commits(repository: Repository, tip: str, everything: bool = False, layout: Layout | None = None) -> Generator[Commit, None, None]:
+def walk_commits(
+    repository: Repository, tip: str, everything: bool = False, layout: Layout | None = None, simplified: bool = False
+) -> Generator[Commit, None, None]:
     """Yield the commits behind ``tip``, at least those that touched presets, children before parents, from one git process.
 
-    With ``everything`` all of them. What is a preset outside the store is so for all of them: ``layout`` says it, else
-    ``npuprof.toml`` at the tip.
+    With ``everything`` all of them. Where they are ``simplified``, branches that a merge took nothing from are left out. ``layout`` says
+    which files outside the store are presets, for all commits; by default ``npuprof.toml`` at the tip says it.
 
     Where the store came from another folder, they go on with those that touched it there, from another process.
     """
     layout = layout if layout is not None else repository.find_layout(tip)
     below = () if everything or _is_mostly_store(repository, tip) else ("--", *layout.pathspecs)
     names: dict[bytes, Located | None] = {}
-    for record in _split_log_records(repository.git.stream_output(*_LOG_COMMAND, tip, *below)):
+    whole = () if simplified else ("--full-history",)
+    for record in _split_log_records(repository.git.stream_output(*_LOG_COMMAND, *whole, tip, *below)):
         head, _, files = record.partition(b"\0")
         oid, *parents = head.decode().split()
         if len(parents) > 1:
@@ -173,7 +177,8 @@ def walk_commits(repository: Repository, tip: str, everything: bool = False, lay
             changed = _parse_raw_changes(files[1:].split(b"\0"), layout, names) if files else []
             if any(change.was is None for change in changed) and (move := _find_store_move(repository, oid, changed, layout)):
                 # Whatever git has not told of yet is older than the move, or has not heard of it.
-                older = walk_commits(move.repository, move.parent, everything, layout._replace(prefix=move.repository.prefix))
+                moved = layout._replace(prefix=move.repository.prefix)
+                older = walk_commits(move.repository, move.parent, everything, moved, simplified)
                 nearest = next(older, None)
                 parent = nearest.id if nearest else move.parent  # the parent itself may have touched something else
                 yield Commit(repository, oid, (parent,), {parent: move.changes}, move.repository.prefix)

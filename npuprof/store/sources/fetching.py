@@ -7,7 +7,6 @@ mirror knows: its heads and tags. What a lock names is kept under ``refs/npuprof
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -38,11 +37,12 @@ from npuprof.store.sources.mirrorgit import (
 from npuprof.store.sources.transport import LEAST_SPEED, HangingError, Line, Talk
 from npuprof.store.sources.urls import find_url_fault, hide_credentials
 from npuprof.store.versions import YANKED
+from npuprof.system.patterns import lazy_pattern
 
 Answer = TypeVar("Answer")
 
 #: What it may say where the mirror is at fault, and not the remote.
-_SUSPECT = re.compile(
+_SUSPECT = lazy_pattern(
     r"corrupt|bad object|missing|unable to (?:read|find|load)|not a git repository|loose object|object file|inflate|packed-refs|"
     r"did not send all necessary|could not (?:read|parse)|bad (?:ref|tree|config)|packfile|index file|broken|is not valid|revision"
 )
@@ -56,13 +56,13 @@ TIMEOUT = 60.0
 _SHOWN = 5  # refs that a message names
 
 #: What git says of an id that the remote does not have.
-_GONE = re.compile(r"not our ref|no such remote ref|couldn't find remote ref")
+_GONE = lazy_pattern(r"not our ref|no such remote ref|couldn't find remote ref")
 
 #: And of one that the remote gives to nobody who asks by it.
-_CLOSED = re.compile(r"unadvertised object|want \S+ not valid")
+_CLOSED = lazy_pattern(r"unadvertised object|want \S+ not valid")
 
 #: And of an object that its own check refuses.
-_REFUSED = re.compile(r"fsck error|object fails fsck|error in object")
+_REFUSED = lazy_pattern(r"fsck error|object fails fsck|error in object")
 
 
 class Fetched(Record):

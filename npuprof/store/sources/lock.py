@@ -13,15 +13,16 @@ from npuprof.resolve.digests import load_sha256
 from npuprof.store.sources.ranges import parse_version_range
 from npuprof.store.sources.urls import find_url_fault
 from npuprof.store.versions import parse_version_text
+from npuprof.system.patterns import lazy_pattern
 
 FILE = "npuprof.lock"
 _HEAD = "# Which commits the sources of npuprof.toml are at. Written by npuprof source; change it with npuprof source update.\n"
 _TEXTS = ("url", "path", "rev", "tag", "commit", "digest", "releases", "copy", "yanked")
 _OPTIONAL = ("tag", "path", "releases", "copy", "yanked")
-_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
-_RELEASES = re.compile(r"(0|[1-9]\d{0,8}) sha256:[0-9a-f]{64}")
-_PIN = re.compile(r"(\S+) ([0-9a-f]{40}|[0-9a-f]{64})(?: yanked: (.+))?")
+_COMMIT = lazy_pattern(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_DIGEST = lazy_pattern(r"sha256:[0-9a-f]{64}")
+_RELEASES = lazy_pattern(r"(0|[1-9]\d{0,8}) sha256:[0-9a-f]{64}")
+_PIN = lazy_pattern(r"(\S+) ([0-9a-f]{40}|[0-9a-f]{64})(?: yanked: (.+))?")
 
 
 class LockedVersion(Record):

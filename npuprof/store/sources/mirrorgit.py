@@ -17,6 +17,7 @@ from npuprof.store.gitstore.repository import Repository
 from npuprof.store.sources.failures import build_cache_error, build_mirror_finding, build_os_error
 from npuprof.store.sources.mirror import LOCKED, build_unfetched_finding, find_mirror_folder, require_own_cache, require_own_folder
 from npuprof.store.versions import YANKED, ReleaseRecord, is_version_tag, parse_release_record
+from npuprof.system.patterns import lazy_pattern
 from npuprof.system.tree import Tree, make_tree
 
 try:
@@ -30,7 +31,7 @@ HEADS, TAGS = "refs/heads/", "refs/tags/"
 _MANY = 200  # changed refs from which on they are written to one file
 
 #: What is in no name of a ref, by git-check-ref-format.
-_NO_NAME = re.compile(r"[\0-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)|[./]$")
+_NO_NAME = lazy_pattern(r"[\0-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)|[./]$")
 
 _NO_HOOKS = ("-c", f"core.hooksPath={os.devnull}", "-c", "core.logAllRefUpdates=false")
 

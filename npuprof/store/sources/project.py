@@ -12,6 +12,7 @@ from npuprof.document.secrets import hide_secrets
 from npuprof.model import Finding, NpuprofError, Origin, Path, Record, did_you_mean
 from npuprof.store import layout
 from npuprof.store.sources.ranges import parse_version_range
+from npuprof.system.patterns import lazy_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ _EXAMPLES = {
     "url": 'url = "ssh://git@host/presets.git"', "path": 'path = "profiles"', "rev": 'rev = "^2.1"', "rules": "rules = true",
     "vendor": 'vendor = "vendor/team"', "rule": "[[rule]]", "ignore": "[[ignore]]",
 }  # fmt: skip
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*", re.ASCII)
+_NAME = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9_-]*", re.ASCII)
 #: Names that stand before a colon and mean something else.
 TAKEN_NAMES = ("builtin", "file", "stdin", "composed", "http", "https", "ssh")
 

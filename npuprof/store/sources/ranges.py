@@ -6,8 +6,9 @@ import re
 from typing import NamedTuple
 
 from npuprof.store.versions import VersionText, parse_version_text
+from npuprof.system.patterns import lazy_pattern
 
-_BOUND = re.compile(r"\s*(\^|~|>=|<=|==|=|>|<|)\s*v?(\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?(?:-([0-9A-Za-z.-]+))?\s*", re.ASCII)
+_BOUND = lazy_pattern(r"\s*(\^|~|>=|<=|==|=|>|<|)\s*v?(\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?(?:-([0-9A-Za-z.-]+))?\s*", re.ASCII)
 
 
 class Bound(NamedTuple):

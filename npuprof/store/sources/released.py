@@ -7,7 +7,6 @@ digest: in the order in which they were made, those that came later stand behind
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Collection, Iterable
 
 from npuprof.model import Finding, NpuprofError, Record
@@ -15,6 +14,7 @@ from npuprof.resolve.digests import load_sha256
 from npuprof.store.sources.lock import LockedSource, LockedVersion
 from npuprof.store.sources.mirror import TextCache
 from npuprof.store.versions import YANKED, VersionText, is_version_tag, parse_tag_ref, parse_version_request, parse_version_text
+from npuprof.system.patterns import lazy_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 #: What the tags are kept as, beside the texts of a commit: no preset can be called so.
 _KEPT = ".releases"
 #: A commit as users name one: by its id, or the locked one, and so many steps back.
-_COMMIT = re.compile(r"(HEAD|@|[0-9a-f]{4,64})((?:[~^]\d*)*)")
+_COMMIT = lazy_pattern(r"(HEAD|@|[0-9a-f]{4,64})((?:[~^]\d*)*)")
 _SHOWN = 8  # versions that a message lists
 
 

@@ -13,6 +13,7 @@ from npuprof.document import Document
 from npuprof.document.policy import Condition, Ignore, TeamRule
 from npuprof.model import SECTIONS, SEVERITIES, Origin, Path, did_you_mean
 from npuprof.store.layout import find_glob_fault
+from npuprof.system.patterns import lazy_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ EXAMPLES = {
 }  # fmt: skip
 IGNORE_KEYS = {"code": "a text", "reason": "a text", "presets": "a list of texts"}
 IGNORE_EXAMPLES = {**EXAMPLES, "code": 'code = "NP378"', "reason": 'reason = "one device only"'}
-_CODE = re.compile(r"[A-Za-z][A-Za-z0-9_-]*", re.ASCII)
+_CODE = lazy_pattern(r"[A-Za-z][A-Za-z0-9_-]*", re.ASCII)
 
 
 def read_rule(document: Document, path: Path, table: dict[str, Any], good: dict[str, Any], add: Add) -> TeamRule | None:

@@ -19,6 +19,7 @@ from npuprof.report.terminal import progress_line
 from npuprof.store.gitstore.objects import Git, build_config_variables, build_git_environment
 from npuprof.store.sources.failures import build_os_error
 from npuprof.system import processes
+from npuprof.system.patterns import lazy_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ _LEFT_OUT = (
     "GIT_HTTP_LOW_SPEED_TIME",
 )  # fmt: skip
 #: How far something is: git's own lines, or those of the other side.
-_PROGRESS = re.compile(r"(?:remote: )?([A-Z]\w*)[\w ]*: +(?:\d+% \((\d+)/(\d+)\)|(\d+))(?:,.*| *)")
+_PROGRESS = lazy_pattern(r"(?:remote: )?([A-Z]\w*)[\w ]*: +(?:\d+% \((\d+)/(\d+)\)|(\d+))(?:,.*| *)")
 _STEPS = {"Counting": "counting", "Compressing": "compressing", "Receiving": "receiving", "Resolving": "resolving deltas of"}
 _MOST_LINES = 200  # what a remote says is kept up to this many lines
 _MOST_BYTES = 4096  # and up to this many bytes of one

@@ -7,15 +7,16 @@ import re
 
 from npuprof.document.secrets import KNOWN_USERS, TOKEN, unquote_url
 from npuprof.document.secrets import hide_credentials as hide_credentials
+from npuprof.system.patterns import lazy_pattern
 
 #: ``x::rest`` names a program of git's that is given the rest.
-_TRANSPORT = re.compile(r"([A-Za-z0-9+.-]*)::")
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+_TRANSPORT = lazy_pattern(r"([A-Za-z0-9+.-]*)::")
+_SCHEME = lazy_pattern(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 #: ``user@host:path``, the form of scp; a host may be an address in brackets.
-_SCP = re.compile(r"(?:([^/:@]*)@)?(\[[^/\]]+\]|[^/:@\[\]]+):(.*)", re.DOTALL)
+_SCP = lazy_pattern(r"(?:([^/:@]*)@)?(\[[^/\]]+\]|[^/:@\[\]]+):(.*)", re.DOTALL)
 #: What stands between ``//`` and the path.
-_AUTHORITY = re.compile(r"(?:(.*)@)?([^@]*?)(?::([0-9]*))?", re.DOTALL)
-_SECRET = re.compile(r"(?i)token|passw|secret|key=|auth")
+_AUTHORITY = lazy_pattern(r"(?:(.*)@)?([^@]*?)(?::([0-9]*))?", re.DOTALL)
+_SECRET = lazy_pattern(r"(?i)token|passw|secret|key=|auth")
 _UNAUTHENTICATED = {"http": "https", "git": "https", "ftp": "https", "ftps": "https"}
 _PORTS = {"ssh": "22", "https": "443"}
 _UNKNOWN_USER = "its user may be a token; leave it out, and let git know it: git config credential.https://HOST.username NAME"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 
 from npuprof.model import Finding, NpuprofError, Record
@@ -12,6 +11,7 @@ from npuprof.resolve.digests import load_sha256
 from npuprof.store import Folder, ReadOnceStore, is_profile_name
 from npuprof.store.sources.lock import LockedSource, LockedVersion, parse_locked_version
 from npuprof.store.sources.urls import normalize_url
+from npuprof.system.patterns import lazy_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ MARK = ".commit"
 #: Lists all other files of a copy, each with the SHA-256 of its content; the lock holds that of the list.
 MANIFEST = ".digests"
 #: The list of a copy: a path and a SHA-256 a line.
-_LINES = re.compile(r"(?:[^\0-\x1f\x7f\ufffd]+ [0-9a-f]{64}\n)*")
+_LINES = lazy_pattern(r"(?:[^\0-\x1f\x7f\ufffd]+ [0-9a-f]{64}\n)*")
 #: What lies beside a store and says where its presets come from, and which rules bind them; a dot stands before the names in a copy.
 PROJECT_FILES = ("npuprof.toml", "npuprof.lock")
 
