@@ -175,7 +175,7 @@ ADDITIONS = {
         Said("options brand_new", "", "--brand_new_depth"),
         Said("env - --format docker", DEEP.format(2), "NPUPROF_BRAND_NEW_DEPTH=2"),
     )),
-    "a variable": Addition("catalog/env.toml", VARIABLE, (
+    "a variable": Addition("catalog/env/cann.toml", VARIABLE, (
         Said("options brand_new", "", "BRAND_NEW_SWITCH"),
         Said("schema", "", "BRAND_NEW_SWITCH"),
         Said("check -", "[env]\nBRAND_NEW_SWITCH = 2\n", 'is none of "0", "1"', 1),

@@ -368,7 +368,7 @@ def test_a_misspelt_key_that_an_override_unsets_is_reported() -> None:
     found = [(finding.line, finding.hint) for finding in findings(text) if finding.code == "NP702"]
     hints = [
         "did you mean 'hccl_timeout'?",
-        "did you mean 'env.HCCL_CONNECT_TIMEOUT' or 'env.HCCL_EXEC_TIMEOUT' or 'env.HCCL_RDMA_TIMEOUT'?",
+        "did you mean 'env.HCCL_CONNECT_TIMEOUT' or 'env.HCCL_EXEC_TIMEOUT' or 'env.HCCL_EVENT_TIMEOUT'?",
     ]
     assert found == [(5, hint) for hint in hints]
 

@@ -138,10 +138,16 @@ class Variable(Record):
     ``topic`` is what it is for, where its ``scope`` does not say that. ``risk`` is what a change of it may alter, where it has no twin.
     ``numbered`` as of an option. ``otherwise`` is what its reader does with any other value, where it goes on. ``executes`` is how it
     affects what is executed or loaded, False if it does not. ``reader`` is the function that reads it, of ``readers.toml``.
+
+    ``framework`` reads it, the first one where several do, in a way of ``reads.toml``; ``dead`` says that no current release does. A
+    text of kind ``pairs`` is made of ``items``, which are ``joined`` by a separator, each a key and a value with ``pair`` between them;
+    it may begin with one of the words in ``first``. ``unknown`` is what its reader does with another key. Programs of all kinds have a
+    ``common_name``.
     """
 
     name: str
     kind: str
+    framework: str = "cann"
     executes: str | bool = False
     scope: str = ""
     choices: tuple[str, ...] = ()
@@ -173,7 +179,16 @@ class Variable(Record):
     topic: str = ""
     risk: tuple[str, ...] = ()
     reader: str = ""
+    reads: str = ""
     otherwise: str = ""
+    dead: str = ""
+    until: str = ""
+    joined: str = ""
+    pair: str = ""
+    items: dict[str, Any] = {}
+    first: tuple[str, ...] = ()
+    unknown: str = ""
+    common_name: bool = False
 
 
 class Flag(Record):

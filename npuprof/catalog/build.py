@@ -23,6 +23,8 @@ from npuprof.catalog import condition  # noqa: E402
 from npuprof.catalog.versions import parse_release_version  # noqa: E402
 from npuprof.model import SECTIONS  # noqa: E402
 
+#: The files of environment variables, in the order of every output.
+FRAMEWORKS = ("cann", "torch_npu", "torchair", "mindspore", "vllm_ascend", "mindie", "mindspeed")
 #: The order of the pages is the order of the options in every output.
 PAGES = (
     "basic", "memory", "dynamic-shape", "mixed-computing", "debugging", "accuracy-tuning", "accuracy-comparison",
@@ -34,7 +36,7 @@ _PROSE_FIELDS = {
     "meanings_since", "since", "absent_in", "missing_in", "removed_in", "product_notes", "format", "precedence",
     "when", "related_option", "replaces", "experimental_note", "python_default", "type", "ge_key", "env", "tf2",
     "conflicts", "requires", "file", "separator", "experimental", "undocumented", "role", "products_not", "twin_direct",
-    "deprecated_unless", "empty_unless", "unread_while", "born_on",
+    "deprecated_unless", "empty_unless", "unread_while", "born_on", "read_by", "overwritten_by", "audience",
 }  # fmt: skip
 _KEPT_FIELDS = {"options": {"env"}, "env": {"separator"}, "atc": {"conflicts", "requires", "products_not", "separator"}}
 _RENAMED_FIELDS = {"min": "minimum", "max": "maximum"}
@@ -47,7 +49,7 @@ def build_parts() -> dict[str, Any]:
     releases = history["release"]
     sections = {
         "options": _read_options(releases),
-        "env": _read_toml_file("env.toml"),
+        "env": _read_variables(),
         "atc": _read_toml_file("atc.toml"),
         "estimator": _read_toml_file("estimator.toml"),
     }
@@ -70,10 +72,12 @@ def build_parts() -> dict[str, Any]:
     parts["targets"] = _index_targets(_collect_targets(), parts["options"])
     parts["names"] = _read_toml_file("names.toml")
     parts["readers"] = {name: habits for file in _read_toml_file("readers.toml").values() for name, habits in file.items() if habits}
+    parts["reads"] = _freeze_lists(_read_toml_file("reads.toml"))
     parts["releases"] = {release["name"]: parse_release_version(release["name"]) for release in releases}
     parts["products"] = _read_toml_file("products.toml")
     parts["pages"] = _read_toml_file("pages.toml")
-    parts["variables"] = _index_variables(_read_toml_file("variables.toml")["variables"])
+    others = _read_toml_file("variables.toml")
+    parts["variables"] = (*_index_variables(others["variables"]), tuple(others["complete_prefixes"]))
     parts["migrations"] = _build_migrations(history)
     parts["rules"], parts["rule_texts"] = _build_rules(_read_toml_file("rules.toml"), options, sections["env"])
     parts["severities"] = {code: page["severity"] for code, page in (parts["pages"] | parts["rule_texts"]["rules"]).items()}
@@ -96,18 +100,26 @@ def _read_toml_file(name: str) -> dict[str, Any]:
         raise ValueError(f"{name}: {error}") from None
 
 
-def _index_variables(rows: list[dict[str, Any]]) -> tuple[dict[str, str], dict[str, str], tuple[str, ...], tuple[str, ...]]:
+def _read_variables() -> dict[str, Any]:
+    """Return the environment variables of all frameworks, each with the framework that reads it first."""
+    return {
+        name: {**record, "framework": framework}
+        for framework in FRAMEWORKS
+        for name, record in _read_toml_file(f"env/{framework}.toml").items()
+    }
+
+
+def _index_variables(rows: list[dict[str, Any]]) -> tuple[dict[str, str], dict[str, str], tuple[str, ...]]:
     """Return how variables affect what is executed, an empty text where they do not: by name, and by what names begin with.
 
-    With them the names of numbers, and those that only software for Ascend reads.
+    With them the names of numbers.
     """
     exact: dict[str, str] = {}
     beginnings: dict[str, str] = {}
     for row in rows:
         for name in row["names"]:
             (beginnings if name.endswith("*") else exact)[name.removesuffix("*")] = row["executes"] or ""
-    marked = {mark: tuple(name for row in rows if row.get(mark) for name in row["names"]) for mark in ("number", "npu")}
-    return exact, beginnings, marked["number"], marked["npu"]
+    return exact, beginnings, tuple(name for row in rows if row.get("number") for name in row["names"])
 
 
 def _collect_targets() -> dict[str, tuple[str, str]]:

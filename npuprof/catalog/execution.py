@@ -34,7 +34,9 @@ def find_value_execution(name: str, text: str) -> str:
         return found
     if "$(" in text or "`" in text:
         return "a shell that calculates with its text runs the command in it"
-    if name in load_built_part("variables")[2] and re.fullmatch(r"-?\d+(?:[.,:]\d+)*", text) is None:
+    record = find_variable(name)
+    is_number = name in load_built_part("variables")[2] or (record is not None and record.common_name and record.kind == "int")
+    if is_number and re.fullmatch(r"-?\d+(?:[.,:]\d+)*", text) is None:
         return "scripts take it for a number, and put other text into their command lines"
     return ""
 
@@ -51,3 +53,8 @@ def is_known_variable(name: str) -> bool:
         return True
     exact, beginnings, *_ = load_built_part("variables")
     return name in exact or any(name.startswith(beginning) for beginning in beginnings)
+
+
+def has_complete_prefix(name: str) -> bool:
+    """Return whether the catalogue has every variable that begins as a name does."""
+    return name.startswith(load_built_part("variables")[3])

@@ -6,10 +6,39 @@ import re
 from typing import Any
 
 from npuprof.catalog import Flag, Variable, load_built_part
+from npuprof.model import Record
 
 NOT_FOUND = "not found"
 #: The blanks that a reader drops, by ``blanks`` of ``readers.toml``.
 _BLANKS = {"all": " ", "around": r"^\s+|\s+$|(?<=[,;:~|])\s+|\s+(?=[,;:~|])", "behind": r"(?<=[,:])\s+"}
+
+
+class Reading(Record):
+    """How a framework reads a text: ``others`` is what a text is that is neither ``on`` nor ``off``; the fields of ``reads.toml``."""
+
+    on: tuple[str, ...] = ()
+    off: tuple[str, ...] = ()
+    any_case: bool = False
+    number: bool = False
+    others: str = ""
+    why: str = ""
+
+    def read_switch(self, text: str) -> str:
+        """Return what a text does to a switch: ``on``, ``off``, ``fails`` or ``ignored``."""
+        if self.number and re.fullmatch(r"\s*[+-]?[0-9]+", text, re.ASCII):
+            return "on" if int(text) else "off"
+        word = text.lower() if self.any_case else text
+        return "on" if word in self.on else "off" if word in self.off else self.others
+
+    def find_word(self, wanted: str, choices: tuple[str, ...] = ()) -> str | None:
+        """Return the text that means ``on`` or ``off``, a documented one where there is one; None where no text does."""
+        texts = (*choices, *getattr(self, wanted), "1", "0")
+        return next((text for text in texts if text and self.read_switch(text) == wanted), None)
+
+
+def find_reading(variable: Variable) -> Reading:
+    """Return how a framework reads a variable; nothing is known of one without ``reads``."""
+    return Reading(**load_built_part("reads")[variable.reads]) if variable.reads else Reading()
 
 
 def find_habits(record: Variable | Flag) -> dict[str, Any]:

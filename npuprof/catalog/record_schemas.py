@@ -8,7 +8,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import products
 from npuprof.catalog.launchers import FACTS, NUMBERS
-from npuprof.catalog.readers import NOT_FOUND, find_habits
+from npuprof.catalog.readers import NOT_FOUND, find_habits, find_reading
 from npuprof.catalog.shapes import Schema, table_schema
 from npuprof.catalog.values import load_form
 
@@ -132,6 +132,9 @@ def _list_taken_facts(variable: catalog.Variable) -> list[str]:
 
 
 def _build_plain_variable_schemas(variable: catalog.Variable) -> list[Schema]:
+    if find_reading(variable).others:  # the checks judge what a text comes to
+        known: list[Schema] = [{"enum": list(variable.choices)}] if variable.choices else []
+        return [*known, {"type": "string"}, {"type": "number"}]
     if variable.choices:
         texts = [*variable.choices, *variable.tolerated]
         numbers: list[Schema] = (

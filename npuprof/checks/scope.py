@@ -33,7 +33,9 @@ def check_late_options(view: View) -> Iterator[Finding]:
 
 
 def is_fault_excused(settings: dict[str, Any], key: str, fault: Fault) -> bool:
-    """Return whether what is set beside an option excuses it: a deprecated one that is needed, a text that nothing reads."""
+    """Return whether another setting excuses it: a deprecated option that is needed, a text that nothing reads, both of two like names."""
+    if fault.code == "NP206" and any(repr(other.removeprefix("env.")) in fault.hint for other in settings if other != key):
+        return True
     excuse = catalog.load_excuses().get((key, fault.code))
     if fault.code == "NP203" and "." not in key and settings.get(key) != "":
         return False
@@ -318,7 +320,9 @@ def _find_env_and_atc_faults(scope: Scope, key: str, value: Any) -> Iterator[Fau
         from npuprof.checks.families import find_family_faults
 
         yield from find_family_faults(scope, key, record, str(value))
-    if record.deprecated and not (isinstance(record, catalog.Variable) and _is_newer_name_unknown(scope, record)):
+    if isinstance(record, catalog.Variable) and record.dead:
+        yield Fault("NP502", f"{key} has no effect", record.dead, f"use {record.replaced_by}" if record.replaced_by else "unset it")
+    elif record.deprecated and not (isinstance(record, catalog.Variable) and _is_newer_name_unknown(scope, record)):
         newer = record.replaced_by if isinstance(record, catalog.Variable) else record.replacement
         of_adapter = "the TensorFlow adapter's option " if section == "env" and catalog.find_option(newer) is not None else ""
         yield Fault("NP501", f"{key} is deprecated", "", f"use {of_adapter}{newer}" if newer else "unset it")

@@ -7,9 +7,10 @@ from functools import cache
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog.execution import is_known_variable
+from npuprof.catalog.execution import has_complete_prefix, is_known_variable
 from npuprof.catalog.launchers import FACTS, NUMBERS
-from npuprof.catalog.readers import find_spelling, is_documented, may_be_taken
+from npuprof.catalog.pairs import find_pair_faults
+from npuprof.catalog.readers import Reading, find_reading, find_spelling, is_documented, may_be_taken
 from npuprof.catalog.values import load_form
 from npuprof.checks.meaning import (
     UNKNOWN,
@@ -17,6 +18,7 @@ from npuprof.checks.meaning import (
     format_range,
     guess_choice,
     guess_plain_value,
+    read_truth,
     suggest_choice,
     suggest_value,
 )
@@ -65,7 +67,7 @@ def find_variable_faults(name: str, value: Any) -> list[Fault]:
     if isinstance(value, str) and "\0" in value:
         return [Fault("NP203", f"env.{name} holds a NUL character", "No environment can hold one.", "remove it")]
     if isinstance(value, bool):
-        word = str(int(value)) if variable is None or variable.kind == "flag" else guess_choice(value, variable.choices, variable.numbered)
+        word = _find_truth_word(value, variable)
         known = word is not UNKNOWN and not find_variable_faults(name, word)
         why = "An environment holds text, and programs spell yes and no differently."
         hint, fix = suggest_value(name, word if known else UNKNOWN, _describe_wanted_text(variable))
@@ -76,10 +78,43 @@ def find_variable_faults(name: str, value: Any) -> list[Fault]:
     if variable is None:
         hint, fix = _suggest_variable(name)
         if hint and not is_known_variable(name):
-            return [Fault("NP206", f"no known environment variable {name!r}", "The catalogue does not contain it.", hint, fix=fix)]
+            return [build_misspelt_fault(name, hint, fix)]
         return _find_unexpanded_paths(name, str(value)) if name.endswith(("PATH", "DIR", "HOME", "FILE")) else []
+    if (reading := find_reading(variable)).others:
+        return _find_switch_faults(name, str(value), variable, reading)
+    if variable.items:
+        severity = "error" if variable.unknown == "fails" else "warning"
+        return [
+            Fault("NP203", f"env.{name}: {what}", variable.otherwise, hint, severity=severity)
+            for what, hint in find_pair_faults(variable, str(value))
+        ]
     found = _find_written_faults(name, find_spelling(variable, str(value)), variable)
-    return [fault._replace(why=variable.otherwise) for fault in found] if variable.otherwise else found
+    why = variable.otherwise or reading.why
+    return [fault._replace(why=why) for fault in found] if why else found
+
+
+def _find_truth_word(value: bool, variable: catalog.Variable | None) -> Any:
+    """Return the text that means yes or no to a variable."""
+    if variable is None or variable.kind == "flag":
+        return str(int(value))
+    if (reading := find_reading(variable)).others:
+        return reading.find_word("on" if value else "off", variable.choices) or UNKNOWN
+    return guess_choice(value, variable.choices, variable.numbered)
+
+
+def _find_switch_faults(name: str, text: str, variable: catalog.Variable, reading: Reading) -> list[Fault]:
+    """Return that a switch does not take a text, or takes it for the opposite; a warning where nobody knows what was meant."""
+    truth, state = read_truth(text) if text else False, reading.read_switch(text)
+    meant = "" if truth is None else "on" if truth else "off"
+    if state == meant or text in variable.choices:
+        return []
+    done = {"on": "switches it on", "off": "switches it off", "ignored": "is ignored", "fails": "is not accepted"}[state]
+    word = reading.find_word(meant, variable.choices) if meant else None
+    known = filter(None, (reading.find_word(side, variable.choices) for side in ("on", "off")))
+    hint, fix = suggest_value(name, word or UNKNOWN, "unset it" if meant == "off" else f"write {' or '.join(known)}", text)
+    severity = "error" if meant or state in ("fails", "ignored") else "warning"
+    what = f"env.{name} = {format_short_value(text)} {done}"
+    return [Fault("NP203", what, variable.otherwise or reading.why, hint, severity=severity, fix=fix)]
 
 
 def _find_written_faults(name: str, text: str, variable: catalog.Variable) -> list[Fault]:
@@ -148,6 +183,12 @@ def _describe_wanted_text(variable: catalog.Variable | None) -> str:
     bounded = variable.minimum is not None or variable.maximum is not None
     more = f", {format_range(variable.minimum, variable.maximum, variable.unit)}" if bounded else ""
     return f"write {'a whole number' if variable.kind == 'int' else 'a number'}{more}"
+
+
+def build_misspelt_fault(name: str, hint: str, fix: Fix | None = None) -> Fault:
+    """Return that a name looks like that of a known variable: an error where the catalogue has every name with its prefix."""
+    severity = "error" if has_complete_prefix(name) else "warning"
+    return Fault("NP206", f"no known environment variable {name!r}", "The catalogue does not contain it.", hint, severity=severity, fix=fix)
 
 
 def is_misspelt(name: str) -> bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from npuprof.catalog import build_finding
+from npuprof.catalog.execution import is_unknown_variable
 from npuprof.checks import is_fixable
 from npuprof.commands.framework.parameters import (
     BASELINE,
@@ -26,6 +27,7 @@ from npuprof.commands.judging import FORMATS, JudgingVerb, Settled, describe_acc
 from npuprof.commands.resolving import open_workspace
 from npuprof.model import Context, Finding, NpuprofError, Place
 from npuprof.report.answer import Answer
+from npuprof.report.coverage import Coverage
 from npuprof.report.findings import WITH_PLAIN_PATHS, format_findings, format_severity_counts
 from npuprof.report.isolating import isolate_faults
 from npuprof.report.text import format_count
@@ -137,6 +139,14 @@ class Outcome(NamedTuple):
     settled: Settled
     accepted: int
     unresolved: int
+    coverage: Coverage
+
+
+def _measure_coverage(configs: Iterable[Config]) -> Coverage:
+    """Return how many settings of some presets the catalogue knows, and the names of the variables that it does not."""
+    keys = [key for config in configs for key in config.settings]
+    unknown = [key.removeprefix("env.") for key in keys if key.startswith("env.") and is_unknown_variable(key.removeprefix("env."))]
+    return Coverage(len(keys) - len(unknown), 0, unknown)
 
 
 class Check(JudgingVerb):
@@ -244,13 +254,22 @@ class Check(JudgingVerb):
                 found += find_idle_globs(own.ignores, names)
         whole = not (self.specs or self.canns or self.products)
         settled = self.settle_findings(checks.fold_findings(found), unresolved, lambda _: whole and not unresolved)
-        return Outcome(judged, len(names) - absent, settled, len(checks.fold_findings(finding for finding, _ in accepted)), unresolved)
+        return Outcome(
+            judged,
+            len(names) - absent,
+            settled,
+            len(checks.fold_findings(finding for finding, _ in accepted)),
+            unresolved,
+            _measure_coverage(configs),
+        )
 
     def answer_outcome(self, outcome: Outcome, done: str = "") -> Answer:
         """Return what was found as the answer; ``done`` says what was mended before."""
         findings = outcome.settled.findings
         code = self.decide_code(findings, outcome.unresolved)
-        return self.answer_findings(self.select_told(findings), code, self.describe_outcome(outcome, done), outcome.accepted)
+        return self.answer_findings(
+            self.select_told(findings), code, self.describe_outcome(outcome, done), outcome.accepted, outcome.coverage.format_fields()
+        )
 
     def describe_outcome(self, outcome: Outcome, done: str = "") -> str:
         """Return in a line what was found, of what, and what can be done about it."""
@@ -262,8 +281,8 @@ class Check(JudgingVerb):
             fixable = sum(number for *_, number in fix_documents(findings, outcome.judged.find_file).values())
         more = f", --fix mends at least {fixable}" if fixable else ""
         more += "" if self.least_severity == "info" else " (--severity info shows notes as well)"
-        found_now = format_severity_counts(findings) or "nothing found"
-        told = f"{found_now}{describe_accepted(outcome.accepted)}{outcome.settled.remark}{more}"
+        found_now = format_severity_counts(findings) or "no findings"
+        told = f"{found_now}{describe_accepted(outcome.accepted)}{outcome.settled.remark}{more}; {outcome.coverage.describe()}"
         return f"{done}{format_count(outcome.presets, 'preset')} checked: {told}"
 
     def open_store(self) -> JudgedStore:
@@ -352,7 +371,7 @@ class Check(JudgingVerb):
         listed = format_findings(told, self.coloured) if self.severity else ""
         hint = "" if self.severity else "; --severity warning lists the findings"
         where = f"{format_count(len(matrix.cells), 'preset')} on {format_count(len(matrix.contexts), 'platform')}"
-        remark = f"{where}: {format_severity_counts(matrix.findings) or 'nothing found'}{settled.remark}{hint}"
+        remark = f"{where}: {format_severity_counts(matrix.findings) or 'no findings'}{settled.remark}{hint}"
         return Answer(matrix.build_table(listed), (remark,), code)
 
 

@@ -53,6 +53,7 @@ class Import(Verb):
         "--output", "-o", metavar="PATH", text="Write to PATH: a file ending in .toml, or a folder for several presets [default: stdout]"
     )
     force: bool = flag("--force", text="Overwrite existing files")
+    docs: bool = flag("--docs", text="Also read the shell blocks of Markdown files below folders")
     strict: bool = flag("--strict", text="Exit with 1 if a setting is not carried over or fails the checks")
     color: str = COLOR
 
@@ -66,19 +67,23 @@ class Import(Verb):
 
             write = functools.partial(_write_new_files, below="", force=self.force) if self.format == "toml" else None
             return answer_import(self.files, self.output, write, self.strict)
+        from npuprof.scripts.coverage import measure_coverage
+
         problems: list[Finding] = []
         faults: list[Finding] = []
-        read_files, made, users, unread = _read_scripts(self.files, problems, faults, self.take_defaults)
+        read_files, made, users, unread = _read_scripts(self.files, problems, faults, self.take_defaults, self.docs)
         _name_presets(read_files, made, self.name)
         nothing = _explain_nothing(read_files, made, users, self.files, faults)
         made, bad, texts = _judge_drafts(made, faults, self.format == "toml" and not self.base)
         problems += [*(problem for one in read_files for problem in one.problems), *bad, *faults]
+        coverage = measure_coverage(read_files)
         code = 2 if unread or faults else 1 if self.strict and (bad or any(draft.notes for draft in made)) else 0
         if self.format == "json":
             family = _build_proven_family(made, self.output) if self.base else None
-            return Answer({"json": lambda: _build_fields(read_files, made, nothing, problems, family)}, code=code)
+            fields = _build_fields(read_files, made, nothing, problems, family) | {"coverage": coverage.format_fields()}
+            return Answer({"json": lambda: fields}, code=code)
         if self.format == "text":
-            return Answer(_format_text(read_files, made, nothing, problems, self.coloured), code=code)
+            return Answer(_format_text(read_files, made, nothing, problems, self.coloured), (coverage.describe(),), code)
         for problem in problems:
             output.write_to_stderr(format_findings([problem]).rstrip("\n"))
         good = any(draft.settings for draft in made)
@@ -90,7 +95,7 @@ class Import(Verb):
         if text is not None and self.output not in (None, "-") and not output.is_stream(self.output or ""):
             _write_new_files({self.output or "": text}, "", self.force)
             text = None
-        return Answer(text, tuple(remarks), code)
+        return Answer(text, (*remarks, coverage.describe()), code)
 
     def _write_presets(self, made: list[Draft], texts: dict[str, str], nothing: dict[str, str]) -> tuple[str | None, list[str]]:
         """Return the text of the presets, None where they were written to a folder, and what there is to say. Raises NpuprofError."""
@@ -110,7 +115,7 @@ class Import(Verb):
 
 
 def _read_scripts(
-    paths: list[str], problems: list[Finding], faults: list[Finding], take_defaults: bool
+    paths: list[str], problems: list[Finding], faults: list[Finding], take_defaults: bool, with_docs: bool
 ) -> tuple[list[ImportedFile], list[Draft], dict[str, str], int]:
     """Return what the files hold, the presets they make, who has the settings of helpers, and how many named ones could not be read."""
     from npuprof.scripts.files import find_script_files, read_script_files
@@ -122,7 +127,7 @@ def _read_scripts(
     named = set(paths)
     folders = [path for path in paths if os.path.isdir(path)]
     modules = open_modules(folders)
-    for file, data in read_script_files(list(find_script_files(paths, problems, with_blocks=False))):
+    for file, data in read_script_files(list(find_script_files(paths, problems, with_blocks=False, with_docs=with_docs))):
         if isinstance(data, Finding):
             problems.append(data._replace(severity="error"))
             unread += file in named

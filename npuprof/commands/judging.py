@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from npuprof.commands.framework.verb import Verb
 from npuprof.model import SEVERITIES, Finding, NpuprofError, did_you_mean
@@ -103,12 +103,14 @@ class JudgingVerb(Verb):
         bad = ("error", "warning") if self.strict else ("error",)
         return 2 if unread else 1 if any(finding.severity in bad for finding in findings) else 0
 
-    def answer_findings(self, told: Sequence[Finding], code: int, remark: str, accepted: int = 0) -> Answer:
-        """Return findings as an answer; people are told the remark too, machines how many were accepted."""
+    def answer_findings(
+        self, told: Sequence[Finding], code: int, remark: str, accepted: int = 0, coverage: Mapping[str, Any] | None = None
+    ) -> Answer:
+        """Return findings as an answer, for people with the remark, for machines with the number of accepted ones and the coverage."""
         if self.format == "text":
             return Answer(written.format_findings(told, self.coloured), (remark,), code)
         if self.format == "json":
-            return Answer(written.format_json_findings(told, accepted), code=code)
+            return Answer(written.format_json_findings(told, accepted, coverage), code=code)
         return Answer(written.FORMATS[self.format](told), code=code)
 
 

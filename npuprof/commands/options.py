@@ -32,6 +32,7 @@ class Options(Verb):
         metavar="RISK",
         text="List only options with this risk: numerics, performance, memory, compatibility, distributed, build-time or debug-output",
     )
+    framework: str | None = option("--framework", metavar="NAME", text="List only environment variables that this framework reads")
     format: str = formats("text", "json")
     output: str | None = OUTPUT
 
@@ -73,7 +74,24 @@ class Options(Verb):
                 hint = did_you_mean(self.risk, known, f"known are {', '.join(known)}")
                 raise NpuprofError([Finding("NP902", f"--risk {self.risk!r} is unknown", "", hint)])
             found.append(lambda section, name: self.risk in getattr(_find_record(section, name), "risk", ()))
+        if self.framework is not None:
+            readers = {
+                name: {record.framework, *_list_readers(name)}
+                for name in catalog.record_names("env")
+                if (record := _find_record("env", name))
+            }
+            frameworks = sorted(set().union(*readers.values()))
+            if self.framework not in frameworks:
+                hint = did_you_mean(self.framework, frameworks, f"known are {', '.join(frameworks)}")
+                raise NpuprofError([Finding("NP902", f"--framework {self.framework!r} is unknown", "", hint)])
+            found.append(lambda section, name: section == "env" and self.framework in readers[name])
         return found
+
+
+def _list_readers(name: str) -> list[str]:
+    """Return the programs that read a variable, as far as its record names several."""
+    readers: list[str] = catalog.find_record_texts("env", name).get("read_by", [])
+    return readers
 
 
 def _find_record(section: str, name: str) -> Any:

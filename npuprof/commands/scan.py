@@ -52,6 +52,8 @@ class Scan(JudgingVerb):
     product: str | None = PRODUCT
     since: str | None = FROM
     statistics: bool = flag("--statistics", text="Summarise all files: the most important findings first, then counts by kind")
+    docs: bool = flag("--docs", text="Also read the shell blocks of Markdown files below folders")
+    everything: bool = flag("--all", text="List the names of all settings that the catalogue does not know")
     format: str = formats(*FORMATS, "html")
     severity: str | None = SEVERITY
     strict: bool = STRICT
@@ -70,7 +72,7 @@ class Scan(JudgingVerb):
         self.refuse_odd_choice()
         context = spec.build_context(self.cann, self.product)
         survey = self._begin_survey(context)
-        scanned = scan_scripts(self.paths or ["."], context, self.store, survey)
+        scanned = scan_scripts(self.paths or ["."], context, self.store, survey, self.docs)
         findings, unread, accepted = scanned.findings, scanned.unread, scanned.accepted
         findings += [_build_preset_finding(path) for path in self.paths if path.endswith(".toml") and os.path.isfile(path)]
 
@@ -86,11 +88,12 @@ class Scan(JudgingVerb):
         told = self.select_told(findings)
         hidden = len(findings) - len(told)
         more = f" ({hidden} more with --severity info)" if hidden else ""
-        found_now = f"{format_severity_counts(told) or 'nothing found'}{describe_accepted(accepted)}"
-        remark = f"{format_count(scanned.files, 'file')} scanned: {found_now}{of_baseline}{more}"
+        found_now = f"{format_severity_counts(told) or 'no findings'}{describe_accepted(accepted)}"
+        covered = scanned.coverage.describe("--all", self.everything)
+        remark = f"{format_count(scanned.files, 'file')} scanned: {found_now}{of_baseline}{more}; {covered}"
         if not scanned.files and not findings:
             remark += f"; there is no script in {', '.join(self.paths) or 'this folder'} (.py, .ipynb, .sh); npuprof check looks at presets"
-        return self.answer_findings(told, code, remark, accepted)
+        return self.answer_findings(told, code, remark, accepted, scanned.coverage.format_fields())
 
     def _begin_survey(self, context: Context) -> Survey | None:
         """Return the object that counts for ``--statistics``, None without it. Raises NpuprofError for flags that do not fit."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from npuprof.document.secrets import hide_secrets
@@ -126,12 +126,13 @@ def build_finding_dict(finding: Finding) -> dict[str, Any]:
     }
 
 
-def format_json_findings(findings: Sequence[Finding], accepted: int = 0) -> str:
-    """Return findings as JSON; ``accepted`` is how many more there would be, had nobody accepted them."""
+def format_json_findings(findings: Sequence[Finding], accepted: int = 0, coverage: Mapping[str, Any] | None = None) -> str:
+    """Return findings as JSON; ``accepted`` is how many more there would be without accepted ones, ``coverage`` what was checked."""
     from npuprof.report.json_text import format_json_answer
 
     fields = [build_finding_dict(finding) for finding in findings]
-    return format_json_answer({"schema": "npuprof.findings/1", "findings": fields, "accepted": accepted})
+    covered = {} if coverage is None else {"coverage": coverage}
+    return format_json_answer({"schema": "npuprof.findings/1", "findings": fields, "accepted": accepted, **covered})
 
 
 def _format_github_findings(findings: Sequence[Finding]) -> str:

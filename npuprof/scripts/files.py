@@ -19,12 +19,12 @@ _SKIPPED = {"__pycache__", "node_modules", "site-packages"}
 _KERNEL = ("/proc", "/sys", "/dev")
 
 
-def find_script_files(paths: list[str], problems: list[Finding], with_blocks: bool = True) -> Iterator[str]:
+def find_script_files(paths: list[str], problems: list[Finding], with_blocks: bool = True, with_docs: bool = False) -> Iterator[str]:
     """Yield the files below the paths, each once, in a fixed order; what cannot be listed goes to ``problems``.
 
-    Unless ``with_blocks``, also of the kinds in which no block of a preset can be.
+    Unless ``with_blocks``, also of the kinds in which no block of a preset can be; ``with_docs`` documentation too.
     """
-    yield from find_files(paths, problems, partial(is_script_candidate, with_blocks=with_blocks))
+    yield from find_files(paths, problems, partial(is_script_candidate, with_blocks=with_blocks, with_docs=with_docs))
 
 
 def find_files(paths: list[str], problems: list[Finding], is_candidate: Callable[[str], bool]) -> Iterator[str]:

@@ -164,10 +164,14 @@ def take_here_out(value: Any) -> tuple[Any, bool]:
 Remark = TypeVar("Remark", bound=Record)
 
 
-class BlankExport(Placed):
-    """An export of a shell script with blanks around ``=``, and the name that is meant."""
+class BrokenExport(Placed):
+    """An export of a shell script that sets nothing: the ``name`` that is meant, and a ``written`` one that no shell takes.
+
+    It has blanks around ``=`` where the name is written right.
+    """
 
     name: str
+    written: str
 
 
 class IdleConfig(Record):

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from npuprof.model import Context, Finding, NpuprofError, Place
+from npuprof.report.coverage import Coverage
 from npuprof.report.isolating import isolate_faults
 from npuprof.report.terminal import track_items
 from npuprof.scripts.blocks import build_block_checker
+from npuprof.scripts.coverage import measure_coverage
 from npuprof.scripts.files import find_script_files, read_script_file
 from npuprof.scripts.ignoring import sift_script_findings
 from npuprof.scripts.import_resolution import open_modules, set_callers_apart
@@ -47,6 +49,7 @@ class Scanned:
         self.files = 0
         self.unread = 0
         self.accepted = 0
+        self.coverage = Coverage()
 
     def add_scan(self, file: str, scan: _Scan, is_named: bool) -> None:
         """Count a file."""
@@ -60,18 +63,19 @@ class Scanned:
         return len({fault.path for fault in self.faults})
 
 
-def scan_scripts(paths: list[str], context: Context, store: str | None, survey: Survey | None = None) -> Scanned:
+def scan_scripts(paths: list[str], context: Context, store: str | None, survey: Survey | None = None, with_docs: bool = False) -> Scanned:
     """Return what is wrong with the scripts below the paths; a survey is given what each of them holds. Raises NpuprofError."""
     result = Scanned()
     folders = [path for path in paths if os.path.isdir(path)]
     scanner = _Scanner(paths, folders, context, store)
-    files = list(find_script_files(paths, result.findings, with_blocks=False))
+    files = list(find_script_files(paths, result.findings, with_blocks=False, with_docs=with_docs))
     pages, scans, named = _Pages(), list[_Scan](), set(paths)
     for file, scan in zip(track_items(files, "files"), scanner.scan_files(files), strict=True):
         result.add_scan(file, scan, file in named)
         if not scan.faults:
             pages.add_page(scan.page)
-        scans += [scan] if survey is not None else []
+        scans.append(scan)
+    result.coverage = measure_coverage(scan.imported for scan in scans if scan.imported is not None)
     findings, result.accepted = pages.sift_findings(scanner.modules.read, result.faults)
     if survey is not None:
         _count_scripts(survey, scans, result, folders)

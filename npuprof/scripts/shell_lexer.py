@@ -20,7 +20,7 @@ _PLAIN = re.compile(r"[^ \t\r\n;&|()<>'\"\\$`]+(?=[ \t\r\n;&|()<>]|\Z)")
 _PIECE = re.compile(r"'([^']*)'?|\\(?:\n|([^\n]?))|(\$'(?:[^'\\]|\\.)*'?)|(\$|[^ \t\r\n;&|()<>'\"\\$`]+)", re.DOTALL)
 _QUOTED_PIECE = re.compile(r"\\(?:\n|([$`\"\\]))|(\\|\$|[^\"\\$`]+)")
 _EXPANSION = re.compile(r"\$(?:[A-Za-z_]\w*|[0-9@*#?$!-])|`[^`]*(?P<end>`?)")
-_INNER_SHELL = re.compile(r"\b(?:(?:ba|z|k|da)?sh\s+-\w*c|ssh)\s")
+_INNER_SHELL = re.compile(r"\b(?:(?:ba|z|k|da)?sh\s+-\w*c|su\s+-c|ssh)\s")
 _SEVERAL_WORDS = re.compile(r"[\s;]")
 #: What ends an expansion or a quote, by what it begins with, and what to look at inside of it.
 _CLOSING = {"(": ")", "{": "}", '"': '"'}

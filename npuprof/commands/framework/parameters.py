@@ -30,7 +30,7 @@ NO_CHECK = flag("--no-check", text="Skip the checks")
 
 OUTPUT = option("--output", "-o", metavar="FILE", text="Write the output to FILE [default: stdout]")
 #: What import and scan read, as help says it: the kinds of ``scripts.reading.files``.
-READ_KINDS = "scripts (Python, shell, Slurm), notebooks, Dockerfiles, YAML, JSON and env files"
+READ_KINDS = "scripts (Python, shell, Slurm), notebooks, Dockerfiles, YAML, JSON, Markdown and env files"
 COLOR = option("--color", metavar="WHEN", text="Colour the output: {choices}", default="auto", choices=("auto", "always", "never"))
 DRY_RUN = flag("--dry-run", text="Show the change without writing it")
 WRITE_ANYWAY = flag("--no-check", text="Write even if the checks find errors")

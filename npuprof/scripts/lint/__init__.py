@@ -22,7 +22,7 @@ from npuprof.scripts.python.global_options import ReplacedGroup
 from npuprof.scripts.python.nested_configs import GivenSession
 from npuprof.scripts.python.optimizer_entries import NamedEntry
 from npuprof.scripts.reading import ImportedFile, ScriptSetting, Site
-from npuprof.scripts.records import COMMAND_LINE, EMPTY, TOO_LATE, UNSET, BlankExport
+from npuprof.scripts.records import COMMAND_LINE, EMPTY, TOO_LATE, UNSET, BrokenExport
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -186,9 +186,11 @@ def _check_surroundings(imported: ImportedFile, live: list[ScriptSetting]) -> li
         what = f"the file names {format_count(len(named), 'setting')}: {names}"
         why = "What becomes of them is up to the script that reads it; they were not looked at."
         found.append(place_fault(Fault("NP829", what, why), named[0])._replace(key=""))
-    for blank in imported.list_remarks(BlankExport):
-        what, why = f"blanks around = in export {blank.name}", f"The shell reads three words; {blank.name} is not set, and bash says so."
-        found.append(place_fault(Fault("NP813", what, why, f"write export {blank.name}="), blank))
+    for broken in imported.list_remarks(BrokenExport):
+        what, why = f"blanks around = in export {broken.name}", f"The shell reads three words; {broken.name} is not set, and bash says so."
+        if broken.written != broken.name:
+            what, why = f"{broken.written} is no name of a variable", "bash reports it and goes on; the variable is not set."
+        found.append(place_fault(Fault("NP813", what, why, f"write export {broken.name}="), broken))
     for group in imported.list_remarks(ReplacedGroup):
         what = f"global_options().{group.path} is a group, not an option"
         why = "The assignment is accepted and takes the whole group out of the options."

@@ -12,6 +12,7 @@ from npuprof.catalog import Option, Variable
 from npuprof.catalog.execution import is_known_variable
 from npuprof.checks import settings
 from npuprof.checks.meaning import UNKNOWN
+from npuprof.checks.variables import build_misspelt_fault
 from npuprof.checks.view import Fault
 from npuprof.document.keys import format_short_value
 from npuprof.model import Context, did_you_mean, find_nearest_names
@@ -25,7 +26,7 @@ from npuprof.scripts.records import ScriptSetting
 #: Variables that old scripts set and that no current component was found to read, with what took their place.
 UNREAD_VARIABLES = {
     "SLOG_PRINT_TO_STDOUT": "ASCEND_SLOG_PRINT_TO_STDOUT", "NEW_GE_FE_ID": "", "EXPERIMENTAL_DYNAMIC_PARTITION": "",
-    "ASCEND_GLOBAL_LOG_LEVEL_ETP": "", "PTCOPY_ENABLE": "",
+    "ASCEND_GLOBAL_LOG_LEVEL_ETP": "",
 }  # fmt: skip
 #: From here on two names are so much alike that one is a misspelling of the other: keys of the adapter, and variables.
 _ALIKE, _SLIP = 0.8, 0.93
@@ -150,16 +151,16 @@ def _find_script_variable_faults(found: ScriptSetting) -> list[Fault]:
 
 def _goes_on(variable: Variable, value: Any) -> bool:
     """Return whether a job goes on with a value that is not documented: its reader takes another, or it is a list for the script itself."""
-    return bool(variable.otherwise) or (variable.per_process and _IDS.fullmatch(str(value)) is not None)
+    return (bool(variable.otherwise) and variable.framework == "cann") or (variable.per_process and _IDS.fullmatch(str(value)) is not None)
 
 
 def _find_misspelt_variable(name: str) -> list[Fault]:
     """Return the fault of a variable nobody knows that is a slip away from a known one; scripts may have variables of their own."""
     near = find_nearest_names(name, list_ascend_names(), 1) if is_ascend_variable(name) and not is_known_variable(name) else []
-    if not near or near[0].startswith(name):
+    if not near or (near[0].startswith(name) and len(near[0]) > len(name) + 1):
         return []
     if name.startswith(near[0]) and name != near[0] + near[0][-1]:  # with more behind it a name is one of the script's own
         return []
     if SequenceMatcher(None, name, near[0]).ratio() < _SLIP and not has_slip(name):
         return []
-    return [Fault("NP206", f"no known environment variable {name!r}", "The catalogue does not contain it.", did_you_mean(name, near))]
+    return [build_misspelt_fault(name, did_you_mean(name, near))]

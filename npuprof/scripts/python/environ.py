@@ -22,9 +22,12 @@ from npuprof.scripts.records import OTHER, Branch
 HOT = ("environ", "putenv")
 
 #: Families of names that belong to Ascend, known to the catalogue or not.
-_ASCEND_NAMES = re.compile(r"^(?:ASCEND_|HCCL_|HCOMM_|ACLNN_|NPU_|GE_|TE_|CANN_|AOE_|SLOG_|RANK_)[A-Z0-9_]+$")
-_CAPITALS = re.compile(rb"(?<![A-Z0-9_])[A-Z][A-Z0-9]*_[A-Z0-9_]+\b")  # a flag may come right before: docker -eHCCL_ALGO=...
-_FAMILIES = re.compile(rb"(?:ASCEND|HCCL|(?:PY)?(?:TORCH_)?NPU|NPUPROF|GE|SLOG)_")
+_ASCEND_NAMES = re.compile(
+    r"^(?:ASCEND_|HCCL_|HCOMM_|ACLNN_|NPU_|GE_|TE_|CANN_|AOE_|SLOG_|RANK_|TORCH_NPU_|PYTORCH_NPU_|TORCH_HCCL_|TASK_QUEUE_|VLLM_ASCEND_|LCCL_|ATB_"
+    r"|MINDIE_)[A-Z0-9_]+$"
+)
+_CAPITALS = re.compile(rb"(?<![A-Z0-9_])[A-Z][A-Z0-9]*[_-][A-Z0-9_-]+\b")  # a flag may come right before: docker -eHCCL_ALGO=...
+_FAMILIES = re.compile(rb"(?:(?:VLLM_)?ASCEND|(?:TORCH_)?HCCL|(?:PY)?(?:TORCH_)?NPU|NPUPROF|GE|SLOG|TASK_QUEUE|LCCL|ATB|MINDIE)[_-]")
 _OURS = "NPUPROF_"
 _DIGITS = re.compile(r"[0-9]")
 #: Shorter names that are much alike may both be meant.
@@ -33,8 +36,8 @@ _SHORTEST_WITH_SLIP = 11
 
 @cache
 def list_ascend_names() -> tuple[str, ...]:
-    """Return the variables that are known to be read by software for Ascend, those that the catalogue does not describe last."""
-    return (*catalog.record_names("env"), *catalog.load_built_part("variables")[3])
+    """Return the variables that software for Ascend reads, without names that programs of all kinds have."""
+    return tuple(name for name in catalog.record_names("env") if (record := catalog.find_variable(name)) and not record.common_name)
 
 
 @cache

@@ -68,7 +68,6 @@ class Modules:
         self._defined: dict[str, frozenset[str]] = {}
         self._supplied: dict[str, frozenset[bytes]] = {}
         self.asked: set[tuple[str, str]] = set()
-        self.missing: set[str] = set()  #: packages without which files of the tree are not read
         self._rebound: set[tuple[str, str]] | None = None
         self._find_rebound: Callable[[], set[tuple[str, str]]] = set
 

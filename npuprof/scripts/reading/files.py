@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import os
 import re
 from functools import cache
@@ -26,9 +25,9 @@ class Kind(Record):
     ``read`` returns what a file holds, ``mentions`` whether it can hold anything, without parsing it: both are ``module:function`` of
     this room, imported when a file of the kind is met. ``shown`` is how help calls it. A preset's marked block can stand in one that
     ``holds_blocks``. Files that are ``data`` are there for many purposes: below a folder, one that is too long or cannot be read is
-    passed over, or only a note. What ``needs`` a module of an extra is not read without it. Where files of a kind import
-    others, ``calls`` is ``mentions`` for what they call there, and for options of TensorFlow 2 that are made there; ``has_callers`` are
-    those that others import.
+    passed over, or only a note. Those of ``docs`` are read below a folder only if that is asked for. Where files of a kind import
+    others, ``calls`` is ``mentions`` for what they call there, and for options of TensorFlow 2 that are made there; ``has_callers``
+    are those that others import.
     """
 
     shown: str
@@ -40,7 +39,7 @@ class Kind(Record):
     begins: bytes = b""
     holds_blocks: bool = False
     data: bool = False
-    needs: str = ""
+    docs: bool = False
     calls: str = ""
     has_callers: bool = False
     export: str = ""
@@ -66,8 +65,11 @@ KINDS: dict[str, Kind] = {
         "Dockerfiles", "reading.docker:import_dockerfile", "reading.shell:mentions_setting", (".dockerfile",),
         r"(?:Docker|Container)file.*", begins=rb"(?:\s|#.*\n|ARG[ \t].*\n)*+FROM[ \t]+\S", export="--format docker",
     ),
-    "yaml": Kind("YAML", "reading.configs:import_yaml", "reading.configs:mentions_config", (".yaml", ".yml"), data=True, needs="yaml"),
+    "yaml": Kind("YAML", "reading.configs:import_yaml", "reading.configs:mentions_config", (".yaml", ".yml"), data=True),
     "json": Kind("JSON", "reading.configs:import_json", "reading.configs:mentions_config", (".json",), begins=rb"\s*\{", data=True),
+    "markdown": Kind(
+        "Markdown", "reading.markdown:import_markdown", "reading.shell:mentions_setting", (".md", ".markdown"), data=True, docs=True
+    ),
     "unit": Kind("systemd units", endings=(".service",), begins=rb"(?:\s|[#;].*\n)*+\[(?:Unit|Service)\]", export="--format systemd"),
     "env": Kind(
         "env files", "reading.env_files:import_env_file", "python.environ:mentions_variable", (".env", ".dotenv"),
@@ -114,12 +116,15 @@ def detect_script_kind(path: str, data: bytes, by_text: bool = False) -> str:
     return next(fitting, "") if by_text else ""
 
 
-def is_script_candidate(path: str, with_blocks: bool = False) -> bool:
-    """Return whether a file below a folder is worth opening, by its name; ``with_blocks`` for the kinds that hold blocks of presets."""
+def is_script_candidate(path: str, with_blocks: bool = False, with_docs: bool = False) -> bool:
+    """Return whether a file below a folder is worth opening, by its name.
+
+    ``with_blocks`` only if its kind holds blocks of presets; documentation is, if it is asked for ``with_docs``.
+    """
     kind = KINDS.get(detect_named_kind(path))
     if kind is None:
         return not os.path.splitext(path)[1]
-    if with_blocks or not kind.read:
+    if with_blocks or not kind.read or (kind.docs and not with_docs):
         return kind.holds_blocks
     try:
         return not kind.data or os.path.getsize(path) <= LARGEST_SCRIPT
@@ -158,11 +163,8 @@ def read_script(path: str, data: bytes, named: bool = True, modules: Modules | N
         what, hint = _describe_unread_kind(kind, data)
         is_told = named and not path.endswith(".toml")  # of presets the verbs say more
         return _refuse(path, what, "The settings in this file are not checked.", hint, is_told)
-    if kind.needs and importlib.util.find_spec(kind.needs) is None:
-        imported = _report_missing(path, kind, named, modules)
-    else:
-        read = _load_function(kind.read)
-        imported = settle_exports(set_others_apart(read(path, data, modules) if kind.calls else read(path, data)))
+    read = _load_function(kind.read)
+    imported = settle_exports(set_others_apart(read(path, data, modules) if kind.calls else read(path, data)))
     if named or not kind.data:
         return imported
     return imported._replace(problems=tuple(one._replace(severity="info") for one in imported.problems))
@@ -178,16 +180,6 @@ def _describe_unread_kind(kind: Kind, data: bytes) -> tuple[str, str]:
     if b"\0" in data:
         return describe_nul_bytes(data)
     return "the kind of the file is not known", "give it the ending of its kind: .py, .sh, .env"
-
-
-def _report_missing(path: str, kind: Kind, named: bool, modules: Modules | None) -> ImportedFile:
-    """Return a file whose kind needs a package that is not installed: each that is named is reported, below a folder the first."""
-    is_told = named or (modules is not None and kind.needs not in modules.missing)
-    if modules is not None:
-        modules.missing.add(kind.needs)
-    lost = "the file is" if named else f"{kind.shown} files such as this one are"
-    what = f"{lost} not read: {kind.shown} needs a package that is not installed"
-    return _refuse(path, what, "What it sets was not looked at.", f"pip install 'npuprof[{kind.needs}]'", is_told)
 
 
 def _refuse(path: str, what: str, why: str, hint: str, named: bool) -> ImportedFile:

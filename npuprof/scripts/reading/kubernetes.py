@@ -32,7 +32,10 @@ def find_container_settings(path: str, documents: list[Node]) -> tuple[list[Scri
     tops = [top for document in documents if (top := document.find("services"))]
     services = [pair for top in tops for pair in top.pairs or () if pair[1].find("environment")]
     groups += [_read_service(path, name, service) for name, service in services]
+    jobs = [table for table in tables if (variables := table.find("env_vars")) and variables.pairs]
+    groups += [_read_service(path, Node(0, 0, "runtime_env"), table, "env_vars") for table in jobs]
     entries = {id(table) for _, service in services for table in (service, service.find("environment"))}
+    entries |= {id(table.find("env_vars")) for table in jobs}
     entries |= {id(entry) for table in containers for entry in _list_items(table, "env") if entry.text("name")}
     return _compare_groups(groups), entries | {id(table.find("data")) for table in maps}
 
@@ -82,9 +85,9 @@ def _split_references(text: str, reference: re.Pattern[str]) -> Parts:
     return (*parts, text[at:])
 
 
-def _read_service(path: str, name: Node, service: Node) -> Group:
-    """Return the variables of a service of Compose; one without a value has that of whoever starts it."""
-    given = service.find("environment") or Node(0, 0)
+def _read_service(path: str, name: Node, service: Node, key: str = "environment") -> Group:
+    """Return the variables of a service of Compose, or of Ray; one without a value has that of whoever starts it."""
+    given = service.find(key) or Node(0, 0)
     texts = [(item, *str(item.value).partition("=")) for item in given.items or () if item.is_text]
     texts += [(key, str(key.value), "" if value.value is None else "=", str(value.value)) for key, value in given.pairs or ()]
     built = [

@@ -20,8 +20,8 @@ from npuprof.scripts.reading.shells.sourcing import Sourcing, may_source
 from npuprof.scripts.reading.variables import build_variable_setting, decode_text, leave_out
 from npuprof.scripts.records import (
     TAKEN_BACK,
-    BlankExport,
     Branch,
+    BrokenExport,
     Followed,
     ImportedFile,
     ScriptSetting,
@@ -88,7 +88,7 @@ def import_shell_script(path: str, data: bytes, modules: Modules | None = None, 
         where = Place(path, reading.too_deep.line, reading.too_deep.column)
         problems.append(build_finding("NP801", what, "Nothing behind this place was read.", "flatten it", where=where))
     followed = {(one.file, one.line): Followed(one.file, one.line, one.line, "") for one in found if one.place.call}
-    return ImportedFile(path, found, tuple(reading.sites), tuple(problems), text, tuple(reading.blanks), followed=tuple(followed.values()))
+    return ImportedFile(path, found, tuple(reading.sites), tuple(problems), text, tuple(reading.broken), followed=tuple(followed.values()))
 
 
 def _build_open_quote(path: str, word: Word) -> Finding:
@@ -135,7 +135,7 @@ class _Reading:
         self.number = 0  #: of the command
         self.found: list[ScriptSetting] = []
         self.sites: list[Site] = []
-        self.blanks: list[BlankExport] = []
+        self.broken: list[BrokenExport] = []
         self.too_deep: Word | None = None
         self.constants = find_constants(commands)
         self.known: dict[str, str] = {}  #: the constants that have been given their values
@@ -318,8 +318,9 @@ class _Reading:
             self._note_export(name, is_exported)
             if list(list_assignments([word])):
                 self._add_variable(name, word, word.cut_prefix(word.text.index("=") + 1), is_exported)
-            elif environ.is_ascend_variable(name) and follower.startswith("="):
-                self.blanks += [BlankExport(self.path, word.line, word.column, name)] if not self.command.files else []
+            elif (follower.startswith("=") or ("-" in name and "=" in word.text)) and environ.is_ascend_variable(name.replace("-", "_")):
+                broken = BrokenExport(self.path, word.line, word.column, name.replace("-", "_"), name)
+                self.broken += [broken] if not self.command.files else []
             elif is_exported:
                 self.found += self.pending.pop(name, ())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -11,12 +12,14 @@ from npuprof.scripts.shell_lexer import Command, Word
 
 #: Flags of MPICH and Intel MPI, which take the name and the value as two words.
 _PAIRED = ("-genv", "-env")
-#: Launchers, with the flags that take a variable each; ``--export`` takes a list of them. The command line of ssh contains them.
+#: Launchers, with the flags that take a variable each, or a list of them. The command lines of ssh and kubectl contain them.
 LAUNCHERS = {
     **dict.fromkeys(("sbatch", "srun"), ("--export",)),
     **dict.fromkeys(("docker", "podman", "nerdctl"), ("-e", "--env")),
-    **dict.fromkeys(("mpirun", "mpiexec", "mpiexec.hydra"), ("-x", *_PAIRED)),
-    "ssh": (),
+    **dict.fromkeys(("mpirun", "mpiexec", "mpiexec.hydra", "horovodrun"), ("-x", *_PAIRED)),
+    **dict.fromkeys(("singularity", "apptainer"), ("--env",)),
+    "ray": ("--runtime-env-json",),
+    **dict.fromkeys(("ssh", "kubectl", "oc"), ()),
 }
 
 _DIRECTIVE = re.compile(r"^#SBATCH[ \t][^\n]*?--export(?:=|[ \t]+)([^\s\"']+)", re.MULTILINE)
@@ -35,6 +38,8 @@ def find_given(launcher: str, words: Sequence[Word]) -> Iterator[tuple[str, Word
     """Yield the variables that the words behind a launcher give."""
     if launcher == "ssh":
         yield from _find_remote(words)
+    if launcher in ("kubectl", "oc") and [word.text for word in words[:2]] == ["set", "env"]:
+        yield from (variable for word in words[2:] for variable in _split_assignment(word))
     for place, word in enumerate(words):
         flag = next((flag for flag in LAUNCHERS[launcher] if _has_flag(word.text, flag)), "")
         begin = len(flag) + word.text.startswith(f"{flag}=")
@@ -42,8 +47,10 @@ def find_given(launcher: str, words: Sequence[Word]) -> Iterator[tuple[str, Word
         if not flag or len(words) - place < (3 if flag in _PAIRED else 1 + is_apart):
             continue
         given = words[place + 1] if is_apart else word.cut_prefix(begin)._replace(column=word.column + begin)
-        if flag == "--export":
+        if flag == "--export" or launcher in ("singularity", "apptainer"):
             yield from _split_list(given.text, given.line, given.column)
+        elif flag == "--runtime-env-json":
+            yield from _split_json(given)
         elif flag in _PAIRED:
             yield given.text, given, words[place + 2]
         else:
@@ -64,6 +71,15 @@ def _find_remote(words: Sequence[Word]) -> Iterator[tuple[str, Word, Word]]:
 
 def _split_assignment(word: Word) -> Iterator[tuple[str, Word, Word]]:
     return ((name, word, word.cut_prefix(len(name) + 1)) for name, _ in list_assignments([word]))
+
+
+def _split_json(word: Word) -> Iterator[tuple[str, Word, Word]]:
+    """Yield the ``env_vars`` of a runtime environment of Ray."""
+    try:
+        variables = json.loads(word.text)["env_vars"].items()
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return
+    yield from ((name, word, word._replace(parts=(value,))) for name, value in variables if isinstance(value, str))
 
 
 def _split_list(text: str, line: int, column: int) -> Iterator[tuple[str, Word, Word]]:

@@ -1,0 +1,107 @@
+"""Launch files as public projects keep them: runbooks in Markdown, Ray, LeaderWorkerSet and KServe, and commands that start others."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+WRONG = 'env.TASK_QUEUE_ENABLE = "on" is none of'
+
+ENVIRONMENT = '{"env_vars": {"TASK_QUEUE_ENABLE": "on"}}'
+#: A file that sets TASK_QUEUE_ENABLE to a word that its reader takes for 0, and the line and column of that.
+FILES = {
+    "kubectl set env (kubectl reference)": ("a.sh", "kubectl set env deploy/x TASK_QUEUE_ENABLE=on\n", (1, 26)),
+    "ray job submit (Ray documentation, runtime environments)": (
+        "a.sh", f"ray job submit --runtime-env-json '{ENVIRONMENT}' -- python x.py\n", (1, 35),
+    ),
+    "ray job submit, one word": ("a.sh", f"ray job submit --runtime-env-json='{ENVIRONMENT}' -- x\n", (1, 35)),
+    "apptainer --env (Apptainer user guide)": ("a.sh", "apptainer exec --env HCCL_BUFFSIZE=200,TASK_QUEUE_ENABLE=on i python x\n", (1, 40)),
+    "horovodrun -x": ("a.sh", "horovodrun -np 8 -x TASK_QUEUE_ENABLE=on python t.py\n", (1, 21)),
+    "su -c (su(1))": ("a.sh", "su -c \"export TASK_QUEUE_ENABLE=on; python x\"\n", (1, 15)),
+    "runtime_env of Ray in YAML": ("a.yaml", "runtime_env:\n  env_vars:\n    TASK_QUEUE_ENABLE: \"on\"\n", (3, 5)),
+    "LeaderWorkerSet": (
+        "a.yaml", "kind: LeaderWorkerSet\nspec: {leaderWorkerTemplate: {leaderTemplate: {spec: {containers: [{name: a, env: [\n"
+        "  {name: TASK_QUEUE_ENABLE, value: \"on\"}]}]}}}}\n", (3, 3),
+    ),
+    "InferenceService of KServe": (
+        "a.yaml", "kind: InferenceService\nspec:\n  predictor:\n    model:\n      env:\n      - name: TASK_QUEUE_ENABLE\n"
+        "        value: \"on\"\n", (6, 9),
+    ),
+    "a block of a README": ("README.md", "# Run\n\n```bash\nexport TASK_QUEUE_ENABLE=on\n```\n", (4, 8)),
+    "a console block with prompts": ("README.md", "```console\n$ export TASK_QUEUE_ENABLE=on\n```\n", (2, 10)),
+    "a block in a list": ("README.md", "1. run\n   ```shell\n   export TASK_QUEUE_ENABLE=on\n   ```\n", (3, 11)),
+    "a quoted block": ("README.md", "> ```sh\n> export TASK_QUEUE_ENABLE=on\n> ```\n", (2, 10)),
+    "a block behind one with an open quote": ("README.md", "```sh\necho \"x\n```\n```sh\nexport TASK_QUEUE_ENABLE=on\n```\n", (5, 8)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_a_launch_file_is_read_where_its_settings_are_written(run: Any, tmp_path: Path, kind: str) -> None:
+    name, text, place = FILES[kind]
+    (tmp_path / name).write_text(text)
+    answer = json.loads(run("scan", tmp_path / name, "--format", "json").out)
+    found = [(finding["line"], finding["column"]) for finding in answer["findings"] if finding["message"].startswith(WRONG)]
+    assert found == [place]
+    assert not [finding for finding in answer["findings"] if finding["code"] == "NP829"]
+
+
+def test_markdown_below_a_folder_is_read_only_if_that_is_asked_for(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("```bash\nexport TASK_QUEUE_ENABLE=on\n```\n")
+    (tmp_path / "plain.md").write_text("export TASK_QUEUE_ENABLE=on\n```python\nx = 1\n```\n")
+    assert "0 files scanned" in run("scan", tmp_path).err
+    answer = run("scan", tmp_path, "--docs")
+    assert (answer.code, answer.out.count("NP203")) == (1, 1)
+    assert 'TASK_QUEUE_ENABLE = "on"' in run("import", tmp_path, "--docs").out
+
+
+LAUNCH = """\
+export TASK_QUEUE_ENABLE=1
+export HCCL_BUFFSIZE=$SIZE
+export FOO_X=1
+export BAR_Y=2
+export ASCEND_LAUNCH_BLOCKING=0
+"""
+
+
+def test_scan_import_and_check_say_how_much_was_checked_and_what_is_unknown(
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("launch.sh").write_text(LAUNCH)
+    told = "5 settings: 2 checked, 1 dynamic, 2 unknown (BAR_Y, FOO_X)"
+    counts = {"settings": 5, "checked": 2, "dynamic": 1, "unknown": 2, "names": ["BAR_Y", "FOO_X"]}
+    assert f"1 file scanned: no findings; {told}\n" in run("scan", "launch.sh").err
+    assert json.loads(run("scan", "launch.sh", "--format", "json").out)["coverage"] == counts
+    assert told in run("import", "launch.sh").err
+    assert json.loads(run("import", "launch.sh", "--format", "json").out)["coverage"] == counts
+    Path("profiles").mkdir()
+    Path("profiles/a.toml").write_text('[env]\nFOO_X = "1"\nTASK_QUEUE_ENABLE = 1\n[options]\nhccl_timeout = 600\n')
+    assert "3 settings: 2 checked, 1 unknown (FOO_X)" in run("check").err
+    assert json.loads(run("check", "--format", "json").out)["coverage"]["names"] == ["FOO_X"]
+
+
+def test_a_long_list_of_unknown_names_is_cut_unless_all_are_asked_for(run: Any, tmp_path: Path) -> None:
+    names = [f"FOO_{letter}" for letter in "ABCDEFG"]
+    (tmp_path / "a.sh").write_text("export HCCL_BUFFSIZE=200\n" + "".join(f"export {name}=1\n" for name in names))
+    assert "(FOO_A, FOO_B, FOO_C, FOO_D, FOO_E and 2 more); --all lists them" in run("scan", tmp_path / "a.sh").err
+    assert f"({', '.join(names)})\n" in run("scan", "--all", tmp_path / "a.sh").err
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.yaml", "runtime_env:\n  env_vars: [TASK_QUEUE_ENABLE\n"), ("a.yaml", "runtime_env:\n  env_vars: TASK_QUEUE_ENABLE\n"),
+        ("a.sh", "ray job submit --runtime-env-json '{\"env_vars\": [' TASK_QUEUE_ENABLE\n"),
+        ("a.sh", "ray job submit --runtime-env-json TASK_QUEUE_ENABLE=on\n"), ("README.md", "```bash\nexport TASK_QUEUE_ENABLE=on\n"),
+        ("README.md", "```bash\n" * 2000 + "export TASK_QUEUE_ENABLE=on"),
+    ],
+)  # fmt: skip
+def test_a_broken_launch_file_ends_no_scan(run: Any, tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    (tmp_path / "good.sh").write_text("export TASK_QUEUE_ENABLE=on\n")
+    answer = run("scan", tmp_path / name, tmp_path / "good.sh")
+    assert answer.code in (1, 2)
+    assert "good.sh:1:8: error NP203" in answer.out
