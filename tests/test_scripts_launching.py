@@ -48,6 +48,49 @@ def test_a_launch_file_is_read_where_its_settings_are_written(run: Any, tmp_path
     assert not [finding for finding in answer["findings"] if finding["code"] == "NP829"]
 
 
+#: Ways in which public scripts give the variable to the process itself or to one that they start, by line and column.
+PYTHON = [
+    ("os.environ |= {'TASK_QUEUE_ENABLE': 'on'}", (2, 16)), ("os.environ.update(TASK_QUEUE_ENABLE='on')", (2, 37)),
+    ("subprocess.run(['x'], env={**os.environ, 'TASK_QUEUE_ENABLE': 'on'})", (2, 42)),
+    ("env = os.environ.copy()\nenv['TASK_QUEUE_ENABLE'] = 'on'", (3, 1)),
+    ("env = dict(os.environ)\nenv.update({'TASK_QUEUE_ENABLE': 'on'})", (3, 13)),
+    ("ray.init(runtime_env={'env_vars': {'TASK_QUEUE_ENABLE': 'on'}})", (2, 36)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "place"), PYTHON)
+def test_an_environment_that_python_passes_on_is_read(run: Any, tmp_path: Path, text: str, place: tuple[int, int]) -> None:
+    (tmp_path / "a.py").write_text(f"import os, subprocess, ray\n{text}\n")
+    answer = json.loads(run("scan", tmp_path / "a.py", "--format", "json").out)
+    found = [(finding["line"], finding["column"]) for finding in answer["findings"] if finding["message"].startswith(WRONG)]
+    assert found == [place]
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("HCCL__BUFFSIZE", "HCCL_BUFFSIZE"), ("GLOBAL_ASCEND_LOG_LEVEL", "ASCEND_GLOBAL_LOG_LEVEL"),
+        ("ASCEND_GLOBL_LOG_LEVEL", "ASCEND_GLOBAL_LOG_LEVEL"), ("TASK_QUEU_ENABLE", "TASK_QUEUE_ENABLE"),
+        ("TORCHNPU_LOGS", "TORCH_NPU_LOGS"),
+    ],
+)  # fmt: skip
+def test_a_name_as_people_break_them_is_found_with_the_one_that_is_meant(run: Any, tmp_path: Path, name: str, meant: str) -> None:
+    (tmp_path / "a.sh").write_text(f"export {name}=1\nexport HCCL_ALGO=level0:NA\n")
+    out = run("scan", tmp_path / "a.sh").out
+    assert f"a.sh:1:8: warning NP206: no known environment variable {name!r}" in out
+    assert f"did you mean {meant!r}" in out
+
+
+def test_an_environment_for_ray_is_read_back_by_import(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("profiles").mkdir()
+    Path("profiles/a.toml").write_text('[env]\nTASK_QUEUE_ENABLE = 1\nPYTORCH_NPU_ALLOC_CONF = "expandable_segments:True"\n')
+    answer = run("env", "a", "--format", "ray")
+    assert json.loads(answer.out)["env_vars"]["PYTORCH_NPU_ALLOC_CONF"] == "expandable_segments:True"
+    Path("ray.json").write_text(answer.out)
+    assert 'TASK_QUEUE_ENABLE = "1"' in run("import", "ray.json").out
+
+
 def test_markdown_below_a_folder_is_read_only_if_that_is_asked_for(run: Any, tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("```bash\nexport TASK_QUEUE_ENABLE=on\n```\n")
     (tmp_path / "plain.md").write_text("export TASK_QUEUE_ENABLE=on\n```python\nx = 1\n```\n")

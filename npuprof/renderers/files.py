@@ -293,6 +293,13 @@ def _format_env_json(config: Config, variables: dict[str, str], files: dict[str,
     )
 
 
+def _format_ray_env(config: Config, variables: dict[str, str], files: dict[str, str]) -> str:
+    """Return a runtime environment of Ray, as ``ray job submit --runtime-env`` and ``--runtime-env-json`` read it."""
+    from npuprof.report.json_text import format_json_answer
+
+    return format_json_answer({"env_vars": variables})
+
+
 FORMATS: dict[str, Format] = {
     "dotenv": Format(_build_line_writer(_format_dotenv_line), _explain_dotenv_refusal, doubts=_describe_dotenv_doubt),
     "docker": Format(_build_line_writer(lambda name, text: f"{name}={text}"), _explain_docker_refusal),
@@ -307,6 +314,7 @@ FORMATS: dict[str, Format] = {
     "slurm-array": Format(
         _build_job_writer("%A_%a", "--array=0-9 -N 1 --ntasks-per-node=8"), _accept_any_variable, facts=SLURM_FACTS, clears=True
     ),
+    "ray": Format(_format_ray_env, _accept_any_variable),
     "json": Format(_format_env_json, _accept_any_variable, shared=False),
 }
 

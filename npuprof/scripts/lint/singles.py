@@ -20,7 +20,7 @@ from npuprof.renderers.python import format_literal
 from npuprof.scripts.lint.arguments import find_argument_faults, is_before
 from npuprof.scripts.lint.atc import find_script_flag_faults
 from npuprof.scripts.lint.attributes import find_attribute_faults, find_plain_value_faults
-from npuprof.scripts.python.environ import has_slip, is_ascend_variable, list_ascend_names
+from npuprof.scripts.python.environ import find_reordered_name, has_slip, is_ascend_variable, list_ascend_names
 from npuprof.scripts.records import ScriptSetting
 
 #: Variables that old scripts set and that no current component was found to read, with what took their place.
@@ -156,6 +156,8 @@ def _goes_on(variable: Variable, value: Any) -> bool:
 
 def _find_misspelt_variable(name: str) -> list[Fault]:
     """Return the fault of a variable nobody knows that is a slip away from a known one; scripts may have variables of their own."""
+    if reordered := "" if is_known_variable(name) else find_reordered_name(name):
+        return [build_misspelt_fault(name, did_you_mean(name, [reordered], f"did you mean {reordered!r}?"))]
     near = find_nearest_names(name, list_ascend_names(), 1) if is_ascend_variable(name) and not is_known_variable(name) else []
     if not near or (near[0].startswith(name) and len(near[0]) > len(name) + 1):
         return []

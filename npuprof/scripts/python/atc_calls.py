@@ -17,14 +17,14 @@ from npuprof.scripts.shell_lexer import Word, parse_shell_commands
 #: How the word ends in a text: as a word of a list, or before its flags.
 HOT = ("atc ", 'atc"', "atc'")
 _ATC = re.compile(r"(?:[^\s;&|]*/)?atc")
-_RUNNERS = frozenset(("run", "call", "check_call", "check_output", "Popen", "system", "popen", "getoutput", "getstatusoutput"))
+RUNNERS = frozenset(("run", "call", "check_call", "check_output", "Popen", "system", "popen", "getoutput", "getstatusoutput"))
 _BEFORE = frozenset(("sudo", "nohup", "time", "exec", "env"))
 #: A name is followed through so many others.
 _DEEPEST = 4
 
 
 def _read_call(visitor: Visitor, call: ast.Call, scope: Scope, branches: tuple[Branch, ...]) -> None:
-    if name_callee(call) not in _RUNNERS or not call.args:
+    if name_callee(call) not in RUNNERS or not call.args:
         return
     words = _list_words(visitor, call.args[0], scope)
     if words:

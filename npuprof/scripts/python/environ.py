@@ -13,13 +13,15 @@ from npuprof.catalog.execution import is_known_variable, is_own_variable
 from npuprof.document.keys import format_full_key
 from npuprof.model import find_nearest_names
 from npuprof.scripts.python.arguments import list_keywords
+from npuprof.scripts.python.atc_calls import RUNNERS
 from npuprof.scripts.python.constants import format_expression
-from npuprof.scripts.python.loops import list_written_pairs
+from npuprof.scripts.python.loops import follow_name, list_table_parts, list_written_pairs
 from npuprof.scripts.python.scopes import Scope
+from npuprof.scripts.python.terms import name_callee
 from npuprof.scripts.python.visitor import Surface, Visitor
 from npuprof.scripts.records import OTHER, Branch
 
-HOT = ("environ", "putenv")
+HOT = ("environ", "putenv", "env_vars", "env=")
 
 #: Families of names that belong to Ascend, known to the catalogue or not.
 _ASCEND_NAMES = re.compile(
@@ -54,7 +56,18 @@ def mentions_variable(data: bytes) -> bool:
 @cache
 def is_ascend_variable(name: str) -> bool:
     """Return whether a variable belongs to Ascend, or would but for a slip in its name."""
-    return name in list_ascend_names() or bool(_ASCEND_NAMES.match(name)) or has_slip(name)
+    return name in list_ascend_names() or bool(_ASCEND_NAMES.match(name)) or bool(find_reordered_name(name)) or has_slip(name)
+
+
+@cache
+def _index_words() -> dict[tuple[str, ...], str]:
+    return {tuple(sorted(name.split("_"))): name for name in list_ascend_names() if name.count("_") > 1}
+
+
+def find_reordered_name(name: str) -> str:
+    """Return the variable that has the words of a name in another order, empty where there is none."""
+    known = _index_words().get(tuple(sorted(name.split("_"))), "")
+    return known if known != name else ""
 
 
 @cache
@@ -109,26 +122,55 @@ def is_of_ascend_family(name: str) -> bool:
 
 
 def _read_assignment(visitor: Visitor, target: ast.expr, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
-    if isinstance(target, ast.Subscript) and _is_environ(target.value):
+    if isinstance(target, ast.Subscript) and _is_environ(target.value, scope):
         _report_variable(visitor, target, target.slice, value, scope, branches)
+
+
+def _read_statement(visitor: Visitor, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, branches: tuple[Branch, ...]) -> None:
+    """Read ``os.environ |= {...}``."""
+    if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.BitOr) and _is_environ(statement.target, scope):
+        _report_table(visitor, statement.value, scope, branches)
 
 
 def _read_call(visitor: Visitor, call: ast.Call, scope: Scope, branches: tuple[Branch, ...]) -> None:
     function = call.func
+    for keyword in call.keywords:
+        if keyword.arg == "env" and name_callee(call) in RUNNERS:
+            _report_table(visitor, keyword.value, scope, branches)
+        elif keyword.arg == "runtime_env":
+            for name, value in list_table_parts(keyword.value) or ():
+                if isinstance(name, ast.Constant) and name.value == "env_vars":
+                    _report_table(visitor, value, scope, branches)
     if not isinstance(function, ast.Attribute):
         return
-    single = function.attr in ("setdefault", "__setitem__") and _is_environ(function.value)
+    single = function.attr in ("setdefault", "__setitem__") and _is_environ(function.value, scope)
     if (single or function.attr == "putenv") and len(call.args) == 2:
         _report_variable(visitor, call, call.args[0], call.args[1], scope, branches)
-    elif function.attr == "update" and _is_environ(function.value):
+    elif function.attr == "update" and _is_environ(function.value, scope):
         for variable, _, value, where in list_keywords(call, scope):
             _report_variable(visitor, value, ast.Constant(variable), value, where, branches)
-        pairs, where = list_written_pairs(call.args[0], scope) if call.args else (None, scope)
-        for name, value in pairs or ():
-            _report_variable(visitor, name, name, value, where, branches)
+        if call.args:
+            _report_table(visitor, call.args[0], scope, branches)
 
 
-def _is_environ(node: ast.expr) -> bool:
+def _report_table(visitor: Visitor, node: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
+    """Report the variables of a table; what it takes over from another one, such as ``**os.environ``, is not its own."""
+    pairs, where = list_written_pairs(node, scope)
+    if pairs is None:
+        node, where = follow_name(node, scope, may_change=True)
+        pairs = [(name, value) for name, value in list_table_parts(node) or () if name is not None]
+    for name, value in pairs:
+        _report_variable(visitor, name, name, value, where, branches)
+
+
+def _is_environ(node: ast.expr, scope: Scope) -> bool:
+    """Return whether an expression is the environment of the process, or a copy of it, which is given to another."""
+    if isinstance(node, ast.Name) and node.id != "environ":
+        node = follow_name(node, scope, may_change=True)[0]
+        if isinstance(node, ast.Call) and format_expression(node.func) == "dict" and node.args:
+            node = node.args[0]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "copy":
+            node = node.func.value
     return format_expression(node) in ("os.environ", "environ")
 
 
@@ -153,4 +195,4 @@ def _report_variable(visitor: Visitor, node: ast.AST, name: ast.expr, value: ast
 
 
 #: What reads the environment that a script gives itself.
-SURFACE = Surface(HOT, _read_call, _read_assignment)
+SURFACE = Surface(HOT, _read_call, _read_assignment, _read_statement)

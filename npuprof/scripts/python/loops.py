@@ -64,7 +64,7 @@ def follow_name(node: ast.expr, scope: Scope, may_change: bool = False) -> Node:
 def list_written_pairs(node: ast.expr, scope: Scope, depth: int = 0) -> tuple[list[tuple[ast.expr, ast.expr]] | None, Scope]:
     """Return the keys and values of a table, as nodes, and the scope to read them in; None for them where it is not written out."""
     node, scope = follow_name(node, scope)
-    parts = _list_table_parts(node)
+    parts = list_table_parts(node)
     if parts is None or depth > _DEEPEST_TABLE:
         return None, scope
     pairs: dict[object, tuple[ast.expr, ast.expr]] = {}
@@ -79,7 +79,7 @@ def list_written_pairs(node: ast.expr, scope: Scope, depth: int = 0) -> tuple[li
     return list(pairs.values()), scope
 
 
-def _list_table_parts(node: ast.expr) -> list[tuple[ast.expr | None, ast.expr]] | None:
+def list_table_parts(node: ast.expr) -> list[tuple[ast.expr | None, ast.expr]] | None:
     """Return the keys and values of a table in the order of the text, and with None in place of a key the tables that it takes in."""
     if isinstance(node, ast.Dict):
         return list(zip(node.keys, node.values, strict=True))

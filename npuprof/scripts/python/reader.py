@@ -20,6 +20,7 @@ _WORDS = tuple(word.encode() for word in surfaces.WORDS)
 _CERTAIN = (b"parameter_map", b"custom_optimizers", b"NpuOptimizer", b"NPURunConfig")
 _COMMON = tuple(word.encode() for word in (*run_config.HOT, *global_options.HOT))
 _ATC = tuple(word.encode() for word in atc_calls.HOT)
+_ENVIRON = tuple(word.encode() for word in environ.HOT)
 _PROGRAMS = (b"subprocess", b"system", b"popen")
 #: What a script of PyTorch sets in torch_npu: calls, and attributes of its modules.
 _TORCH_WORDS = (b"npu.set_option(", b"npu.set_compile_mode(", b"npu.config.", b"npu.matmul.", b"npu.conv.")
@@ -36,7 +37,7 @@ def _holds_setting(data: bytes) -> bool:
         return True
     if any(word in data for word in _ATC) and any(word in data for word in _PROGRAMS):
         return True
-    return (b"environ" in data or b"putenv" in data) and environ.mentions_variable(data)
+    return any(word in data for word in _ENVIRON) and environ.mentions_variable(data)
 
 
 def _mentions_torch_npu(data: bytes) -> bool:
