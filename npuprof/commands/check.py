@@ -282,7 +282,8 @@ class Check(JudgingVerb):
         more = f", --fix mends at least {fixable}" if fixable else ""
         more += "" if self.least_severity == "info" else " (--severity info shows notes as well)"
         found_now = format_severity_counts(findings) or "no findings"
-        told = f"{found_now}{describe_accepted(outcome.accepted)}{outcome.settled.remark}{more}; {outcome.coverage.describe()}"
+        told = f"{found_now}{describe_accepted(outcome.accepted)}{outcome.settled.remark}{more}"
+        told += f"; {outcome.coverage.describe()}" if outcome.coverage.settings or not findings else ""
         return f"{done}{format_count(outcome.presets, 'preset')} checked: {told}"
 
     def open_store(self) -> JudgedStore:
