@@ -8,6 +8,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import releases
+from npuprof.catalog.readers import find_reading
 from npuprof.catalog.values import load_form
 from npuprof.commands.framework.parameters import OUTPUT, formats
 from npuprof.commands.framework.verb import Verb, argument
@@ -154,6 +155,8 @@ def _list_facts(section: str, record: Any, text: dict[str, Any]) -> list[tuple[s
         fact("risk", ", ".join(find_unit_and_risk(f"{section}.{record.name}")[1]))
         fact("may be set by", _SETTERS.get(fields.get("freeze", ""), ""))
         fact("instead", fields.get("advice", ""))
+        if section == "env":
+            _add_variable_facts(fact, record, text)
         fact("precedence", str(text.get("precedence", "")))
         fact("requires", ", ".join(fields.get("requires", ()) or text.get("requires", ())))
         fact("conflicts", ", ".join(fields.get("conflicts", ()) or text.get("conflicts", ())))
@@ -168,6 +171,16 @@ def _list_facts(section: str, record: Any, text: dict[str, Any]) -> list[tuple[s
         fact("characters", "letters, digits, '_', '-', '.', Chinese characters, and '/' between them")
     fact("doubt", text.get("doubt", ""))
     return found
+
+
+def _add_variable_facts(fact: Callable[[str, str], None], variable: catalog.Variable, text: dict[str, Any]) -> None:
+    fact("read by", ", ".join(text.get("read_by", ())) or variable.framework)
+    fact("read as", variable.otherwise or find_reading(variable).why)
+    fact("keys", ", ".join(variable.items))
+    fact("since", str(text.get("since", "")))
+    fact("until", variable.until)
+    fact("no effect", variable.dead)
+    fact("overwritten", str(text.get("overwritten_by", "")))
 
 
 def _add_option_facts(fact: Callable[[str, str], None], option: catalog.Option, text: dict[str, Any]) -> None:
