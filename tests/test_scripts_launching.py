@@ -20,6 +20,9 @@ FILES = {
     "ray job submit, one word": ("a.sh", f"ray job submit --runtime-env-json='{ENVIRONMENT}' -- x\n", (1, 35)),
     "apptainer --env (Apptainer user guide)": ("a.sh", "apptainer exec --env HCCL_BUFFSIZE=200,TASK_QUEUE_ENABLE=on i python x\n", (1, 40)),
     "horovodrun -x": ("a.sh", "horovodrun -np 8 -x TASK_QUEUE_ENABLE=on python t.py\n", (1, 21)),
+    "eval of a text": ("a.sh", 'eval "export TASK_QUEUE_ENABLE=on"\n', (1, 14)),
+    "a default that is assigned (POSIX, parameter expansion)": ("a.sh", ': "${TASK_QUEUE_ENABLE:=on}"\nexport TASK_QUEUE_ENABLE\n', (1, 3)),
+    "env behind timeout (timeout(1))": ("a.sh", "timeout -k 5 100 env TASK_QUEUE_ENABLE=on python x.py\n", (1, 22)),
     "su -c (su(1))": ("a.sh", "su -c \"export TASK_QUEUE_ENABLE=on; python x\"\n", (1, 15)),
     "runtime_env of Ray in YAML": ("a.yaml", "runtime_env:\n  env_vars:\n    TASK_QUEUE_ENABLE: \"on\"\n", (3, 5)),
     "LeaderWorkerSet": (

@@ -20,7 +20,7 @@ _PLAIN = re.compile(r"[^ \t\r\n;&|()<>'\"\\$`]+(?=[ \t\r\n;&|()<>]|\Z)")
 _PIECE = re.compile(r"'([^']*)'?|\\(?:\n|([^\n]?))|(\$'(?:[^'\\]|\\.)*'?)|(\$|[^ \t\r\n;&|()<>'\"\\$`]+)", re.DOTALL)
 _QUOTED_PIECE = re.compile(r"\\(?:\n|([$`\"\\]))|(\\|\$|[^\"\\$`]+)")
 _EXPANSION = re.compile(r"\$(?:[A-Za-z_]\w*|[0-9@*#?$!-])|`[^`]*(?P<end>`?)")
-_INNER_SHELL = re.compile(r"\b(?:(?:ba|z|k|da)?sh\s+-\w*c|su\s+-c|ssh)\s")
+_INNER_SHELL = re.compile(r"\b(?:(?:ba|z|k|da)?sh\s+-\w*c|su\s+-c|ssh|eval)\s")
 _SEVERAL_WORDS = re.compile(r"[\s;]")
 #: What ends an expansion or a quote, by what it begins with, and what to look at inside of it.
 _CLOSING = {"(": ")", "{": "}", '"': '"'}
@@ -109,6 +109,9 @@ def parse_shell_commands(text: str, line: int = 1, column: int = 1) -> Iterator[
 def _add_inner(command: Command) -> Iterator[Command]:
     """Yield a command, and those of a text in it that a shell of its own runs, as in parentheses: ``bash -c TEXT``, ``ssh HOST TEXT``."""
     yield command
+    for word in command[1:] if command and command[0].keyword == "eval" else ():
+        if not word.open_part:  # the shell itself runs it
+            yield from parse_shell_commands(word.text, word.line, word.column + word.quoted)
     is_remote = False
     for shell, flag, word in zip(command, command[1:], command[2:], strict=False):
         name = shell.text.rpartition("/")[2]

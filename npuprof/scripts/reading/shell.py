@@ -35,7 +35,10 @@ _ATC = re.compile(rb"\batc\b")
 
 _PREFIX_WORDS = {"nohup", "time", "exec", "sudo", "env", "command", "builtin", "!"}
 #: The commands that are read, with those before which others can stand.
-_READ = frozenset(("export", "declare", "typeset", "unset", "set", "atc", "atc.bin", *LAUNCHERS))
+_READ = frozenset((":", "export", "declare", "typeset", "unset", "set", "atc", "atc.bin", *LAUNCHERS))
+#: Programs that start another one behind their own words.
+_WRAPPERS = frozenset(("timeout", "nice", "numactl", "taskset", "stdbuf"))
+_DEFAULT = re.compile(r"\$\{([A-Za-z_]\w*):?=([^${}`]*)\}")
 _LOOPS = ("for", "while", "until", "select")
 _CLOSING = ("fi", "esac", "done", "}")
 #: Conditions that always hold.
@@ -270,6 +273,9 @@ class _Reading:
 
     def _read_words(self, words: list[Word]) -> None:
         first = words[0].text.rpartition("/")[2] if words else ""
+        if first in _WRAPPERS:
+            words = words[next((place for place, word in enumerate(words) if word.text == "env"), len(words)) :]
+            first = "env" if words else ""
         if not (first in _READ or first in _PREFIX_WORDS or (words and ASSIGNMENT.match(words[0].text))):
             return
         words = _strip_prefix(words)
@@ -292,6 +298,11 @@ class _Reading:
                 self._export(words[1:], name == "export" or "x" in flags)
         elif name == "unset":
             self._take_back(words[1:])
+        elif name == ":":
+            for word in words[1:]:
+                if match := _DEFAULT.fullmatch(word.open_part):
+                    value = word._replace(parts=((f"${{{match[1]}:-{match[2]}}}",),))
+                    self._add_variable(match[1], word, value, self.exports_all or match[1] in self.exported)
         elif name == "set" and not self.idle and len(words) > 1 and words[-1].text in ("-a", "+a", "allexport"):
             self.exports_all = words[1].text[0] == "-"
         elif name in LAUNCHERS:
