@@ -6,8 +6,10 @@ Two objects are two configurations, however much they have in common. An NPURunC
 from __future__ import annotations
 
 import re
+from operator import attrgetter
 
 from npuprof.model import Record
+from npuprof.scripts.grouping import group_by
 from npuprof.scripts.python.nested_configs import GivenSession
 from npuprof.scripts.python.optimizer_entries import AddedEntry
 from npuprof.scripts.records import ImportedFile, ScriptSetting, Site
@@ -56,13 +58,10 @@ def list_config_groups(imported: ImportedFile) -> list[ConfigGroup]:
     """Return the objects of a file, each with its settings in the order in which they run."""
     sites = {site.scope: site for site in imported.sites}
     entries = {entry.site: entry for entry in imported.list_remarks(AddedEntry) if entry.site}
-    by_scope: dict[str, list[ScriptSetting]] = {}
-    for setting in sorted(imported.found, key=lambda setting: setting.order):
-        if not setting.commented:
-            by_scope.setdefault(setting.scope, []).append(setting)
+    live = sorted((setting for setting in imported.found if not setting.commented), key=attrgetter("order"))
     return [
         ConfigGroup(scope, settings[0].surface, tuple(settings), sites.get(scope), entries.get(scope))
-        for scope, settings in by_scope.items()
+        for scope, settings in group_by(live, attrgetter("scope")).items()
     ]
 
 

@@ -5,10 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from npuprof.model import Finding, Record
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.scripts.places import PartPlaces
+from npuprof.scripts.places import PartPlaces
 
 #: The reason of a value that is None: on the surfaces that know it, it says the same as leaving the option out.
 UNSET = "None leaves it unset"

@@ -50,8 +50,7 @@ def _is_argument_known(made: ConfigClass, name: str, asked: Context) -> bool:
     since = made.since.get(name)
     if not since or not is_before(asked, since):
         return name in list_class_arguments(made.name)
-    spelling = f"{made.argument}.{name}".lstrip(".")
-    option = catalog.find_option(catalog.options_by_spelling("run_config").get(spelling, ""))
+    option = catalog.find_option(catalog.options_by_spelling("run_config").get(f"{made.argument}.{name}".lstrip("."), ""))
     return option is not None and option.states[releases.release_index(asked.cann or "")] == "?"
 
 

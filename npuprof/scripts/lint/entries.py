@@ -57,12 +57,11 @@ def _build_idle_finding(imported: ImportedFile, idle: IdleConfig) -> Finding:
     entries = (entry for entry in imported.list_own_remarks(AddedEntry) if entry.site in idle.scopes and not entry.scope)
     settings = (one for one in imported.found if one.scope in idle.scopes and not one.commented and one.file == imported.file)
     name, session, line = next(iter(idle.names), "config"), idle.session, idle.session_line
-    has = "has another" if idle.has_other else "has no configuration"
-    what = f"{name} has an entry for the adapter, and nothing is given {name}: {session} in line {line} {has}"
-    why = "The adapter adds an entry of its own to such a session, with every option at its default."
+    has, why, more = "has no configuration", "The adapter adds an entry of its own to such a session, with every option at its default.", ""
     if idle.has_other:
-        why = "What is set in it has no effect."
-    hint = f"write {session.partition('(')[0]}(config={name})" + (f", or delete what fills {name}" if idle.has_other else "")
+        has, why, more = "has another", "What is set in it has no effect.", f", or delete what fills {name}"
+    what = f"{name} has an entry for the adapter, and nothing is given {name}: {session} in line {line} {has}"
+    hint = f"write {session.partition('(')[0]}(config={name}){more}"
     places: list[Placed | ScriptSetting] = [*entries, *settings, Placed(imported.file, idle.line, 1)]
     return place_fault(Fault("NP823", what, why, hint), places[0])
 

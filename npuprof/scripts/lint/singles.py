@@ -40,14 +40,9 @@ _ANY = {"b": "True or False", "i": "a whole number", "s": 'tf.compat.as_bytes(".
 
 def find_script_faults(found: ScriptSetting, asked: Context) -> list[Fault]:
     """Return what is wrong with one setting."""
-    if found.surface == "session":
-        return _find_script_parameter_faults(found, asked)
-    if found.surface == "env":
-        return _find_script_variable_faults(found)
-    if found.surface == "run_config":
-        return find_argument_faults(found, asked)
-    if found.surface == "global_options":
-        return find_attribute_faults(found, asked)
+    find_faults = _FINDERS.get(found.surface)
+    if find_faults is not None:
+        return find_faults(found, asked)
     return _find_misplaced_faults(found) or find_script_flag_faults(found)
 
 
@@ -116,18 +111,15 @@ def _find_script_value_faults(found: ScriptSetting) -> list[Fault]:
 
 def _find_misplaced_faults(found: ScriptSetting) -> list[Fault]:
     """Return the fault of a value that belongs to another option, as seen in scripts more than once."""
-    key, value = found.key, found.value
-    if found.reason or not isinstance(value, str):
-        return []
     mode = catalog.find_option("dump_mode")
-    if key == "dump_path" and mode is not None and value in mode.choices:
-        why = "It is a value of dump_mode; as a path it names a folder that is hardly meant."
-        shown = format_short_value(value)
-        return [Fault("NP804", f"dump_path = {shown} is a dump mode, not a path", why, f"write dump_mode = {shown}")]
-    return []
+    if found.reason or found.key != "dump_path" or mode is None or found.value not in mode.choices:
+        return []
+    why = "It is a value of dump_mode; as a path it names a folder that is hardly meant."
+    shown = format_short_value(found.value)
+    return [Fault("NP804", f"dump_path = {shown} is a dump mode, not a path", why, f"write dump_mode = {shown}")]
 
 
-def _find_script_variable_faults(found: ScriptSetting) -> list[Fault]:
+def _find_script_variable_faults(found: ScriptSetting, asked: Context) -> list[Fault]:
     name = found.name
     if not found.key.startswith("env."):  # an option that an export carries
         return _find_script_value_faults(found)
@@ -163,3 +155,12 @@ def _find_misspelt_variable(name: str) -> list[Fault]:
     if SequenceMatcher(None, name, near[0]).ratio() < _SLIP and not has_slip(name):
         return []
     return [Fault("NP206", f"no known environment variable {name!r}", "The catalogue does not contain it.", did_you_mean(name, near))]
+
+
+#: What finds faults of settings, by their surface; all others are flags of ATC.
+_FINDERS = {
+    "session": _find_script_parameter_faults,
+    "env": _find_script_variable_faults,
+    "run_config": find_argument_faults,
+    "global_options": find_attribute_faults,
+}
