@@ -11,7 +11,6 @@ from npuprof.scripts.python.loops import follow_name
 from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.terms import format_expression, list_nodes, name_callee
 from npuprof.scripts.python.visitor import Surface, Visitor
-from npuprof.scripts.records import Branch
 from npuprof.scripts.shell_lexer import Word, parse_shell_commands
 
 #: How the word ends in a text: as a word of a list, or before its flags.
@@ -23,13 +22,13 @@ _BEFORE = frozenset(("sudo", "nohup", "time", "exec", "env"))
 _DEEPEST = 4
 
 
-def _read_call(visitor: Visitor, call: ast.Call, scope: Scope, branches: tuple[Branch, ...]) -> None:
+def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
     if name_callee(call) not in _RUNNERS or not call.args:
         return
     words = _list_words(visitor, call.args[0], scope)
     if words:
-        site = visitor.new_site(scope, "atc", "atc", call, branches)
-        for setting in read_flags(visitor.module.path, words, site, branches):
+        site = visitor.new_site(scope, "atc", "atc", call)
+        for setting in read_flags(visitor.module.path, words, site, visitor.branches):
             visitor.add_read(setting)
     elif words is None and visitor.module is visitor.main and _names_atc(call.args[0], scope, 0):
         what = f"atc is run here in a way that is not followed: {format_expression(call)}"

@@ -12,12 +12,9 @@ from npuprof.scripts.python.class_lineage import (
     get_first_parameter,
     list_class_line,
 )
+from npuprof.scripts.python.loops import Given
 from npuprof.scripts.python.scopes import Function, Reached, Scope
 from npuprof.scripts.python.terms import name_callee
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.scripts.python.arguments import Given
 
 
 class Entered(NamedTuple):
@@ -31,11 +28,8 @@ class Entered(NamedTuple):
 
 def find_function(call: ast.Call, scope: Scope) -> Entered | None:
     """Return the function that a call enters by its name, None for others."""
-    found = scope.resolve(call.func)
-    function = found[1][0].node if found and len(found[1]) == 1 else None
-    if found is None or not isinstance(function, Function):
-        return None
-    return Entered(function, found[0], call)
+    function, home = scope.resolve_only(call.func)
+    return Entered(function, home, call) if isinstance(function, Function) else None
 
 
 def find_method(call: ast.Call, statement: ast.stmt, scope: Scope, reached: Reached) -> Entered | None:
@@ -51,10 +45,9 @@ def find_method(call: ast.Call, statement: ast.stmt, scope: Scope, reached: Reac
         around = find_class_of_method(scope)
         owner = ast.copy_location(ast.Name(get_first_parameter(scope.node), ast.Load()), of)  # type: ignore[arg-type]
         return _enter(list_class_line(around)[1:], method, call, scope, owner) if around is not None else None
-    if cls := find_class(of, scope):
-        return _enter(list_class_line(cls), method, call, scope, None)
-    made_of = find_class_of_object(of, scope, reached)
-    return _enter(list_class_line(made_of), method, call, scope, of) if made_of is not None else None
+    named = find_class(of, scope)
+    cls = named or find_class_of_object(of, scope, reached)
+    return _enter(list_class_line(cls), method, call, scope, None if named else of) if cls is not None else None
 
 
 def _enter(line: list[Scope], method: ast.Attribute, call: ast.Call, where: Scope, owner: ast.expr | None) -> Entered | None:

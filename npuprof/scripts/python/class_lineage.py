@@ -6,7 +6,7 @@ import ast
 from typing import cast
 from weakref import WeakKeyDictionary
 
-from npuprof.scripts.python.scopes import Binding, Function, Reached, Scope, iterate_statements, list_targets
+from npuprof.scripts.python.scopes import Function, Reached, Scope, iterate_statements, list_targets
 from npuprof.scripts.python.terms import format_expression
 
 #: What brings no attribute that a script sets: the root of all classes, and the mark of an abstract one.
@@ -40,10 +40,8 @@ def _follow_bases(cls: Scope, found: list[Scope], depth: int) -> bool:
 
 def find_class(node: ast.expr, scope: Scope, reached: Reached | None = None) -> Scope | None:
     """Return the one class that an expression names, of this file or of one that it imports, unless that is not ``reached``."""
-    found = scope.resolve(node) if reached is None or scope.may_reach(node, reached) else None
-    only: list[Binding] = found[1] if found else []
-    inner = only[0].node if len(only) == 1 else None
-    return Scope(inner, found[0]) if found and isinstance(inner, ast.ClassDef) else None
+    cls, home = scope.resolve_only(node) if reached is None or scope.may_reach(node, reached) else (None, scope)
+    return Scope(cls, home) if isinstance(cls, ast.ClassDef) else None
 
 
 def find_class_of_object(node: ast.expr, scope: Scope, reached: Reached) -> Scope | None:
@@ -61,11 +59,8 @@ def find_class_of_object(node: ast.expr, scope: Scope, reached: Reached) -> Scop
         return find_class_of_object(*scope.bound[node.id], reached)
     if (around := find_class_of_method(scope)) is not None and get_first_parameter(scope.node) == node.id:  # type: ignore[arg-type]
         return around
-    found = scope.resolve_name(node.id)
-    call = found[1][0].node if found and len(found[1]) == 1 and found[1][0].kind == "assign" else None
-    if found is None or not isinstance(call, ast.Call) or found[0].is_aliased(node.id):
-        return None
-    return find_class(call.func, found[0], reached)
+    call, home = scope.resolve_only(node)
+    return find_class(call.func, home, reached) if isinstance(call, ast.Call) and not home.is_aliased(node.id) else None
 
 
 def _find_class_of_attribute(node: ast.Attribute, scope: Scope, reached: Reached) -> Scope | None:

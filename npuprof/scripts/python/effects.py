@@ -123,17 +123,13 @@ def _is_script(tree: ast.Module, nodes: list[ast.AST]) -> bool:
 
 def _list_idle(calls: Calls, is_named_elsewhere: Callable[[str], bool]) -> list[IdleConfig]:
     """Return the configurations that nothing is given, with a session that has none or another one."""
-    sessions = sorted(calls.sessions, key=lambda call: (_has_config(call), call.lineno))
-    return [
-        IdleConfig(uses.line, tuple(uses.names), tuple(uses.sites), _shorten(session), session.lineno, _has_config(session))
-        for session in sessions[:1]
-        for uses in dict.fromkeys(calls.uses.values())
-        if not (uses.is_open or uses.takers or len(uses.names) > 1 or is_named_elsewhere(uses.names[0]))
-    ]
-
-
-def _shorten(call: ast.Call) -> str:
-    return f"{write_source(call.func)}({'...' if call.args or call.keywords else ''})"
+    session = min(calls.sessions, key=lambda call: (_has_config(call), call.lineno), default=None)
+    if session is None:
+        return []
+    shown = f"{write_source(session.func)}({'...' if session.args or session.keywords else ''})"
+    own = [uses for uses in dict.fromkeys(calls.uses.values()) if not uses.is_open and not uses.takers and len(uses.names) < 2]
+    idle = (uses for uses in own if not is_named_elsewhere(uses.names[0]))
+    return [IdleConfig(one.line, tuple(one.names), tuple(one.sites), shown, session.lineno, _has_config(session)) for one in idle]
 
 
 def _has_config(call: ast.Call) -> bool:

@@ -13,11 +13,11 @@ from npuprof.catalog.execution import is_known_variable, is_own_variable
 from npuprof.document.keys import format_full_key
 from npuprof.model import find_nearest_names
 from npuprof.scripts.python.arguments import list_keywords
-from npuprof.scripts.python.constants import format_expression
 from npuprof.scripts.python.loops import list_written_pairs
 from npuprof.scripts.python.scopes import Scope
+from npuprof.scripts.python.terms import format_expression
 from npuprof.scripts.python.visitor import Surface, Visitor
-from npuprof.scripts.records import OTHER, Branch
+from npuprof.scripts.records import OTHER
 
 HOT = ("environ", "putenv")
 
@@ -105,31 +105,31 @@ def is_of_ascend_family(name: str) -> bool:
     return bool(_ASCEND_NAMES.match(name)) and not name.startswith("RANK_")
 
 
-def _read_assignment(visitor: Visitor, target: ast.expr, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
+def _read_assignment(visitor: Visitor, target: ast.expr, value: ast.expr, scope: Scope) -> None:
     if isinstance(target, ast.Subscript) and _is_environ(target.value):
-        _report_variable(visitor, target, target.slice, value, scope, branches)
+        _report_variable(visitor, target, target.slice, value, scope)
 
 
-def _read_call(visitor: Visitor, call: ast.Call, scope: Scope, branches: tuple[Branch, ...]) -> None:
+def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
     function = call.func
     if not isinstance(function, ast.Attribute):
         return
     single = function.attr in ("setdefault", "__setitem__") and _is_environ(function.value)
     if (single or function.attr == "putenv") and len(call.args) == 2:
-        _report_variable(visitor, call, call.args[0], call.args[1], scope, branches)
+        _report_variable(visitor, call, call.args[0], call.args[1], scope)
     elif function.attr == "update" and _is_environ(function.value):
         for variable, _, value, where in list_keywords(call, scope):
-            _report_variable(visitor, value, ast.Constant(variable), value, where, branches)
+            _report_variable(visitor, value, ast.Constant(variable), value, where)
         pairs, where = list_written_pairs(call.args[0], scope) if call.args else (None, scope)
         for name, value in pairs or ():
-            _report_variable(visitor, name, name, value, where, branches)
+            _report_variable(visitor, name, name, value, where)
 
 
 def _is_environ(node: ast.expr) -> bool:
     return format_expression(node) in ("os.environ", "environ")
 
 
-def _report_variable(visitor: Visitor, node: ast.AST, name: ast.expr, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
+def _report_variable(visitor: Visitor, node: ast.AST, name: ast.expr, value: ast.expr, scope: Scope) -> None:
     written, reason, _ = visitor.evaluate_expression(name, scope)
     key = find_variable_key(written) if not reason and isinstance(written, str) else None
     if key is None:
@@ -137,7 +137,7 @@ def _report_variable(visitor: Visitor, node: ast.AST, name: ast.expr, value: ast
         plain = written if isinstance(written, str) else ""
         full_key = plain and format_full_key("env", plain)
         why = explain_other_variable(plain) if plain else f"its name {reason or 'is no text'}"
-        visitor.add_setting(node, OTHER, full_key, plain, reason=why, branches=branches, scope="<process>:os.environ")
+        visitor.add_setting(node, OTHER, full_key, plain, reason=why, scope="<process>:os.environ")
         return
 
     def convert(got: Any) -> tuple[Any, str]:
@@ -145,8 +145,7 @@ def _report_variable(visitor: Visitor, node: ast.AST, name: ast.expr, value: ast
             return None, f"os.environ takes text, not {format_expression(value)}"
         return read_variable_text(key, got)
 
-    given = visitor.read_value(value, scope, convert)
-    visitor.add_setting(node, "env", key, written, given, branches=branches, scope="<process>:os.environ")
+    visitor.add_setting(node, "env", key, written, visitor.read_value(value, scope, convert), scope="<process>:os.environ")
 
 
 #: What reads the environment that a script gives itself.

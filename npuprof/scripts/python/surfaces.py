@@ -32,7 +32,7 @@ def open_visitor(script: Script, data: bytes, modules: Modules | None, can_set: 
 def _find_rebound_constants(home: Home, scope: Scope) -> set[tuple[str, str]]:
     """Return the names of modules that a script gives other values: ``settings.PRECISION = ...``."""
     found: set[tuple[str, str]] = set()
-    for text in scope.rebound:
+    for text in scope.list_rebound():
         owner, dot, name = text.rpartition(".")
         if dot and name != "*" and scope.list_binding_kinds(owner.partition(".")[0]) == {"import"}:
             path = home.find_module(ast.parse(owner, mode="eval").body, scope)

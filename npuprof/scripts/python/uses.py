@@ -18,12 +18,10 @@ from npuprof.scripts.python.statements import DEFINITIONS, find_start
 from npuprof.scripts.python.terms import list_parts, name_callee, write_source
 
 #: What takes a configuration as it is then.
-_SESSIONS = frozenset(
-    (
-        "Session", "InteractiveSession", "MonitoredSession", "MonitoredTrainingSession", "Supervisor", "Server", "managed_session",
-        "ChiefSessionCreator", "set_keras_session_npu_config", "init_resource",
-    )
-)  # fmt: skip
+_SESSIONS = {
+    "Session", "InteractiveSession", "MonitoredSession", "MonitoredTrainingSession", "Supervisor", "Server", "managed_session",
+    "ChiefSessionCreator", "set_keras_session_npu_config", "init_resource",
+}  # fmt: skip
 #: Sessions of the whole process, wherever their configuration is from; a ``requests.Session()`` is none.
 _OF_PROCESS = re.compile(r"(?:tf|tensorflow|train)\..+|set_keras_session_npu_config|init_resource")
 #: What starts a session with the configuration of an estimator, and what returns an object that keeps one.
