@@ -137,7 +137,7 @@ def _read_scripts(
     made: list[Draft] = []
     for one in found:
         with isolate_faults(one.file, faults):
-            drafts = build_drafts(take_out(one), None, folders, take_defaults)
+            drafts = build_drafts(take_out(one), folders, take_defaults)
             read_files.append(one._replace(text="", remarks=(), passed_over=_find_passed_over(one)))
             made += drafts
     return read_files, made, users, unread

@@ -89,11 +89,8 @@ def _list_clashes(path: str, beside: list[Wanted], wanted: dict[str, Wanted]) ->
     """Return a finding for each file beside a script that two blocks would have hold different texts."""
     why = "The code of both would find the text of one of them."
     hint = "give one of them a file of its own: name its path in the preset"
-    return [
-        Finding("NP942", f"two blocks need {one.path}, each with another text", why, hint, where=Place(path))
-        for one in beside
-        if one.path in wanted and wanted[one.path].content != one.content
-    ]
+    clashing = (one for one in beside if one.path in wanted and wanted[one.path].content != one.content)
+    return [Finding("NP942", f"two blocks need {one.path}, each with another text", why, hint, where=Place(path)) for one in clashing]
 
 
 def _refuse_unencodable(path: str, data: bytes, due: list[RefreshedBlock]) -> None:

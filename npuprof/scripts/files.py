@@ -24,11 +24,7 @@ def find_script_files(paths: list[str], problems: list[Finding], with_blocks: bo
 
     Unless ``with_blocks``, also of the kinds in which no block of a preset can be.
     """
-    yield from find_files(paths, problems, partial(is_script_candidate, with_blocks=with_blocks))
-
-
-def find_files(paths: list[str], problems: list[Finding], is_candidate: Callable[[str], bool]) -> Iterator[str]:
-    """Yield the files of a kind below the paths, each once, in a fixed order; what cannot be listed goes to ``problems``."""
+    is_candidate = partial(is_script_candidate, with_blocks=with_blocks)
     found: list[str] = []
     for path in paths:
         listed = _list_git_files(path, problems, is_candidate) if os.path.isdir(path) else [path]
@@ -91,14 +87,10 @@ def _list_git_files(folder: str, problems: list[Finding], is_candidate: Callable
             if is_candidate(path) and os.path.isfile(path):
                 found.append(path)
     for here in sorted(folders):
-        _tell_special_files(here, problems, is_candidate)
+        with suppress(OSError), os.scandir(here) as entries:
+            for name in sorted(entry.name for entry in entries if not entry.is_file() and not entry.is_dir()):
+                _tell_special_file(os.path.join(here, name) if here != "." else name, problems, is_candidate)
     return found
-
-
-def _tell_special_files(folder: str, problems: list[Finding], is_candidate: Callable[[str], bool]) -> None:
-    with suppress(OSError), os.scandir(folder) as entries:
-        for name in sorted(entry.name for entry in entries if not entry.is_file() and not entry.is_dir()):
-            _tell_special_file(os.path.join(folder, name) if folder != "." else name, problems, is_candidate)
 
 
 def _tell_special_file(path: str, problems: list[Finding], is_candidate: Callable[[str], bool]) -> None:

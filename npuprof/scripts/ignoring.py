@@ -42,8 +42,7 @@ def sift_script_findings(path: str, data: bytes, findings: Sequence[Finding]) ->
         return Accepted(list(findings), [])
     text = data.decode(errors="replace").replace("\r\n", "\n").replace("\r", "\n")
     beginnings = _find_beginnings(path, text)
-    remarks = _find_remarks(path, text.split("\n"))
-    faults = [(remark, _find_remark_fault(remark)) for remark in remarks]
+    faults = [(remark, _find_remark_fault(remark)) for remark in _find_remarks(path, text.split("\n"))]
     good = [remark for remark, fault in faults if fault is None]
     near = {(remark.code, line): remark for remark in reversed(good) for line in remark.lines}
     used = {id(near.get((finding.code, finding.line))) for finding in findings if finding.path == path}

@@ -85,10 +85,8 @@ def _replace_lines(asked: Asked, injector: Injector, how: Writing, data: bytes) 
     modules = open_modules([])
     before = import_script(asked.file, data, modules=modules)
     plan = plan_replacement(data, asked.spec, injector, asked.list_facts("cann", "product"), modules, before)
-    if plan.file is not None:
-        answer = write_blocks({asked.file: plan.file}, how)
-    else:
-        answer = Answer(None, (f"nothing in {asked.file} is written by hand that {asked.spec} stands for: see --check",))
+    nothing = Answer(None, (f"nothing in {asked.file} is written by hand that {asked.spec} stands for: see --check",))
+    answer = write_blocks({asked.file: plan.file}, how) if plan.file is not None else nothing
     return answer._replace(remarks=(*plan.remarks, *plan.others, *answer.remarks))
 
 
@@ -135,8 +133,7 @@ def _may_hold_block(path: str) -> bool:
 def _choose_facts(file: str, data: bytes, facts: dict[str, str]) -> dict[str, str]:
     """Return the facts of a block with the target and the shell that it has if its header does not contain them."""
     shell = blocks.detect_shell(file, data)
-    takes_exports = shell or detect_script_kind(file, data, by_text=True) == "env"
-    facts = {"target": "env" if takes_exports else "session"} | facts
+    facts = {"target": "env" if shell or detect_script_kind(file, data, by_text=True) == "env" else "session"} | facts
     return {"shell": shell or "bash"} | facts if facts["target"] == "env" else facts
 
 
@@ -235,14 +232,10 @@ def _build_place_error(file: str, what: str, why: str, hint: str) -> NpuprofErro
 
 def _find_config_statements(tree: ast.Module) -> list[tuple[ast.Assign, str]]:
     """Return the statements that make a ConfigProto and the names they give it."""
-    assignments = [node for node in ast.walk(tree) if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)]
-    made = [node for node in assignments if ast.unparse(node.value).partition("(")[0].rpartition(".")[2] == "ConfigProto"]
-    named = [
-        (node, ast.unparse(node.targets[0]))
-        for node in made
-        if len(node.targets) == 1 and isinstance(node.targets[0], (ast.Name, ast.Attribute))
-    ]
-    return sorted(named, key=lambda pair: pair[0].lineno)
+    assignments = [node for node in ast.walk(tree) if isinstance(node, ast.Assign) and len(node.targets) == 1]
+    calls = [node for node in assignments if isinstance(node.value, ast.Call) and isinstance(node.targets[0], (ast.Name, ast.Attribute))]
+    made = [node for node in calls if ast.unparse(node.value).partition("(")[0].rpartition(".")[2] == "ConfigProto"]
+    return [(node, ast.unparse(node.targets[0])) for node in sorted(made, key=lambda node: node.lineno)]
 
 
 def _find_second_entry(file: str, data: bytes, change: RefreshedBlock) -> list[str]:

@@ -22,12 +22,6 @@ def count_shared_branches(around: Sequence[Branch], one: ScriptSetting) -> int:
     return next((number for number, (made, here) in enumerate(pairs) if made[2] != here[2]), min(len(around), len(one.branches)))
 
 
-def format_condition(one: ScriptSetting, base: int) -> str:
-    """Return the tests that a setting stands under within its configuration, as one text."""
-    texts = [text for _, _, text in one.branches[base:]]
-    return " and ".join(texts if len(texts) == 1 else (f"({text})" for text in texts))
-
-
 def find_obstacle(one: ScriptSetting) -> tuple[str, str]:
     """Return why a setting cannot be in a preset, and what to do; empty where it can."""
     if one.reason:

@@ -41,8 +41,7 @@ def _describe_settings(imported: ImportedFile) -> list[Row]:
     for setting in imported.found:
         if setting.commented or _is_default(setting):
             continue
-        row = rows.setdefault(setting.scope, (setting.surface, _LINE.sub("", setting.scope), {}))
-        events = row[2].setdefault(setting.key, [])
+        events = rows.setdefault(setting.scope, (setting.surface, _LINE.sub("", setting.scope), {}))[2].setdefault(setting.key, [])
         if setting.key and not (setting.condition or setting.reason or setting.dead or setting.unused):
             events.clear()
         value = type(setting.value).__name__, repr(setting.value)

@@ -40,8 +40,7 @@ class PythonFile:
             raise build_refusal(path, "lines of the script end in a lone carriage return", "Editors count its lines differently.")
         #: The simple statements of each line, with the body that they are in.
         self.by_line: dict[int, list[tuple[ast.stmt, Body]]] = {}
-        bodies = (part for node in ast.walk(self.tree) for _, part in ast.iter_fields(node) if isinstance(part, list))
-        for body in bodies:
+        for body in (part for node in ast.walk(self.tree) for _, part in ast.iter_fields(node) if isinstance(part, list)):
             for node in body:
                 if isinstance(node, ast.stmt) and not hasattr(node, "body") and not hasattr(node, "cases"):
                     for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
