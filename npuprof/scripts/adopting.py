@@ -100,8 +100,7 @@ def select_unmarked(
         known: frozenset[Pair] = frozenset()
         with suppress(NpuprofError):  # check reports it
             known = list_pairs(workspace.resolve_spec(block).settings)
-        outside = [origin for origin in origins if origin.key not in specs]
-        if more := [origin for origin in outside if list_pairs({origin.key: draft.settings[origin.key]}) - known]:
+        if more := [one for one in origins if one.key not in specs and list_pairs({one.key: draft.settings[one.key]}) - known]:
             lines = ", ".join(str(origin.line) for origin in more[:5])
             beside[draft.file] = f"lines {lines} set more beside the block of {block}: move them into that preset"
     return unmarked, beside
@@ -110,8 +109,7 @@ def select_unmarked(
 def list_wanted_blocks(family: Family | None, below: str, standing: list[tuple[str, str]]) -> dict[str, dict[str, None]]:
     """Return the presets that each script is to have blocks of: those that the store has, and those of the family."""
     new = ((source.file, f"{below}{leaf.name}") for leaf in (family.leaves if family else ()) for source in leaf.sources)
-    by_file = group_by((*standing, *new), itemgetter(0))
-    return {file: dict.fromkeys(name for _, name in rows) for file, rows in by_file.items()}
+    return {file: dict.fromkeys(name for _, name in rows) for file, rows in group_by((*standing, *new), itemgetter(0)).items()}
 
 
 def index_presets(workspace: spec.Workspace, problems: list[Finding]) -> dict[frozenset[Pair], str]:

@@ -34,8 +34,7 @@ class ConfigGroup(Record):
     def function(self) -> str:
         """The dotted name of the function of the script in which the object is made; empty for the module and for the whole process."""
         name = self.scope.rpartition(":")[0] if self.surface != "session" else self.scope.partition(":")[0]
-        is_of_process = name.startswith("<") or self.surface in ("atc", "env", "global_options")
-        return "" if is_of_process else name.partition("@")[0]
+        return "" if name.startswith("<") or self.surface in ("atc", "env", "global_options") else name.partition("@")[0]
 
     @property
     def line(self) -> int:
@@ -59,10 +58,8 @@ def list_config_groups(imported: ImportedFile) -> list[ConfigGroup]:
     sites = {site.scope: site for site in imported.sites}
     entries = {entry.site: entry for entry in imported.list_remarks(AddedEntry) if entry.site}
     live = sorted((setting for setting in imported.found if not setting.commented), key=attrgetter("order"))
-    return [
-        ConfigGroup(scope, settings[0].surface, tuple(settings), sites.get(scope), entries.get(scope))
-        for scope, settings in group_by(live, attrgetter("scope")).items()
-    ]
+    groups = group_by(live, attrgetter("scope")).items()
+    return [ConfigGroup(scope, same[0].surface, tuple(same), sites.get(scope), entries.get(scope)) for scope, same in groups]
 
 
 def find_given_sessions(imported: ImportedFile, groups: list[ConfigGroup]) -> dict[str, ConfigGroup]:

@@ -74,8 +74,7 @@ def describe_sources(draft: Draft) -> str:
     if not draft.is_one_of_several and len(draft.sources) < 2:
         condition = draft.sources[0].condition
         return f"{file}, made only if {condition}" if condition else file
-    places = list(dict.fromkeys(_describe_source(source) for source in draft.sources))
-    return f"{file}: {count_rest(places, 6)}"
+    return f"{file}: {count_rest(dict.fromkeys(_describe_source(source) for source in draft.sources), 6)}"
 
 
 def _describe_source(source: Source) -> str:

@@ -95,13 +95,11 @@ def _list_git_files(folder: str, problems: list[Finding], is_candidate: Callable
 
 def _tell_special_file(path: str, problems: list[Finding], is_candidate: Callable[[str], bool]) -> None:
     """Say that a pipe, a socket or a device among the files of a folder is not read."""
-    try:
+    with suppress(OSError):  # a link to nothing
         kind = name_special_file(os.stat(path).st_mode)
-    except OSError:  # a link to nothing
-        return
-    if kind and is_candidate(path) and not os.path.basename(path).startswith("."):
-        why = "What it holds may never end; the other files were read."
-        problems.append(build_finding("NP801", f"{path} is left out: it is {kind}, not a file", why, "", where=Place(path)))
+        if kind and is_candidate(path) and not os.path.basename(path).startswith("."):
+            why = "What it holds may never end; the other files were read."
+            problems.append(build_finding("NP801", f"{path} is left out: it is {kind}, not a file", why, "", where=Place(path)))
 
 
 def _walk_folder(folder: str, problems: list[Finding], is_candidate: Callable[[str], bool]) -> Iterator[str]:

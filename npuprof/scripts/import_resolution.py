@@ -71,8 +71,6 @@ class _Finder:
     def _find_module(self, folder: str, name: str, level: int) -> str:
         top, chain = self._list_folders(folder)
         parts = [part for part in name.split(".") if part]
-        if level > len(chain):
-            return ""
         for place in chain[level - 1 : level] if level else chain:
             if parts and self._list_names(place).isdisjoint((parts[0], f"{parts[0]}.py")):
                 continue
@@ -130,8 +128,7 @@ def _list_tree(top: str) -> tuple[str, ...] | None:
 
 def set_callers_apart(files: Iterable[ImportedFile]) -> tuple[Callable[[ImportedFile], ImportedFile], dict[str, str]]:
     """Return what takes out of a file the settings that others of the files have by calling its functions, and who does, by its path."""
-    followed = ((file.file, called) for file in files for called in file.followed)
-    calls = group_by(followed, lambda call: os.path.normpath(call[1].file))
+    calls = group_by(((file.file, called) for file in files for called in file.followed), lambda call: os.path.normpath(call[1].file))
 
     def take_out(imported: ImportedFile) -> ImportedFile:
         ranges = [(called.first, called.last) for _, called in calls.get(os.path.normpath(imported.file), ())]
@@ -147,8 +144,8 @@ def set_callers_apart(files: Iterable[ImportedFile]) -> tuple[Callable[[Imported
 
 
 def _describe_callers(calls: list[tuple[str, Followed]]) -> str:
-    callers = list(dict.fromkeys(file for file, _ in calls))
-    names = list(dict.fromkeys(f"{called.name}()" for _, called in calls if called.name))
+    callers = dict.fromkeys(file for file, _ in calls)
+    names = dict.fromkeys(f"{called.name}()" for _, called in calls if called.name)
     verbs = ("calls", "sources") if len(callers) == 1 else ("call", "source")
     presets = "the preset of that" if len(callers) == 1 else "the presets of those"
     does = f"{verbs[0]} {count_rest(names)}" if names else f"{verbs[1]} it"

@@ -92,7 +92,9 @@ def _replace_lines(asked: Asked, injector: Injector, how: Writing, data: bytes) 
 
 def check_blocks(paths: list[str], injector: Injector, only: str | None = None) -> Answer:
     """Say whether blocks are up to date, those of one preset where it is named: exit 1 if not, or if it has none."""
-    _, told, count = _refresh_files(paths, injector, only)
+    changes = [(path, change) for path, file in _refresh_files(paths, injector, only).items() for change in file.changes]
+    told = [finding for path, change in changes for finding in blocks.check_block_state(path, change.block, change.state)]
+    count = len(changes)
     remark = f"{format_count(count, 'block')} looked at: {format_severity_counts(told) or 'all up to date'}"
     if only is not None and not count and not told:
         remark = f"{', '.join(paths)} has no block of {only}; npuprof inject {paths[0]} {only} writes one"
@@ -106,7 +108,7 @@ def refresh_blocks(paths: list[str], injector: Injector, how: Writing, below: st
     """
     inside, left = _select_files_below(filter(_may_hold_block, paths), below)
     with lock_folders(os.path.dirname(os.path.realpath(path)) for path in inside):
-        answer = write_blocks(_refresh_files(inside, injector, None)[0], how, below=below)
+        answer = write_blocks(_refresh_files(inside, injector, None), how, below=below)
     return answer._replace(problems=(*answer.problems, *left))
 
 
@@ -149,26 +151,22 @@ def _require_fitting_target(file: str, data: bytes, target: str) -> None:
         raise _build_place_error(file, what, "", "leave out --to, or name another file")
 
 
-def _refresh_files(paths: list[str], injector: Injector, only: str | None) -> tuple[dict[str, FileBlocks], list[Finding], int]:
-    """Return the blocks of each file as they would be written now, what is wrong with them, and how many there are."""
+def _refresh_files(paths: list[str], injector: Injector, only: str | None) -> dict[str, FileBlocks]:
+    """Return the blocks of each file as they would be written now. Raises NpuprofError with what is wrong in any of them."""
     files: dict[str, FileBlocks] = {}
     problems: list[Finding] = []
-    outdated: list[Finding] = []
     for path in paths:
-        changes: list[RefreshedBlock] = []
         try:
             with isolate_faults(path, problems):
                 data = output.read_file_content(path)
                 found = [block for block in blocks.find_blocks(path, data) if only in (None, block.spec)]
                 changes = [injector.refresh_block(block, _choose_facts(path, data, block.facts)) for block in found]
+                files |= {path: FileBlocks(data, data, changes)} if changes else {}
         except NpuprofError as error:
             problems += error.findings
-        outdated += [finding for change in changes for finding in blocks.check_block_state(path, change.block, change.state)]
-        if changes:
-            files[path] = FileBlocks(data, data, changes)
     if problems:
         raise NpuprofError(problems)
-    return files, outdated, sum(len(file.changes) for file in files.values())
+    return files
 
 
 def _find_place(asked: Asked, data: bytes) -> Cut:

@@ -58,8 +58,7 @@ def name_all_drafts(drafts: Sequence[Draft]) -> None:
 
 def _clean_label(text: str) -> str:
     """Return the name of a function, a variable or a written file as the part of a name."""
-    plain = posixpath.basename(text.replace(os.sep, "/").rstrip("/"))
-    return _clean(plain).replace("_", "-").strip("-").lower()
+    return _clean(posixpath.basename(text.replace(os.sep, "/").rstrip("/"))).replace("_", "-").strip("-").lower()
 
 
 def _clean(text: str) -> str:

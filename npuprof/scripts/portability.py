@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any
 
 from npuprof import catalog
@@ -18,8 +19,7 @@ from npuprof.scripts.sidecars import open_sidecar
 
 def count_shared_branches(around: Sequence[Branch], one: ScriptSetting) -> int:
     """Return under how many of the tests, from the outside, a setting stands under which its configuration is made at all."""
-    pairs = zip(around, one.branches, strict=False)
-    return next((number for number, (made, here) in enumerate(pairs) if made[2] != here[2]), min(len(around), len(one.branches)))
+    return len(list(takewhile(lambda pair: pair[0][2] == pair[1][2], zip(around, one.branches, strict=False))))
 
 
 def find_obstacle(one: ScriptSetting) -> tuple[str, str]:

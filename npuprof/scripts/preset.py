@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 from npuprof.catalog.values import is_same_typed_value
@@ -50,10 +51,8 @@ def _add_exports(stem: str, file: str, drafts: list[Draft]) -> list[Draft]:
     kept = _unite_equal_drafts([draft for draft in drafts if draft.surfaces != {"env"}])
     if shared and not any(draft.settings for draft in kept):
         kept.insert(0, Draft(stem, file))
-    for draft in shared:
-        for home in kept:
-            if home.settings or home is kept[0]:
-                _absorb_draft(home, draft)
+    for draft, home in product(shared, [home for home in kept if home.settings or home is kept[0]]):
+        _absorb_draft(home, draft)
     return kept
 
 

@@ -162,7 +162,7 @@ class _Pages:
 
     def __init__(self) -> None:
         self._pages: dict[str, _Page] = {}
-        self._others: list[Finding] = []
+        self._others: list[tuple[Place, Finding]] = []
         self._of_sidecars: set[tuple[Place | None, str]] = set()
 
     def add_page(self, page: _Page) -> None:
@@ -173,7 +173,7 @@ class _Pages:
             if finding.where is None or finding.where.file == page.file:
                 own.append(finding)
             elif may_be_called(finding.where.file):
-                self._others.append(finding)
+                self._others.append((finding.where, finding))
             elif (mark := (finding.where, finding.message)) not in self._of_sidecars:
                 self._of_sidecars.add(mark)
                 own.append(finding)
@@ -181,14 +181,13 @@ class _Pages:
     def sift_findings(self, read: Callable[[str], bytes], faults: list[Finding]) -> tuple[list[Finding], int]:
         """Return the findings to report, each once, and how many the comments of their files accept."""
         brought: set[str] = set()
-        for finding in self._others:
-            assert finding.where is not None
-            path = os.path.normpath(finding.where.file)
+        for where, finding in self._others:
+            path = os.path.normpath(where.file)
             if path not in self._pages:
-                self._pages[path] = _Page(finding.where.file, read(finding.where.file), None, [])
+                self._pages[path] = _Page(where.file, read(where.file), None, [])
                 brought.add(path)
             page = self._pages[path]
-            page.findings.append(finding._replace(where=finding.where._replace(file=page.file)))
+            page.findings.append(finding._replace(where=where._replace(file=page.file)))
         reported: list[Finding] = []
         accepted = 0
         for path, page in self._pages.items():
@@ -206,10 +205,10 @@ def _sift_page(page: _Page, brought: bool) -> tuple[list[Finding], int]:
     unique = {(finding.code, finding.where, finding.key, finding.message): finding for finding in reversed(page.findings)}
     findings = list(unique.values())[::-1]
     text = page.places.text.encode(errors="replace") if page.places is not None else page.data
-    sifted = sift_script_findings(page.file, text, findings)
+    sifted, accepted = sift_script_findings(page.file, text, findings)
     # findings on the comments of a file that is only brought were not asked for
-    reported = [finding for finding in sifted.told if finding in findings] if brought else sifted.told
-    return [page.places.place_finding(finding) for finding in reported] if page.places is not None else reported, len(sifted.accepted)
+    reported = [finding for finding in sifted if finding in findings] if brought else sifted
+    return [page.places.place_finding(finding) for finding in reported] if page.places is not None else reported, len(accepted)
 
 
 def _count_scripts(survey: Survey, scans: list[_Scan], result: Scanned, folders: list[str]) -> None:

@@ -174,8 +174,7 @@ class _Lexer:
     def _add_word(self) -> None:
         command = self.command
         if self.text[self.at] == "(":
-            items = self._parse_array()
-            command[-1] = command[-1]._replace(items=items, span=(command[-1].span[0], self.at))
+            command[-1] = command[-1]._replace(items=self._parse_array(), span=(command[-1].span[0], self.at))
             return
         if not command:
             command.join, command.parentheses, command.text = self.join, self.parentheses, self.text

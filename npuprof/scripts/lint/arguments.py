@@ -33,10 +33,9 @@ def find_argument_faults(found: ScriptSetting, asked: Context) -> list[Fault]:
         return _find_missing_value_faults(made, found.name)
     option = catalog.find_option(found.key)
     has_value = option is not None or found.key.startswith("estimator.") or found.name in made.choices
-    if found.reason or found.name in list_object_arguments() or not has_value:
+    was_of_another_type = option is not None and any(is_before(asked, until) for until in option.field_until.values())
+    if found.reason or found.name in list_object_arguments() or not has_value or was_of_another_type:
         return []  # what is certain of objects is said where the call is
-    if option is not None and any(is_before(asked, until) for until in option.field_until.values()):
-        return []  # the argument was of another type then
     if found.given.kind in _CONTAINERS or found.given.kind != made.exact.get(found.name, found.given.kind):
         return [_build_argument_type_fault(found, made.exact.get(found.name, ""), option)]
     lost = option.not_carried.get("run_config", "") if option else ""

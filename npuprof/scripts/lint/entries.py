@@ -38,9 +38,8 @@ def find_nameless_entries(imported: ImportedFile) -> list[Finding]:
     for entry in imported.list_own_remarks(AddedEntry):
         variable = nameless.get(entry.site, "")
         filling_or_adding = r"[ \t]*(?:\.[ \t]*parameter_map\b|=[^=]*custom_optimizers\.add\()"
-        if not variable or entry.name or entry.site not in filled:
-            continue
-        if not re.search(rf"(?<![\w.]){variable}\b(?!{filling_or_adding})", imported.text):
+        is_judged = variable and not entry.name and entry.site in filled
+        if is_judged and not re.search(rf"(?<![\w.]){variable}\b(?!{filling_or_adding})", imported.text):
             what = f"the optimizer entry {variable} has no name"
             why = "The adapter looks for an entry named exactly NpuOptimizer; all options of another are lost silently."
             result.append(place_fault(Fault("NP808", what, why, f'write {variable}.name = "NpuOptimizer"'), entry))
@@ -80,9 +79,8 @@ def find_double_entries(imported: ImportedFile) -> list[Finding]:
         if before and before.line < entry.line:
             within = before.branches == entry.branches[: len(before.branches)]
             what = f"a second entry named NpuOptimizer is added to {entry.config}; the first is added in line {before.line}"
-            hint = f"set the options in the entry of line {before.line}"
             if _is_same_config(lines[before.line : entry.line - 1], entry.owner, may_leave=within):
-                result.append(place_fault(Fault("NP820", what, _TURNS, hint), entry))
+                result.append(place_fault(Fault("NP820", what, _TURNS, f"set the options in the entry of line {before.line}"), entry))
     return result
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from difflib import SequenceMatcher
 from functools import cache
-from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog import Option, Variable
+from npuprof.catalog import Option
 from npuprof.catalog.execution import is_known_variable
 from npuprof.checks import settings
 from npuprof.checks.meaning import UNKNOWN
@@ -137,22 +136,16 @@ def _find_script_variable_faults(found: ScriptSetting, asked: Context) -> list[F
     if found.reason or found.value in variable.tolerated or found.value == "":
         return []
     faults = find_plain_value_faults(found)
-    return [fault._replace(severity="warning") for fault in faults] if _goes_on(variable, found.value) else faults
-
-
-def _goes_on(variable: Variable, value: Any) -> bool:
-    """Return whether a job goes on with a value that is not documented: its reader takes another, or it is a list for the script itself."""
-    return bool(variable.otherwise) or (variable.per_process and _IDS.fullmatch(str(value)) is not None)
+    # a job goes on with such a value if its reader takes another one, or if it is a list for the script itself
+    goes_on = variable.otherwise or (variable.per_process and _IDS.fullmatch(str(found.value)))
+    return [fault._replace(severity="warning") for fault in faults] if goes_on else faults
 
 
 def _find_misspelt_variable(name: str) -> list[Fault]:
     """Return the fault of a variable nobody knows that is a slip away from a known one; scripts may have variables of their own."""
     near = find_nearest_names(name, list_ascend_names(), 1) if is_ascend_variable(name) and not is_known_variable(name) else []
-    if not near or near[0].startswith(name):
-        return []
-    if name.startswith(near[0]) and name != near[0] + near[0][-1]:  # with more behind it a name is one of the script's own
-        return []
-    if SequenceMatcher(None, name, near[0]).ratio() < _SLIP and not has_slip(name):
+    is_own = near and name.startswith(near[0]) and name != near[0] + near[0][-1]  # with more behind it
+    if not near or is_own or near[0].startswith(name) or (SequenceMatcher(None, name, near[0]).ratio() < _SLIP and not has_slip(name)):
         return []
     return [Fault("NP206", f"no known environment variable {name!r}", "The catalogue does not contain it.", did_you_mean(name, near))]
 

@@ -26,14 +26,11 @@ class Entered(NamedTuple):
     owner: Given | None = None
 
 
-def find_function(call: ast.Call, scope: Scope) -> Entered | None:
-    """Return the function that a call enters by its name, None for others."""
+def find_entered(call: ast.Call, statement: ast.stmt, scope: Scope, reached: Reached) -> Entered | None:
+    """Return the function that a call enters: the one it names, ``__init__`` where it makes an object, or a method; None for others."""
     function, home = scope.resolve_only(call.func)
-    return Entered(function, home, call) if isinstance(function, Function) else None
-
-
-def find_method(call: ast.Call, statement: ast.stmt, scope: Scope, reached: Reached) -> Entered | None:
-    """Return the function of a class that a call enters: ``__init__`` where it makes an object, else the method it names."""
+    if isinstance(function, Function):
+        return Entered(function, home, call)
     if cls := find_class(call.func, scope):
         making = ast.copy_location(ast.Attribute(call.func, "__init__", ast.Load()), call)
         return _enter(list_class_line(cls), making, call, scope, _find_target(call, statement))
@@ -69,6 +66,5 @@ def _enter(line: list[Scope], method: ast.Attribute, call: ast.Call, where: Scop
 
 def _find_target(call: ast.Call, statement: ast.stmt) -> ast.expr:
     """Return what the object that a call makes is called from then on, the call itself where it gets no name."""
-    plain = isinstance(statement, ast.Assign) and statement.value is call and len(statement.targets) == 1
-    target = statement.targets[0] if plain and isinstance(statement, ast.Assign) else call
-    return target if isinstance(target, (ast.Name, ast.Attribute)) else call
+    targets = statement.targets if isinstance(statement, ast.Assign) and statement.value is call else []
+    return targets[0] if len(targets) == 1 and isinstance(targets[0], (ast.Name, ast.Attribute)) else call

@@ -24,8 +24,7 @@ def list_class_line(cls: Scope) -> list[Scope]:
 
 
 def _follow_bases(cls: Scope, found: list[Scope], depth: int) -> bool:
-    node = cls.node
-    assert isinstance(node, ast.ClassDef)
+    node = cast("ast.ClassDef", cls.node)
     plain = all(one.arg == "metaclass" and format_expression(one.value) in _PLAIN_KEYWORDS for one in node.keywords)
     if node.decorator_list or not plain or depth > _DEEPEST or any(one.node is node for one in found):
         return False  # who comes by two ways has a place of its own among the others

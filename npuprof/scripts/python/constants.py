@@ -236,10 +236,8 @@ def _fold_sequence(node: ast.List | ast.Tuple | ast.Set, scope: Scope, depth: in
 def _fold_dict(node: ast.Dict, scope: Scope, depth: int) -> Any:
     found: dict[Any, Any] = {}
     for name, value in zip(node.keys, node.values, strict=True):
-        if name is None:
-            compute_value(node, found.update, fold_expression(value, scope, depth))
-        else:
-            compute_value(node, found.__setitem__, fold_expression(name, scope, depth), fold_expression(value, scope, depth))
+        parts = [fold_expression(part, scope, depth) for part in (name, value) if part is not None]
+        compute_value(node, found.update if name is None else found.__setitem__, *parts)
     return found
 
 

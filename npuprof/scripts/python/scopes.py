@@ -146,8 +146,7 @@ class Scope:
         if scope.home is None or not isinstance(root, ast.Name) or root.id in scope.bound:
             return True
         nodes = [one.node for one in bindings or scope.list_bindings("*")]
-        list_sources = scope.home.list_sources
-        return any(not isinstance(one, ast.Import | ast.ImportFrom) or any(map(reached, list_sources(one))) for one in nodes)
+        return any(not isinstance(one, ast.Import | ast.ImportFrom) or any(map(reached, scope.home.list_sources(one))) for one in nodes)
 
     def find_binding(self, name: str) -> tuple[Scope, list[Binding]]:
         """Return the scope that binds a name, seen from here, and how; the module and nothing for a name that this file does not bind."""

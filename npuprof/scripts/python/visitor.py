@@ -11,13 +11,13 @@ import posixpath
 from collections import ChainMap, Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
 from npuprof.model import Record, is_utf8
 from npuprof.scripts.grouping import group_by
 from npuprof.scripts.python.arguments import bind_call_arguments
-from npuprof.scripts.python.calls import Entered, find_function, find_method
+from npuprof.scripts.python.calls import Entered, find_entered
 from npuprof.scripts.python.class_lineage import get_first_parameter
 from npuprof.scripts.python.constants import fold_expression, fold_with_defaults
 from npuprof.scripts.python.loops import unroll_loop
@@ -26,9 +26,6 @@ from npuprof.scripts.python.scopes import Function, Reached, Scope, list_targets
 from npuprof.scripts.python.statements import find_way_on, is_main_test, leaves_block
 from npuprof.scripts.python.terms import PLAIN, Unknown, format_expression, list_parts, name_callee
 from npuprof.scripts.records import HALF_CHARACTER, Branch, Followed, ScriptPlace, ScriptSetting, ScriptValue, Site, take_here_out
-
-#: A file, a line and a column (0 from the left).
-Spot = tuple[str, int, int]
 
 Choose = Callable[[Module], tuple["Surface", ...]]
 Lead = Callable[[str], Module | None]
@@ -96,7 +93,9 @@ class Visitor:
         self._made: dict[str, list[tuple[Branch, ...]]] = {}  #: the tests around each time that a site is made
         self.current: dict[tuple[str, str], str] = {}
         self.nested: dict[str, NestedConfig] = {}
-        self.taken: dict[Spot, dict[tuple[str, str], TakenConfig]] = {}  #: by scope and label
+        self.taken: dict[
+            tuple[str, int, int], dict[tuple[str, str], TakenConfig]
+        ] = {}  #: by place, then by scope and label
         self.functions: dict[tuple[str, int], Followed] = {}  #: functions of other files that set something
         self.unfollowed: tuple[int, str] | tuple[()] = ()  #: line and name of the first call that was too much
         self.shares_options = False  #: whether other code has the options of TensorFlow 2, too
@@ -255,7 +254,7 @@ class Visitor:
         reached = self._reached
         if name_callee(call) not in self.module.list_callable(reached) or not scope.may_reach(call.func, reached):
             return
-        entered = find_function(call, scope) or find_method(call, statement, scope, reached)
+        entered = find_entered(call, statement, scope, reached)
         if entered is None:
             return
         home = entered.scope.home
@@ -496,8 +495,7 @@ def _explain(one: ScriptSetting, several: list[ScriptSetting]) -> ScriptSetting:
 
 def unite_tests(several: list[tuple[Branch, ...]]) -> tuple[Branch, ...]:
     """Return the tests under which something runs at all that runs under each of several."""
-    shared = next((at for at, same in enumerate(zip(*(tests[::-1] for tests in several), strict=False)) if len(set(same)) > 1), None)
-    length = min(map(len, several)) if shared is None else shared
+    length = len(list(takewhile(lambda same: len(set(same)) == 1, zip(*(tests[::-1] for tests in several), strict=False))))
     before = [tests[: len(tests) - length] for tests in several]
     inner = several[0][len(several[0]) - length :]
     if not all(before):

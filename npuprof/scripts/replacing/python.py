@@ -82,8 +82,7 @@ def plan_assignments(file: PythonFile, draft: Draft, surface: str) -> Cut:
     setting, *_ = settings = sorted(draft.carried, key=lambda setting: setting.line)
     cut, body = _find_assignments(file, settings)
     first, last = cut[0], cut[-1]
-    target = ast.unparse(first.targets[0])
-    onto = target.rpartition(".parameter_map[" if surface == "session" else f".{setting.name}")[0]
+    onto = ast.unparse(first.targets[0]).rpartition(".parameter_map[" if surface == "session" else f".{setting.name}")[0]
     if not re.fullmatch(r"[\w.()[\]'\"-]+", onto) or "..." in onto:
         raise file.refuse(setting, "What it is set on has no name that a block could use.")
     own = onto.partition(".")[0].partition("[")[0]

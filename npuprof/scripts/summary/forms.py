@@ -108,8 +108,7 @@ def _format_table_part(table: Table) -> str:
 def _format_cell(cell: Any) -> str:
     if not isinstance(cell, tuple) or len(cell) <= _MOST_NAMES:
         return _escape(_shorten_cell(cell))
-    names = _escape(_shorten_cell(cell, _MOST_OPENED))
-    return f"<details><summary>{_escape(_shorten_cell(cell, 1))}</summary>{names}</details>"
+    return f"<details><summary>{_escape(_shorten_cell(cell, 1))}</summary>{_escape(_shorten_cell(cell, _MOST_OPENED))}</details>"
 
 
 def _escape(text: str) -> str:
