@@ -13,7 +13,7 @@ from npuprof.scripts.python.class_lineage import (
     list_class_line,
 )
 from npuprof.scripts.python.loops import Given
-from npuprof.scripts.python.scopes import Function, Reached, Scope
+from npuprof.scripts.python.scopes import Function, Scope
 from npuprof.scripts.python.terms import name_callee
 
 
@@ -26,7 +26,7 @@ class Entered(NamedTuple):
     owner: Given | None = None
 
 
-def find_entered(call: ast.Call, statement: ast.stmt, scope: Scope, reached: Reached) -> Entered | None:
+def find_entered(call: ast.Call, statement: ast.stmt, scope: Scope) -> Entered | None:
     """Return the function that a call enters: the one it names, ``__init__`` where it makes an object, or a method; None for others."""
     function, home = scope.resolve_only(call.func)
     if isinstance(function, Function):
@@ -43,7 +43,7 @@ def find_entered(call: ast.Call, statement: ast.stmt, scope: Scope, reached: Rea
         owner = ast.copy_location(ast.Name(get_first_parameter(scope.node), ast.Load()), of)  # type: ignore[arg-type]
         return _enter(list_class_line(around)[1:], method, call, scope, owner) if around is not None else None
     named = find_class(of, scope)
-    cls = named or find_class_of_object(of, scope, reached)
+    cls = named or find_class_of_object(of, scope)
     return _enter(list_class_line(cls), method, call, scope, None if named else of) if cls is not None else None
 
 

@@ -19,8 +19,6 @@ from npuprof.scripts.python.terms import format_expression
 from npuprof.scripts.python.visitor import Surface, Visitor
 from npuprof.scripts.records import OTHER
 
-HOT = ("environ", "putenv")
-
 #: Families of names that belong to Ascend, known to the catalogue or not.
 _ASCEND_NAMES = re.compile(r"^(?:ASCEND_|HCCL_|HCOMM_|ACLNN_|NPU_|GE_|TE_|CANN_|AOE_|SLOG_|RANK_)[A-Z0-9_]+$")
 _CAPITALS = re.compile(rb"(?<![A-Z0-9_])[A-Z][A-Z0-9]*_[A-Z0-9_]+\b")  # a flag may come right before: docker -eHCCL_ALGO=...
@@ -149,4 +147,4 @@ def _report_variable(visitor: Visitor, node: ast.AST, name: ast.expr, value: ast
 
 
 #: What reads the environment that a script gives itself.
-SURFACE = Surface(HOT, _read_call, _read_assignment)
+SURFACE = Surface(("environ", "putenv"), _read_call, _read_assignment)

@@ -16,7 +16,6 @@ from npuprof.scripts.python.terms import format_expression, list_nodes, name_cal
 from npuprof.scripts.python.visitor import Surface, Visitor
 from npuprof.scripts.records import UNSET, Placed, Site
 
-HOT = ("global_options",)
 #: The options of the process, as one configuration.
 OWNER = "<process>:global_options"
 #: A name is followed through so many others.
@@ -123,4 +122,4 @@ def is_options_function(call: ast.Call, scope: Scope) -> bool:
 
 
 #: What reads the options of TensorFlow 2.
-SURFACE = Surface(HOT, _read_call, _read_assignment, _read_statement)
+SURFACE = Surface(("global_options",), _read_call, _read_assignment, _read_statement)

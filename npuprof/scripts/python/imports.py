@@ -88,9 +88,8 @@ class Modules:
 
     def locate(self, path: str, name: str, level: int) -> str:
         """Return the file that a module is, as a file imports it; empty for modules that are not of the tree, and for the file itself."""
-        if not level and name.partition(".")[0] in _FOREIGN:
-            return ""
-        found = self._locate(path, name, level)
+        is_foreign = not level and name.partition(".")[0] in _FOREIGN
+        found = self._locate(path, name, level) if not is_foreign else ""
         return found if found != path else ""
 
     def load(self, path: str) -> Module | None:
@@ -104,8 +103,8 @@ class Modules:
     def list_imported(self, path: str, data: bytes | None = None) -> tuple[str, ...]:
         """Return the files of the tree that a text imports, that of the file unless it is given, without parsing it."""
         if path not in self._imports:
-            data = self.read(path) if data is None else data
-            self._imports[path] = tuple(dict.fromkeys(filter(None, self._iterate_imported(path, data))))
+            found = self._iterate_imported(path, self.read(path) if data is None else data)
+            self._imports[path] = tuple(dict.fromkeys(filter(None, found)))
         return self._imports[path]
 
     def has_options(self, path: str) -> bool:
@@ -208,7 +207,6 @@ class Home:
     def __init__(self, path: str, modules: Modules) -> None:
         self.path = path
         self.modules = modules
-        self._sources: dict[tuple[int, int], set[str]] = {}
 
     def list_defined(self, reached: Reached) -> frozenset[str]:
         """Return the names of functions and classes of the files that it imports, and those import, as far as they are ``reached``."""
@@ -223,15 +221,6 @@ class Home:
     def list_rebound(self) -> frozenset[str]:
         """Return the names of the file to which the script that is being read gives other values."""
         return frozenset(name for path, name in self.modules.list_rebound() if path == self.path)
-
-    def list_sources(self, node: ast.Import | ast.ImportFrom) -> set[str]:
-        """Return the files of the tree that an import names."""
-        place = node.lineno, node.col_offset
-        if place not in self._sources:
-            module, level = (node.module or "", node.level) if isinstance(node, ast.ImportFrom) else ("", 0)
-            names = [module, *(f"{module}.{one.name}".lstrip(".") for one in node.names)]
-            self._sources[place] = {path for name in names if (name or level) and (path := self.modules.locate(self.path, name, level))}
-        return self._sources[place]
 
     def find_name(self, name: str, bindings: Iterable[Binding]) -> tuple[Scope, list[Binding]] | None:
         """Return what a name stands for that is imported from modules of the tree; None where one of them is no such module."""

@@ -89,8 +89,6 @@ def _list_table_parts(node: ast.expr) -> list[tuple[ast.expr | None, ast.expr]] 
 def list_table_nodes(node: ast.expr, what: str, scope: Scope) -> tuple[list[ast.expr], Scope]:
     """Return the keys, values or items of a table that is written out, as nodes, and the scope to read them in."""
     pairs, scope = list_written_pairs(node, scope)
-    if what == "keys":
-        return [name for name, _ in pairs or ()], scope
-    if what == "values":
-        return [value for _, value in pairs or ()], scope
-    return [ast.copy_location(ast.Tuple([name, value], ast.Load()), name) for name, value in pairs or ()], scope
+    if what == "items":
+        return [ast.copy_location(ast.Tuple([name, value], ast.Load()), name) for name, value in pairs or ()], scope
+    return [name if what == "keys" else value for name, value in pairs or ()], scope

@@ -74,8 +74,7 @@ class NodeIndex:
     def list_called(self, function: Function) -> set[str]:
         """Return the names that the lines of a function call."""
         first = bisect_left(self.calls, function.lineno, key=_get_line)
-        behind = bisect_right(self.calls, function.end_lineno or function.lineno, key=_get_line)
-        return set(map(name_callee, self.calls[first:behind]))
+        return set(map(name_callee, self.calls[first : bisect_right(self.calls, function.end_lineno or function.lineno, key=_get_line)]))
 
 
 class Module:

@@ -15,9 +15,6 @@ from npuprof.scripts.python.terms import format_expression, list_parts, name_cal
 from npuprof.scripts.python.visitor import Surface, Visitor
 from npuprof.scripts.records import TAKEN_BACK, Placed, ScriptValue
 
-#: Words in whose lines something of this surface can stand.
-HOT = ("parameter_map", "custom_optimizers", "NpuOptimizer", "remapping", "memory_optimization")
-
 #: The name that is taken for a map wherever it is from; nothing is known of the entry that it belongs to.
 BARE_MAP = "parameter_map"
 
@@ -190,5 +187,7 @@ def _iterate_maps_out_of_sight(statement: ast.stmt, expressions: list[ast.expr],
             yield node
 
 
+#: Words in whose lines something of this surface can stand.
+_WORDS = ("parameter_map", "custom_optimizers", "NpuOptimizer", "remapping", "memory_optimization")
 #: What reads parameter maps.
-SURFACE = Surface(HOT, _read_call, _read_assignment, _read_statement)
+SURFACE = Surface(_WORDS, _read_call, _read_assignment, _read_statement)

@@ -76,8 +76,7 @@ def _select_dominating(node: ast.expr, scope: Scope, bindings: list[Binding]) ->
     if around[: len(given)] != given or (given and _find_block(given[-1], inner[0]) is not _find_block(given[-1], its_statement)):
         return []
     loops = [one for one in inner if isinstance(one, (ast.For, ast.AsyncFor, ast.While))]
-    returns = any(loop.lineno <= _get_line(one) <= (loop.end_lineno or 0) for loop in loops for one in bindings)
-    return [] if returns else before[-1:]
+    return [] if any(loop.lineno <= _get_line(one) <= (loop.end_lineno or 0) for loop in loops for one in bindings) else before[-1:]
 
 
 def _find_block(around: ast.stmt, inner: ast.stmt | None) -> list[ast.stmt] | None:

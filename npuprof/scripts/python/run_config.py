@@ -17,8 +17,6 @@ from npuprof.scripts.python.terms import Unknown, format_expression, name_callee
 from npuprof.scripts.python.visitor import NestedConfig, Surface, Visitor
 from npuprof.scripts.records import HALF_CHARACTER, UNSET, Placed
 
-HOT = tuple(CLASSES)
-
 
 class GivenCall(Placed):
     """A call that makes an object of one of the classes: how many arguments it is given by position, and which by name.
@@ -176,4 +174,4 @@ def _make_plain(value: Any, around: str = "") -> Any:
 
 
 #: What reads run configurations of the adapter, and their parts.
-SURFACE = Surface(HOT, _read_call)
+SURFACE = Surface(tuple(CLASSES), _read_call)

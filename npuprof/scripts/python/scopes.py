@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from typing import Any, NamedTuple, Protocol
 
-from npuprof.scripts.python.terms import find_root, format_expression
+from npuprof.scripts.python.terms import format_expression
 
 #: A name, how it gets a value (see ``Binding``), and where.
 NewBinding = tuple[str, str, ast.AST]
@@ -48,9 +48,6 @@ class ModuleHome(Protocol):
 
     def find_name(self, name: str, bindings: Iterable[Binding]) -> tuple[Scope, list[Binding]] | None:
         """Return what an imported name stands for where it comes from; None where that is not in sight."""
-
-    def list_sources(self, node: ast.Import | ast.ImportFrom) -> set[str]:
-        """Return the files of the tree that an import names."""
 
     def find_starred(self, name: str, bindings: Sequence[Binding]) -> tuple[Scope, list[Binding]] | None:
         """Return what a name stands for that an import of all names brings; None where that is not in sight."""
@@ -135,18 +132,8 @@ class Scope:
             return scope, []
         if scope.home is None or (found and scope.list_binding_kinds(name) != {"import"}):
             return (scope, found) if found else None
-        if found:
-            return scope.home.find_name(name, found) or (scope, found)
-        return scope.home.find_starred(name, scope.list_bindings("*"))
-
-    def may_reach(self, node: ast.expr, reached: Reached) -> bool:
-        """Return whether an expression may stand for something of this file, or of an imported one that is ``reached``."""
-        root = find_root(node)
-        scope, bindings = self.find_binding(root.id) if isinstance(root, ast.Name) else (self, [])
-        if scope.home is None or not isinstance(root, ast.Name) or root.id in scope.bound:
-            return True
-        nodes = [one.node for one in bindings or scope.list_bindings("*")]
-        return any(not isinstance(one, ast.Import | ast.ImportFrom) or any(map(reached, scope.home.list_sources(one))) for one in nodes)
+        imported = scope.home.find_name(name, found) if found else scope.home.find_starred(name, scope.list_bindings("*"))
+        return imported or ((scope, found) if found else None)
 
     def find_binding(self, name: str) -> tuple[Scope, list[Binding]]:
         """Return the scope that binds a name, seen from here, and how; the module and nothing for a name that this file does not bind."""

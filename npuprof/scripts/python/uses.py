@@ -110,6 +110,7 @@ class Calls:
 
     def __init__(self, index: NodeIndex, added: Iterable[AddedEntry]) -> None:
         self._nodes = index.nodes
+        self._statements = sorted((node for node in index.nodes if isinstance(node, ast.stmt)), key=find_start)
         calls = index.calls
         self.sessions = [one for one in calls if name_callee(one) in _SESSIONS and _OF_PROCESS.fullmatch(write_source(one.func))]
         self.openings = [one for one in calls if name_callee(one) == "open" and re.match(r"\w*npu\w*\.open", write_source(one.func))]
@@ -128,14 +129,9 @@ class Calls:
     def _parents(self) -> dict[ast.AST, ast.AST]:
         return {child: node for node in self._nodes for child in list_parts(node)}
 
-    @cached_property
-    def _statements(self) -> list[ast.stmt]:
-        return sorted((node for node in self._nodes if isinstance(node, ast.stmt)), key=find_start)
-
     def list_around(self, place: tuple[int, int]) -> list[ast.AST]:
         """Return the statement at a place (line and column, from 1) and what is around it, up to its function or the module."""
-        at = bisect_right(self._statements, (place[0], place[1] - 1), key=find_start) - 1
-        around: list[ast.AST] = [self._statements[at]]
+        around: list[ast.AST] = [self._statements[bisect_right(self._statements, (place[0], place[1] - 1), key=find_start) - 1]]
         while len(around) == 1 or not isinstance(around[-1], (ast.Module, *DEFINITIONS)):
             around.append(self._parents[around[-1]])
         return around

@@ -93,9 +93,7 @@ class Visitor:
         self._made: dict[str, list[tuple[Branch, ...]]] = {}  #: the tests around each time that a site is made
         self.current: dict[tuple[str, str], str] = {}
         self.nested: dict[str, NestedConfig] = {}
-        self.taken: dict[
-            tuple[str, int, int], dict[tuple[str, str], TakenConfig]
-        ] = {}  #: by place, then by scope and label
+        self.taken: dict[tuple[str, int, int], dict[tuple[str, str], TakenConfig]] = {}  #: by place, then by scope and label
         self.functions: dict[tuple[str, int], Followed] = {}  #: functions of other files that set something
         self.unfollowed: tuple[int, str] | tuple[()] = ()  #: line and name of the first call that was too much
         self.shares_options = False  #: whether other code has the options of TensorFlow 2, too
@@ -252,9 +250,9 @@ class Visitor:
     def _follow(self, call: ast.Call, statement: ast.stmt, scope: Scope, branches: tuple[Branch, ...]) -> None:
         """Visit the function that a call enters, if it can set something."""
         reached = self._reached
-        if name_callee(call) not in self.module.list_callable(reached) or not scope.may_reach(call.func, reached):
+        if name_callee(call) not in self.module.list_callable(reached):
             return
-        entered = find_entered(call, statement, scope, reached)
+        entered = find_entered(call, statement, scope)
         if entered is None:
             return
         home = entered.scope.home
