@@ -125,8 +125,7 @@ def index_presets(workspace: spec.Workspace, problems: list[Finding]) -> dict[fr
 def find_standing(drafts: Iterable[Draft], known: Mapping[frozenset[Pair], str]) -> tuple[list[Draft], list[tuple[str, str]]]:
     """Return the drafts that no preset of the store equals, and of the others scripts with the preset that does."""
     named = [(draft, known.get(list_pairs(draft.settings), "") if draft.settings else "") for draft in drafts]
-    standing = [(source.file, name) for draft, name in named if name for source in draft.sources]
-    return [draft for draft, name in named if not name], standing
+    return [draft for draft, name in named if not name], [(source.file, name) for draft, name in named if name for source in draft.sources]
 
 
 def plan_adoption(

@@ -140,8 +140,8 @@ class Injector:
         if "variable" in facts and "onto" not in facts and works_on_config(target):
             names["config"] = facts["variable"]
         body = rename_variables(body, names) if names else body
-        more = "".join(f"# {fact}: {facts[fact]}\n" for fact in _FACTS if fact in facts)
-        return made._replace(text=stamp_text(head + more, body))
+        head += "".join(f"# {fact}: {facts[fact]}\n" for fact in _FACTS if fact in facts)
+        return made._replace(text=stamp_text(head, body))
 
     def _render_exports(self, config: Config, shell: str, without_options: bool = False) -> Rendered:
         from npuprof.renderers.common import add_render_header, collect_sidecars

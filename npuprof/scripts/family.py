@@ -18,7 +18,7 @@ from npuprof.report.text import format_count
 from npuprof.resolve import Resolver
 from npuprof.resolve.digests import compute_digest
 from npuprof.scripts.conditional_mixins import Switch, collect_switches, describe_switch, describe_switched
-from npuprof.scripts.draft import Draft, Source, cite_script
+from npuprof.scripts.draft import Draft, cite_script
 from npuprof.scripts.grouping import group_by
 from npuprof.scripts.naming import name_all_drafts, name_covering_folder, number_names
 from npuprof.scripts.preset_text import describe_assumed, describe_notes, escape_file_name, format_preset
@@ -48,23 +48,10 @@ class Leaf:
         self.pairs = pairs
         self.base = ""
         self.own = self.pairs
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The settings by full key, without the scenario."""
-        return self.drafts[0].settings
-
-    @property
-    def sources(self) -> list[Source]:
-        """Every configuration of a script that is this one."""
-        return [source for draft in self.drafts for source in draft.sources]
-
-    @property
-    def kind(self) -> str:
-        """What the settings are for: a conversion, the environment, or a session."""
-        if any("atc" in draft.surfaces for draft in self.drafts):
-            return "conversion"
-        return "environment" if all(key.startswith("env.") for key in self.settings) else "session"
+        self.settings = drafts[0].settings  #: by full key, without the scenario
+        self.sources = [source for draft in drafts for source in draft.sources]  #: every configuration of a script that is this one
+        plain = "environment" if all(key.startswith("env.") for key in self.settings) else "session"
+        self.kind = "conversion" if any("atc" in draft.surfaces for draft in drafts) else plain  #: what the settings are for
 
 
 class Family:

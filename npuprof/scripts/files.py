@@ -65,10 +65,7 @@ def _suggest_path(file: str) -> str:
 
 
 def _list_git_files(folder: str, problems: list[Finding], is_candidate: Callable[[str], bool]) -> list[str] | None:
-    """Return the files git would show in a folder: tracked ones and new ones that are not ignored. None without git.
-
-    git lists no pipes, so they are looked for in the folders of its files.
-    """
+    """Return the files of a folder that git does not ignore, None without git. It lists no pipes: these are looked for beside its files."""
     from npuprof.store.gitstore.objects import Git
 
     try:

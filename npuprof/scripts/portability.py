@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import takewhile
 from typing import Any
 
 from npuprof import catalog
@@ -13,13 +12,8 @@ from npuprof.document.keys import format_toml_value
 from npuprof.model import SECTIONS
 from npuprof.scripts.python.config_classes import CLASSES, list_class_arguments
 from npuprof.scripts.python.environ import list_ascend_names
-from npuprof.scripts.records import Branch, ScriptSetting
+from npuprof.scripts.records import ScriptSetting
 from npuprof.scripts.sidecars import open_sidecar
-
-
-def count_shared_branches(around: Sequence[Branch], one: ScriptSetting) -> int:
-    """Return under how many of the tests, from the outside, a setting stands under which its configuration is made at all."""
-    return len(list(takewhile(lambda pair: pair[0][2] == pair[1][2], zip(around, one.branches, strict=False))))
 
 
 def find_obstacle(one: ScriptSetting) -> tuple[str, str]:

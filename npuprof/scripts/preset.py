@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
+from itertools import product, takewhile
 from typing import Any
 
 from npuprof.catalog.values import is_same_typed_value
@@ -13,7 +13,7 @@ from npuprof.scripts.config_groups import ConfigGroup, find_given_sessions, list
 from npuprof.scripts.draft import Draft, Note, Source, describe_sources
 from npuprof.scripts.lint.worlds import place_fault
 from npuprof.scripts.naming import name_drafts, preset_name
-from npuprof.scripts.portability import count_shared_branches, find_obstacle, read_preset_value
+from npuprof.scripts.portability import find_obstacle, read_preset_value
 from npuprof.scripts.preset_text import describe_assumed, describe_notes, escape_file_name, format_preset
 from npuprof.scripts.records import GOES_NOWHERE, TAKEN_BACK, UNSET, ImportedFile, ScriptSetting
 
@@ -67,7 +67,7 @@ def _keep_only_config(imported: ImportedFile) -> ImportedFile:
 
 
 def build_draft(name: str, file: str, group: ConfigGroup, folders: Sequence[str] | None, take_defaults: bool = False) -> Draft:
-    """Return what the settings of one group come to."""
+    """Return what the settings of one group come to; tests around the whole configuration are no conditions of theirs."""
     draft = Draft(name, file, group.surface)
     draft.labels = group.labels
     around = group.site.branches if group.site else ()
@@ -78,7 +78,7 @@ def build_draft(name: str, file: str, group: ConfigGroup, folders: Sequence[str]
         if take_defaults and setting.reason and setting.given.default is not None:
             draft.assumed.append(Note(setting, setting.reason, value=setting.given.default))
             setting = setting.with_value(reason="", value=setting.given.default)
-        base = count_shared_branches(around, setting)
+        base = len(list(takewhile(lambda pair: pair[0][2] == pair[1][2], zip(around, setting.branches, strict=False))))
         if setting.reason and not setting.dead and not setting.unused:
             _take_back(draft, setting, base)
         value = read_preset_value(setting, folders)

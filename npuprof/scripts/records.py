@@ -153,9 +153,8 @@ def take_here_out(value: Any) -> tuple[Any, bool]:
     """Return a value without the mark of the script's folder, and whether it had it."""
     if isinstance(value, str) and HERE in value:
         return value.replace(HERE, ""), True
-    if isinstance(value, bytes) and HERE.encode() in value:
-        return value.replace(HERE.encode(), b""), True
-    return value, False
+    mark = HERE.encode()
+    return (value.replace(mark, b""), True) if isinstance(value, bytes) and mark in value else (value, False)
 
 
 Remark = TypeVar("Remark", bound=Record)

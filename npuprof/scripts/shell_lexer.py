@@ -52,10 +52,7 @@ class Word(NamedTuple):
     @property
     def text(self) -> str:
         """The word with the open parts as written."""
-        first = self.parts[0]
-        if len(self.parts) == 1:
-            return first if isinstance(first, str) else first[0]
-        return "".join(part if isinstance(part, str) else part[0] for part in self.parts)
+        return "".join([part if isinstance(part, str) else part[0] for part in self.parts])
 
     @property
     def keyword(self) -> str:

@@ -72,8 +72,7 @@ def _check_group(imported: ImportedFile, group: ConfigGroup, asked: Context, tea
         what = f"the settings stand in {len(ways)} branches, more than {MOST_WAYS}"
         why = "What settings say together was looked at for the first of them only."
         result.append(place_fault(Fault("NP801", what, why, "split the script"), group.settings[0])._replace(key=""))
-    every = {setting.key: setting for setting in group.settings if setting.key}
-    whole = ScriptView(imported.file, every, {}, asked, group.surface, False)
+    whole = ScriptView(imported.file, {setting.key: setting for setting in group.settings if setting.key}, {}, asked, group.surface, False)
     for setting in group.settings:
         for fault in () if setting.dead else _find_single_faults(setting, whole):
             may_be_taken = fault.code == "NP209" and is_open  # what stands for atc here may take flags of its own

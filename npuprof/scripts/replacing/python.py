@@ -117,8 +117,7 @@ def _find_obstacle(file: PythonFile, node: ast.stmt, own: str) -> str:
     if any(isinstance(part, _LEAVING) for part in parts):
         return "the code may end before the lines further down"
     defined = {part.name for part in ast.walk(file.tree) if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))}
-    calls = {ast.unparse(part.func).rpartition(".")[2] for part in parts if isinstance(part, ast.Call)}
-    if loud := calls - (_QUIET - defined):
+    if loud := {ast.unparse(part.func).rpartition(".")[2] for part in parts if isinstance(part, ast.Call)} - (_QUIET - defined):
         return f"it calls {min(loud)}()"
     chains = (part.value for part in ast.walk(file.tree) if isinstance(part, ast.Attribute) and part.attr == "custom_optimizers")
     working = {part.id for chain in chains for part in ast.walk(chain) if isinstance(part, ast.Name)} | {own}
