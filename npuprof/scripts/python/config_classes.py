@@ -45,7 +45,7 @@ def find_named_class(function: ast.expr, scope: Scope, depth: int = 0) -> str:
         node = found[1][0].node if found and len(found[1]) == 1 else None
         if isinstance(node, ast.ImportFrom):
             name = found[1][0].name if found else name
-            known = [one.name for one in node.names if (one.asname or one.name) == name and one.name in CLASSES]
+            known = [alias.name for alias in node.names if (alias.asname or alias.name) == name and alias.name in CLASSES]
             return known[0] if known and "npu" in write_source(node).lower() else ""
         if isinstance(node, ast.ClassDef) and found and is_plain_heir(node):
             return find_named_class(node.bases[0], found[0], depth + 1)

@@ -308,8 +308,8 @@ class Visitor:
         """Add what a function of another file sets, at the place of its call."""
         for name, site in list(islice(self.sites.items(), before, None)):
             self.sites[name] = site._replace(line=place[0], column=place[1], made_by=(*site.made_by, function.name))
-        self.found += [one.with_place(call=place) for one in found]
-        if any(not one.commented for one in found):
+        self.found += [setting.with_place(call=place) for setting in found]
+        if any(not setting.commented for setting in found):
             followed = Followed(module.path, function.lineno, function.end_lineno or function.lineno, function.name)
             self.functions.setdefault((module.path, function.lineno), followed)
 
@@ -461,8 +461,8 @@ def _sort_by_calls(waiting: list[Waiting], index: NodeIndex) -> Iterator[Waiting
 # -- calls of one function ---------------------------------------------------------------------------------------------
 
 
-def _mark_place(one: ScriptSetting) -> tuple[Any, ...]:
-    return one.file, one.place.call, one.line, one.column, one.surface, one.scope, one.name
+def _mark_place(setting: ScriptSetting) -> tuple[Any, ...]:
+    return setting.file, setting.place.call, setting.line, setting.column, setting.surface, setting.scope, setting.name
 
 
 def _unite_calls(name: str, runs: list[list[ScriptSetting]]) -> Iterator[ScriptSetting]:
@@ -482,13 +482,13 @@ def _unite_calls(name: str, runs: list[list[ScriptSetting]]) -> Iterator[ScriptS
         yield from first if len(live) == 1 else (one._replace(branches=around) for one in first)
 
 
-def _explain(one: ScriptSetting, several: list[ScriptSetting]) -> ScriptSetting:
+def _explain(setting: ScriptSetting, several: list[ScriptSetting]) -> ScriptSetting:
     """Return a setting to which calls give different values, and which."""
     values = list(dict.fromkeys(repr(other.value) for other in several if not other.reason))
     reason = next((other.reason for other in several if other.reason), "depends on the arguments of its function")
     if len(values) == len(several) <= _MOST_VALUES:
         reason = f"{reason}; the calls here give {', '.join(values)}"
-    return one.with_value(value=None, written=None, kind="", relative=False, reason=reason)
+    return setting.with_value(value=None, written=None, kind="", relative=False, reason=reason)
 
 
 def unite_tests(several: list[tuple[Branch, ...]]) -> tuple[Branch, ...]:

@@ -51,14 +51,14 @@ class Survey:
 
     def add_script(self, imported: ImportedFile, folders: Sequence[str] = ()) -> None:
         """Count the settings of a script; the files that it names may be below ``folders``."""
-        live = [one for one in imported.found if not one.commented and one.reason != UNSET]  # what is None is not set
+        live = [setting for setting in imported.found if not setting.commented and setting.reason != UNSET]  # what is None is not set
         if not live:
             return
         drafts = [draft for draft in build_drafts(imported, folders) if draft.settings or draft.notes]
         self.drafts += len(drafts)
         self.with_settings.add(imported.file)
-        for one in live:
-            self.surfaces.setdefault(one.surface, Counter())[imported.file] += 1
+        for setting in live:
+            self.surfaces.setdefault(setting.surface, Counter())[imported.file] += 1
         if self.context.cann:
             for draft in drafts:
                 name = draft.file if len(drafts) == 1 else f"{draft.file}: {draft.name}"
