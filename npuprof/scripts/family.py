@@ -154,9 +154,9 @@ def _format_leaf(leaf: Leaf, folder: str, cite: Citation, switched: dict[int, st
     description = f"{describe_topics(leaf.facts.items())}, as {len(scripts)} scripts have it" if shared else f"imported from {scripts[0]}"
     head = {"description": escape_file_name(description), **({"extends": [f"{folder}{leaf.base}"]} if leaf.base else {})}
     cann = find_needed_releases(leaf.settings, sorted(set().union(*(draft.surfaces for draft in leaf.drafts))))
-    tests = dict.fromkeys(f"{cite(one.file)}:{one.line}: if {one.condition}" for one in leaf.sources if one.condition)
+    tests = dict.fromkeys(f"{cite(source.file)}:{source.line}: if {source.condition}" for source in leaf.sources if source.condition)
     notes = [note for draft in leaf.drafts for note in draft.notes]
-    others = list(dict.fromkeys(one for draft in leaf.drafts for one in draft.others))
+    others = list(dict.fromkeys(setting for draft in leaf.drafts for setting in draft.others))
     comments = [
         *(["", f"Imported from {len(scripts)} scripts:", *scripts] if shared else []),
         *(["", "Made only under a test:", *tests] if tests else []),

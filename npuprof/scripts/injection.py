@@ -218,9 +218,9 @@ def _find_tensorflow_alias(tree: ast.Module) -> str:
     names = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            names += [one.asname or one.name for one in node.names if one.name in ("tensorflow", "tensorflow.compat.v1")]
+            names += [alias.asname or alias.name for alias in node.names if alias.name in ("tensorflow", "tensorflow.compat.v1")]
         elif isinstance(node, ast.ImportFrom) and node.module == "tensorflow.compat":
-            names += [one.asname or one.name for one in node.names if one.name == "v1"]
+            names += [alias.asname or alias.name for alias in node.names if alias.name == "v1"]
     return "tf" if "tf" in names or not names else names[0]
 
 

@@ -230,7 +230,7 @@ class ImportedFile(Record):
 
     def list_remarks(self, kind: type[Remark]) -> list[Remark]:
         """Return the remarks of one kind, those on lines of other files too."""
-        return [one for one in self.remarks if isinstance(one, kind)]
+        return [remark for remark in self.remarks if isinstance(remark, kind)]
 
     def list_own_remarks(self, kind: type[Remark]) -> list[Remark]:
         """Return the remarks of one kind on lines of the file itself."""

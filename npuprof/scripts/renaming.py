@@ -61,7 +61,7 @@ def _read_blocks(top: str, problems: list[Finding]) -> Iterator[tuple[str, bytes
         except OSError:
             continue
         except NpuprofError as error:
-            problems += [one._replace(severity="warning") for one in error.findings]
+            problems += [finding._replace(severity="warning") for finding in error.findings]
 
 
 def _refresh(block: Block, name: str, before: Injector, after: Injector) -> RefreshedBlock | None:

@@ -43,7 +43,7 @@ def mark_without_effect(
 
     """
     marked = list(settings)
-    added = [one for one in remarks if isinstance(one, AddedEntry) and one.file == module.path]
+    added = [remark for remark in remarks if isinstance(remark, AddedEntry) and remark.file == module.path]
     if not (added or any(map(_is_judged, marked))):
         return marked, []
     text = module.script.text
@@ -115,9 +115,9 @@ def _collect_mentions(nodes: list[ast.AST]) -> dict[str, list[int]]:
 def _is_script(tree: ast.Module, nodes: list[ast.AST]) -> bool:
     """Return whether a module does something by itself: asks if it is the program, calls its functions, or starts a session."""
     names = {node.name for node in nodes if isinstance(node, DEFINITIONS)}
-    statements = [one for one in tree.body if not isinstance(one, DEFINITIONS)]
-    calls = [node for one in statements for node in list_nodes(one) if isinstance(node, ast.Call)]
-    is_main = any(isinstance(one, ast.If) and is_main_test(one.test) for one in statements)
+    statements = [statement for statement in tree.body if not isinstance(statement, DEFINITIONS)]
+    calls = [node for statement in statements for node in list_nodes(statement) if isinstance(node, ast.Call)]
+    is_main = any(isinstance(statement, ast.If) and is_main_test(statement.test) for statement in statements)
     return is_main or any(name_callee(call) in names or write_source(call.func).endswith(_STARTS) for call in calls)
 
 

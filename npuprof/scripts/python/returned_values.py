@@ -51,23 +51,23 @@ def select_last_given(node: ast.expr, scope: Scope, home: Scope, bindings: list[
     """
     if not 1 < len(bindings) <= MOST_BINDINGS or not hasattr(node, "lineno"):
         return bindings
-    if any(one.kind != "assign" or not hasattr(one.node, "lineno") for one in bindings):
+    if any(binding.kind != "assign" or not hasattr(binding.node, "lineno") for binding in bindings):
         return bindings
     if scope.node is home.node:
         return _select_dominating(node, scope, bindings) or bindings
     inner: Scope | None = scope
     while inner is not None and inner.outer is not None and inner.outer.node is not home.node:
         inner = inner.outer
-    if any(find_surroundings(one.node, home)[0] for one in bindings):
+    if any(find_surroundings(binding.node, home)[0] for binding in bindings):
         return bindings
     if inner is None or inner.outer is None:  # of another file, which has run to its end by then
         return bindings[-1:] if isinstance(home.node, ast.Module) and scope.home is not home.home else bindings
-    return bindings[-1:] if all(_get_line(one) < inner.node.lineno for one in bindings) else bindings  # type: ignore[union-attr]
+    return bindings[-1:] if all(_get_line(binding) < inner.node.lineno for binding in bindings) else bindings  # type: ignore[union-attr]
 
 
 def _select_dominating(node: ast.expr, scope: Scope, bindings: list[Binding]) -> list[Binding]:
     """Return the binding that is always the last one before a place of its scope; nothing where there is none."""
-    before = [one for one in bindings if _get_line(one) < node.lineno]
+    before = [binding for binding in bindings if _get_line(binding) < node.lineno]
     if not before:
         return []
     around, statement = find_surroundings(node, scope)
@@ -75,8 +75,8 @@ def _select_dominating(node: ast.expr, scope: Scope, bindings: list[Binding]) ->
     inner = [*around[len(given) :], statement]
     if around[: len(given)] != given or (given and _find_block(given[-1], inner[0]) is not _find_block(given[-1], its_statement)):
         return []
-    loops = [one for one in inner if isinstance(one, (ast.For, ast.AsyncFor, ast.While))]
-    return [] if any(loop.lineno <= _get_line(one) <= (loop.end_lineno or 0) for loop in loops for one in bindings) else before[-1:]
+    loops = [loop for loop in inner if isinstance(loop, (ast.For, ast.AsyncFor, ast.While))]
+    return [] if any(loop.lineno <= _get_line(binding) <= (loop.end_lineno or 0) for loop in loops for binding in bindings) else before[-1:]
 
 
 def _find_block(around: ast.stmt, inner: ast.stmt | None) -> list[ast.stmt] | None:

@@ -47,7 +47,7 @@ def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
     if cls := find_named_class(call.func, scope) or find_super_class(call, scope):
         _report_config_call(visitor, call, cls, scope)
         return
-    cls = next((name for given in call.args if (name := find_named_class(given, scope))), "")
+    cls = next((name for argument in call.args if (name := find_named_class(argument, scope))), "")
     if cls and name_callee(call) not in ("isinstance", "issubclass", "super"):  # such as functools.partial
         site, reason = f"{scope.name or '<module>'}:{cls}@{call.lineno}", f"{cls} is handed to {format_expression(call.func)}()"
         visitor.add_setting(call, "run_config", "", "", reason=f"{reason}, which is not followed", scope=site)

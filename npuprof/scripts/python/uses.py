@@ -112,9 +112,9 @@ class Calls:
         self._nodes = index.nodes
         self._statements = sorted((node for node in index.nodes if isinstance(node, ast.stmt)), key=find_start)
         calls = index.calls
-        self.sessions = [one for one in calls if name_callee(one) in _SESSIONS and _OF_PROCESS.fullmatch(write_source(one.func))]
-        self.openings = [one for one in calls if name_callee(one) == "open" and re.match(r"\w*npu\w*\.open", write_source(one.func))]
-        self.of_process = [*self.sessions, *self.openings, *(one for one in calls if name_callee(one) in TRAINING)]
+        self.sessions = [call for call in calls if name_callee(call) in _SESSIONS and _OF_PROCESS.fullmatch(write_source(call.func))]
+        self.openings = [call for call in calls if name_callee(call) == "open" and re.match(r"\w*npu\w*\.open", write_source(call.func))]
+        self.of_process = [*self.sessions, *self.openings, *(call for call in calls if name_callee(call) in TRAINING)]
         shared = {name for node in self._nodes if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names}
         self.uses: dict[str, Uses] = {}
         known: dict[tuple[ast.AST, str], Uses] = {}

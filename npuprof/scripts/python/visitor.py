@@ -398,7 +398,7 @@ def fold_test(test: ast.expr, scope: Scope) -> bool | None:
     """Return whether a test always or never holds, None where the run decides."""
     if isinstance(test, ast.BoolOp):
         deciding = isinstance(test.op, ast.Or)
-        truths = [fold_test(one, scope) for one in test.values]
+        truths = [fold_test(part, scope) for part in test.values]
         return deciding if deciding in truths else None if None in truths else not deciding
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         truth = fold_test(test.operand, scope)

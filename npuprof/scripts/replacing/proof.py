@@ -19,7 +19,7 @@ _EXPORT_REMARK = "NP828"
 
 def find_differences(before: ImportedFile, after: ImportedFile) -> Iterator[str]:
     """Yield what a file sets otherwise than before."""
-    had, has = ([one.message for one in file.problems if one.code != _EXPORT_REMARK] for file in (before, after))
+    had, has = ([problem.message for problem in file.problems if problem.code != _EXPORT_REMARK] for file in (before, after))
     if had != has:
         yield from (f"the file could not be read as before: {message}" for message in has)
     was, now = _describe_settings(before), _describe_settings(after)
