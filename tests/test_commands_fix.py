@@ -92,7 +92,7 @@ def test_the_files_that_were_written_are_named_those_of_parents_too(store: Calla
         {"a": HEAD + 'options.hccl_timeout = "1h"\n', "b": HEAD + 'profile.extends = ["a"]\noptions.Deterministic = 1\n', "c": HEAD}
     )
     done = run("check", "b", "--fix", "--store", folder)
-    assert done.err.startswith("npuprof: mended 2 findings in 2 files; 1 preset checked: nothing found")
+    assert done.err.startswith("npuprof: mended 2 findings in 2 files; 1 preset checked: no findings")
     assert done.err.endswith("\nnpuprof: wrote profiles/a.toml, profiles/b.toml\n")
     assert "wrote" not in run("check", "b", "--fix", "--store", folder).err
 

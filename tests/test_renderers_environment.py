@@ -325,6 +325,7 @@ READERS: dict[str, Callable[[str, Path], Any]] = {
     "slurm": slurm,
     "slurm-job": slurm_job,
     "slurm-array": slurm_job,
+    "ray": lambda text, _: json.loads(text)["env_vars"],
     "json": lambda text, _: json.loads(text)["env"],
 }
 PRESET = config("[options]\ndeterministic = 1\n")

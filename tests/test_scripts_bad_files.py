@@ -31,6 +31,7 @@ GOOD = {
     "docker": ("Dockerfile", "FROM x\nENV HCCL_CONNECT_TIMEOUT=600\n"),
     "yaml": ("x.yaml", "env:\n- {name: HCCL_CONNECT_TIMEOUT, value: '600'}\n"),
     "json": ("x.json", '{"schema": "npuprof.env/1",\n"env": {"HCCL_CONNECT_TIMEOUT": "600"}}\n'),
+    "markdown": ("x.md", "```sh\nexport HCCL_CONNECT_TIMEOUT=600\n```\n"),
     "env": ("x.env", "HCCL_CONNECT_TIMEOUT=600\n"),
 }
 
@@ -123,26 +124,6 @@ def test_links_in_a_circle_end_and_files_that_are_gone_are_told(run: Callable[..
     assert "p.json is left out: it is a named pipe, not a file" in done.out
     assert run("scan", tmp_path / "a" / "y.yaml").code == 2
     assert run("import", tmp_path / "a" / "Dockerfile").code == 2
-
-
-@pytest.mark.parametrize("verb", ["scan", "import"])
-def test_yaml_is_not_read_without_its_package(
-    verb: str, run: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "yaml", None)
-    write(tmp_path, {"x.yaml": GOOD["yaml"][1], "x.sh": GOOD["shell"][1]})
-    done = run(verb, tmp_path / "x.yaml")
-    assert done.code == 2
-    assert "YAML needs a package that is not installed" in done.out + done.err
-    assert "pip install 'npuprof[yaml]'" in done.out + done.err
-    write(tmp_path, {"compose.yaml": "services:\n  a:\n    environment:\n      - HCCL_CONNECT_TIMEOUT=9000\n", "z.yaml": "a: 1\n"})
-    done = run(verb, tmp_path, *(("--severity", "info") if verb == "scan" else ()))
-    assert done.code == 0
-    told = done.out + done.err
-    assert told.count("YAML files such as this one are not read: YAML needs a package that is not installed") == 1
-    assert "compose.yaml" in told
-    assert told.count("pip install 'npuprof[yaml]'") == 1
-    assert verb == "import" or "(1 more with --severity info)" in run(verb, tmp_path).err
 
 
 def test_yaml_that_names_no_setting_is_passed_over(run: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,7 +29,7 @@ WHY = "This is a bug in npuprof, not in your file. The other files were read."
 STEPS = {
     "scan": [
         "scripts.python.reader.mark_without_effect",
-        "scripts.lint.shared.read_script",
+        "scripts.scanning.read_script",
         "scripts.scanning.check_script",
         "scripts.scanning.find_sidecars",
         "scripts.scanning.sift_script_findings",

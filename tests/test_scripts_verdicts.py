@@ -168,8 +168,11 @@ def test_a_variable_is_judged_in_a_script_as_in_a_preset() -> None:
     for name in catalog.record_names("env"):
         variable = catalog.find_variable(name)
         assert variable is not None
+        if variable.common_name:  # in a script it may be a name of the script's own
+            continue
         for value in {*variable.choices[:2], *variable.tolerated, "1", "-1", "on", "no_such_value"}:
-            bad = ("warning",) if variable.otherwise else ("error",)  # a script that works is no error, what a preset holds is documented
+            # a script that works is no error, what a preset holds is documented
+            bad = ("warning",) if variable.otherwise and variable.framework == "cann" else ("error",)
             here = {one.code for one in findings(f"export {name}='{value}'\n", "x.sh") if one.severity in bad and one.code != "NP501"}
             there = {fault.code for fault in find_setting_faults(f"env.{name}", value) if fault.severity == "error"}
             assert here == there, (name, value)

@@ -199,6 +199,8 @@ def is_misspelt(name: str) -> bool:
 @cache
 def _suggest_variable(name: str) -> tuple[str, Fix | None]:
     """Return the hint which variable was meant, and the change it is where that is certain; an empty text where none is near."""
+    if "NCCL" in name:  # of a library whose names are much alike
+        return "", None
     if same := find_same_name(name, catalog.record_names("env")):
         return f"write {same}", Fix(None, same)
     near = find_nearest_names(name, catalog.record_names("env"), 1, 0.85)  # JOB_NAME is no misspelt POD_NAME

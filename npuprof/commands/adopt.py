@@ -114,7 +114,7 @@ class Adopt(Verb):
         new = _locate_presets(home, [f"{below}{name}" for name in family.files] if family else [], self.under)
         texts = {name: family.files[name.removeprefix(below)] for name in new} if family else {}
         opener = build_opener(home, {name: (file.source, texts[name]) for name, file in new.items()})
-        injector = Injector(None, self.trust, opener, allowing_unknown=True, checking=True)  # (trusted later)
+        injector = Injector(None, self.trust, opener, with_unknown=True, checking=True)  # (trusted later)
         return _Proposal(family, new, texts, injector)
 
     def _read_scripts(self, problems: list[Finding], modules: Modules) -> dict[str, Script]:

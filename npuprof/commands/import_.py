@@ -67,7 +67,7 @@ class Import(Verb):
 
             write = functools.partial(_write_new_files, below="", force=self.force) if self.format == "toml" else None
             return answer_import(self.files, self.output, write, self.strict)
-        from npuprof.scripts.coverage import measure_coverage
+        from npuprof.scripts.coverage import CoverageCount
 
         problems: list[Finding] = []
         faults: list[Finding] = []
@@ -76,7 +76,10 @@ class Import(Verb):
         nothing = _explain_nothing(read_files, made, users, self.files, faults)
         made, bad, texts = _judge_drafts(made, faults, self.format == "toml" and not self.base)
         problems += [*(problem for one in read_files for problem in one.problems), *bad, *faults]
-        coverage = measure_coverage(read_files)
+        count = CoverageCount()
+        for imported in read_files:
+            count.add_file(imported)
+        coverage = count.coverage
         code = 2 if unread or faults else 1 if self.strict and (bad or any(draft.notes for draft in made)) else 0
         if self.format == "json":
             family = _build_proven_family(made, self.output) if self.base else None
@@ -142,7 +145,7 @@ def _read_scripts(
     made: list[Draft] = []
     for one in found:
         with isolate_faults(one.file, faults):
-            drafts = build_drafts(take_out(one), None, folders, take_defaults)
+            drafts = build_drafts(take_out(one), folders, take_defaults)
             read_files.append(one._replace(text="", remarks=(), passed_over=_find_passed_over(one)))
             made += drafts
     return read_files, made, users, unread

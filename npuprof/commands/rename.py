@@ -97,7 +97,7 @@ def _plan_scripts(moved: Moved, open_renamed: Callable[[Context], spec.Workspace
     top = find_repository_top(os.path.realpath(moved.home.root))
     if not top:
         return None
-    before, after = (Injector(None, trusting=True, open_store=opener) for opener in (build_opener(moved.home), open_renamed))
+    before, after = (Injector(None, trusting=True, opener=opener) for opener in (build_opener(moved.home), open_renamed))
 
     def rename_spec(text: str) -> str:
         return "+".join(moved.name if part == moved.old_name else part for part in text.split("+"))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from operator import itemgetter
 
 from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.report.isolating import isolate_faults
@@ -16,6 +17,7 @@ from npuprof.scripts import blocks
 from npuprof.scripts.blocks import Injector
 from npuprof.scripts.draft import Draft
 from npuprof.scripts.family import Family
+from npuprof.scripts.grouping import group_by
 from npuprof.scripts.preset import build_drafts
 from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.reading import import_script
@@ -62,8 +64,8 @@ def list_drafts(scripts: Mapping[str, Script], take_out: Callable[[ImportedFile]
     for path, script in scripts.items():
         with isolate_faults(path, problems):
             rest = take_out(script.imported)
-            whole |= {path: build_drafts(script.imported, None, None)} if rest is not script.imported else {}
-            own[path] = build_drafts(rest, None, None)
+            whole |= {path: build_drafts(script.imported, None)} if rest is not script.imported else {}
+            own[path] = build_drafts(rest, None)
     holders = {os.path.normpath(path): path for path, drafts in whole.items() if any(draft.settings for draft in drafts)}
 
     def list_called(draft: Draft) -> set[str]:
@@ -98,8 +100,7 @@ def select_unmarked(
         known: frozenset[Pair] = frozenset()
         with suppress(NpuprofError):  # check reports it
             known = list_pairs(workspace.resolve_spec(block).settings)
-        outside = [origin for origin in origins if origin.key not in specs]
-        if more := [origin for origin in outside if list_pairs({origin.key: draft.settings[origin.key]}) - known]:
+        if more := [one for one in origins if one.key not in specs and list_pairs({one.key: draft.settings[one.key]}) - known]:
             lines = ", ".join(str(origin.line) for origin in more[:5])
             beside[draft.file] = f"lines {lines} set more beside the block of {block}: move them into that preset"
     return unmarked, beside
@@ -107,11 +108,8 @@ def select_unmarked(
 
 def list_wanted_blocks(family: Family | None, below: str, standing: list[tuple[str, str]]) -> dict[str, dict[str, None]]:
     """Return the presets that each script is to have blocks of: those that the store has, and those of the family."""
-    wanted: dict[str, dict[str, None]] = {}
     new = ((source.file, f"{below}{leaf.name}") for leaf in (family.leaves if family else ()) for source in leaf.sources)
-    for file, name in (*standing, *new):
-        wanted.setdefault(file, {})[name] = None
-    return wanted
+    return {file: dict.fromkeys(name for _, name in rows) for file, rows in group_by((*standing, *new), itemgetter(0)).items()}
 
 
 def index_presets(workspace: spec.Workspace, problems: list[Finding]) -> dict[frozenset[Pair], str]:
@@ -127,16 +125,11 @@ def index_presets(workspace: spec.Workspace, problems: list[Finding]) -> dict[fr
 def find_standing(drafts: Iterable[Draft], known: Mapping[frozenset[Pair], str]) -> tuple[list[Draft], list[tuple[str, str]]]:
     """Return the drafts that no preset of the store equals, and of the others scripts with the preset that does."""
     named = [(draft, known.get(list_pairs(draft.settings), "") if draft.settings else "") for draft in drafts]
-    standing = [(source.file, name) for draft, name in named if name for source in draft.sources]
-    return [draft for draft, name in named if not name], standing
+    return [draft for draft, name in named if not name], [(source.file, name) for draft, name in named if name for source in draft.sources]
 
 
 def plan_adoption(
-    scripts: dict[str, Script],
-    wanted: Mapping[str, Iterable[str]],
-    injector: Injector,
-    refuse: Callable[[str], None],
-    modules: Modules,
+    scripts: dict[str, Script], wanted: Mapping[str, Iterable[str]], injector: Injector, refuse: Callable[[str], None], modules: Modules
 ) -> Adoption:
     """Return what becomes of scripts that are to have blocks of some presets.
 
@@ -170,8 +163,7 @@ def _settle_callers(adoption: Adoption, scripts: Mapping[str, Script], modules: 
             now = import_script(script.path, texts.get(script.path, script.data), modules=shown) if called else script.imported
             if difference := next(find_differences(script.imported, now), ""):
                 what, why = "a block in it would change what another script sets", f"{script.path} uses it, where {difference}."
-                hint = "write the value where it is used"
-                spoilt |= {path: [Finding("NP830", what, why, hint, where=Place(path))] for path in called}
+                spoilt |= {path: [Finding("NP830", what, why, "write the value where it is used", where=Place(path))] for path in called}
         spoilt |= dict.fromkeys(called, failed) if failed else {}
         faults += failed
     adopted = [script for script in adoption.adopted if script.path not in spoilt]

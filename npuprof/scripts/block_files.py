@@ -60,7 +60,7 @@ def plan_blocks(files: dict[str, FileBlocks], force: bool, below: str = "") -> P
         for change in file.changes:
             beside, kept = plan_sidecars(os.path.dirname(path), change.sidecars, listed, force)
             refused += kept + _list_clashes(path, beside, wanted)
-            wanted |= {one.path: one for one in beside if one.content != one.known}
+            wanted |= {sidecar.path: sidecar for sidecar in beside if sidecar.content != sidecar.known}
     return PlannedBlocks(wanted, "".join(shown), tuple(left_out), refused)
 
 
@@ -89,11 +89,8 @@ def _list_clashes(path: str, beside: list[Wanted], wanted: dict[str, Wanted]) ->
     """Return a finding for each file beside a script that two blocks would have hold different texts."""
     why = "The code of both would find the text of one of them."
     hint = "give one of them a file of its own: name its path in the preset"
-    return [
-        Finding("NP942", f"two blocks need {one.path}, each with another text", why, hint, where=Place(path))
-        for one in beside
-        if one.path in wanted and wanted[one.path].content != one.content
-    ]
+    clashing = (sidecar for sidecar in beside if sidecar.path in wanted and wanted[sidecar.path].content != sidecar.content)
+    return [Finding("NP942", f"two blocks need {one.path}, each with another text", why, hint, where=Place(path)) for one in clashing]
 
 
 def _refuse_unencodable(path: str, data: bytes, due: list[RefreshedBlock]) -> None:

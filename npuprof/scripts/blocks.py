@@ -30,6 +30,9 @@ _NEEDED = re.compile(r"(?<![\w.\"'])(tf|os|npu|npu_config_proto|npu_run_config_i
 #: The names ``config`` and ``tf`` where they are variables; texts and comments, in which they are none, come first.
 _VARIABLE = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|#.*|(?<![\w.])(?:config\b(?!=)|tf\b(?=\.))")
 
+#: Opens the store of presets for a release, a product and a target.
+Opener = Callable[[Context], spec.Workspace]
+
 
 class Block(Record):
     """One marked block: its lines ``first`` and ``last`` (from 0, marks included), and what its header tells."""
@@ -95,24 +98,19 @@ def _build_block(lines: list[bytes], first: int, last: int, match: re.Match[byte
 class Injector:
     """Renders blocks; each preset is resolved once for all files of a run.
 
-    Where blocks are only compared it is ``trusting``: it renders exports that need the user's trust as well, or with ``allowing_unknown``
-    those of variables that the catalogue does not know. ``open_store`` opens what they are rendered of, if that is not yet on disk.
+    Where blocks are only compared it is ``trusting``: it renders exports that need the user's trust as well, or ``with_unknown``
+    those of variables that the catalogue does not know. ``opener`` opens what they are rendered of, if that is not yet on disk.
     Where it is ``checking`` it rejects the presets that ``render`` rejects.
     """
 
     def __init__(
-        self,
-        store: str | None,
-        trusting: bool = False,
-        open_store: Callable[[Context], spec.Workspace] | None = None,
-        allowing_unknown: bool = False,
-        checking: bool = False,
+        self, store: str | None, trusting: bool = False, opener: Opener | None = None, with_unknown: bool = False, checking: bool = False
     ) -> None:
-        opener = open_store or (lambda context: spec.Workspace(store, context))
+        open_store = opener or (lambda context: spec.Workspace(store, context))
         self._trusting = trusting
-        self._allowing_unknown = allowing_unknown
+        self._with_unknown = with_unknown
         self._checking = checking
-        self._open_workspace = cache(lambda *facts: opener(spec.build_context(*(fact or None for fact in facts))))
+        self._open_workspace = cache(lambda *facts: open_store(spec.build_context(*(fact or None for fact in facts))))
         self._render = cache(self._render_block)
 
     def resolve_config(self, name: str, cann: str = "", product: str = "", target: str = "") -> Config:
@@ -142,8 +140,8 @@ class Injector:
         if "variable" in facts and "onto" not in facts and works_on_config(target):
             names["config"] = facts["variable"]
         body = rename_variables(body, names) if names else body
-        more = "".join(f"# {fact}: {facts[fact]}\n" for fact in _FACTS if fact in facts)
-        return made._replace(text=stamp_text(head + more, body))
+        head += "".join(f"# {fact}: {facts[fact]}\n" for fact in _FACTS if fact in facts)
+        return made._replace(text=stamp_text(head, body))
 
     def _render_exports(self, config: Config, shell: str, without_options: bool = False) -> Rendered:
         from npuprof.renderers.common import add_render_header, collect_sidecars
@@ -155,7 +153,7 @@ class Injector:
             files = ", ".join(name for name, _ in collect_sidecars(config).values())
             why = "A script that is passed on cannot name files that only npuprof on this machine has written."
             raise NpuprofError([Finding("NP904", f"the preset needs {files}", why, 'use eval "$(npuprof env ...)" instead')])
-        found, _ = collect_env_variables(config, None, "", self._trusting, allowing_unknown=self._allowing_unknown)
+        found, _ = collect_env_variables(config, None, "", self._trusting, allowing_unknown=self._with_unknown)
         if without_options:
             found = {name: value for name, value in found.items() if name in config.env or name in MARKS}
         text = add_render_header(config, "env", format_clear_and_export_lines(config, shell, found))
@@ -220,17 +218,12 @@ def detect_shell(path: str, data: bytes) -> str:
     return next((name for name, shell in SHELLS.items() if ending in shell.endings), "") or next(programs, "")
 
 
-def build_block_checker(store: str | None) -> Callable[[str, bytes], list[Finding]]:
-    """Return a function that names the blocks of a file that are out of date or edited by hand."""
-    injector = Injector(store, trusting=True)
-
-    def check_file_blocks(path: str, data: bytes) -> list[Finding]:
-        try:
-            return [finding for block in find_blocks(path, data) for finding in _check_block(injector, path, block)]
-        except NpuprofError as error:
-            return list(error.findings)
-
-    return check_file_blocks
+def check_file_blocks(injector: Injector, path: str, data: bytes) -> list[Finding]:
+    """Return findings on the blocks of a file that are out of date or edited by hand."""
+    try:
+        return [finding for block in find_blocks(path, data) for finding in _check_block(injector, path, block)]
+    except NpuprofError as error:
+        return list(error.findings)
 
 
 def _check_block(injector: Injector, path: str, block: Block) -> list[Finding]:

@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from npuprof.model import Record
+from npuprof.report.text import count_rest
 from npuprof.scripts.draft import Draft, Note
+from npuprof.scripts.grouping import group_by
 from npuprof.scripts.sharing import Pair, list_pairs
 from npuprof.scripts.topics import describe_topics
 
@@ -32,11 +34,7 @@ def collect_switches(drafts: Iterable[Draft]) -> list[Switch]:
 
 def group_switched(notes: Sequence[Note]) -> dict[tuple[str, str, str], list[Note]]:
     """Return the notes on settings whose value is known and that only a condition keeps out: by file, configuration and condition."""
-    found: dict[tuple[str, str, str], list[Note]] = {}
-    for note in notes:
-        if note.condition:
-            found.setdefault((note.found.file, note.found.scope, note.condition), []).append(note)
-    return found
+    return group_by((note for note in notes if note.condition), lambda note: (note.found.file, note.found.scope, note.condition))
 
 
 def describe_switch(switch: Switch, cite: Callable[[str], str]) -> tuple[str, list[str]]:
@@ -57,5 +55,5 @@ def describe_switched(notes: Sequence[Note], names: dict[int, str], cite: Callab
     for first, *_ in group_switched(notes).values():
         text = f"if {first.condition}: --with {names[id(first)]}"
         found.setdefault(text, []).append(f"{cite(first.found.file)}:{first.found.line}")
-    lines = [f"{places[0]}{f' and {len(places) - 1} more' if len(places) > 1 else ''}: {text}" for text, places in found.items()]
+    lines = [f"{count_rest(places, 1)}: {text}" for text, places in found.items()]
     return ["", "Under a condition:", *lines] if lines else []

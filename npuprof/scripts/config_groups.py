@@ -6,8 +6,10 @@ Two objects are two configurations, however much they have in common. An NPURunC
 from __future__ import annotations
 
 import re
+from operator import attrgetter
 
 from npuprof.model import Record
+from npuprof.scripts.grouping import group_by
 from npuprof.scripts.python.nested_configs import GivenSession
 from npuprof.scripts.python.optimizer_entries import AddedEntry
 from npuprof.scripts.records import ImportedFile, ScriptSetting, Site
@@ -32,8 +34,7 @@ class ConfigGroup(Record):
     def function(self) -> str:
         """The dotted name of the function of the script in which the object is made; empty for the module and for the whole process."""
         name = self.scope.rpartition(":")[0] if self.surface != "session" else self.scope.partition(":")[0]
-        is_of_process = name.startswith("<") or self.surface in ("atc", "env", "global_options")
-        return "" if is_of_process else name.partition("@")[0]
+        return "" if name.startswith("<") or self.surface in ("atc", "env", "global_options") else name.partition("@")[0]
 
     @property
     def line(self) -> int:
@@ -56,14 +57,9 @@ def list_config_groups(imported: ImportedFile) -> list[ConfigGroup]:
     """Return the objects of a file, each with its settings in the order in which they run."""
     sites = {site.scope: site for site in imported.sites}
     entries = {entry.site: entry for entry in imported.list_remarks(AddedEntry) if entry.site}
-    by_scope: dict[str, list[ScriptSetting]] = {}
-    for setting in sorted(imported.found, key=lambda setting: setting.order):
-        if not setting.commented:
-            by_scope.setdefault(setting.scope, []).append(setting)
-    return [
-        ConfigGroup(scope, settings[0].surface, tuple(settings), sites.get(scope), entries.get(scope))
-        for scope, settings in by_scope.items()
-    ]
+    live = sorted((setting for setting in imported.found if not setting.commented), key=attrgetter("order"))
+    groups = group_by(live, attrgetter("scope")).items()
+    return [ConfigGroup(scope, same[0].surface, tuple(same), sites.get(scope), entries.get(scope)) for scope, same in groups]
 
 
 def find_given_sessions(imported: ImportedFile, groups: list[ConfigGroup]) -> dict[str, ConfigGroup]:

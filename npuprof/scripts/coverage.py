@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from npuprof import catalog
 from npuprof.catalog.execution import is_known_variable
 from npuprof.document.keys import split_section_and_name
@@ -11,21 +9,32 @@ from npuprof.report.coverage import Coverage
 from npuprof.scripts.records import ImportedFile, ScriptSetting
 
 
-def measure_coverage(files: Iterable[ImportedFile]) -> Coverage:
-    """Return how much was checked of what some files set. A setting that several files have by a call counts once."""
-    checked, dynamic, unknown, places = 0, 0, list[str](), set[tuple[str, int, int, str]]()
-    for imported in files:
-        for setting in (*imported.found, *imported.others):
+class CoverageCount:
+    """Counts the settings of files; one that several files have by a call counts once."""
+
+    def __init__(self) -> None:
+        self._checked = self._dynamic = 0
+        self._unknown: list[str] = []
+        self._places: set[tuple[str, int, int, str]] = set()
+
+    @property
+    def coverage(self) -> Coverage:
+        """What has been counted."""
+        return Coverage(self._checked, self._dynamic, self._unknown)
+
+    def add_file(self, imported: ImportedFile) -> None:
+        """Count the settings of a file."""
+        marked = [*((setting, True) for setting in imported.found), *((setting, False) for setting in imported.others)]
+        for setting, is_judged in marked:
             place = (setting.file, setting.line, setting.column, setting.key or setting.name)
-            if setting.commented or setting.surface == "config" or not setting.name or place in places:
+            if setting.commented or setting.surface == "config" or not setting.name or place in self._places:
                 continue
-            places.add(place)
+            self._places.add(place)
             if not _is_known(setting):
-                unknown.append(setting.name)
-            elif setting not in imported.others:
-                dynamic += bool(setting.reason)
-                checked += not setting.reason
-    return Coverage(checked, dynamic, unknown)
+                self._unknown.append(setting.name)
+            elif is_judged:
+                self._dynamic += bool(setting.reason)
+                self._checked += not setting.reason
 
 
 def _is_known(setting: ScriptSetting) -> bool:

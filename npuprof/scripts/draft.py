@@ -55,7 +55,7 @@ class Draft:
         self.carried: list[ScriptSetting] = []
         self.assumed: list[Note] = []
         self.others: tuple[ScriptSetting, ...] = ()
-        self.sources: list[Source] = []
+        self.sources = [Source(file)]
         self.labels: tuple[str, ...] = ()
         self.is_one_of_several = False
 
@@ -72,10 +72,9 @@ def describe_sources(draft: Draft) -> str:
     """Return the script of a draft, with the first of the configurations in it where that has several."""
     file = cite_script(draft.file)
     if not draft.is_one_of_several and len(draft.sources) < 2:
-        condition = draft.sources[0].condition if draft.sources else ""
+        condition = draft.sources[0].condition
         return f"{file}, made only if {condition}" if condition else file
-    places = list(dict.fromkeys(_describe_source(source) for source in draft.sources))
-    return f"{file}: {count_rest(places, 6)}"
+    return f"{file}: {count_rest(dict.fromkeys(_describe_source(source) for source in draft.sources), 6)}"
 
 
 def _describe_source(source: Source) -> str:

@@ -18,7 +18,8 @@ from npuprof.report.text import format_count
 from npuprof.resolve import Resolver
 from npuprof.resolve.digests import compute_digest
 from npuprof.scripts.conditional_mixins import Switch, collect_switches, describe_switch, describe_switched
-from npuprof.scripts.draft import Draft, Source, cite_script
+from npuprof.scripts.draft import Draft, cite_script
+from npuprof.scripts.grouping import group_by
 from npuprof.scripts.naming import name_all_drafts, name_covering_folder, number_names
 from npuprof.scripts.preset_text import describe_assumed, describe_notes, escape_file_name, format_preset
 from npuprof.scripts.release_ranges import find_needed_releases
@@ -43,27 +44,14 @@ class Leaf:
     def __init__(self, drafts: list[Draft], pairs: frozenset[Pair]) -> None:
         self.name = ""
         self.drafts = drafts
-        self.facts = {**drafts[0].settings, **({_SCENARIO: drafts[0].scenario} if drafts[0].scenario else {})}
+        self.facts = _collect_facts(drafts[0])
         self.pairs = pairs
         self.base = ""
         self.own = self.pairs
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The settings by full key, without the scenario."""
-        return self.drafts[0].settings
-
-    @property
-    def sources(self) -> list[Source]:
-        """Every configuration of a script that is this one."""
-        return [source for draft in self.drafts for source in draft.sources or [Source(draft.file)]]
-
-    @property
-    def kind(self) -> str:
-        """What the settings are for: a conversion, the environment, or a session."""
-        if any("atc" in draft.surfaces for draft in self.drafts):
-            return "conversion"
-        return "environment" if all(key.startswith("env.") for key in self.settings) else "session"
+        self.settings = drafts[0].settings  #: by full key, without the scenario
+        self.sources = [source for draft in drafts for source in draft.sources]  #: every configuration of a script that is this one
+        plain = "environment" if all(key.startswith("env.") for key in self.settings) else "session"
+        self.kind = "conversion" if any("atc" in draft.surfaces for draft in drafts) else plain  #: what the settings are for
 
 
 class Family:
@@ -104,11 +92,14 @@ def build_family(drafts: Iterable[Draft], folder: str = "", known: Mapping[froze
 
 def _find_distinct(drafts: Iterable[Draft]) -> list[Leaf]:
     """Return one leaf for each distinct configuration, those of most scripts first."""
-    found: dict[frozenset[Pair], list[Draft]] = {}
-    for draft in sorted(drafts, key=lambda draft: (draft.file, draft.sources[0].line if draft.sources else 0, draft.name)):
-        facts = {**draft.settings, **({_SCENARIO: draft.scenario} if draft.scenario else {})}
-        found.setdefault(list_pairs(facts), []).append(draft)
-    return sorted((Leaf(same, pairs) for pairs, same in found.items()), key=lambda leaf: -len(leaf.drafts))
+    order = sorted(drafts, key=lambda draft: (draft.file, draft.sources[0].line, draft.name))
+    groups = group_by(order, lambda draft: list_pairs(_collect_facts(draft)))
+    return sorted((Leaf(same, pairs) for pairs, same in groups.items()), key=lambda leaf: -len(leaf.drafts))
+
+
+def _collect_facts(draft: Draft) -> dict[str, Any]:
+    """Return the settings of a draft, with its scenario."""
+    return draft.settings | ({_SCENARIO: draft.scenario} if draft.scenario else {})
 
 
 def _share_settings(leaves: list[Leaf], taken: list[str]) -> dict[str, dict[str, Any]]:
@@ -163,9 +154,9 @@ def _format_leaf(leaf: Leaf, folder: str, cite: Citation, switched: dict[int, st
     description = f"{describe_topics(leaf.facts.items())}, as {len(scripts)} scripts have it" if shared else f"imported from {scripts[0]}"
     head = {"description": escape_file_name(description), **({"extends": [f"{folder}{leaf.base}"]} if leaf.base else {})}
     cann = find_needed_releases(leaf.settings, sorted(set().union(*(draft.surfaces for draft in leaf.drafts))))
-    tests = dict.fromkeys(f"{cite(one.file)}:{one.line}: if {one.condition}" for one in leaf.sources if one.condition)
+    tests = dict.fromkeys(f"{cite(source.file)}:{source.line}: if {source.condition}" for source in leaf.sources if source.condition)
     notes = [note for draft in leaf.drafts for note in draft.notes]
-    others = list(dict.fromkeys(one for draft in leaf.drafts for one in draft.others))
+    others = list(dict.fromkeys(setting for draft in leaf.drafts for setting in draft.others))
     comments = [
         *(["", f"Imported from {len(scripts)} scripts:", *scripts] if shared else []),
         *(["", "Made only under a test:", *tests] if tests else []),
@@ -178,12 +169,11 @@ def _format_leaf(leaf: Leaf, folder: str, cite: Citation, switched: dict[int, st
 
 def _list_scripts(leaf: Leaf, cite: Citation) -> list[str]:
     """Return the scripts of a leaf, each once, with the functions where a script has several configurations."""
-    found: dict[str, list[str]] = {}
+    found: dict[str, dict[str, None]] = {}
     for draft in leaf.drafts:
-        for source in draft.sources or [Source(draft.file)]:
-            functions = found.setdefault(cite(source.file), [])
-            if draft.is_one_of_several and source.function and f"{source.function}()" not in functions:
-                functions.append(f"{source.function}()")
+        for source in draft.sources:
+            own = [f"{source.function}()"] if draft.is_one_of_several and source.function else []
+            found.setdefault(cite(source.file), {}).update(dict.fromkeys(own))
     return [f"{file}: {', '.join(functions)}" if functions else file for file, functions in found.items()]
 
 
@@ -207,10 +197,8 @@ def _prove_leaves(leaves: list[Leaf], files: dict[str, str], folder: str) -> boo
     profiles = {name: Profile(parse_document(name, f"{name}.toml", text)) for name, text in files.items()}
     resolver = Resolver(lambda reference, _referrer, _index: profiles[reference])
     configs = [resolver.resolve_profile(profiles[f"{folder}{leaf.name}"]) for leaf in leaves]
-    return all(
-        config.digest == compute_digest(leaf.settings) and config.scenario == leaf.drafts[0].scenario
-        for leaf, config in zip(leaves, configs, strict=True)
-    )
+    wanted = [(compute_digest(leaf.settings), leaf.drafts[0].scenario) for leaf in leaves]
+    return [(config.digest, config.scenario) for config in configs] == wanted
 
 
 def describe_family(made: Family) -> str:
@@ -226,19 +214,11 @@ def describe_family(made: Family) -> str:
 def build_family_fields(family: Family) -> dict[str, Any]:
     """Return a family as the fields of the JSON form: the file of each preset, and for leaves every script that has it."""
     leaves = {
-        leaf.name: [
-            {"file": source.file, "line": source.line, "function": source.function or None, "condition": source.condition or None}
-            for source in leaf.sources
-        ]
-        for leaf in family.leaves
+        leaf.name: [{name: value or None for name, value in source._asdict().items()} for source in leaf.sources] for leaf in family.leaves
     }
-    return {
-        "presets": [
-            {
-                "name": name, "kind": "leaf" if name in leaves else "base" if name in family.bases else "mix-in",
-                "conditions": [note.condition for note in family.switches[name].notes] if name in family.switches else [],
-                "sources": leaves.get(name, []), "text": text,
-            }
-            for name, text in family.files.items()
-        ],
-    }  # fmt: skip
+    presets = []
+    for name, text in family.files.items():
+        kind = "leaf" if name in leaves else "base" if name in family.bases else "mix-in"
+        conditions = [note.condition for note in family.switches[name].notes] if name in family.switches else []
+        presets.append({"name": name, "kind": kind, "conditions": conditions, "sources": leaves.get(name, []), "text": text})
+    return {"presets": presets}

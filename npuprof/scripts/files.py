@@ -24,11 +24,7 @@ def find_script_files(paths: list[str], problems: list[Finding], with_blocks: bo
 
     Unless ``with_blocks``, also of the kinds in which no block of a preset can be; ``with_docs`` documentation too.
     """
-    yield from find_files(paths, problems, partial(is_script_candidate, with_blocks=with_blocks, with_docs=with_docs))
-
-
-def find_files(paths: list[str], problems: list[Finding], is_candidate: Callable[[str], bool]) -> Iterator[str]:
-    """Yield the files of a kind below the paths, each once, in a fixed order; what cannot be listed goes to ``problems``."""
+    is_candidate = partial(is_script_candidate, with_blocks=with_blocks, with_docs=with_docs)
     found: list[str] = []
     for path in paths:
         listed = _list_git_files(path, problems, is_candidate) if os.path.isdir(path) else [path]
@@ -69,10 +65,7 @@ def _suggest_path(file: str) -> str:
 
 
 def _list_git_files(folder: str, problems: list[Finding], is_candidate: Callable[[str], bool]) -> list[str] | None:
-    """Return the files git would show in a folder: tracked ones and new ones that are not ignored. None without git.
-
-    git lists no pipes, so they are looked for in the folders of its files.
-    """
+    """Return the files of a folder that git does not ignore, None without git. It lists no pipes: these are looked for beside its files."""
     from npuprof.store.gitstore.objects import Git
 
     try:
@@ -91,25 +84,19 @@ def _list_git_files(folder: str, problems: list[Finding], is_candidate: Callable
             if is_candidate(path) and os.path.isfile(path):
                 found.append(path)
     for here in sorted(folders):
-        _tell_special_files(here, problems, is_candidate)
+        with suppress(OSError), os.scandir(here) as entries:
+            for name in sorted(entry.name for entry in entries if not entry.is_file() and not entry.is_dir()):
+                _tell_special_file(os.path.join(here, name) if here != "." else name, problems, is_candidate)
     return found
-
-
-def _tell_special_files(folder: str, problems: list[Finding], is_candidate: Callable[[str], bool]) -> None:
-    with suppress(OSError), os.scandir(folder) as entries:
-        for name in sorted(entry.name for entry in entries if not entry.is_file() and not entry.is_dir()):
-            _tell_special_file(os.path.join(folder, name) if folder != "." else name, problems, is_candidate)
 
 
 def _tell_special_file(path: str, problems: list[Finding], is_candidate: Callable[[str], bool]) -> None:
     """Say that a pipe, a socket or a device among the files of a folder is not read."""
-    try:
+    with suppress(OSError):  # a link to nothing
         kind = name_special_file(os.stat(path).st_mode)
-    except OSError:  # a link to nothing
-        return
-    if kind and is_candidate(path) and not os.path.basename(path).startswith("."):
-        why = "What it holds may never end; the other files were read."
-        problems.append(build_finding("NP801", f"{path} is left out: it is {kind}, not a file", why, "", where=Place(path)))
+        if kind and is_candidate(path) and not os.path.basename(path).startswith("."):
+            why = "What it holds may never end; the other files were read."
+            problems.append(build_finding("NP801", f"{path} is left out: it is {kind}, not a file", why, "", where=Place(path)))
 
 
 def _walk_folder(folder: str, problems: list[Finding], is_candidate: Callable[[str], bool]) -> Iterator[str]:

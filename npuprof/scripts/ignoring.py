@@ -20,13 +20,6 @@ _MARK = re.compile(r"#+[ \t]*npuprof:[ \t]*ignore\b(?:\[([^\]]*)\])?(.*)")
 _COMMENT = re.compile(r"(?:[^'\"#\\]|\\.|'[^']*'|\"(?:\\.|[^\"\\])*\"|(?<=[^\s;])#)*+(#)")
 
 
-class Accepted(NamedTuple):
-    """The findings of a script that are reported, and those that its remarks accept."""
-
-    told: list[Finding]
-    accepted: list[Finding]
-
-
 class _Remark(NamedTuple):
     """One code that a remark accepts, where that stands, and the lines it holds for."""
 
@@ -36,14 +29,13 @@ class _Remark(NamedTuple):
     lines: tuple[int, ...]
 
 
-def sift_script_findings(path: str, data: bytes, findings: Sequence[Finding]) -> Accepted:
-    """Return what is reported of a script; remarks that accept nothing are reported too."""
+def sift_script_findings(path: str, data: bytes, findings: Sequence[Finding]) -> tuple[list[Finding], list[Finding]]:
+    """Return the findings of a script that are reported, and those that its remarks accept; idle remarks are reported too."""
     if b"npuprof:" not in data:
-        return Accepted(list(findings), [])
+        return list(findings), []
     text = data.decode(errors="replace").replace("\r\n", "\n").replace("\r", "\n")
     beginnings = _find_beginnings(path, text)
-    remarks = _find_remarks(path, text.split("\n"))
-    faults = [(remark, _find_remark_fault(remark)) for remark in remarks]
+    faults = [(remark, _find_remark_fault(remark)) for remark in _find_remarks(path, text.split("\n"))]
     good = [remark for remark, fault in faults if fault is None]
     near = {(remark.code, line): remark for remark in reversed(good) for line in remark.lines}
     used = {id(near.get((finding.code, finding.line))) for finding in findings if finding.path == path}
@@ -58,7 +50,7 @@ def sift_script_findings(path: str, data: bytes, findings: Sequence[Finding]) ->
         (accepted if by else kept).append(finding)
         used.add(id(by))
     idle = [_build_idle_finding(remark) for remark in good if id(remark) not in used]
-    return Accepted([*kept, *(fault for _, fault in faults if fault), *idle], accepted)
+    return [*kept, *(fault for _, fault in faults if fault), *idle], accepted
 
 
 def _find_beginnings(path: str, text: str) -> dict[int, int]:

@@ -85,16 +85,16 @@ def _replace_lines(asked: Asked, injector: Injector, how: Writing, data: bytes) 
     modules = open_modules([])
     before = import_script(asked.file, data, modules=modules)
     plan = plan_replacement(data, asked.spec, injector, asked.list_facts("cann", "product"), modules, before)
-    if plan.file is not None:
-        answer = write_blocks({asked.file: plan.file}, how)
-    else:
-        answer = Answer(None, (f"nothing in {asked.file} is written by hand that {asked.spec} stands for: see --check",))
+    nothing = Answer(None, (f"nothing in {asked.file} is written by hand that {asked.spec} stands for: see --check",))
+    answer = write_blocks({asked.file: plan.file}, how) if plan.file is not None else nothing
     return answer._replace(remarks=(*plan.remarks, *plan.others, *answer.remarks))
 
 
 def check_blocks(paths: list[str], injector: Injector, only: str | None = None) -> Answer:
     """Say whether blocks are up to date, those of one preset where it is named: exit 1 if not, or if it has none."""
-    _, told, count = _refresh_files(paths, injector, only)
+    changes = [(path, change) for path, file in _refresh_files(paths, injector, only).items() for change in file.changes]
+    told = [finding for path, change in changes for finding in blocks.check_block_state(path, change.block, change.state)]
+    count = len(changes)
     remark = f"{format_count(count, 'block')} looked at: {format_severity_counts(told) or 'all up to date'}"
     if only is not None and not count and not told:
         remark = f"{', '.join(paths)} has no block of {only}; npuprof inject {paths[0]} {only} writes one"
@@ -108,7 +108,7 @@ def refresh_blocks(paths: list[str], injector: Injector, how: Writing, below: st
     """
     inside, left = _select_files_below(filter(_may_hold_block, paths), below)
     with lock_folders(os.path.dirname(os.path.realpath(path)) for path in inside):
-        answer = write_blocks(_refresh_files(inside, injector, None)[0], how, below=below)
+        answer = write_blocks(_refresh_files(inside, injector, None), how, below=below)
     return answer._replace(problems=(*answer.problems, *left))
 
 
@@ -135,8 +135,7 @@ def _may_hold_block(path: str) -> bool:
 def _choose_facts(file: str, data: bytes, facts: dict[str, str]) -> dict[str, str]:
     """Return the facts of a block with the target and the shell that it has if its header does not contain them."""
     shell = blocks.detect_shell(file, data)
-    takes_exports = shell or detect_script_kind(file, data, by_text=True) == "env"
-    facts = {"target": "env" if takes_exports else "session"} | facts
+    facts = {"target": "env" if shell or detect_script_kind(file, data, by_text=True) == "env" else "session"} | facts
     return {"shell": shell or "bash"} | facts if facts["target"] == "env" else facts
 
 
@@ -152,26 +151,22 @@ def _require_fitting_target(file: str, data: bytes, target: str) -> None:
         raise _build_place_error(file, what, "", "leave out --to, or name another file")
 
 
-def _refresh_files(paths: list[str], injector: Injector, only: str | None) -> tuple[dict[str, FileBlocks], list[Finding], int]:
-    """Return the blocks of each file as they would be written now, what is wrong with them, and how many there are."""
+def _refresh_files(paths: list[str], injector: Injector, only: str | None) -> dict[str, FileBlocks]:
+    """Return the blocks of each file as they would be written now. Raises NpuprofError with what is wrong in any of them."""
     files: dict[str, FileBlocks] = {}
     problems: list[Finding] = []
-    outdated: list[Finding] = []
     for path in paths:
-        changes: list[RefreshedBlock] = []
         try:
             with isolate_faults(path, problems):
                 data = output.read_file_content(path)
                 found = [block for block in blocks.find_blocks(path, data) if only in (None, block.spec)]
                 changes = [injector.refresh_block(block, _choose_facts(path, data, block.facts)) for block in found]
+                files |= {path: FileBlocks(data, data, changes)} if changes else {}
         except NpuprofError as error:
             problems += error.findings
-        outdated += [finding for change in changes for finding in blocks.check_block_state(path, change.block, change.state)]
-        if changes:
-            files[path] = FileBlocks(data, data, changes)
     if problems:
         raise NpuprofError(problems)
-    return files, outdated, sum(len(file.changes) for file in files.values())
+    return files
 
 
 def _find_place(asked: Asked, data: bytes) -> Cut:
@@ -223,9 +218,9 @@ def _find_tensorflow_alias(tree: ast.Module) -> str:
     names = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            names += [one.asname or one.name for one in node.names if one.name in ("tensorflow", "tensorflow.compat.v1")]
+            names += [alias.asname or alias.name for alias in node.names if alias.name in ("tensorflow", "tensorflow.compat.v1")]
         elif isinstance(node, ast.ImportFrom) and node.module == "tensorflow.compat":
-            names += [one.asname or one.name for one in node.names if one.name == "v1"]
+            names += [alias.asname or alias.name for alias in node.names if alias.name == "v1"]
     return "tf" if "tf" in names or not names else names[0]
 
 
@@ -235,14 +230,10 @@ def _build_place_error(file: str, what: str, why: str, hint: str) -> NpuprofErro
 
 def _find_config_statements(tree: ast.Module) -> list[tuple[ast.Assign, str]]:
     """Return the statements that make a ConfigProto and the names they give it."""
-    assignments = [node for node in ast.walk(tree) if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)]
-    made = [node for node in assignments if ast.unparse(node.value).partition("(")[0].rpartition(".")[2] == "ConfigProto"]
-    named = [
-        (node, ast.unparse(node.targets[0]))
-        for node in made
-        if len(node.targets) == 1 and isinstance(node.targets[0], (ast.Name, ast.Attribute))
-    ]
-    return sorted(named, key=lambda pair: pair[0].lineno)
+    assignments = [node for node in ast.walk(tree) if isinstance(node, ast.Assign) and len(node.targets) == 1]
+    calls = [node for node in assignments if isinstance(node.value, ast.Call) and isinstance(node.targets[0], (ast.Name, ast.Attribute))]
+    made = [node for node in calls if ast.unparse(node.value).partition("(")[0].rpartition(".")[2] == "ConfigProto"]
+    return [(node, ast.unparse(node.targets[0])) for node in sorted(made, key=lambda node: node.lineno)]
 
 
 def _find_second_entry(file: str, data: bytes, change: RefreshedBlock) -> list[str]:

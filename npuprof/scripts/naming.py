@@ -6,22 +6,22 @@ import os
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 
 from npuprof.scripts.draft import Draft
+from npuprof.scripts.grouping import group_by
 
 #: Words of file names and folders that say what a script does, and not of which model.
-_COMMON = frozenset(
-    (
-        "all", "app", "args", "ascend", "atc", "bench", "benchmark", "bin", "build", "classifier", "cli", "code", "common", "config",
-        "configs", "contrib", "convert", "core", "debug", "demo", "distributed", "dump", "env", "estimator", "eval", "evaluate",
-        "evaluation", "example", "examples", "experiment", "export", "finetune", "finetuning", "freeze", "full", "helper", "helpers",
-        "index", "infer", "inference", "init", "launch", "lib", "main", "model", "models", "multi", "net", "network", "new", "npu",
-        "official", "offline", "online", "options", "performance", "pipeline", "predict", "prediction", "pretrain", "pretraining",
-        "profile", "profiling", "python", "research", "run", "script", "scripts", "serve", "server", "serving", "session", "settings",
-        "setup", "shell", "single", "solver", "source", "src", "start", "tensorflow", "tensorflow1", "tensorflow2", "test", "tests", "tf",
-        "tf1", "tf2", "tool", "tools", "train", "trainer", "training", "util", "utils",
-    )
-)  # fmt: skip
+_COMMON = {
+    "all", "app", "args", "ascend", "atc", "bench", "benchmark", "bin", "build", "classifier", "cli", "code", "common", "config",
+    "configs", "contrib", "convert", "core", "debug", "demo", "distributed", "dump", "env", "estimator", "eval", "evaluate",
+    "evaluation", "example", "examples", "experiment", "export", "finetune", "finetuning", "freeze", "full", "helper", "helpers",
+    "index", "infer", "inference", "init", "launch", "lib", "main", "model", "models", "multi", "net", "network", "new", "npu",
+    "official", "offline", "online", "options", "performance", "pipeline", "predict", "prediction", "pretrain", "pretraining",
+    "profile", "profiling", "python", "research", "run", "script", "scripts", "serve", "server", "serving", "session", "settings",
+    "setup", "shell", "single", "solver", "source", "src", "start", "tensorflow", "tensorflow1", "tensorflow2", "test", "tests", "tf",
+    "tf1", "tf2", "tool", "tools", "train", "trainer", "training", "util", "utils",
+}  # fmt: skip
 _SCALE = re.compile(r"\d+[pkn]?")
 #: What model zoos write behind the name of a model.
 _PURPOSE = re.compile(r"_for_(?:tensorflow|pytorch|mindspore|acl)[\w.]*$", re.IGNORECASE)
@@ -31,8 +31,7 @@ _WORD_BREAK = re.compile(r"[-_.]")
 
 def preset_name(file: str) -> str:
     """Return a name a preset may have, made of a file's name."""
-    stem = posixpath.basename(file.replace(os.sep, "/"))
-    return _clean(os.path.splitext(stem)[0]) or "imported"
+    return _clean(os.path.splitext(posixpath.basename(file.replace(os.sep, "/")))[0]) or "imported"
 
 
 def name_drafts(stem: str, drafts: Sequence[Draft]) -> None:
@@ -49,20 +48,17 @@ def name_drafts(stem: str, drafts: Sequence[Draft]) -> None:
 
 def name_all_drafts(drafts: Sequence[Draft]) -> None:
     """Name the presets of several files so that no two have one name, in any order of the files."""
-    by_file: dict[str, list[Draft]] = {}
-    for draft in drafts:
-        by_file.setdefault(draft.file, []).append(draft)
+    by_file = group_by(drafts, attrgetter("file"))
     for file, stem in name_files(sorted(by_file)).items():
         name_drafts(stem, by_file[file])
-    order = sorted(drafts, key=lambda draft: draft.file)
+    order = sorted(drafts, key=attrgetter("file"))
     for draft, name in zip(order, number_names(draft.name for draft in order), strict=True):
         draft.name = name
 
 
 def _clean_label(text: str) -> str:
     """Return the name of a function, a variable or a written file as the part of a name."""
-    plain = posixpath.basename(text.replace(os.sep, "/").rstrip("/"))
-    return _clean(plain).replace("_", "-").strip("-").lower()
+    return _clean(posixpath.basename(text.replace(os.sep, "/").rstrip("/"))).replace("_", "-").strip("-").lower()
 
 
 def _clean(text: str) -> str:
@@ -104,10 +100,7 @@ def name_files(files: Sequence[str]) -> dict[str, str]:
 
 def _part_names(names: list[str], more: Sequence[str], join: Callable[[str, str], str]) -> None:
     """Add to names that are equal what differs in them."""
-    groups: dict[str, list[int]] = {}
-    for at, name in enumerate(names):
-        groups.setdefault(name.lower(), []).append(at)
-    for group in groups.values():
+    for group in group_by(range(len(names)), lambda at: names[at].lower()).values():
         if len({more[at] for at in group}) > 1:
             for at in group:
                 names[at] = join(names[at], more[at])

@@ -45,8 +45,6 @@ class PartPlaces:
             return finding
         line, column, part = self.find_place(finding.where.line, finding.where.column)
         told = finding._replace(where=finding.where._replace(line=line, column=column if finding.where.column else 0))
-        message, why, hint = (_LINE.sub(self._name_line, text) for text in (finding.message, finding.why, finding.hint))
+        texts = (finding.message, finding.why, finding.hint)
+        message, why, hint = (_LINE.sub(lambda match: self.find_place(int(match[1]), 1)[2] or match[0], text) for text in texts)
         return told._replace(message=message, why=f"It is in {part}. {why}".rstrip() if part else why, hint=hint)
-
-    def _name_line(self, match: re.Match[str]) -> str:
-        return self.find_place(int(match[1]), 1)[2] or match[0]

@@ -12,20 +12,8 @@ from npuprof.document.keys import format_toml_value
 from npuprof.model import SECTIONS
 from npuprof.scripts.python.config_classes import CLASSES, list_class_arguments
 from npuprof.scripts.python.environ import list_ascend_names
-from npuprof.scripts.records import Branch, ScriptSetting
+from npuprof.scripts.records import ScriptSetting
 from npuprof.scripts.sidecars import open_sidecar
-
-
-def count_shared_branches(around: Sequence[Branch], one: ScriptSetting) -> int:
-    """Return under how many of the tests, from the outside, a setting stands under which its configuration is made at all."""
-    pairs = zip(around, one.branches, strict=False)
-    return next((number for number, (made, here) in enumerate(pairs) if made[2] != here[2]), min(len(around), len(one.branches)))
-
-
-def format_condition(one: ScriptSetting, base: int) -> str:
-    """Return the tests that a setting stands under within its configuration, as one text."""
-    texts = [text for _, _, text in one.branches[base:]]
-    return " and ".join(texts if len(texts) == 1 else (f"({text})" for text in texts))
 
 
 def find_obstacle(one: ScriptSetting) -> tuple[str, str]:

@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product, takewhile
 from typing import Any
 
 from npuprof.catalog.values import is_same_typed_value
 from npuprof.checks.judgement import judge_value_alone
-from npuprof.model import Finding, Place
+from npuprof.model import Finding
 from npuprof.scripts.config_groups import ConfigGroup, find_given_sessions, list_config_groups
 from npuprof.scripts.draft import Draft, Note, Source, describe_sources
+from npuprof.scripts.lint.worlds import place_fault
 from npuprof.scripts.naming import name_drafts, preset_name
-from npuprof.scripts.portability import count_shared_branches, find_obstacle, format_condition, read_preset_value
+from npuprof.scripts.portability import find_obstacle, read_preset_value
 from npuprof.scripts.preset_text import describe_assumed, describe_notes, escape_file_name, format_preset
 from npuprof.scripts.records import GOES_NOWHERE, TAKEN_BACK, UNSET, ImportedFile, ScriptSetting
 
 _MIXIN = "a mix-in preset, laid over this one with --with"
 
 
-def build_drafts(
-    imported: ImportedFile, name: str | None = None, folders: Sequence[str] | None = (), take_defaults: bool = False
-) -> list[Draft]:
+def build_drafts(imported: ImportedFile, folders: Sequence[str] | None = (), take_defaults: bool = False) -> list[Draft]:
     """Return the presets that one file makes: one for each configuration that differs from the others.
 
     What the file exports counts for each of them. Files that the script names are read from its folder, or from below the folders;
     without folders (None) their path is the value. What is left out of a configuration that has nothing else is listed with the first
     one that has. ``take_defaults`` takes the defaults of flags of the command line for their values.
     """
-    stem = name or preset_name(imported.file)
+    stem = preset_name(imported.file)
     groups = list_config_groups(_keep_only_config(imported))
     drafts = {group.scope: build_draft(stem, imported.file, group, folders, take_defaults) for group in groups}
     given = {scope: session.scope for scope, session in find_given_sessions(imported, groups).items() if scope in drafts}
@@ -50,13 +50,9 @@ def _add_exports(stem: str, file: str, drafts: list[Draft]) -> list[Draft]:
     shared = [draft for draft in drafts if draft.surfaces == {"env"}]
     kept = _unite_equal_drafts([draft for draft in drafts if draft.surfaces != {"env"}])
     if shared and not any(draft.settings for draft in kept):
-        alone = Draft(stem, file)
-        alone.sources = [Source(file)]
-        kept.insert(0, alone)
-    for draft in shared:
-        for home in kept:
-            if home.settings or home is kept[0]:
-                _absorb_draft(home, draft)
+        kept.insert(0, Draft(stem, file))
+    for draft, home in product(shared, [home for home in kept if home.settings or home is kept[0]]):
+        _absorb_draft(home, draft)
     return kept
 
 
@@ -71,7 +67,7 @@ def _keep_only_config(imported: ImportedFile) -> ImportedFile:
 
 
 def build_draft(name: str, file: str, group: ConfigGroup, folders: Sequence[str] | None, take_defaults: bool = False) -> Draft:
-    """Return what the settings of one group come to."""
+    """Return what the settings of one group come to; tests around the whole configuration are no conditions of theirs."""
     draft = Draft(name, file, group.surface)
     draft.labels = group.labels
     around = group.site.branches if group.site else ()
@@ -82,13 +78,13 @@ def build_draft(name: str, file: str, group: ConfigGroup, folders: Sequence[str]
         if take_defaults and setting.reason and setting.given.default is not None:
             draft.assumed.append(Note(setting, setting.reason, value=setting.given.default))
             setting = setting.with_value(reason="", value=setting.given.default)
-        base = count_shared_branches(around, setting)
+        base = len(list(takewhile(lambda pair: pair[0][2] == pair[1][2], zip(around, setting.branches, strict=False))))
         if setting.reason and not setting.dead and not setting.unused:
             _take_back(draft, setting, base)
         value = read_preset_value(setting, folders)
         why, hint = _find_reason(setting, value)
         if not why and setting.branches[base:]:
-            condition = format_condition(setting, base)
+            condition = setting._replace(branches=setting.branches[base:]).condition
             draft.notes.append(Note(setting, f"only if {condition}", _MIXIN, condition, value))
         elif why:
             draft.notes.append(Note(setting, why, hint))
@@ -112,8 +108,7 @@ def _find_reason(setting: ScriptSetting, value: Any) -> tuple[str, str]:
 def _carry_over(draft: Draft, setting: ScriptSetting, value: Any) -> None:
     if setting.key in draft.settings and not is_same_typed_value(draft.settings[setting.key], value):
         why = f"line {setting.line} sets it to another value, which the preset has"
-        hint = "split them where the first is used before that"
-        draft.notes.append(Note(draft.origins[setting.key], why, hint, overruled=True))
+        draft.notes.append(Note(draft.origins[setting.key], why, "split them where the first is used before that", overruled=True))
     draft.settings[setting.key] = value
     draft.origins[setting.key] = setting
     draft.carried.append(setting)
@@ -152,7 +147,7 @@ def _absorb_session(home: Draft, session: Draft) -> None:
 def _unite_equal_drafts(drafts: list[Draft]) -> list[Draft]:
     """Return the drafts that differ; one of several equal ones is kept, and names where each is."""
     found: dict[str, Draft] = {}
-    for draft in sorted(drafts, key=lambda draft: draft.sources[0].line if draft.sources else 0):
+    for draft in sorted(drafts, key=lambda draft: draft.sources[0].line):
         mark = f"{sorted(draft.surfaces & {'atc'})} {sorted((key, repr(value)) for key, value in draft.settings.items())}"
         home = found.setdefault(mark, draft)
         if home is not draft:
@@ -163,19 +158,12 @@ def _unite_equal_drafts(drafts: list[Draft]) -> list[Draft]:
 
 def judge_draft(draft: Draft) -> list[Finding]:
     """Return the errors of the values that a draft carries over, at their places in the scripts."""
-    return [
-        Finding(fault.code, fault.message, fault.why, fault.hint, key=key, where=Place(origin.file, origin.line, origin.column))
-        for key, origin in draft.origins.items()
-        for fault in judge_value_alone(key, draft.settings[key], draft.scenario)
-        if fault.severity == "error"
-    ]
+    judged = ((origin, judge_value_alone(key, draft.settings[key], draft.scenario)) for key, origin in draft.origins.items())
+    return [place_fault(fault, origin) for origin, faults in judged for fault in faults if fault.severity == "error"]
 
 
 def format_draft(draft: Draft) -> str:
     """Return a preset as TOML, with what was left out as comments."""
     head = {"description": f"imported from {escape_file_name(describe_sources(draft))}"}
-    return format_preset(
-        head | ({"scenario": draft.scenario} if draft.scenario else {}),
-        draft.settings,
-        [*describe_assumed(draft.assumed), *describe_notes(draft.notes, draft.others)],
-    )
+    head |= {"scenario": draft.scenario} if draft.scenario else {}
+    return format_preset(head, draft.settings, [*describe_assumed(draft.assumed), *describe_notes(draft.notes, draft.others)])

@@ -10,8 +10,9 @@ from npuprof import catalog
 from npuprof.document import keys
 from npuprof.document.keys import format_key_segment, format_short_value, format_toml_value, is_visible
 from npuprof.model import SECTIONS
-from npuprof.report.text import format_count
+from npuprof.report.text import count_rest, format_count
 from npuprof.scripts.draft import Draft, Note, cite_script
+from npuprof.scripts.grouping import group_by
 from npuprof.scripts.records import ImportedFile, ScriptSetting
 
 #: Comments that list variables are no longer than this.
@@ -35,11 +36,8 @@ def format_preset(head: dict[str, Any], settings: dict[str, Any], comments: Iter
 
 def select_section(settings: dict[str, Any], section: str) -> dict[str, Any]:
     """Return the settings of a section by plain name, in the catalogue's order."""
-    found = {}
-    for key, value in settings.items():
-        where, name = keys.split_section_and_name(key)
-        if where == section:
-            found[name] = value
+    parts = ((*keys.split_section_and_name(key), value) for key, value in settings.items())
+    found = {name: value for where, name, value in parts if where == section}
     order = catalog.record_positions(section)
     return {name: found[name] for name in sorted(found, key=lambda name: (order.get(name, len(order)), name))}
 
@@ -51,18 +49,16 @@ def describe_notes(
     if not notes and not others:
         return []
     several = len({note.found.file for note in notes}) > 1
-    found: dict[tuple[str, str], list[str]] = {}
+    found: dict[tuple[str, str], dict[str, None]] = {}
     for note in notes:
         one = note.found
         value = f" = {format_short_value(one.value)}" if not one.reason and one.value is not None else ""
-        places = found.setdefault((f"{one.key or 'a computed key'}{value}: {note.why}", note.hint), [])
-        if (place := f"{cite(one.file)}:{one.line}" + (f" ({one.place.part})" if one.place.part else "")) not in places:
-            places.append(place)
+        places = found.setdefault((f"{one.key or 'a computed key'}{value}: {note.why}", note.hint), {})
+        places[f"{cite(one.file)}:{one.line}" + (f" ({one.place.part})" if one.place.part else "")] = None
     lines = ["", "Not carried over:"]
     for (what, hint), places in list(found.items())[:most]:
-        more = f" and {len(places) - 1} more" if several and len(places) > 1 else ""
-        for place in places[:1] if several else places:
-            lines += [f"{place}{more}: {what}", *([f"    {hint}"] if hint else [])]
+        for place in [count_rest(places, 1)] if several else places:
+            lines += [f"{place}: {what}", *([f"    {hint}"] if hint else [])]
     grouped = list(group_others(others, cite))
     lines += [line for file, what in grouped[:most] for line in _wrap_places(f"{file}: {what}")]
     if most is not None and (hidden := max(len(found) - most, 0) + max(len(grouped) - most, 0)):
@@ -79,12 +75,10 @@ def _wrap_places(text: str) -> list[str]:
 
 def group_others(others: Sequence[ScriptSetting], cite: Callable[[str], str] = cite_script) -> Iterator[tuple[str, str]]:
     """Yield for each script and reason the variables of other programs, with their lines: ``unknown to the catalogue: A (line 3)``."""
-    groups: dict[tuple[str, str], dict[str, dict[str, None]]] = {}
-    for one in others:
-        names = groups.setdefault((cite(one.file), one.reason), {})
-        names.setdefault(one.name or "a computed name", {})[one.place.part or f"line {one.line}"] = None
-    for (file, reason), names in groups.items():
-        listed = (f"{name} ({', '.join(places)})" for name, places in names.items())
+    for (file, reason), several in group_by(others, lambda setting: (cite(setting.file), setting.reason)).items():
+        names = group_by(several, lambda setting: setting.name or "a computed name")
+        places = {name: dict.fromkeys(one.place.part or f"line {one.line}" for one in same) for name, same in names.items()}
+        listed = (f"{name} ({', '.join(lines)})" for name, lines in places.items())
         yield file, f"{reason}: {', '.join(listed)}"
 
 

@@ -5,10 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from npuprof.model import Finding, Record
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.scripts.places import PartPlaces
+from npuprof.scripts.places import PartPlaces
 
 #: The reason of a value that is None: on the surfaces that know it, it says the same as leaving the option out.
 UNSET = "None leaves it unset"
@@ -156,9 +153,8 @@ def take_here_out(value: Any) -> tuple[Any, bool]:
     """Return a value without the mark of the script's folder, and whether it had it."""
     if isinstance(value, str) and HERE in value:
         return value.replace(HERE, ""), True
-    if isinstance(value, bytes) and HERE.encode() in value:
-        return value.replace(HERE.encode(), b""), True
-    return value, False
+    mark = HERE.encode()
+    return (value.replace(mark, b""), True) if isinstance(value, bytes) and mark in value else (value, False)
 
 
 Remark = TypeVar("Remark", bound=Record)
@@ -238,7 +234,7 @@ class ImportedFile(Record):
 
     def list_remarks(self, kind: type[Remark]) -> list[Remark]:
         """Return the remarks of one kind, those on lines of other files too."""
-        return [one for one in self.remarks if isinstance(one, kind)]
+        return [remark for remark in self.remarks if isinstance(remark, kind)]
 
     def list_own_remarks(self, kind: type[Remark]) -> list[Remark]:
         """Return the remarks of one kind on lines of the file itself."""

@@ -23,8 +23,7 @@ def find_needed_releases(settings: dict[str, Any], surfaces: Iterable[str] = ())
             rows += [row for row in states if "Y" in row and not row.startswith("Y")]
             rows.append(_list_value_states(option, value, known))
     start = max((len(row.rstrip("Y")) for row in rows), default=0)
-    is_certain = any(row[start - 1] == "." for row in rows) if 0 < start < len(known) else False
-    return f">={known[start]}" if is_certain else ""
+    return f">={known[start]}" if 0 < start < len(known) and any(row[start - 1] == "." for row in rows) else ""
 
 
 def _list_value_states(option: catalog.Option, value: Any, known: tuple[str, ...]) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from npuprof.edit.changed import build_opener
 from npuprof.model import Context, Finding, NpuprofError
 from npuprof.report.output import read_plain_file
+from npuprof.report.text import count_rest
 from npuprof.scripts import blocks
 from npuprof.scripts.block_files import FileBlocks, PlannedBlocks, plan_blocks
 from npuprof.scripts.blocks import Block, Injector, RefreshedBlock
@@ -43,18 +44,13 @@ def describe_outdated_blocks(home: Folder, open_changed: Callable[[Context], Wor
     if not top:
         return ()
     place = os.path.relpath(top)
-    before, after = (Injector(None, trusting=True, open_store=opener) for opener in (build_opener(home), open_changed))
-    outdated = [
-        f"{path}:{block.first + 1} ({block.spec})"
-        for path, _, blocks_ in _read_blocks(place, [])
-        for block in blocks_
-        if _refresh(block, block.spec, before, after)
-    ]
+    before, after = (Injector(None, trusting=True, opener=opener) for opener in (build_opener(home), open_changed))
+    known = ((path, block) for path, _, found in _read_blocks(place, []) for block in found)
+    outdated = [f"{path}:{block.first + 1} ({block.spec})" for path, block in known if _refresh(block, block.spec, before, after)]
     if not outdated:
         return ()
-    more = f" and {len(outdated) - _SHOWN} more" if outdated[_SHOWN:] else ""
     counted = "1 block in a script is" if len(outdated) == 1 else f"{len(outdated)} blocks in scripts are"
-    return (f"{counted} out of date by that: {', '.join(outdated[:_SHOWN])}{more}; npuprof inject {place} --all writes anew",)
+    return (f"{counted} out of date by that: {count_rest(outdated, _SHOWN)}; npuprof inject {place} --all writes anew",)
 
 
 def _read_blocks(top: str, problems: list[Finding]) -> Iterator[tuple[str, bytes, list[Block]]]:
@@ -65,7 +61,7 @@ def _read_blocks(top: str, problems: list[Finding]) -> Iterator[tuple[str, bytes
         except OSError:
             continue
         except NpuprofError as error:
-            problems += [one._replace(severity="warning") for one in error.findings]
+            problems += [finding._replace(severity="warning") for finding in error.findings]
 
 
 def _refresh(block: Block, name: str, before: Injector, after: Injector) -> RefreshedBlock | None:

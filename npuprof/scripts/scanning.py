@@ -6,18 +6,20 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from npuprof.document.policy import TeamRule
 from npuprof.model import Context, Finding, NpuprofError, Place
 from npuprof.report.coverage import Coverage
 from npuprof.report.isolating import isolate_faults
 from npuprof.report.terminal import track_items
-from npuprof.scripts.blocks import build_block_checker
-from npuprof.scripts.coverage import measure_coverage
+from npuprof.scripts.blocks import Injector, check_file_blocks
+from npuprof.scripts.coverage import CoverageCount
 from npuprof.scripts.files import find_script_files, read_script_file
 from npuprof.scripts.ignoring import sift_script_findings
 from npuprof.scripts.import_resolution import open_modules, set_callers_apart
 from npuprof.scripts.lint import check_script
-from npuprof.scripts.lint.shared import open_shared, read_shared_script
-from npuprof.scripts.reading import place_settings, read_script
+from npuprof.scripts.places import PartPlaces
+from npuprof.scripts.python.imports import Modules
+from npuprof.scripts.reading import ImportedFile, may_call_settings, may_hold_settings, place_settings, read_script
 from npuprof.scripts.reading.files import may_be_called
 from npuprof.scripts.sidecars import attach_contents, check_sidecars, find_sidecars
 from npuprof.store import spec
@@ -25,9 +27,6 @@ from npuprof.system.processes import map_in_processes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.document.policy import TeamRule
-    from npuprof.scripts.places import PartPlaces
-    from npuprof.scripts.reading import ImportedFile
     from npuprof.scripts.summary.survey import Survey
 
 
@@ -51,13 +50,6 @@ class Scanned:
         self.accepted = 0
         self.coverage = Coverage()
 
-    def add_scan(self, file: str, scan: _Scan, is_named: bool) -> None:
-        """Count a file."""
-        self.seen.add(os.path.abspath(file))
-        self.files += not scan.is_missing
-        self.unread += scan.is_unread and is_named
-        self.faults += scan.faults
-
     def count_faulty(self) -> int:
         """Return in how many files npuprof failed."""
         return len({fault.path for fault in self.faults})
@@ -69,13 +61,18 @@ def scan_scripts(paths: list[str], context: Context, store: str | None, survey: 
     folders = [path for path in paths if os.path.isdir(path)]
     scanner = _Scanner(paths, folders, context, store)
     files = list(find_script_files(paths, result.findings, with_blocks=False, with_docs=with_docs))
-    pages, scans, named = _Pages(), list[_Scan](), set(paths)
+    pages, scans, named, count = _Pages(), list[_Scan](), set(paths), CoverageCount()
     for file, scan in zip(track_items(files, "files"), scanner.scan_files(files), strict=True):
-        result.add_scan(file, scan, file in named)
+        result.seen.add(os.path.abspath(file))
+        result.files += not scan.is_missing
+        result.unread += scan.is_unread and file in named
+        result.faults += scan.faults
         if not scan.faults:
             pages.add_page(scan.page)
-        scans.append(scan)
-    result.coverage = measure_coverage(scan.imported for scan in scans if scan.imported is not None)
+        if scan.imported is not None:
+            count.add_file(scan.imported)
+        scans += [scan] if survey is not None else []
+    result.coverage = count.coverage
     findings, result.accepted = pages.sift_findings(scanner.modules.read, result.faults)
     if survey is not None:
         _count_scripts(survey, scans, result, folders)
@@ -116,7 +113,7 @@ class _Scanner:
         self._named = set(paths)
         self._folders = folders
         self.modules = open_modules(folders)
-        self._check_blocks = build_block_checker(store)
+        self._injector = Injector(store, trusting=True)
 
     def scan_files(self, files: list[str]) -> Iterator[_Scan]:
         """Yield what came of each file; many files are shared out among processes."""
@@ -131,7 +128,8 @@ class _Scanner:
         faults: list[Finding] = []
         scan = _Scan(_Page(file))
         with isolate_faults(file, faults):
-            imported = read_shared_script(file, data, file in self._named, self.modules)
+            can_set = may_hold_settings(file, data, file in self._named) or may_call_settings(file, data, self.modules)
+            imported = read_script(file, data, file in self._named, self.modules) if can_set else None
             scan = self._judge_script(imported, data) if imported is not None else self._explain_unread(file, data)
         return scan._replace(faults=faults)
 
@@ -146,12 +144,23 @@ class _Scanner:
         script = attach_contents(imported, sidecars)
         findings = check_script(script, self._context, self._team)
         if any(finding.code.startswith("NP3") or not finding.code.startswith("NP") for finding in findings):
-            opened = open_shared(script, self.modules)  # what is not set may be set elsewhere
+            opened = _open_shared(script, self.modules)  # what is not set may be set elsewhere
             findings = findings if opened is script else check_script(opened, self._context, self._team)
-        findings = [*findings, *check_sidecars(sidecars, self._context), *self._check_blocks(imported.file, data)]
+        findings = [*findings, *check_sidecars(sidecars, self._context), *check_file_blocks(self._injector, imported.file, data)]
         text = data if b"npuprof:" in data or imported.places is not None else b""
         is_unread = any(finding.code == "NP801" and finding.severity == "warning" for finding in findings)
         return _Scan(_Page(imported.file, text, imported.places, findings), imported, is_unread=is_unread)
+
+
+def _open_shared(imported: ImportedFile, modules: Modules) -> ImportedFile:
+    """Return what a file holds, the same where no other one names an entry of it: such a one may get there what is not set here.
+
+    Who asks has found something, for all files of the tree are looked into.
+    """
+    own = {site for site in imported.sites if site.closed and site.surface == "session" and site.scope.startswith("<module>:")}
+    shared = {site for site in own if site.variable and modules.is_named_elsewhere(imported.file, site.variable)}
+    sites = tuple(site._replace(closed=site.closed and site not in shared) for site in imported.sites)
+    return imported._replace(sites=sites) if shared else imported
 
 
 class _Pages:
@@ -159,7 +168,7 @@ class _Pages:
 
     def __init__(self) -> None:
         self._pages: dict[str, _Page] = {}
-        self._others: list[Finding] = []
+        self._others: list[tuple[Place, Finding]] = []
         self._of_sidecars: set[tuple[Place | None, str]] = set()
 
     def add_page(self, page: _Page) -> None:
@@ -170,7 +179,7 @@ class _Pages:
             if finding.where is None or finding.where.file == page.file:
                 own.append(finding)
             elif may_be_called(finding.where.file):
-                self._others.append(finding)
+                self._others.append((finding.where, finding))
             elif (mark := (finding.where, finding.message)) not in self._of_sidecars:
                 self._of_sidecars.add(mark)
                 own.append(finding)
@@ -178,14 +187,13 @@ class _Pages:
     def sift_findings(self, read: Callable[[str], bytes], faults: list[Finding]) -> tuple[list[Finding], int]:
         """Return the findings to report, each once, and how many the comments of their files accept."""
         brought: set[str] = set()
-        for finding in self._others:
-            assert finding.where is not None
-            path = os.path.normpath(finding.where.file)
+        for where, finding in self._others:
+            path = os.path.normpath(where.file)
             if path not in self._pages:
-                self._pages[path] = _Page(finding.where.file, read(finding.where.file), None, [])
+                self._pages[path] = _Page(where.file, read(where.file), None, [])
                 brought.add(path)
             page = self._pages[path]
-            page.findings.append(finding._replace(where=finding.where._replace(file=page.file)))
+            page.findings.append(finding._replace(where=where._replace(file=page.file)))
         reported: list[Finding] = []
         accepted = 0
         for path, page in self._pages.items():
@@ -203,11 +211,10 @@ def _sift_page(page: _Page, brought: bool) -> tuple[list[Finding], int]:
     unique = {(finding.code, finding.where, finding.key, finding.message): finding for finding in reversed(page.findings)}
     findings = list(unique.values())[::-1]
     text = page.places.text.encode(errors="replace") if page.places is not None else page.data
-    sifted = sift_script_findings(page.file, text, findings)
-    reported = (
-        [finding for finding in sifted.told if finding in findings] if brought else sifted.told
-    )  # its own comments were not asked for
-    return [page.places.place_finding(finding) for finding in reported] if page.places is not None else reported, len(sifted.accepted)
+    sifted, accepted = sift_script_findings(page.file, text, findings)
+    # findings on the comments of a file that is only brought were not asked for
+    reported = [finding for finding in sifted if finding in findings] if brought else sifted
+    return [page.places.place_finding(finding) for finding in reported] if page.places is not None else reported, len(accepted)
 
 
 def _count_scripts(survey: Survey, scans: list[_Scan], result: Scanned, folders: list[str]) -> None:

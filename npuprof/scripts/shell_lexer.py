@@ -52,10 +52,7 @@ class Word(NamedTuple):
     @property
     def text(self) -> str:
         """The word with the open parts as written."""
-        first = self.parts[0]
-        if len(self.parts) == 1:
-            return first if isinstance(first, str) else first[0]
-        return "".join(part if isinstance(part, str) else part[0] for part in self.parts)
+        return "".join([part if isinstance(part, str) else part[0] for part in self.parts])
 
     @property
     def keyword(self) -> str:
@@ -177,8 +174,7 @@ class _Lexer:
     def _add_word(self) -> None:
         command = self.command
         if self.text[self.at] == "(":
-            items = self._parse_array()
-            command[-1] = command[-1]._replace(items=items, span=(command[-1].span[0], self.at))
+            command[-1] = command[-1]._replace(items=self._parse_array(), span=(command[-1].span[0], self.at))
             return
         if not command:
             command.join, command.parentheses, command.text = self.join, self.parentheses, self.text

@@ -18,6 +18,7 @@ from npuprof.document import keys
 from npuprof.model import Context, Finding, Path, Place, Record
 from npuprof.report import output
 from npuprof.scripts.records import ImportedFile, ScriptSetting
+from npuprof.system.tree import is_below
 
 
 class Sidecar(Record):
@@ -54,11 +55,9 @@ def _find_file(script: str, named: str, folders: Sequence[str]) -> str | None:
     home = os.path.dirname(script)
     if not named or "\0" in named:
         return None
-    inside = [os.path.realpath(folder) for folder in (home or ".", *folders)]
     for folder in dict.fromkeys((home, *folders)):
         path = os.path.normpath(os.path.join(folder, named))
-        real = os.path.realpath(path)
-        if os.path.isfile(path) and any(real.startswith(os.path.join(top, "")) for top in inside):
+        if os.path.isfile(path) and any(is_below(path, top) for top in (home or ".", *folders)):
             return path
     return None
 

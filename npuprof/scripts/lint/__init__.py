@@ -11,22 +11,18 @@ from npuprof.checks import flags, rules, scope
 from npuprof.checks.team import check_team_rules
 from npuprof.checks.view import Fault
 from npuprof.document.keys import format_short_value
+from npuprof.document.policy import TeamRule
 from npuprof.model import Context, Finding, Place
 from npuprof.report.text import format_count
-from npuprof.scripts.config_groups import find_given_sessions, list_config_groups
+from npuprof.scripts.config_groups import ConfigGroup, find_given_sessions, list_config_groups
 from npuprof.scripts.lint.arguments import find_call_faults
 from npuprof.scripts.lint.entries import check_rewrites, find_double_entries, find_idle_configs, find_nameless_entries
 from npuprof.scripts.lint.singles import find_script_faults
 from npuprof.scripts.lint.worlds import MOST_WAYS, ScriptView, build_script_views, list_ways, place_fault, place_under_functions
 from npuprof.scripts.python.global_options import ReplacedGroup
-from npuprof.scripts.python.nested_configs import GivenSession
 from npuprof.scripts.python.optimizer_entries import NamedEntry
-from npuprof.scripts.reading import ImportedFile, ScriptSetting, Site
+from npuprof.scripts.reading import ImportedFile, ScriptSetting
 from npuprof.scripts.records import COMMAND_LINE, EMPTY, TOO_LATE, UNSET, BrokenExport
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.document.policy import TeamRule
 
 #: Why a setting is in force nowhere, with what used its object and the line of that.
 _LATE = re.compile(rf"{TOO_LATE}\S.* \(line (\d+)\)")
@@ -37,16 +33,12 @@ _NO_MATTER = {"atc": ("NP203",), "global_options": ("NP404", "NP405", "NP408")}
 def check_script(imported: ImportedFile, asked: Context | None = None, team: Sequence[TeamRule] = ()) -> list[Finding]:
     """Return what is wrong or doubtful with the settings of one file, in the order of its lines; ``team`` are rules of its own."""
     context = asked or Context()
-    live = [setting for setting in imported.found if not setting.commented and setting.surface != "config"]
-    sites = {site.scope: site for site in imported.sites}
-    groups: dict[str, list[ScriptSetting]] = {}
-    for setting in sorted(live, key=lambda setting: setting.order):  # as they run
-        groups.setdefault(setting.scope, []).append(setting)
+    groups = [group for group in list_config_groups(imported) if group.surface != "config"]
     found = [*imported.problems, *find_call_faults(imported, context), *find_double_entries(imported), *find_nameless_entries(imported)]
     found += [place_fault(_build_commented_fault(setting), setting) for setting in imported.found if setting.commented]
-    for name, group in groups.items():
-        found += _check_group(imported, group, sites.get(name), context, team)
-    found += [*find_idle_configs(imported), *_check_surroundings(imported, live), *check_rewrites(imported)]
+    for group in groups:
+        found += _check_group(imported, group, context, team)
+    found += [*find_idle_configs(imported), *_check_surroundings(imported, groups), *check_rewrites(imported)]
     lost = _check_estimator_sessions(imported, groups)
     places = {(finding.where, finding.key) for finding in lost}  # how old it is does not matter where it is lost
     found = [*(finding for finding in found if finding.code != "NP501" or (finding.where, finding.key) not in places), *lost]
@@ -56,13 +48,10 @@ def check_script(imported: ImportedFile, asked: Context | None = None, team: Seq
 
 def _name_calls(imported: ImportedFile, findings: Iterable[Finding]) -> list[Finding]:
     """Return findings with the line of the script that calls the function of another file in which they stand, or sources that file."""
-    calls: dict[Place | None, int] = {}
-    for setting in imported.found:
-        if setting.place.call and setting.file != imported.file:
-            calls[Place(setting.file, setting.line, setting.column)] = setting.place.call[0]
     does = "The file is sourced" if any(not called.name for called in imported.followed) else "The function is called"
-    said = {where: f" {does} in {imported.file}:{line}." for where, line in calls.items()}
-    return [finding._replace(why=f"{finding.why}{said.get(finding.where, '')}".lstrip()) for finding in findings]
+    foreign = [(Place(one.file, one.line, one.column), one.place.call) for one in imported.found if one.file != imported.file]
+    callers: dict[Place | None, str] = {place: f" {does} in {imported.file}:{call[0]}." for place, call in foreign if call}
+    return [finding._replace(why=f"{finding.why}{callers.get(finding.where, '')}".lstrip()) for finding in findings]
 
 
 def _build_commented_fault(setting: ScriptSetting) -> Fault:
@@ -71,22 +60,20 @@ def _build_commented_fault(setting: ScriptSetting) -> Fault:
     return Fault("NP805", f"{setting.name}{value} is commented out", why, "make it a mix-in preset, or delete the line")
 
 
-def _check_group(
-    imported: ImportedFile, group: list[ScriptSetting], site: Site | None, asked: Context, team: Sequence[TeamRule]
-) -> list[Finding]:
+def _check_group(imported: ImportedFile, group: ConfigGroup, asked: Context, team: Sequence[TeamRule]) -> list[Finding]:
     """Return what is wrong with the settings of one configuration, each alone and all together."""
     result: list[Finding] = []
-    is_open = any(not setting.key and not setting.dead for setting in group)  # it sets something that nobody can name
-    site = site._replace(closed=site.closed and not is_open) if site else None
-    usable = place_under_functions(one for one in group if one.key and not _is_apart(one))
+    is_open = any(not setting.key and not setting.dead for setting in group.settings)  # it sets something that nobody can name
+    site = group.site._replace(closed=group.site.closed and not is_open) if group.site else None
+    usable = place_under_functions(one for one in group.settings if one.key and not _is_apart(one))
     for view in build_script_views(imported.file, usable, site, asked):
         result += [*_check_script_rules(view), *(finding for finding, _ in check_team_rules(view, team))]
     if len(ways := list_ways(usable, site)) > MOST_WAYS:
         what = f"the settings stand in {len(ways)} branches, more than {MOST_WAYS}"
         why = "What settings say together was looked at for the first of them only."
-        result.append(place_fault(Fault("NP801", what, why, "split the script"), group[0])._replace(key=""))
-    whole = ScriptView(imported.file, {setting.key: setting for setting in group if setting.key}, {}, asked, group[0].surface, False)
-    for setting in group:
+        result.append(place_fault(Fault("NP801", what, why, "split the script"), group.settings[0])._replace(key=""))
+    whole = ScriptView(imported.file, {setting.key: setting for setting in group.settings if setting.key}, {}, asked, group.surface, False)
+    for setting in group.settings:
         for fault in () if setting.dead else _find_single_faults(setting, whole):
             may_be_taken = fault.code == "NP209" and is_open  # what stands for atc here may take flags of its own
             result.append(place_fault(fault._replace(severity="warning") if may_be_taken else fault, setting))
@@ -112,11 +99,9 @@ def _find_default_faults(setting: ScriptSetting, context: Context) -> list[Fault
     if setting.branches or default in (None, "") or not (is_flag or setting.surface == "env") or _is_setting_unread(setting):
         return []
     told = "; it is the default, which the script takes if nobody says otherwise"
-    return [
-        fault._replace(message=f"{fault.message}{told}", severity="warning" if is_flag else fault.severity)
-        for fault in find_script_faults(setting.with_value(reason="", value=default, written=default), context)
-        if fault.code == "NP203" and fault.severity == "error"
-    ]
+    faults = find_script_faults(setting.with_value(reason="", value=default, written=default), context)
+    errors = [fault for fault in faults if fault.code == "NP203" and fault.severity == "error"]
+    return [fault._replace(message=f"{fault.message}{told}", severity="warning" if is_flag else "error") for fault in errors]
 
 
 def _is_apart(setting: ScriptSetting) -> bool:
@@ -154,21 +139,15 @@ def _is_same_device(view: ScriptView) -> bool:
 
 def _find_age_faults(setting: ScriptSetting, view: ScriptView) -> list[Fault]:
     """Return what the age of a setting, the release and the product asked for say of it."""
-    if (
-        not setting.key
-        or setting.unused == EMPTY
-        or setting.reason == UNSET
-        or (setting.surface == "session" and _is_setting_unread(setting))
-    ):
+    is_lost = setting.surface == "session" and _is_setting_unread(setting)
+    if not setting.key or setting.unused == EMPTY or setting.reason == UNSET or is_lost:
         return []
-    faults = scope.find_scope_faults(view.scope, setting.key, None if setting.reason else setting.value)
+    told = scope.find_scope_faults(view.scope, setting.key, None if setting.reason else setting.value)
     variable = catalog.find_variable(setting.name)
     is_early = variable is not None and variable.replacement_since and not view.asked.cann  # the newer name may be unknown yet
-    return [
-        fault._replace(severity="info") if is_early and fault.code == "NP501" else fault
-        for fault in faults
-        if not _is_no_matter(setting, fault) and not scope.is_fault_excused(view.settings, setting.key, fault)
-    ]
+    mattering = (fault for fault in told if not _is_no_matter(setting, fault))
+    faults = [fault for fault in mattering if not scope.is_fault_excused(view.settings, setting.key, fault)]
+    return [fault._replace(severity="info") if is_early and fault.code == "NP501" else fault for fault in faults]
 
 
 def _is_no_matter(setting: ScriptSetting, fault: Fault) -> bool:
@@ -179,7 +158,7 @@ def _is_no_matter(setting: ScriptSetting, fault: Fault) -> bool:
     return fault.code in ("NP503", "NP411", *_NO_MATTER.get(setting.surface, ()))
 
 
-def _check_surroundings(imported: ImportedFile, live: list[ScriptSetting]) -> list[Finding]:
+def _check_surroundings(imported: ImportedFile, groups: list[ConfigGroup]) -> list[Finding]:
     found: list[Finding] = []
     if named := [setting for setting in imported.found if setting.surface == "config"]:
         names = ", ".join(dict.fromkeys(setting.name for setting in named[:8])) + (", ..." if len(named) > 8 else "")
@@ -195,7 +174,8 @@ def _check_surroundings(imported: ImportedFile, live: list[ScriptSetting]) -> li
         what = f"global_options().{group.path} is a group, not an option"
         why = "The assignment is accepted and takes the whole group out of the options."
         found.append(place_fault(Fault("NP815", what, why, "assign its members one by one"), group))
-    filled = {setting.scope for setting in live if setting.surface == "session" and catalog.find_option(setting.name)}
+    sessions = [group for group in groups if group.surface == "session"]
+    filled = {group.scope for group in sessions if any(catalog.find_option(setting.name) for setting in group.settings)}
     for entry in imported.list_own_remarks(NamedEntry):
         if entry.name != "NpuOptimizer" and entry.site in filled:
             why = "The adapter looks for exactly NpuOptimizer; all options of an entry with another name are lost silently."
@@ -203,15 +183,13 @@ def _check_surroundings(imported: ImportedFile, live: list[ScriptSetting]) -> li
     return found
 
 
-def _check_estimator_sessions(imported: ImportedFile, groups: dict[str, list[ScriptSetting]]) -> list[Finding]:
+def _check_estimator_sessions(imported: ImportedFile, groups: list[ConfigGroup]) -> list[Finding]:
     """Return the settings of a session_config that NPUEstimator overwrites with its own."""
-    if not imported.list_remarks(GivenSession):
-        return []
-    given_sessions = find_given_sessions(imported, list_config_groups(imported))
+    keys = {group.scope: {setting.key for setting in group.settings} for group in groups}
     sendable = {key for key in catalog.estimator_defaults() if (option := catalog.find_option(key)) and "run_config" not in option.always}
     result: list[Finding] = []
-    for name, session in given_sessions.items():
-        arguments = {setting.key for setting in groups.get(name, ())}
+    for name, session in find_given_sessions(imported, groups).items():
+        arguments = keys.get(name, set())
         for setting in session.settings if "" not in arguments else ():
             sent = catalog.estimator_defaults()[setting.key] if setting.key in sendable - arguments else setting.value
             if not setting.reason and not setting.dead and setting.value != sent:

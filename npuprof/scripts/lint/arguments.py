@@ -22,27 +22,26 @@ _UNTURNED = "NPUEstimator stores the text without turning it into bytes, which r
 _CONTAINERS = ("list", "tuple", "dict", "set")
 
 
-def find_argument_faults(found: ScriptSetting, asked: Context) -> list[Fault]:
+def find_argument_faults(setting: ScriptSetting, asked: Context) -> list[Fault]:
     """Return what is wrong with one argument of a call."""
-    if not found.name:
+    if not setting.name:
         return []
-    made = catalog.load_config_classes()[found.made]
-    if not _is_argument_known(made, found.name, asked):
-        return _find_unknown_argument_faults(made, found.name, asked)
-    if found.reason == UNSET:
-        return _find_missing_value_faults(made, found.name)
-    option = catalog.find_option(found.key)
-    has_value = option is not None or found.key.startswith("estimator.") or found.name in made.choices
-    if found.reason or found.name in list_object_arguments() or not has_value:
+    made = catalog.load_config_classes()[setting.made]
+    if not _is_argument_known(made, setting.name, asked):
+        return _find_unknown_argument_faults(made, setting.name, asked)
+    if setting.reason == UNSET:
+        return _find_missing_value_faults(made, setting.name)
+    option = catalog.find_option(setting.key)
+    has_value = option is not None or setting.key.startswith("estimator.") or setting.name in made.choices
+    was_of_another_type = option is not None and any(is_before(asked, until) for until in option.field_until.values())
+    if setting.reason or setting.name in list_object_arguments() or not has_value or was_of_another_type:
         return []  # what is certain of objects is said where the call is
-    if option is not None and any(is_before(asked, until) for until in option.field_until.values()):
-        return []  # the argument was of another type then
-    if found.given.kind in _CONTAINERS or found.given.kind != made.exact.get(found.name, found.given.kind):
-        return [_build_argument_type_fault(found, made.exact.get(found.name, ""), option)]
+    if setting.given.kind in _CONTAINERS or setting.given.kind != made.exact.get(setting.name, setting.given.kind):
+        return [_build_argument_type_fault(setting, made.exact.get(setting.name, ""), option)]
     lost = option.not_carried.get("run_config", "") if option else ""
-    if why := _UNTURNED if option and option.estimator_bytes and found.given.kind != "bytes" else lost:
-        return [Fault("NP809", f"{found.key} cannot be given to NPURunConfig", why, "set it in the session_config", severity="error")]
-    return _find_argument_value_faults(made, found)
+    if why := _UNTURNED if option and option.estimator_bytes and setting.given.kind != "bytes" else lost:
+        return [Fault("NP809", f"{setting.key} cannot be given to NPURunConfig", why, "set it in the session_config", severity="error")]
+    return _find_argument_value_faults(made, setting)
 
 
 def _is_argument_known(made: ConfigClass, name: str, asked: Context) -> bool:
@@ -50,8 +49,7 @@ def _is_argument_known(made: ConfigClass, name: str, asked: Context) -> bool:
     since = made.since.get(name)
     if not since or not is_before(asked, since):
         return name in list_class_arguments(made.name)
-    spelling = f"{made.argument}.{name}".lstrip(".")
-    option = catalog.find_option(catalog.options_by_spelling("run_config").get(spelling, ""))
+    option = catalog.find_option(catalog.options_by_spelling("run_config").get(f"{made.argument}.{name}".lstrip("."), ""))
     return option is not None and option.states[releases.release_index(asked.cann or "")] == "?"
 
 
@@ -95,26 +93,26 @@ def _find_missing_value_faults(made: ConfigClass, name: str) -> list[Fault]:
     return []
 
 
-def _build_argument_type_fault(found: ScriptSetting, exact: str, option: catalog.Option | None) -> Fault:
-    written = f"a {found.given.kind}" if found.given.kind in _CONTAINERS else format_literal(found.given.written)
+def _build_argument_type_fault(setting: ScriptSetting, exact: str, option: catalog.Option | None) -> Fault:
+    written = f"a {setting.given.kind}" if setting.given.kind in _CONTAINERS else format_literal(setting.given.written)
     wanted = _WORDS[exact] if exact else "text" if option and option.field == "s" else "a plain value"
-    guess = settings.guess_option_value(option, found.given.written) if option and found.given.kind not in _CONTAINERS else UNKNOWN
-    hint = f"write {found.name}={format_literal(guess)}" if guess is not UNKNOWN else f"write {wanted}"
-    return Fault("NP202", f"{found.name} takes {wanted}, not {written}", _REFUSED, hint)
+    guess = settings.guess_option_value(option, setting.given.written) if option and setting.given.kind not in _CONTAINERS else UNKNOWN
+    hint = f"write {setting.name}={format_literal(guess)}" if guess is not UNKNOWN else f"write {wanted}"
+    return Fault("NP202", f"{setting.name} takes {wanted}, not {written}", _REFUSED, hint)
 
 
-def _find_argument_value_faults(made: ConfigClass, found: ScriptSetting) -> list[Fault]:
-    taken = made.choices.get(found.name)
-    if taken and (found.value not in taken or catalog.find_option(found.key) is None):  # without an option it is the class that decides
+def _find_argument_value_faults(made: ConfigClass, setting: ScriptSetting) -> list[Fault]:
+    taken = made.choices.get(setting.name)
+    if taken and (setting.value not in taken or catalog.find_option(setting.key) is None):  # without an option it is the class that decides
         listed = ", ".join(map(format_literal, taken))
-        what = f"{found.name} = {format_literal(found.given.written)} is none of {listed}"
-        return [Fault("NP203", what, f"{made.name} raises ValueError.", f"write one of {listed}")] if found.value not in taken else []
-    argument = catalog.find_argument(found.name) if found.key.startswith("estimator.") else None
-    if argument is not None and argument.kind == "int" and found.given.kind == "float":
+        what = f"{setting.name} = {format_literal(setting.given.written)} is none of {listed}"
+        return [Fault("NP203", what, f"{made.name} raises ValueError.", f"write one of {listed}")] if setting.value not in taken else []
+    argument = catalog.find_argument(setting.name) if setting.key.startswith("estimator.") else None
+    if argument is not None and argument.kind == "int" and setting.given.kind == "float":
         low = (argument.minimum or 0) - 1
-        if not argument.whole and found.given.written > low:  # RunConfig compares it with 0, whatever number it is
+        if not argument.whole and setting.given.written > low:  # RunConfig compares it with 0, whatever number it is
             return []
-    return [fault._replace(why=_REFUSED) if fault.code == "NP202" else fault for fault in find_plain_value_faults(found)]
+    return [fault._replace(why=_REFUSED) if fault.code == "NP202" else fault for fault in find_plain_value_faults(setting)]
 
 
 def find_call_faults(imported: ImportedFile, asked: Context) -> list[Finding]:

@@ -65,10 +65,8 @@ def _find_text_faults(flag: Flag, text: str) -> list[Fault]:
     value: Any = {"true": True, "false": False}.get(text, text) if flag.kind == "bool" else text
     if flag.kind == "int" and _WHOLE_NUMBER.fullmatch(text):
         value = int(text)
-    return [
-        fault._replace(message=_write_as_flag(fault.message, flag), why=_STOPS, hint=_write_as_flag(fault.hint, flag))
-        for fault in find_flag_faults(flag.name, value)
-    ]
+    faults = [fault._replace(why=_STOPS, hint=_write_as_flag(fault.hint, flag)) for fault in find_flag_faults(flag.name, value)]
+    return [fault._replace(message=_write_as_flag(fault.message, flag)) for fault in faults]
 
 
 def _write_as_flag(told: str, flag: Flag) -> str:

@@ -14,24 +14,24 @@ from npuprof.renderers.python import format_literal
 from npuprof.scripts.records import UNSET, ScriptSetting
 
 
-def find_plain_value_faults(found: ScriptSetting) -> list[Fault]:
+def find_plain_value_faults(setting: ScriptSetting) -> list[Fault]:
     """Return what is wrong with a value wherever it is set; notes are left out."""
-    return [fault for fault in settings.find_setting_faults(found.key, found.value) if fault.severity != "info"]
+    return [fault for fault in settings.find_setting_faults(setting.key, setting.value) if fault.severity != "info"]
 
 
-def find_attribute_faults(found: ScriptSetting, asked: Context) -> list[Fault]:
+def find_attribute_faults(setting: ScriptSetting, asked: Context) -> list[Fault]:
     """Return what is wrong with an attribute and its value, today or in the release asked for."""
-    is_there = not asked.cann or find_attribute_release(found.name, asked.cann) != "."
-    if not found.name or found.name not in list_attribute_paths() or not is_there:
+    is_there = not asked.cann or find_attribute_release(setting.name, asked.cann) != "."
+    if not setting.name or setting.name not in list_attribute_paths() or not is_there:
         is_gone_since = asked.cann and is_there
-        return [] if not found.name or is_gone_since else [_build_unknown_attribute_fault(found.name, asked)]
-    if found.reason not in ("", UNSET) and not found.given.kind:
+        return [] if not setting.name or is_gone_since else [_build_unknown_attribute_fault(setting.name, asked)]
+    if setting.reason not in ("", UNSET) and not setting.given.kind:
         return []
-    if not is_attribute_value(found.name, found.given.written, asked.cann):
-        return [_build_refused_fault(found, asked)]
-    if found.reason or found.key not in catalog.record_names() or not is_attribute_value(found.name, found.given.written):
+    if not is_attribute_value(setting.name, setting.given.written, asked.cann):
+        return [_build_refused_fault(setting, asked)]
+    if setting.reason or setting.key not in catalog.record_names() or not is_attribute_value(setting.name, setting.given.written):
         return []  # what was right then is no fault of today's option
-    return [fault._replace(severity="warning") for fault in find_plain_value_faults(found)] or _find_engine_faults(found)
+    return [fault._replace(severity="warning") for fault in find_plain_value_faults(setting)] or _find_engine_faults(setting)
 
 
 def _build_unknown_attribute_fault(path: str, asked: Context) -> Fault:
@@ -57,14 +57,14 @@ def _suggest_attribute(path: str) -> str:
     return f"did you mean {' or '.join(repr(paths[name]) for name in near)}?" if near else "npuprof options lists all"
 
 
-def _build_refused_fault(found: ScriptSetting, asked: Context) -> Fault:
-    taken = list_attribute_values(found.name, asked.cann)
-    value = format_literal(found.given.written)
+def _build_refused_fault(setting: ScriptSetting, asked: Context) -> Fault:
+    taken = list_attribute_values(setting.name, asked.cann)
+    value = format_literal(setting.given.written)
     listed = ", ".join(map(format_literal, taken))
-    alike = {type(choice) for choice in taken} == {type(found.given.written)}
+    alike = {type(choice) for choice in taken} == {type(setting.given.written)}
     code, what = ("NP203", f"{value} is none of {listed}") if alike else ("NP202", f"it takes {listed}, not {value}")
     why = "The class compares what it is given with these values, and raises TypeError or ValueError for any other."
-    return Fault(code, f"global_options().{found.name}: {what}", why, _suggest_value(found.name, found.given.written, taken))
+    return Fault(code, f"global_options().{setting.name}: {what}", why, _suggest_value(setting.name, setting.given.written, taken))
 
 
 def _suggest_value(path: str, value: Any, taken: tuple[Any, ...]) -> str:
@@ -79,12 +79,12 @@ def _suggest_value(path: str, value: Any, taken: tuple[Any, ...]) -> str:
     return f"did you mean {' or '.join(map(format_literal, near))}?" if near else f"write one of {', '.join(map(format_literal, taken))}"
 
 
-def _find_engine_faults(found: ScriptSetting) -> list[Fault]:
+def _find_engine_faults(setting: ScriptSetting) -> list[Fault]:
     """Return what the engine makes of a value that the class lets pass."""
-    option = catalog.find_option(found.key)
+    option = catalog.find_option(setting.key)
     known = option.engine_choices.get("global_options", ()) if option else ()
-    if not known or found.value in known:
+    if not known or setting.value in known:
         return []
-    what = f"global_options().{found.name} = {format_literal(found.given.written)} passes the class, and the engine refuses it"
+    what = f"global_options().{setting.name} = {format_literal(setting.given.written)} passes the class, and the engine refuses it"
     hint = f"write {' or '.join(map(format_literal, known))}"
     return [Fault("NP203", what, f"The engine knows {' and '.join(known)} only.", hint, severity="warning")]

@@ -38,9 +38,8 @@ def find_nameless_entries(imported: ImportedFile) -> list[Finding]:
     for entry in imported.list_own_remarks(AddedEntry):
         variable = nameless.get(entry.site, "")
         filling_or_adding = r"[ \t]*(?:\.[ \t]*parameter_map\b|=[^=]*custom_optimizers\.add\()"
-        if not variable or entry.name or entry.site not in filled:
-            continue
-        if not re.search(rf"(?<![\w.]){variable}\b(?!{filling_or_adding})", imported.text):
+        is_judged = variable and not entry.name and entry.site in filled
+        if is_judged and not re.search(rf"(?<![\w.]){variable}\b(?!{filling_or_adding})", imported.text):
             what = f"the optimizer entry {variable} has no name"
             why = "The adapter looks for an entry named exactly NpuOptimizer; all options of another are lost silently."
             result.append(place_fault(Fault("NP808", what, why, f'write {variable}.name = "NpuOptimizer"'), entry))
@@ -57,12 +56,11 @@ def _build_idle_finding(imported: ImportedFile, idle: IdleConfig) -> Finding:
     entries = (entry for entry in imported.list_own_remarks(AddedEntry) if entry.site in idle.scopes and not entry.scope)
     settings = (one for one in imported.found if one.scope in idle.scopes and not one.commented and one.file == imported.file)
     name, session, line = next(iter(idle.names), "config"), idle.session, idle.session_line
-    has = "has another" if idle.has_other else "has no configuration"
-    what = f"{name} has an entry for the adapter, and nothing is given {name}: {session} in line {line} {has}"
-    why = "The adapter adds an entry of its own to such a session, with every option at its default."
+    has, why, more = "has no configuration", "The adapter adds an entry of its own to such a session, with every option at its default.", ""
     if idle.has_other:
-        why = "What is set in it has no effect."
-    hint = f"write {session.partition('(')[0]}(config={name})" + (f", or delete what fills {name}" if idle.has_other else "")
+        has, why, more = "has another", "What is set in it has no effect.", f", or delete what fills {name}"
+    what = f"{name} has an entry for the adapter, and nothing is given {name}: {session} in line {line} {has}"
+    hint = f"write {session.partition('(')[0]}(config={name}){more}"
     places: list[Placed | ScriptSetting] = [*entries, *settings, Placed(imported.file, idle.line, 1)]
     return place_fault(Fault("NP823", what, why, hint), places[0])
 
@@ -81,9 +79,8 @@ def find_double_entries(imported: ImportedFile) -> list[Finding]:
         if before and before.line < entry.line:
             within = before.branches == entry.branches[: len(before.branches)]
             what = f"a second entry named NpuOptimizer is added to {entry.config}; the first is added in line {before.line}"
-            hint = f"set the options in the entry of line {before.line}"
             if _is_same_config(lines[before.line : entry.line - 1], entry.owner, may_leave=within):
-                result.append(place_fault(Fault("NP820", what, _TURNS, hint), entry))
+                result.append(place_fault(Fault("NP820", what, _TURNS, f"set the options in the entry of line {before.line}"), entry))
     return result
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from difflib import SequenceMatcher
 from functools import cache
-from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog import Option, Variable
+from npuprof.catalog import Option
 from npuprof.catalog.execution import is_known_variable
 from npuprof.checks import settings
 from npuprof.checks.meaning import UNKNOWN
@@ -39,43 +38,38 @@ _SAMPLE = {"b": "True", "i": "1", "s": 'tf.compat.as_bytes("...")'}
 _ANY = {"b": "True or False", "i": "a whole number", "s": 'tf.compat.as_bytes("...")'}
 
 
-def find_script_faults(found: ScriptSetting, asked: Context) -> list[Fault]:
+def find_script_faults(setting: ScriptSetting, asked: Context) -> list[Fault]:
     """Return what is wrong with one setting."""
-    if found.surface == "session":
-        return _find_script_parameter_faults(found, asked)
-    if found.surface == "env":
-        return _find_script_variable_faults(found)
-    if found.surface == "run_config":
-        return find_argument_faults(found, asked)
-    if found.surface == "global_options":
-        return find_attribute_faults(found, asked)
-    return _find_misplaced_faults(found) or find_script_flag_faults(found)
+    find_faults = _FINDERS.get(setting.surface)
+    if find_faults is not None:
+        return find_faults(setting, asked)
+    return _find_misplaced_faults(setting) or find_script_flag_faults(setting)
 
 
-def _find_script_parameter_faults(found: ScriptSetting, asked: Context) -> list[Fault]:
-    if not found.name:
+def _find_script_parameter_faults(setting: ScriptSetting, asked: Context) -> list[Fault]:
+    if not setting.name:
         return []
-    option = catalog.find_option(found.name)
+    option = catalog.find_option(setting.name)
     if option is None:
-        return [_build_unknown_fault(found.name)]
-    if found.field is None:
-        what = f"{found.name} is assigned without a field"
+        return [_build_unknown_fault(setting.name)]
+    if setting.field is None:
+        what = f"{setting.name} is assigned without a field"
         field = option.field or "s"
-        hint = f'write parameter_map["{found.name}"].{field} = {_SAMPLE[field]}'
+        hint = f'write parameter_map["{setting.name}"].{field} = {_SAMPLE[field]}'
         return [Fault("NP803", what, "The entries of a parameter map are messages: protobuf raises ValueError.", hint)]
     if option.field is None:
         return []  # nothing reads the key at all: NP502 says so
-    if found.field != option.field:
-        if found.reason and (not found.field or any("isinstance(" in test or "type(" in test for _, _, test in found.branches)):
+    if setting.field != option.field:
+        if setting.reason and (not setting.field or any("isinstance(" in test or "type(" in test for _, _, test in setting.branches)):
             return []  # the arm for one type of a value that the run decides: it may be of another one; or no field is in sight
-        until = option.field_until.get(found.field or "")
-        return [_build_wrong_field_fault(found, option)] if not until or not is_before(asked, until) else []
-    kind = found.given.kind
-    if kind and kind not in _TYPES.get(found.field, (kind,)):
-        hint = f"write {_suggest_field_value(found, option)}"
+        until = option.field_until.get(setting.field or "")
+        return [_build_wrong_field_fault(setting, option)] if not until or not is_before(asked, until) else []
+    kind = setting.given.kind
+    if kind and kind not in _TYPES.get(setting.field, (kind,)):
+        hint = f"write {_suggest_field_value(setting, option)}"
         why = "The script stops there with TypeError: a protobuf field takes its own type only."
-        return [Fault("NP803", f"{found.name}: .{found.field} takes no {'None' if kind == 'NoneType' else kind}", why, hint)]
-    return _find_script_value_faults(found)
+        return [Fault("NP803", f"{setting.name}: .{setting.field} takes no {'None' if kind == 'NoneType' else kind}", why, hint)]
+    return _find_script_value_faults(setting)
 
 
 def _build_unknown_fault(name: str) -> Fault:
@@ -93,45 +87,42 @@ def _list_read_options() -> tuple[str, ...]:
     return tuple(name for name in catalog.record_names() if (option := catalog.find_option(name)) and option.field is not None)
 
 
-def _build_wrong_field_fault(found: ScriptSetting, option: Option) -> Fault:
+def _build_wrong_field_fault(setting: ScriptSetting, option: Option) -> Fault:
     wrong = settings.WRONG_FIELD.get(option.on_wrong_field, "Stored in another protobuf field it is not found.")
-    what = f"{found.name} is stored in .{found.field}, the adapter reads .{option.field}"
-    return Fault("NP802", what, wrong, f'write parameter_map["{found.name}"].{option.field} = {_suggest_field_value(found, option)}')
+    what = f"{setting.name} is stored in .{setting.field}, the adapter reads .{option.field}"
+    return Fault("NP802", what, wrong, f'write parameter_map["{setting.name}"].{option.field} = {_suggest_field_value(setting, option)}')
 
 
-def _suggest_field_value(found: ScriptSetting, option: Option) -> str:
+def _suggest_field_value(setting: ScriptSetting, option: Option) -> str:
     """Return what to store in the right field: the same value, where it can be told, and one that the checks accept."""
     field = option.field or "s"
-    if field == "s" and (found.reason or found.value is None):
+    if field == "s" and (setting.reason or setting.value is None):
         return _SAMPLE[field]
-    is_right = not settings.find_setting_faults(option.name, found.value)
-    guess = found.value if is_right else settings.guess_option_value(option, found.value)
+    is_right = not settings.find_setting_faults(option.name, setting.value)
+    guess = setting.value if is_right else settings.guess_option_value(option, setting.value)
     if guess is not UNKNOWN:
         return f"tf.compat.as_bytes({format_literal(guess)})" if field == "s" else str(guess)
     return f"{_ANY[field]}, one of {', '.join(map(format_short_value, option.choices[:8]))}" if option.choices else _ANY[field]
 
 
-def _find_script_value_faults(found: ScriptSetting) -> list[Fault]:
-    return [] if found.reason else _find_misplaced_faults(found) or find_plain_value_faults(found)
+def _find_script_value_faults(setting: ScriptSetting) -> list[Fault]:
+    return [] if setting.reason else _find_misplaced_faults(setting) or find_plain_value_faults(setting)
 
 
-def _find_misplaced_faults(found: ScriptSetting) -> list[Fault]:
+def _find_misplaced_faults(setting: ScriptSetting) -> list[Fault]:
     """Return the fault of a value that belongs to another option, as seen in scripts more than once."""
-    key, value = found.key, found.value
-    if found.reason or not isinstance(value, str):
-        return []
     mode = catalog.find_option("dump_mode")
-    if key == "dump_path" and mode is not None and value in mode.choices:
-        why = "It is a value of dump_mode; as a path it names a folder that is hardly meant."
-        shown = format_short_value(value)
-        return [Fault("NP804", f"dump_path = {shown} is a dump mode, not a path", why, f"write dump_mode = {shown}")]
-    return []
+    if setting.reason or setting.key != "dump_path" or mode is None or setting.value not in mode.choices:
+        return []
+    why = "It is a value of dump_mode; as a path it names a folder that is hardly meant."
+    shown = format_short_value(setting.value)
+    return [Fault("NP804", f"dump_path = {shown} is a dump mode, not a path", why, f"write dump_mode = {shown}")]
 
 
-def _find_script_variable_faults(found: ScriptSetting) -> list[Fault]:
-    name = found.name
-    if not found.key.startswith("env."):  # an option that an export carries
-        return _find_script_value_faults(found)
+def _find_script_variable_faults(setting: ScriptSetting, asked: Context) -> list[Fault]:
+    name = setting.name
+    if not setting.key.startswith("env."):  # an option that an export carries
+        return _find_script_value_faults(setting)
     if name in UNREAD_VARIABLES:
         newer = UNREAD_VARIABLES[name]
         why = "No reader of it was found in the adapter or the graph engine."
@@ -140,18 +131,15 @@ def _find_script_variable_faults(found: ScriptSetting) -> list[Fault]:
     variable = catalog.find_variable(name)
     if variable is None:
         return _find_misspelt_variable(name)
-    if found.reason.startswith("os.environ takes text"):
+    if setting.reason.startswith("os.environ takes text"):
         why = "The script stops there with TypeError: an environment holds text only."
-        return [Fault("NP814", f"{name}: {found.reason}", why, "write the value in quotes")]
-    if found.reason or found.value in variable.tolerated or found.value == "":
+        return [Fault("NP814", f"{name}: {setting.reason}", why, "write the value in quotes")]
+    if setting.reason or setting.value in variable.tolerated or setting.value == "":
         return []
-    faults = find_plain_value_faults(found)
-    return [fault._replace(severity="warning") for fault in faults] if _goes_on(variable, found.value) else faults
-
-
-def _goes_on(variable: Variable, value: Any) -> bool:
-    """Return whether a job goes on with a value that is not documented: its reader takes another, or it is a list for the script itself."""
-    return (bool(variable.otherwise) and variable.framework == "cann") or (variable.per_process and _IDS.fullmatch(str(value)) is not None)
+    faults = find_plain_value_faults(setting)
+    # a job goes on with such a value if its reader takes another one, or if it is a list for the script itself
+    goes_on = (variable.otherwise and variable.framework == "cann") or (variable.per_process and _IDS.fullmatch(str(setting.value)))
+    return [fault._replace(severity="warning") for fault in faults] if goes_on else faults
 
 
 def _find_misspelt_variable(name: str) -> list[Fault]:
@@ -159,10 +147,17 @@ def _find_misspelt_variable(name: str) -> list[Fault]:
     if reordered := "" if is_known_variable(name) else find_reordered_name(name):
         return [build_misspelt_fault(name, did_you_mean(name, [reordered], f"did you mean {reordered!r}?"))]
     near = find_nearest_names(name, list_ascend_names(), 1) if is_ascend_variable(name) and not is_known_variable(name) else []
-    if not near or (near[0].startswith(name) and len(near[0]) > len(name) + 1):
-        return []
-    if name.startswith(near[0]) and name != near[0] + near[0][-1]:  # with more behind it a name is one of the script's own
-        return []
-    if SequenceMatcher(None, name, near[0]).ratio() < _SLIP and not has_slip(name):
+    is_own = near and name.startswith(near[0]) and name != near[0] + near[0][-1]  # with more behind it
+    is_part = near and near[0].startswith(name) and len(near[0]) > len(name) + 1
+    if not near or is_own or is_part or (SequenceMatcher(None, name, near[0]).ratio() < _SLIP and not has_slip(name)):
         return []
     return [build_misspelt_fault(name, did_you_mean(name, near))]
+
+
+#: What finds faults of settings, by their surface; all others are flags of ATC.
+_FINDERS = {
+    "session": _find_script_parameter_faults,
+    "env": _find_script_variable_faults,
+    "run_config": find_argument_faults,
+    "global_options": find_attribute_faults,
+}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 from npuprof import catalog
 from npuprof.catalog.written_condition import find_key
@@ -76,15 +76,13 @@ class ScriptView(View):
             self.scope = narrow_scope(self.scope, chip[1])
         self.scenario, self.releases, self.families = self.scope.scenario, self.scope.releases, self.scope.families
         self.memory = {}  # of its own: what is certain here depends on more than the values
-        shape: Any = SimpleNamespace(abstract=False, name=name, lineage=(), cann=None, products=())
-        self.config = shape
+        self.config = cast("Any", SimpleNamespace(abstract=False, name=name, lineage=(), cann=None, products=()))
 
     def build_finding(self, fault: Fault, key: str, origin: Origin | None = None) -> Finding:
         """Return a fault as a finding at the place where the script sets the key."""
         texts = {"message": fault.message, "why": fault.why, "hint": fault.hint}
         texts = {name: text.replace("this preset", "this script").replace("a preset", "a script") for name, text in texts.items()}
-        setting = self.found.get(key) or self.maybe.get(key) or next(iter(self.found.values()))
-        return place_fault(fault._replace(**texts), setting)
+        return place_fault(fault._replace(**texts), self.found.get(key) or self.maybe.get(key) or next(iter(self.found.values())))
 
     def is_decided(self, key: str) -> bool:
         """Return whether the script says itself what a setting holds."""

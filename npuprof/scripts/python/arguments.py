@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from npuprof.scripts.python.loops import list_written_pairs
+from npuprof.scripts.python.loops import Given, list_written_pairs
 from npuprof.scripts.python.scopes import Function, Scope
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    #: An expression, and the scope to read it in.
-    Given = tuple[ast.expr, Scope]
 
 
 def collect_parameter_defaults(function: Function) -> dict[str, ast.expr]:
@@ -29,8 +24,7 @@ def bind_call_arguments(function: Function, inside: Scope, call: ast.Call, where
     named: dict[str, Given] = {name: (value, home) for name, _, value, home in list_keywords(call, where)}
     if "" in named or any(isinstance(arg, ast.Starred) for arg in call.args):
         return None
-    outer = inside.outer or inside
-    bound: dict[str, Given] = {name: (value, outer) for name, value in collect_parameter_defaults(function).items()}
+    bound: dict[str, Given] = {name: (value, inside.outer or inside) for name, value in collect_parameter_defaults(function).items()}
     bound |= {name: (value, where) for name, value in zip(names, call.args, strict=False)}
     bound |= named
     return {name: given for name, given in bound.items() if inside.list_binding_kinds(name) == {"parameter"}}

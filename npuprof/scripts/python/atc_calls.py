@@ -11,11 +11,8 @@ from npuprof.scripts.python.loops import follow_name
 from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.terms import format_expression, list_nodes, name_callee
 from npuprof.scripts.python.visitor import Surface, Visitor
-from npuprof.scripts.records import Branch
 from npuprof.scripts.shell_lexer import Word, parse_shell_commands
 
-#: How the word ends in a text: as a word of a list, or before its flags.
-HOT = ("atc ", 'atc"', "atc'")
 _ATC = re.compile(r"(?:[^\s;&|]*/)?atc")
 RUNNERS = frozenset(("run", "call", "check_call", "check_output", "Popen", "system", "popen", "getoutput", "getstatusoutput"))
 _BEFORE = frozenset(("sudo", "nohup", "time", "exec", "env"))
@@ -23,13 +20,12 @@ _BEFORE = frozenset(("sudo", "nohup", "time", "exec", "env"))
 _DEEPEST = 4
 
 
-def _read_call(visitor: Visitor, call: ast.Call, scope: Scope, branches: tuple[Branch, ...]) -> None:
+def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
     if name_callee(call) not in RUNNERS or not call.args:
         return
     words = _list_words(visitor, call.args[0], scope)
     if words:
-        site = visitor.new_site(scope, "atc", "atc", call, branches)
-        for setting in read_flags(visitor.module.path, words, site, branches):
+        for setting in read_flags(visitor.module.path, words, visitor.new_site(scope, "atc", "atc", call), visitor.branches):
             visitor.add_read(setting)
     elif words is None and visitor.module is visitor.main and _names_atc(call.args[0], scope, 0):
         what = f"atc is run here in a way that is not followed: {format_expression(call)}"
@@ -76,4 +72,4 @@ def _names_atc(node: ast.AST, scope: Scope, depth: int) -> bool:
 
 
 #: What reads calls of ``atc``.
-SURFACE = Surface(HOT, _read_call)
+SURFACE = Surface(("atc ", 'atc"', "atc'"), _read_call)

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import ast
 import builtins
+import json
 import posixpath
 from collections.abc import Callable
 from typing import Any
 
 from npuprof.scripts.python.scopes import Scope
-from npuprof.scripts.python.terms import Unknown, compute_value, format_expression, name_callee, refuse_wide_format
+from npuprof.scripts.python.terms import Unknown, compute_value, format_dotted_name, format_expression, name_callee, refuse_wide_format
 from npuprof.scripts.records import HERE
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    Fold = Callable[[ast.expr], Any]
+Fold = Callable[[ast.expr], Any]
 
-METHODS = {"strip", "lstrip", "rstrip", "lower", "upper", "title", "replace", "join", "split", "format", "encode", "decode"}
+_METHODS = {"strip", "lstrip", "rstrip", "lower", "upper", "title", "replace", "join", "split", "format", "encode", "decode"}
 _CONVERSIONS = {"as_bytes", "to_bytes", "as_str_any", "as_text", "as_str", "ensure_binary", "ensure_str"}
 
 
@@ -26,9 +25,8 @@ def fold_known_call(node: ast.Call, scope: Scope, fold: Fold) -> Any:
     name = name_callee(node)
     if any(isinstance(arg, ast.Starred) for arg in node.args):
         raise Unknown(f"depends on {format_expression(node)}")
-    if name in ("getenv",) or (
-        name == "get" and isinstance(function, ast.Attribute) and format_expression(function.value).endswith("environ")
-    ):
+    is_looked_up = name == "get" and isinstance(function, ast.Attribute) and format_expression(function.value).endswith("environ")
+    if name == "getenv" or is_looked_up:
         raise Unknown(f"depends on the environment ({format_expression(node)})")
     if isinstance(function, ast.Name) and scope.resolve_name(name) is None:
         return _fold_builtin_call(name, node, fold)
@@ -64,15 +62,11 @@ def _is_text_conversion(function: ast.expr, name: str, scope: Scope) -> bool:
 
 def resolve_function_name(function: ast.expr, scope: Scope) -> str:
     """Return the dotted name of a function of a module, whatever name the script imports it under; empty for others."""
-    parts: list[str] = []
-    while isinstance(function, ast.Attribute):
-        parts.append(function.attr)
-        function = function.value
-    if not isinstance(function, ast.Name):
-        return ""
-    found = scope.resolve_name(function.id)
+    dotted = format_dotted_name(function)
+    root, dot, rest = dotted.partition(".")
+    found = scope.resolve_name(root) if root else None
     if found is None:
-        return ".".join([function.id, *reversed(parts)])
+        return dotted
     first = ""
     for binding in found[1]:
         node = binding.node
@@ -80,9 +74,9 @@ def resolve_function_name(function: ast.expr, scope: Scope) -> str:
             return ""
         module = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
         for alias in node.names:
-            if alias.asname == function.id or (not alias.asname and alias.name.partition(".")[0] == function.id):
-                first = f"{module}{alias.name}" if alias.asname or module else function.id
-    return ".".join([first, *reversed(parts)]).replace("posixpath.", "os.path.")
+            if alias.asname == root or (not alias.asname and alias.name.partition(".")[0] == root):
+                first = f"{module}{alias.name}" if alias.asname or module else root
+    return f"{first}{dot}{rest}".replace("posixpath.", "os.path.")
 
 
 def _fold_builtin_call(name: str, node: ast.Call, fold: Fold) -> Any:
@@ -119,7 +113,7 @@ def _fold_method_call(function: ast.Attribute, node: ast.Call, scope: Scope, fol
         value = fold(function.value)
         if isinstance(value, dict):
             return compute_value(node, value.get, *(fold(arg) for arg in node.args))
-    if function.attr in METHODS:
+    if function.attr in _METHODS:
         value = fold(function.value)
         if isinstance(value, (str, bytes)) and hasattr(value, function.attr):
             given = [fold(arg) for arg in node.args]
@@ -143,14 +137,8 @@ def _find_folder(path: str) -> str:
     return HERE + above
 
 
-def _write_json(value: Any) -> str:
-    import json
-
-    return json.dumps(value)
-
-
 _LIBRARY: dict[str, Callable[..., Any]] = {
-    "json.dumps": _write_json, "os.path.join": posixpath.join, "os.path.normpath": _normalise_path,
+    "json.dumps": json.dumps, "os.path.join": posixpath.join, "os.path.normpath": _normalise_path,
     "os.path.dirname": _find_folder, "os.path.basename": posixpath.basename,
     "os.path.abspath": lambda path: path, "os.path.realpath": lambda path: path, "os.fspath": lambda path: path,
     "copy.copy": lambda value: value, "copy.deepcopy": lambda value: value,

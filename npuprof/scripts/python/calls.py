@@ -12,12 +12,9 @@ from npuprof.scripts.python.class_lineage import (
     get_first_parameter,
     list_class_line,
 )
-from npuprof.scripts.python.scopes import Function, Reached, Scope
+from npuprof.scripts.python.loops import Given
+from npuprof.scripts.python.scopes import Function, Scope
 from npuprof.scripts.python.terms import name_callee
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.scripts.python.arguments import Given
 
 
 class Entered(NamedTuple):
@@ -29,17 +26,11 @@ class Entered(NamedTuple):
     owner: Given | None = None
 
 
-def find_function(call: ast.Call, scope: Scope) -> Entered | None:
-    """Return the function that a call enters by its name, None for others."""
-    found = scope.resolve(call.func)
-    function = found[1][0].node if found and len(found[1]) == 1 else None
-    if found is None or not isinstance(function, Function):
-        return None
-    return Entered(function, found[0], call)
-
-
-def find_method(call: ast.Call, statement: ast.stmt, scope: Scope, reached: Reached) -> Entered | None:
-    """Return the function of a class that a call enters: ``__init__`` where it makes an object, else the method it names."""
+def find_entered(call: ast.Call, statement: ast.stmt, scope: Scope) -> Entered | None:
+    """Return the function that a call enters: the one it names, ``__init__`` where it makes an object, or a method; None for others."""
+    function, home = scope.resolve_only(call.func)
+    if isinstance(function, Function):
+        return Entered(function, home, call)
     if cls := find_class(call.func, scope):
         making = ast.copy_location(ast.Attribute(call.func, "__init__", ast.Load()), call)
         return _enter(list_class_line(cls), making, call, scope, _find_target(call, statement))
@@ -51,10 +42,9 @@ def find_method(call: ast.Call, statement: ast.stmt, scope: Scope, reached: Reac
         around = find_class_of_method(scope)
         owner = ast.copy_location(ast.Name(get_first_parameter(scope.node), ast.Load()), of)  # type: ignore[arg-type]
         return _enter(list_class_line(around)[1:], method, call, scope, owner) if around is not None else None
-    if cls := find_class(of, scope):
-        return _enter(list_class_line(cls), method, call, scope, None)
-    made_of = find_class_of_object(of, scope, reached)
-    return _enter(list_class_line(made_of), method, call, scope, of) if made_of is not None else None
+    named = find_class(of, scope)
+    cls = named or find_class_of_object(of, scope)
+    return _enter(list_class_line(cls), method, call, scope, None if named else of) if cls is not None else None
 
 
 def _enter(line: list[Scope], method: ast.Attribute, call: ast.Call, where: Scope, owner: ast.expr | None) -> Entered | None:
@@ -76,6 +66,5 @@ def _enter(line: list[Scope], method: ast.Attribute, call: ast.Call, where: Scop
 
 def _find_target(call: ast.Call, statement: ast.stmt) -> ast.expr:
     """Return what the object that a call makes is called from then on, the call itself where it gets no name."""
-    plain = isinstance(statement, ast.Assign) and statement.value is call and len(statement.targets) == 1
-    target = statement.targets[0] if plain and isinstance(statement, ast.Assign) else call
-    return target if isinstance(target, (ast.Name, ast.Attribute)) else call
+    targets = statement.targets if isinstance(statement, ast.Assign) and statement.value is call else []
+    return targets[0] if len(targets) == 1 and isinstance(targets[0], (ast.Name, ast.Attribute)) else call

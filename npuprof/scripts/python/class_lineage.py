@@ -6,7 +6,7 @@ import ast
 from typing import cast
 from weakref import WeakKeyDictionary
 
-from npuprof.scripts.python.scopes import Binding, Function, Reached, Scope, iterate_statements, list_targets
+from npuprof.scripts.python.scopes import Function, Scope, iterate_statements, list_targets
 from npuprof.scripts.python.terms import format_expression
 
 #: What brings no attribute that a script sets: the root of all classes, and the mark of an abstract one.
@@ -24,8 +24,7 @@ def list_class_line(cls: Scope) -> list[Scope]:
 
 
 def _follow_bases(cls: Scope, found: list[Scope], depth: int) -> bool:
-    node = cls.node
-    assert isinstance(node, ast.ClassDef)
+    node = cast("ast.ClassDef", cls.node)
     plain = all(one.arg == "metaclass" and format_expression(one.value) in _PLAIN_KEYWORDS for one in node.keywords)
     if node.decorator_list or not plain or depth > _DEEPEST or any(one.node is node for one in found):
         return False  # who comes by two ways has a place of its own among the others
@@ -38,44 +37,36 @@ def _follow_bases(cls: Scope, found: list[Scope], depth: int) -> bool:
     return True
 
 
-def find_class(node: ast.expr, scope: Scope, reached: Reached | None = None) -> Scope | None:
-    """Return the one class that an expression names, of this file or of one that it imports, unless that is not ``reached``."""
-    found = scope.resolve(node) if reached is None or scope.may_reach(node, reached) else None
-    only: list[Binding] = found[1] if found else []
-    inner = only[0].node if len(only) == 1 else None
-    return Scope(inner, found[0]) if found and isinstance(inner, ast.ClassDef) else None
+def find_class(node: ast.expr, scope: Scope) -> Scope | None:
+    """Return the one class that an expression names, of this file or of one that it imports."""
+    cls, home = scope.resolve_only(node)
+    return Scope(cls, home) if isinstance(cls, ast.ClassDef) else None
 
 
-def find_class_of_object(node: ast.expr, scope: Scope, reached: Reached) -> Scope | None:
-    """Return the class of the one object that an expression is: what a call makes, a name or an attribute that is given it, or ``self``.
-
-    None where it is of a file that is not ``reached``.
-    """
+def find_class_of_object(node: ast.expr, scope: Scope) -> Scope | None:
+    """Return the class of the one object that an expression is: what a call makes, a name or an attribute that is given it, or ``self``."""
     if isinstance(node, ast.Call):
-        return find_class(node.func, scope, reached)
+        return find_class(node.func, scope)
     if isinstance(node, ast.Attribute):
-        return _find_class_of_attribute(node, scope, reached)
+        return _find_class_of_attribute(node, scope)
     if not isinstance(node, ast.Name):
         return None
     if node.id in scope.bound:
-        return find_class_of_object(*scope.bound[node.id], reached)
+        return find_class_of_object(*scope.bound[node.id])
     if (around := find_class_of_method(scope)) is not None and get_first_parameter(scope.node) == node.id:  # type: ignore[arg-type]
         return around
-    found = scope.resolve_name(node.id)
-    call = found[1][0].node if found and len(found[1]) == 1 and found[1][0].kind == "assign" else None
-    if found is None or not isinstance(call, ast.Call) or found[0].is_aliased(node.id):
-        return None
-    return find_class(call.func, found[0], reached)
+    call, home = scope.resolve_only(node)
+    return find_class(call.func, home) if isinstance(call, ast.Call) and not home.is_aliased(node.id) else None
 
 
-def _find_class_of_attribute(node: ast.Attribute, scope: Scope, reached: Reached) -> Scope | None:
+def _find_class_of_attribute(node: ast.Attribute, scope: Scope) -> Scope | None:
     """Return the class of the object that the methods of a class give an attribute of ``self``, in one place."""
     cls = find_class_of_method(scope)
     if cls is None or not isinstance(node.value, ast.Name) or node.value.id != get_first_parameter(scope.node):  # type: ignore[arg-type]
         return None
     given = _list_given_attributes(cast("ast.ClassDef", cls.node)).get(node.attr, [])
     value, function = given[0] if len(given) == 1 else (None, None)
-    return find_class(value.func, Scope(function, cls), reached) if isinstance(value, ast.Call) and function is not None else None
+    return find_class(value.func, Scope(function, cls)) if isinstance(value, ast.Call) and function is not None else None
 
 
 def _list_given_attributes(cls: ast.ClassDef) -> dict[str, list[tuple[ast.expr | None, Function]]]:

@@ -42,4 +42,4 @@ def _read_comment(path: str, line: int, match: re.Match[str]) -> list[ScriptSett
     visitor = Visitor(Module(script, None), lambda module: (SURFACE,))
     visitor.visit_module()
     at = ScriptPlace(path, line, match.end(1) + 1)
-    return [one._replace(place=at, scope="", order=0, commented=True) for one in visitor.found if one.key]
+    return [setting._replace(place=at, scope="", order=0, commented=True) for setting in visitor.found if setting.key]

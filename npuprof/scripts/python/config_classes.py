@@ -7,7 +7,7 @@ from functools import cache
 
 from npuprof import catalog
 from npuprof.scripts.python.scopes import MOST_BINDINGS, Scope
-from npuprof.scripts.python.terms import name_callee, write_source
+from npuprof.scripts.python.terms import find_root, name_callee, write_source
 
 CLASSES = catalog.load_config_classes()
 
@@ -25,12 +25,9 @@ def list_class_arguments(cls: str) -> tuple[str, ...]:
     """Return the names of the arguments a class takes, in the order of its signature."""
     made = CLASSES[cls]
     spelled = catalog.options_by_spelling("run_config")
-    if not made.argument:
-        inner = [*(name for name in spelled if "." not in name), *catalog.record_names("estimator")]
-    elif made.until:
-        inner = []
-    else:
-        inner = [name.removeprefix(f"{made.argument}.") for name in spelled if name.startswith(f"{made.argument}.")]
+    prefix = f"{made.argument}." if made.argument else ""
+    inner = [name.removeprefix(prefix) for name in spelled if name.startswith(prefix) and not (prefix and made.until)]
+    inner += catalog.record_names("estimator") if not prefix else ()
     return tuple(dict.fromkeys((*made.positional, *(name for name in inner if "." not in name))))
 
 
@@ -48,14 +45,12 @@ def find_named_class(function: ast.expr, scope: Scope, depth: int = 0) -> str:
         node = found[1][0].node if found and len(found[1]) == 1 else None
         if isinstance(node, ast.ImportFrom):
             name = found[1][0].name if found else name
-            known = [one.name for one in node.names if (one.asname or one.name) == name and one.name in CLASSES]
+            known = [alias.name for alias in node.names if (alias.asname or alias.name) == name and alias.name in CLASSES]
             return known[0] if known and "npu" in write_source(node).lower() else ""
         if isinstance(node, ast.ClassDef) and found and is_plain_heir(node):
             return find_named_class(node.bases[0], found[0], depth + 1)
         return find_named_class(node, found[0], depth + 1) if found and isinstance(node, (ast.Name, ast.Attribute)) else ""
-    owner: ast.expr = function
-    while isinstance(owner, ast.Attribute):
-        owner = owner.value
+    owner = find_root(function)
     if isinstance(owner, ast.Name) and (found := scope.resolve_name(owner.id)):
         for binding in found[1][:MOST_BINDINGS]:
             node = binding.node

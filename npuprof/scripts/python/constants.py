@@ -13,7 +13,8 @@ from collections.abc import Callable
 from typing import Any
 
 from npuprof.scripts.python.arguments import collect_parameter_defaults
-from npuprof.scripts.python.builtin_calls import METHODS, fold_known_call
+from npuprof.scripts.python.builtin_calls import fold_known_call
+from npuprof.scripts.python.class_lineage import find_class
 from npuprof.scripts.python.loops import MOST_ITERATIONS, count_iterations
 from npuprof.scripts.python.returned_values import find_returned_value, select_last_given
 from npuprof.scripts.python.scopes import MOST_BINDINGS, Binding, Function, Scope
@@ -21,6 +22,7 @@ from npuprof.scripts.python.terms import (
     LONGEST_VALUE,
     Unknown,
     compute_value,
+    find_root,
     format_expression,
     refuse_large_value,
     refuse_wide_format,
@@ -35,12 +37,7 @@ _ARITHMETIC: dict[type, Callable[[Any, Any], Any]] = {
     ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow, ast.LShift: operator.lshift,
     ast.RShift: operator.rshift, ast.BitOr: operator.or_, ast.BitAnd: operator.and_, ast.BitXor: operator.xor,
 }  # fmt: skip
-_UNARY: dict[type, Callable[[Any], Any]] = {
-    ast.USub: operator.neg,
-    ast.UAdd: operator.pos,
-    ast.Not: operator.not_,
-    ast.Invert: operator.inv,
-}
+_UNARY: dict[type, Callable[..., Any]] = {ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Not: operator.not_, ast.Invert: operator.inv}
 _COMPARE: dict[type, Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
     ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not,
@@ -102,16 +99,13 @@ def _require_own_folder(value: Any, home: Scope, scope: Scope) -> Any:
 
 
 def _fold_bindings(name: str, home: Scope, bindings: list[Binding], depth: int) -> Any:
-    if name in home.rebound and not isinstance(home.node, ast.ClassDef):
+    if name in home.list_rebound() and not isinstance(home.node, ast.ClassDef):
         raise Unknown(f"depends on the variable {name}, which other functions change")
     if home.list_binding_kinds(name) != {"assign"}:
         return _fold_other_binding(name, home, bindings, depth)
     if len(bindings) > MOST_BINDINGS:
         raise Unknown(f"depends on the variable {name}, which is set {len(bindings)} times, more than are followed")
-    values = []
-    for binding in bindings:
-        assert isinstance(binding.node, ast.expr)
-        values.append(fold_expression(binding.node, home, depth))
+    values = [fold_expression(binding.node, home, depth) for binding in bindings]
     if any(type(value) is not type(values[0]) or value != values[0] for value in values):
         raise Unknown(f"depends on the variable {name}, which is set {len(bindings)} times to different values")
     if isinstance(values[0], (list, dict)) and home.is_aliased(name):
@@ -145,13 +139,11 @@ def _fold_attribute(node: ast.Attribute, scope: Scope, depth: int) -> Any:
 
 def _follow_attribute(node: ast.Attribute, scope: Scope, depth: int) -> Any:
     text = format_expression(node)
-    root: ast.expr = node
-    while isinstance(root, ast.Attribute):
-        root = root.value
+    root = find_root(node)
     if text.startswith(("os.environ", "environ.")):
         raise Unknown(f"depends on the environment ({text})")
     if isinstance(root, ast.Name):
-        if scope.home is not None and (given := scope.home.find_attribute(node, scope)) and given[1]:
+        if (given := scope.resolve(node)) and given[1]:
             return _require_own_folder(_fold_bindings(given[1][0].name, *given, depth), given[0], scope)
         if isinstance(node.value, ast.Name) and (inner := _find_class_value(node.value, node.attr, scope)) is not None:
             return fold_expression(inner[0], inner[1], depth)
@@ -164,17 +156,11 @@ def _follow_attribute(node: ast.Attribute, scope: Scope, depth: int) -> Any:
 
 def _find_class_value(node: ast.Name, attribute: str, scope: Scope) -> tuple[ast.expr, Scope] | None:
     """Return what a class of this module says of one of its names, where it says it once."""
-    name = node.id
-    found = scope.resolve_name(name)
-    if not found or len(found[1]) != 1 or not isinstance(found[1][0].node, ast.ClassDef):
+    name, cls = node.id, find_class(node, scope)
+    if cls is None or not scope.list_rebound().isdisjoint((f"{name}.{attribute}", f"cls.{attribute}", f"{name}.*", "cls.*")):
         return None
-    if not scope.rebound.isdisjoint((f"{name}.{attribute}", f"cls.{attribute}", f"{name}.*", "cls.*")):
-        return None
-    inside = Scope(found[1][0].node, found[0])
-    bindings = inside.list_bindings(attribute)
-    if len(bindings) == 1 and bindings[0].kind == "assign" and isinstance(bindings[0].node, ast.expr):
-        return bindings[0].node, inside
-    return None
+    bindings = cls.list_bindings(attribute)
+    return (bindings[0].node, cls) if len(bindings) == 1 and bindings[0].kind == "assign" else None
 
 
 def _is_parsed_name(name: str, scope: Scope) -> bool:
@@ -250,18 +236,15 @@ def _fold_sequence(node: ast.List | ast.Tuple | ast.Set, scope: Scope, depth: in
 def _fold_dict(node: ast.Dict, scope: Scope, depth: int) -> Any:
     found: dict[Any, Any] = {}
     for name, value in zip(node.keys, node.values, strict=True):
-        if name is None:
-            compute_value(node, found.update, fold_expression(value, scope, depth))
-        else:
-            compute_value(node, found.__setitem__, fold_expression(name, scope, depth), fold_expression(value, scope, depth))
+        parts = [fold_expression(part, scope, depth) for part in (name, value) if part is not None]
+        compute_value(node, found.update if name is None else found.__setitem__, *parts)
     return found
 
 
 def _fold_subscript(node: ast.Subscript, scope: Scope, depth: int) -> Any:
     if format_expression(node.value).endswith("environ"):
         raise Unknown(f"depends on the environment ({format_expression(node)})")
-    value = fold_expression(node.value, scope, depth)
-    return compute_value(node, operator.getitem, value, fold_expression(node.slice, scope, depth))
+    return compute_value(node, operator.getitem, fold_expression(node.value, scope, depth), fold_expression(node.slice, scope, depth))
 
 
 def _fold_fstring(node: ast.JoinedStr, scope: Scope, depth: int) -> Any:
@@ -280,7 +263,6 @@ def _fold_call(node: ast.Call, scope: Scope, depth: int) -> Any:
     return fold_known_call(node, scope, lambda inner: fold_expression(inner, scope, depth))
 
 
-__all__ = ["METHODS", "Unknown", "fold_expression", "fold_with_defaults", "format_expression"]
 _FOLDERS: dict[type, Callable[..., Any]] = {
     ast.Name: _fold_name, ast.Attribute: _fold_attribute, ast.BinOp: _fold_binary, ast.IfExp: _fold_conditional, ast.BoolOp: _fold_boolean,
     ast.Compare: _fold_comparison, ast.List: _fold_sequence, ast.Tuple: _fold_sequence, ast.Set: _fold_sequence, ast.Dict: _fold_dict,

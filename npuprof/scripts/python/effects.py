@@ -43,7 +43,7 @@ def mark_without_effect(
 
     """
     marked = list(settings)
-    added = [one for one in remarks if isinstance(one, AddedEntry) and one.file == module.path]
+    added = [remark for remark in remarks if isinstance(remark, AddedEntry) and remark.file == module.path]
     if not (added or any(map(_is_judged, marked))):
         return marked, []
     text = module.script.text
@@ -115,25 +115,21 @@ def _collect_mentions(nodes: list[ast.AST]) -> dict[str, list[int]]:
 def _is_script(tree: ast.Module, nodes: list[ast.AST]) -> bool:
     """Return whether a module does something by itself: asks if it is the program, calls its functions, or starts a session."""
     names = {node.name for node in nodes if isinstance(node, DEFINITIONS)}
-    statements = [one for one in tree.body if not isinstance(one, DEFINITIONS)]
-    calls = [node for one in statements for node in list_nodes(one) if isinstance(node, ast.Call)]
-    is_main = any(isinstance(one, ast.If) and is_main_test(one.test) for one in statements)
+    statements = [statement for statement in tree.body if not isinstance(statement, DEFINITIONS)]
+    calls = [node for statement in statements for node in list_nodes(statement) if isinstance(node, ast.Call)]
+    is_main = any(isinstance(statement, ast.If) and is_main_test(statement.test) for statement in statements)
     return is_main or any(name_callee(call) in names or write_source(call.func).endswith(_STARTS) for call in calls)
 
 
 def _list_idle(calls: Calls, is_named_elsewhere: Callable[[str], bool]) -> list[IdleConfig]:
     """Return the configurations that nothing is given, with a session that has none or another one."""
-    sessions = sorted(calls.sessions, key=lambda call: (_has_config(call), call.lineno))
-    return [
-        IdleConfig(uses.line, tuple(uses.names), tuple(uses.sites), _shorten(session), session.lineno, _has_config(session))
-        for session in sessions[:1]
-        for uses in dict.fromkeys(calls.uses.values())
-        if not (uses.is_open or uses.takers or len(uses.names) > 1 or is_named_elsewhere(uses.names[0]))
-    ]
-
-
-def _shorten(call: ast.Call) -> str:
-    return f"{write_source(call.func)}({'...' if call.args or call.keywords else ''})"
+    session = min(calls.sessions, key=lambda call: (_has_config(call), call.lineno), default=None)
+    if session is None:
+        return []
+    shown = f"{write_source(session.func)}({'...' if session.args or session.keywords else ''})"
+    own = [uses for uses in dict.fromkeys(calls.uses.values()) if not uses.is_open and not uses.takers and len(uses.names) < 2]
+    idle = (uses for uses in own if not is_named_elsewhere(uses.names[0]))
+    return [IdleConfig(one.line, tuple(one.names), tuple(one.sites), shown, session.lineno, _has_config(session)) for one in idle]
 
 
 def _has_config(call: ast.Call) -> bool:

@@ -14,14 +14,11 @@ from npuprof.document.keys import format_full_key
 from npuprof.model import find_nearest_names
 from npuprof.scripts.python.arguments import list_keywords
 from npuprof.scripts.python.atc_calls import RUNNERS
-from npuprof.scripts.python.constants import format_expression
 from npuprof.scripts.python.loops import follow_name, list_table_parts, list_written_pairs
 from npuprof.scripts.python.scopes import Scope
-from npuprof.scripts.python.terms import name_callee
+from npuprof.scripts.python.terms import format_expression, name_callee
 from npuprof.scripts.python.visitor import Surface, Visitor
-from npuprof.scripts.records import OTHER, Branch
-
-HOT = ("environ", "putenv", "env_vars", "env=")
+from npuprof.scripts.records import OTHER
 
 #: Families of names that belong to Ascend, known to the catalogue or not.
 _ASCEND_NAMES = re.compile(
@@ -73,7 +70,7 @@ def find_reordered_name(name: str) -> str:
 @cache
 def has_slip(name: str) -> bool:
     """Return whether one letter makes a name out of that of a long variable; not its end, nor a number."""
-    if len(name) < _SHORTEST_WITH_SLIP or not name.isupper():
+    if len(name) < _SHORTEST_WITH_SLIP or not name.isupper() or "NCCL" in name:  # a library of its own
         return False
     # those of TF_ are much alike
     known = [known for known in list_ascend_names() if len(known) > _SHORTEST_WITH_SLIP and not known.startswith("TF_")]
@@ -121,46 +118,46 @@ def is_of_ascend_family(name: str) -> bool:
     return bool(_ASCEND_NAMES.match(name)) and not name.startswith("RANK_")
 
 
-def _read_assignment(visitor: Visitor, target: ast.expr, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
+def _read_assignment(visitor: Visitor, target: ast.expr, value: ast.expr, scope: Scope) -> None:
     if isinstance(target, ast.Subscript) and _is_environ(target.value, scope):
-        _report_variable(visitor, target, target.slice, value, scope, branches)
+        _report_variable(visitor, target, target.slice, value, scope)
 
 
-def _read_statement(visitor: Visitor, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, branches: tuple[Branch, ...]) -> None:
+def _read_statement(visitor: Visitor, statement: ast.stmt, expressions: list[ast.expr], scope: Scope) -> None:
     """Read ``os.environ |= {...}``."""
     if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.BitOr) and _is_environ(statement.target, scope):
-        _report_table(visitor, statement.value, scope, branches)
+        _report_table(visitor, statement.value, scope)
 
 
-def _read_call(visitor: Visitor, call: ast.Call, scope: Scope, branches: tuple[Branch, ...]) -> None:
+def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
     function = call.func
     for keyword in call.keywords:
         if keyword.arg == "env" and name_callee(call) in RUNNERS:
-            _report_table(visitor, keyword.value, scope, branches)
+            _report_table(visitor, keyword.value, scope)
         elif keyword.arg == "runtime_env":
             for name, value in list_table_parts(keyword.value) or ():
                 if isinstance(name, ast.Constant) and name.value == "env_vars":
-                    _report_table(visitor, value, scope, branches)
+                    _report_table(visitor, value, scope)
     if not isinstance(function, ast.Attribute):
         return
     single = function.attr in ("setdefault", "__setitem__") and _is_environ(function.value, scope)
     if (single or function.attr == "putenv") and len(call.args) == 2:
-        _report_variable(visitor, call, call.args[0], call.args[1], scope, branches)
+        _report_variable(visitor, call, call.args[0], call.args[1], scope)
     elif function.attr == "update" and _is_environ(function.value, scope):
         for variable, _, value, where in list_keywords(call, scope):
-            _report_variable(visitor, value, ast.Constant(variable), value, where, branches)
+            _report_variable(visitor, value, ast.Constant(variable), value, where)
         if call.args:
-            _report_table(visitor, call.args[0], scope, branches)
+            _report_table(visitor, call.args[0], scope)
 
 
-def _report_table(visitor: Visitor, node: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
+def _report_table(visitor: Visitor, node: ast.expr, scope: Scope) -> None:
     """Report the variables of a table; what it takes over from another one, such as ``**os.environ``, is not its own."""
     pairs, where = list_written_pairs(node, scope)
     if pairs is None:
         node, where = follow_name(node, scope, may_change=True)
         pairs = [(name, value) for name, value in list_table_parts(node) or () if name is not None]
     for name, value in pairs:
-        _report_variable(visitor, name, name, value, where, branches)
+        _report_variable(visitor, name, name, value, where)
 
 
 def _is_environ(node: ast.expr, scope: Scope) -> bool:
@@ -174,7 +171,7 @@ def _is_environ(node: ast.expr, scope: Scope) -> bool:
     return format_expression(node) in ("os.environ", "environ")
 
 
-def _report_variable(visitor: Visitor, node: ast.AST, name: ast.expr, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
+def _report_variable(visitor: Visitor, node: ast.AST, name: ast.expr, value: ast.expr, scope: Scope) -> None:
     written, reason, _ = visitor.evaluate_expression(name, scope)
     key = find_variable_key(written) if not reason and isinstance(written, str) else None
     if key is None:
@@ -182,7 +179,7 @@ def _report_variable(visitor: Visitor, node: ast.AST, name: ast.expr, value: ast
         plain = written if isinstance(written, str) else ""
         full_key = plain and format_full_key("env", plain)
         why = explain_other_variable(plain) if plain else f"its name {reason or 'is no text'}"
-        visitor.add_setting(node, OTHER, full_key, plain, reason=why, branches=branches, scope="<process>:os.environ")
+        visitor.add_setting(node, OTHER, full_key, plain, reason=why, scope="<process>:os.environ")
         return
 
     def convert(got: Any) -> tuple[Any, str]:
@@ -190,9 +187,8 @@ def _report_variable(visitor: Visitor, node: ast.AST, name: ast.expr, value: ast
             return None, f"os.environ takes text, not {format_expression(value)}"
         return read_variable_text(key, got)
 
-    given = visitor.read_value(value, scope, convert)
-    visitor.add_setting(node, "env", key, written, given, branches=branches, scope="<process>:os.environ")
+    visitor.add_setting(node, "env", key, written, visitor.read_value(value, scope, convert), scope="<process>:os.environ")
 
 
 #: What reads the environment that a script gives itself.
-SURFACE = Surface(HOT, _read_call, _read_assignment, _read_statement)
+SURFACE = Surface(("environ", "putenv", "env_vars", "env="), _read_call, _read_assignment, _read_statement)

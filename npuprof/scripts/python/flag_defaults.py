@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from npuprof.scripts.python.constants import Unknown, fold_expression
+from npuprof.scripts.python.constants import fold_expression
 from npuprof.scripts.python.scopes import Scope
-from npuprof.scripts.python.terms import name_callee
+from npuprof.scripts.python.terms import Unknown, name_callee
 
 #: How what a command line was parsed into is called, unless an assignment says so: whole names, and their ends.
 _PARSED = frozenset(("FLAGS", "flags", "opt", "opts", "parsed", "hparams"))
@@ -34,13 +34,10 @@ def collect_flag_defaults(tree: ast.Module, nodes: list[ast.AST]) -> dict[str, A
 
 def _find_changed_flags(nodes: list[ast.AST]) -> set[str]:
     """Return the flags that the file gives other values after they were parsed: what they are then is not their default."""
-    parsed = {
-        target.id
-        for node in nodes
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and "parse" in name_callee(node.value)
-        for target in (*node.targets, *(one for target in node.targets if isinstance(target, ast.Tuple) for one in target.elts))
-        if isinstance(target, ast.Name)
-    }
+    calls = [(node.value, node.targets) for node in nodes if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)]
+    targets = [target for call, written in calls if "parse" in name_callee(call) for target in written]
+    parts = [*targets, *(part for target in targets if isinstance(target, ast.Tuple) for part in target.elts)]
+    parsed = {part.id for part in parts if isinstance(part, ast.Name)}
 
     def is_parsed(node: ast.expr) -> bool:
         name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""

@@ -14,9 +14,8 @@ from npuprof.scripts.python.run_config import convert_option_value
 from npuprof.scripts.python.scopes import Binding, Scope
 from npuprof.scripts.python.terms import format_expression, list_nodes, name_callee, write_source
 from npuprof.scripts.python.visitor import Surface, Visitor
-from npuprof.scripts.records import UNSET, Branch, Placed, Site
+from npuprof.scripts.records import UNSET, Placed, Site
 
-HOT = ("global_options",)
 #: The options of the process, as one configuration.
 OWNER = "<process>:global_options"
 #: A name is followed through so many others.
@@ -31,22 +30,22 @@ class ReplacedGroup(Placed):
     path: str
 
 
-def _read_statement(visitor: Visitor, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, branches: tuple[Branch, ...]) -> None:
+def _read_statement(visitor: Visitor, statement: ast.stmt, expressions: list[ast.expr], scope: Scope) -> None:
     if not visitor.shares_options and _are_options_handed_on(visitor, statement, expressions, scope):
         visitor.shares_options = True
         if site := visitor.sites.get(OWNER):
             visitor.sites[OWNER] = site._replace(closed=False)
 
 
-def _read_call(visitor: Visitor, call: ast.Call, scope: Scope, branches: tuple[Branch, ...]) -> None:
+def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
     """``setattr(npu.global_options(), name, value)`` is not followed."""
     if name_callee(call) == "setattr" and call.args and _find_path(visitor, call.args[0], scope) is not None:
         _note_options(visitor, call)
         why = f"depends on {format_expression(call)}"
-        visitor.add_setting(call, "global_options", "", "", reason=why, branches=branches, scope=OWNER, function=scope.name)
+        visitor.add_setting(call, "global_options", "", "", reason=why, scope=OWNER, function=scope.name)
 
 
-def _read_assignment(visitor: Visitor, target: ast.expr, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
+def _read_assignment(visitor: Visitor, target: ast.expr, value: ast.expr, scope: Scope) -> None:
     path = _find_path(visitor, target, scope) if isinstance(target, ast.Attribute) else None
     if not path or _find_path(visitor, value, scope) is not None:
         return
@@ -58,7 +57,7 @@ def _read_assignment(visitor: Visitor, target: ast.expr, value: ast.expr, scope:
     given = visitor.read_value(
         value, scope, lambda got: (None, UNSET) if got is None else convert_option_value(None, read_attribute_value(path, got))
     )
-    visitor.add_setting(target, "global_options", option or path, path, given, branches=branches, scope=OWNER, function=scope.name)
+    visitor.add_setting(target, "global_options", option or path, path, given, scope=OWNER, function=scope.name)
 
 
 def _note_options(visitor: Visitor, node: ast.expr) -> None:
@@ -87,16 +86,11 @@ def _find_path(visitor: Visitor, node: ast.expr, scope: Scope, depth: int = 0) -
         node = node.value
     if depth > _DEEPEST:
         return None
-    if isinstance(node, ast.Attribute):
-        if (before := _find_path(visitor, node.value, scope, depth + 1)) is not None:
-            return f"{before}.{node.attr}" if before else node.attr
-        found = scope.home.find_attribute(node, scope) if scope.home is not None else None
-        if found is not None:
-            return _find_path_of_name(visitor, node, found, scope, depth)
-        return _find_path_anywhere(visitor, write_source(node), depth)
-    if isinstance(node, ast.Name):
-        name = scope.resolve_name(node.id)
-        return _find_path_of_name(visitor, node, name, scope, depth) if name is not None else _find_path_anywhere(visitor, node.id, depth)
+    if isinstance(node, ast.Attribute) and (before := _find_path(visitor, node.value, scope, depth + 1)) is not None:
+        return f"{before}.{node.attr}" if before else node.attr
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        name = scope.resolve(node)
+        return _find_path_of_name(visitor, node, name, scope, depth) if name else _find_path_anywhere(visitor, write_source(node), depth)
     if not isinstance(node, ast.Call):
         return None
     if is_options_function(node, scope):
@@ -128,4 +122,4 @@ def is_options_function(call: ast.Call, scope: Scope) -> bool:
 
 
 #: What reads the options of TensorFlow 2.
-SURFACE = Surface(HOT, _read_call, _read_assignment, _read_statement)
+SURFACE = Surface(("global_options",), _read_call, _read_assignment, _read_statement)

@@ -8,14 +8,14 @@ from __future__ import annotations
 import ast
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache
 from math import inf
-from typing import TypeVar
 
 from npuprof.scripts.python.module import Module
 from npuprof.scripts.python.scopes import Binding, Reached, Scope
 from npuprof.scripts.python.syntax import Script
-from npuprof.scripts.python.terms import write_source
+from npuprof.scripts.python.terms import find_root, write_source
 
 #: So many files are kept at hand, those that were asked for last: scripts that share a helper are read one after the other.
 _MOST_KEPT = 24
@@ -29,8 +29,7 @@ _NAME = re.compile(r"\w+")
 _WORD = re.compile(rb"\w+")
 _DEFINED = re.compile(rb"(?:def|class)[ \t]+(\w+)")
 _HEAD = re.compile(
-    rb"^(?P<blank>[ \t]*)(?:async[ \t]+)?(?:def|class)[ \t]+(?P<name>\w+)|^(?:if|elif|else|try|except|finally|with|for|while)\b",
-    re.MULTILINE,
+    rb"(?m)^(?P<blank>[ \t]*)(?:async[ \t]+)?(?:def|class)[ \t]+(?P<name>\w+)|^(?:if|elif|else|try|except|finally|with|for|while)\b"
 )
 
 #: The path of the file that a module is: by the file that imports it, its dotted name, and the dots before that. Empty for others.
@@ -45,9 +44,6 @@ ListFiles = Callable[[str], "tuple[str, ...] | None"]
 LocateFile = Callable[[str, str, bool], "tuple[str, ...]"]
 
 
-Kept = TypeVar("Kept")
-
-
 class Modules:
     """The files of a tree that have been asked for.
 
@@ -59,13 +55,16 @@ class Modules:
         self._locate = locate
         self._read = read
         self._list_files = list_files
-        self._importers: dict[tuple[str, ...], dict[str, list[str]]] = {}
-        self._bytes: dict[str, bytes] = {}
-        self._modules: dict[str, Module | None] = {}
-        self._homes: dict[str, Home] = {}
+        self._find_importers = lru_cache(1)(self._index_importers)
+        #: Returns the bytes of a module, none where it cannot be read.
+        self.read = lru_cache(_MOST_KEPT)(lambda path: read(path) or b"")
+        self._parse = lru_cache(_MOST_KEPT)(self._parse_module)
+        #: Returns where the imports of a file begin.
+        self.open_home = cache(lambda path: Home(path, self))
         self._imports: dict[str, tuple[str, ...]] = {}
-        self._options: dict[str, bool] = {}
-        self._defined: dict[str, frozenset[str]] = {}
+        self._names_options = cache(lambda path: b"global_options" in self.read(path))
+        #: Returns the names of the functions and classes of a module.
+        self.list_defined = cache(lambda path: frozenset(name.decode(errors="replace") for name in _DEFINED.findall(self.read(path))))
         self._supplied: dict[str, frozenset[bytes]] = {}
         self.asked: set[tuple[str, str]] = set()
         self._rebound: set[tuple[str, str]] | None = None
@@ -86,51 +85,30 @@ class Modules:
             self._rebound = self._find_rebound()
         return self._rebound
 
-    def open_home(self, path: str) -> Home:
-        """Return where the imports of a file begin."""
-        if path not in self._homes:
-            self._homes[path] = Home(path, self)
-        return self._homes[path]
-
     def locate(self, path: str, name: str, level: int) -> str:
         """Return the file that a module is, as a file imports it; empty for modules that are not of the tree, and for the file itself."""
-        if not level and name.partition(".")[0] in _FOREIGN:
-            return ""
-        found = self._locate(path, name, level)
+        is_foreign = not level and name.partition(".")[0] in _FOREIGN
+        found = self._locate(path, name, level) if not is_foreign else ""
         return found if found != path else ""
-
-    def read(self, path: str) -> bytes:
-        """Return the bytes of a module, none where it cannot be read."""
-        return _keep(self._bytes, path, lambda: self._read(path) or b"")
 
     def load(self, path: str) -> Module | None:
         """Return a module by its file; None where it cannot be parsed."""
+        return self._parse(path)
 
-        def parse() -> Module | None:
-            script = Script(path, self.read(path))
-            return Module(script, self.open_home(path)) if script.tree is not None else None
-
-        return _keep(self._modules, path, parse)
+    def _parse_module(self, path: str) -> Module | None:
+        script = Script(path, self.read(path))
+        return Module(script, self.open_home(path)) if script.tree is not None else None
 
     def list_imported(self, path: str, data: bytes | None = None) -> tuple[str, ...]:
         """Return the files of the tree that a text imports, that of the file unless it is given, without parsing it."""
         if path not in self._imports:
-            data = self.read(path) if data is None else data
-            self._imports[path] = tuple(dict.fromkeys(filter(None, self._iterate_imported(path, data))))
+            found = self._iterate_imported(path, self.read(path) if data is None else data)
+            self._imports[path] = tuple(dict.fromkeys(filter(None, found)))
         return self._imports[path]
-
-    def list_defined(self, path: str) -> frozenset[str]:
-        """Return the names of the functions and classes of a module."""
-        if path not in self._defined:
-            self._defined[path] = frozenset(name.decode(errors="replace") for name in _DEFINED.findall(self.read(path)))
-        return self._defined[path]
 
     def has_options(self, path: str) -> bool:
         """Return whether a module, or one that it imports, names the options of TensorFlow 2."""
-        for one in (path, *self.list_imported(path)):
-            if one not in self._options:
-                self._options[one] = b"global_options" in self.read(one)
-        return any(self._options[one] for one in (path, *self.list_imported(path)))
+        return any(map(self._names_options, (path, *self.list_imported(path))))
 
     def _iterate_imported(self, path: str, data: bytes) -> Iterator[str]:
         for source, names, plain in _iterate_imports(data):
@@ -156,12 +134,10 @@ class Modules:
         files = self._list_files(path)
         if files is None:
             return None
-        if files not in self._importers:
-            self._importers = {files: self._index_importers(files)}
         stem = posixpath.splitext(posixpath.basename(path.replace("\\", "/")))[0]
-        return [one for one in self._importers[files].get(stem, ()) if one != path]
+        return [importer for importer in self._find_importers(files).get(stem, ()) if importer != path]
 
-    def _index_importers(self, files: Iterable[str]) -> dict[str, list[str]]:
+    def _index_importers(self, files: tuple[str, ...]) -> dict[str, list[str]]:
         """Return the files that name modules in their imports, by the last part of the name."""
         found: dict[str, list[str]] = {}
         for path in files:
@@ -224,22 +200,12 @@ def _iterate_outer_heads(data: bytes) -> Iterator[re.Match[bytes]]:
             deepest = len(head["blank"]) if head["name"] else inf
 
 
-def _keep(known: dict[str, Kept], path: str, make: Callable[[], Kept]) -> Kept:
-    """Return what belongs to a file, made where it is not at hand; what nobody has asked for longest goes."""
-    found = known.pop(path) if path in known else make()
-    known[path] = found
-    if len(known) > _MOST_KEPT:
-        del known[next(iter(known))]
-    return found
-
-
 class Home:
     """A file as the place where imports begin."""
 
     def __init__(self, path: str, modules: Modules) -> None:
         self.path = path
         self.modules = modules
-        self._sources: dict[tuple[int, int], set[str]] = {}
 
     def list_defined(self, reached: Reached) -> frozenset[str]:
         """Return the names of functions and classes of the files that it imports, and those import, as far as they are ``reached``."""
@@ -255,15 +221,6 @@ class Home:
         """Return the names of the file to which the script that is being read gives other values."""
         return frozenset(name for path, name in self.modules.list_rebound() if path == self.path)
 
-    def list_sources(self, node: ast.Import | ast.ImportFrom) -> set[str]:
-        """Return the files of the tree that an import names."""
-        place = node.lineno, node.col_offset
-        if place not in self._sources:
-            module, level = (node.module or "", node.level) if isinstance(node, ast.ImportFrom) else ("", 0)
-            names = [module, *(f"{module}.{one.name}".lstrip(".") for one in node.names)]
-            self._sources[place] = {path for name in names if (name or level) and (path := self.modules.locate(self.path, name, level))}
-        return self._sources[place]
-
     def find_name(self, name: str, bindings: Iterable[Binding]) -> tuple[Scope, list[Binding]] | None:
         """Return what a name stands for that is imported from modules of the tree; None where one of them is no such module."""
         found = None
@@ -277,16 +234,11 @@ class Home:
             found = one
         return found
 
-    def find_starred(self, name: str, bindings: Iterable[Binding]) -> tuple[Scope, list[Binding]] | None:
+    def find_starred(self, name: str, bindings: Sequence[Binding]) -> tuple[Scope, list[Binding]] | None:
         """Return what a name stands for that comes with all others of a module of the tree; the last one wins."""
-        if name.startswith("_"):
-            return None
-        for binding in reversed(list(bindings)):
-            if isinstance(binding.node, ast.ImportFrom):
-                path = self.modules.locate(self.path, binding.node.module or "", binding.node.level)
-                if path and (found := self._find_in_module(path, name, starred=True)):
-                    return found
-        return None
+        last_first = [binding.node for binding in reversed(bindings) if not name.startswith("_")]
+        paths = (self.modules.locate(self.path, node.module or "", node.level) for node in last_first if isinstance(node, ast.ImportFrom))
+        return next(filter(None, (self._find_in_module(path, name, starred=True) for path in paths if path)), None)
 
     def _find_in_module(self, path: str, name: str, starred: bool = False) -> tuple[Scope, list[Binding]] | None:
         modules = self.modules
@@ -307,9 +259,7 @@ class Home:
 
     def find_module(self, node: ast.expr, scope: Scope) -> str:
         """Return the file of the module that an expression is, ``npu_utils`` or ``utils.npu``; empty for others."""
-        root: ast.expr = node
-        while isinstance(root, ast.Attribute):
-            root = root.value
+        root = find_root(node)
         found = scope.resolve_name(root.id) if isinstance(root, ast.Name) else None
         if not found or not found[1] or found[0].home is None or any(binding.kind != "import" for binding in found[1]):
             return ""
@@ -317,14 +267,11 @@ class Home:
 
     def locate_bound(self, text: str, bindings: Iterable[Binding]) -> str:
         """Return the file that a name, or one with dots, stands for by imports; empty where they differ, or where it is of no tree."""
-        asked: dict[tuple[str, int], None] = {}
-        for binding in bindings:
-            node = binding.node
-            for alias in node.names if isinstance(node, (ast.Import, ast.ImportFrom)) else ():
-                if (alias.asname or alias.name) == text:
-                    inside = f"{node.module or ''}." if isinstance(node, ast.ImportFrom) else ""
-                    asked[f"{inside}{alias.name}".lstrip("."), node.level if isinstance(node, ast.ImportFrom) else 0] = None
-        paths = {self.modules.locate(self.path, name, level) for name, level in asked}
+        paths: set[str] = set()
+        for node in (binding.node for binding in bindings):
+            module, level = (node.module or "", node.level) if isinstance(node, ast.ImportFrom) else ("", 0)
+            names = [f"{module}.{alias.name}".lstrip(".") for alias in node.names if (alias.asname or alias.name) == text]
+            paths.update(self.modules.locate(self.path, name, level) for name in names)
         return paths.pop() if len(paths) == 1 else ""
 
     def find_attribute(self, node: ast.Attribute, scope: Scope) -> tuple[Scope, list[Binding]] | None:
@@ -333,7 +280,7 @@ class Home:
         if not path:
             return None
         owner = write_source(node.value)
-        return self._find_in_module(path, node.attr) if scope.rebound.isdisjoint((f"{owner}.{node.attr}", f"{owner}.*")) else None
+        return self._find_in_module(path, node.attr) if scope.list_rebound().isdisjoint((f"{owner}.{node.attr}", f"{owner}.*")) else None
 
 
 def _is_public(module: Module, name: str) -> bool:

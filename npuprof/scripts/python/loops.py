@@ -12,11 +12,11 @@ MOST_ITERATIONS = 300
 _DEEPEST_TABLE = 4
 _TABLE_METHODS = {"items": "items", "iteritems": "items", "keys": "keys", "values": "values"}
 
-#: What something is: an expression, and the scope to read it in.
-Node = tuple[ast.expr, Scope]
+#: An expression, and the scope to read it in.
+Given = tuple[ast.expr, Scope]
 
 
-def unroll_loop(target: ast.expr, iterated: ast.expr, scope: Scope) -> list[dict[str, Node]]:
+def unroll_loop(target: ast.expr, iterated: ast.expr, scope: Scope) -> list[dict[str, Given]]:
     """Return what the variables of a loop over something written out are in each iteration; nothing for other loops."""
     nodes, home = _list_nodes(iterated, scope)
     iterations = [_bind_target(target, node, home) for node in nodes]
@@ -28,10 +28,10 @@ def count_iterations(loop: ast.AST, scope: Scope) -> int:
     return len(_list_nodes(loop.iter, scope)[0]) if isinstance(loop, (ast.For, ast.AsyncFor)) else 0
 
 
-def _bind_target(target: ast.expr, node: ast.expr, scope: Scope) -> dict[str, Node] | None:
+def _bind_target(target: ast.expr, node: ast.expr, scope: Scope) -> dict[str, Given] | None:
     """Return what each variable of a loop is in one iteration; None where that is not in sight."""
     parts = list(pair_targets(target, node))
-    names: dict[str, Node] = {part.id: (given, scope) for part, given, is_shown in parts if is_shown and isinstance(part, ast.Name)}
+    names: dict[str, Given] = {part.id: (given, scope) for part, given, is_shown in parts if is_shown and isinstance(part, ast.Name)}
     return names if len(names) == len(parts) else None
 
 
@@ -45,7 +45,7 @@ def _list_nodes(node: ast.expr, scope: Scope) -> tuple[list[ast.expr], Scope]:
     return list_table_nodes(node, "keys", scope) if isinstance(node, ast.Dict) else ([], scope)
 
 
-def follow_name(node: ast.expr, scope: Scope, may_change: bool = False) -> Node:
+def follow_name(node: ast.expr, scope: Scope, may_change: bool = False) -> Given:
     """Return the one expression that a name always is, and its scope; the name itself where there is no such.
 
     What it stands for ``may_change``, where it is a table that has another name, too.
@@ -54,10 +54,8 @@ def follow_name(node: ast.expr, scope: Scope, may_change: bool = False) -> Node:
     if found and not found[1] and isinstance(node, ast.Name) and node.id in found[0].bound:
         return found[0].bound[node.id]
     bindings = [one for one in found[1] if one.kind != "change" or not may_change] if found else []
-    if found and len(bindings) == 1 and bindings[0].kind == "assign" and bindings[0].name not in found[0].rebound:
-        expression = bindings[0].node
-        assert isinstance(expression, ast.expr)
-        return expression, found[0]
+    if found and len(bindings) == 1 and bindings[0].kind == "assign" and bindings[0].name not in found[0].list_rebound():
+        return bindings[0].node, found[0]
     return node, scope
 
 
@@ -91,8 +89,6 @@ def list_table_parts(node: ast.expr) -> list[tuple[ast.expr | None, ast.expr]] |
 def list_table_nodes(node: ast.expr, what: str, scope: Scope) -> tuple[list[ast.expr], Scope]:
     """Return the keys, values or items of a table that is written out, as nodes, and the scope to read them in."""
     pairs, scope = list_written_pairs(node, scope)
-    if what == "keys":
-        return [name for name, _ in pairs or ()], scope
-    if what == "values":
-        return [value for _, value in pairs or ()], scope
-    return [ast.copy_location(ast.Tuple([name, value], ast.Load()), name) for name, value in pairs or ()], scope
+    if what == "items":
+        return [ast.copy_location(ast.Tuple([name, value], ast.Load()), name) for name, value in pairs or ()], scope
+    return [name if what == "keys" else value for name, value in pairs or ()], scope

@@ -8,6 +8,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 from npuprof.scripts.python.flag_defaults import collect_flag_defaults
@@ -16,6 +17,7 @@ from npuprof.scripts.python.syntax import Script
 from npuprof.scripts.python.terms import list_nodes, name_callee, write_source
 from npuprof.scripts.records import HERE
 
+_get_line = attrgetter("lineno")
 #: What returns the names of a scope as a table, through which they can be changed.
 _TABLES = frozenset(("globals", "locals", "vars"))
 _DEFINED = re.compile(r"(?:def|class)[ \t]+(\w+)")
@@ -72,8 +74,7 @@ class NodeIndex:
     def list_called(self, function: Function) -> set[str]:
         """Return the names that the lines of a function call."""
         first = bisect_left(self.calls, function.lineno, key=_get_line)
-        behind = bisect_right(self.calls, function.end_lineno or function.lineno, key=_get_line)
-        return set(map(name_callee, self.calls[first:behind]))
+        return set(map(name_callee, self.calls[first : bisect_right(self.calls, function.end_lineno or function.lineno, key=_get_line)]))
 
 
 class Module:
@@ -94,7 +95,7 @@ class Module:
         self.index = index = NodeIndex(self.tree)
         self.scope = Scope(self.tree)
         self.scope.home = home
-        self.scope.find_rebound = lambda: index.rebound
+        self.scope.list_rebound = lambda: index.rebound
         self.scope.bound["__file__"] = ast.Constant(f"{HERE}./{posixpath.basename(self.path.replace(chr(92), '/'))}"), self.scope
 
     @cached_property
@@ -115,10 +116,6 @@ class Module:
         self.__dict__["flags"] = {}  # for a default that is another flag
         declares = any(word in self.script.text for word in ("add_argument", "DEFINE_"))
         return collect_flag_defaults(self.tree, self.index.nodes) if declares else {}
-
-
-def _get_line(call: ast.Call) -> int:
-    return call.lineno
 
 
 def _iterate_rebound(nodes: list[ast.AST], tree: ast.Module) -> Iterator[str]:

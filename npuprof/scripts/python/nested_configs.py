@@ -9,10 +9,9 @@ from typing import NamedTuple
 from npuprof.model import Record
 from npuprof.scripts.python.arguments import list_keywords
 from npuprof.scripts.python.config_classes import list_object_arguments
-from npuprof.scripts.python.constants import format_expression
 from npuprof.scripts.python.returned_values import find_only_return, select_last_given
 from npuprof.scripts.python.scopes import MOST_BINDINGS, Scope
-from npuprof.scripts.python.terms import write_source
+from npuprof.scripts.python.terms import format_expression, write_source
 from npuprof.scripts.python.visitor import NestedConfig, TakenConfig, Visitor
 from npuprof.scripts.records import ScriptSetting
 
@@ -57,10 +56,8 @@ def note_taken_configs(visitor: Visitor, call: ast.Call, owner: str, scope: Scop
             continue
         values = list(_iterate_values(visitor, value, where))
         if isinstance(value, ast.Call) and not values:
-            home = TakenConfig(owner, where.label, given.alone)
-            same = taken.setdefault((where.file, value.lineno, value.col_offset), [])
-            if all((other.scope, other.label) != (home.scope, home.label) for other in same):
-                same.append(home)
+            homes = taken.setdefault((where.file, value.lineno, value.col_offset), {})
+            homes.setdefault((owner, where.label), TakenConfig(owner, where.label, given.alone))
             waiting += _iterate_arguments(value, given)
         waiting += [(name, inner._replace(alone=given.alone and inner.alone)) for inner in values]
 
@@ -70,23 +67,19 @@ def _iterate_values(visitor: Visitor, value: ast.expr, scope: Scope) -> Iterator
     if isinstance(value, ast.IfExp):
         yield from (_Value(node, scope, alone=False) for node in (value.body, value.orelse))
     elif isinstance(value, ast.Name):
-        found = scope.resolve_name(value.id)
-        home, bindings = found or (scope, [])
+        home, bindings = scope.resolve_name(value.id) or (scope, [])
         if not bindings and value.id in home.bound:
             yield _Value(*home.bound[value.id])
         elif len(bindings) <= MOST_BINDINGS:
             last = select_last_given(value, scope, home, bindings)
-            nodes = [one.node for one in last if one.kind == "assign" and isinstance(one.node, ast.expr)]
-            yield from (_Value(node, home, alone=len(last) == 1) for node in nodes)
+            yield from (_Value(given.node, home, alone=len(last) == 1) for given in last if given.kind == "assign")
     elif isinstance(value, ast.Attribute):
         nodes = visitor.module.index.attributes.get(write_source(value), [])
         yield from (_Value(node, scope, alone=len(nodes) == 1) for node in nodes)
     elif isinstance(value, ast.Call):
-        found = scope.resolve(value.func)
-        function = found[1][0].node if found and len(found[1]) == 1 else None
-        returned = find_only_return(function) if isinstance(function, ast.FunctionDef) else None
-        if found is not None and isinstance(function, ast.FunctionDef) and returned is not None:
-            yield _Value(returned, Scope(function, found[0]))
+        function, home = scope.resolve_only(value.func)
+        if isinstance(function, ast.FunctionDef) and (returned := find_only_return(function)) is not None:
+            yield _Value(returned, Scope(function, home))
 
 
 def _iterate_arguments(call: ast.Call, given: _Value) -> Iterator[tuple[str, _Value]]:
@@ -102,7 +95,7 @@ def link_nested_configs(visitor: Visitor) -> None:
         if config is None:
             linked.append(setting)
             continue
-        same = visitor.taken.get((config.file, config.line, config.offset), [])
+        same = list(visitor.taken.get((config.file, config.line, config.offset), {}).values())
         homes = [home for home in same if home.label == config.label] or same  # those of the same call come first
         if not homes:
             linked.append(setting._replace(unused=f"the {config.made} is given to no NPURunConfig here"))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import TypeGuard
 
 from npuprof.model import find_nearest_names
-from npuprof.scripts.python.constants import format_expression
 from npuprof.scripts.python.scopes import Scope
-from npuprof.scripts.python.terms import list_nodes, name_callee
+from npuprof.scripts.python.terms import format_expression, list_nodes, name_callee
 from npuprof.scripts.python.visitor import Visitor
 from npuprof.scripts.records import Branch, Placed
 
@@ -44,25 +44,21 @@ def is_foreign_optimizer(name: str) -> bool:
     return name != "NpuOptimizer" and not find_nearest_names(name, ("NpuOptimizer",), 1)
 
 
-def note_added_entry(
-    visitor: Visitor, call: ast.expr, node: ast.expr, scope: Scope, branches: tuple[Branch, ...], site: str, name: str
-) -> None:
+def note_added_entry(visitor: Visitor, call: ast.Call, node: ast.expr, scope: Scope, site: str, name: str) -> None:
     """Take note of an entry that is added, with the name it is made with, if any."""
-    assert isinstance(call, ast.Call)
     for keyword in call.keywords:
         if keyword.arg == "name":
             text, reason, _ = visitor.evaluate_expression(keyword.value, scope)
             name = str(text) if not reason else name
     if not visitor.dead and isinstance(call.func, ast.Attribute):
         owner, where = scope.name_outside(format_expression(call.func.value))
-        visitor.add_remark(AddedEntry(visitor.module.path, *visitor.place(node), where.name, owner, branches, site, name))
+        visitor.add_remark(AddedEntry(visitor.module.path, *visitor.place(node), where.name, owner, visitor.branches, site, name))
 
 
-def is_optimizer_added(node: ast.expr) -> bool:
+def is_optimizer_added(node: ast.expr) -> TypeGuard[ast.Call]:
     """Return whether an expression adds an optimizer entry to a configuration."""
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "add":
-        return False
-    owner = node.func.value
+    method = node.func if isinstance(node, ast.Call) else None
+    owner = method.value if isinstance(method, ast.Attribute) and method.attr == "add" else None
     return isinstance(owner, ast.Attribute) and owner.attr == "custom_optimizers"
 
 

@@ -8,16 +8,12 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.document.keys import format_key_segment
-from npuprof.scripts.python.constants import format_expression
 from npuprof.scripts.python.loops import follow_name
 from npuprof.scripts.python.optimizer_entries import NamedEntry, is_entry_handed_on, is_optimizer_added, note_added_entry
 from npuprof.scripts.python.scopes import Scope
-from npuprof.scripts.python.terms import list_parts, name_callee
+from npuprof.scripts.python.terms import format_expression, list_parts, name_callee
 from npuprof.scripts.python.visitor import Surface, Visitor
-from npuprof.scripts.records import TAKEN_BACK, Branch, Placed, ScriptValue
-
-#: Words in whose lines something of this surface can stand.
-HOT = ("parameter_map", "custom_optimizers", "NpuOptimizer", "remapping", "memory_optimization")
+from npuprof.scripts.records import TAKEN_BACK, Placed, ScriptValue
 
 #: The name that is taken for a map wherever it is from; nothing is known of the entry that it belongs to.
 BARE_MAP = "parameter_map"
@@ -43,53 +39,52 @@ class Rewrite(Placed):
     state: str
 
 
-def _read_statement(visitor: Visitor, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, branches: tuple[Branch, ...]) -> None:
+def _read_statement(visitor: Visitor, statement: ast.stmt, expressions: list[ast.expr], scope: Scope) -> None:
     if isinstance(statement, ast.AugAssign) and (entry := _find_map_entry(statement.target, scope)):
-        _report_map_entry(visitor, statement, entry, None, "changes the value that is there", scope, branches)
+        _report_map_entry(visitor, statement, entry, None, "changes the value that is there", scope)
     for target in statement.targets if isinstance(statement, ast.Delete) else ():
-        _report_change(visitor, target, target, TAKEN_BACK, scope, branches)
-    named = [one for one in expressions if visitor.module.script.names_near(one, "parameter_map")]
+        _report_change(visitor, target, target, TAKEN_BACK, scope)
+    lines = visitor.module.script.lines
+    named = [one for one in expressions if any("parameter_map" in line for line in lines[one.lineno - 1 : one.end_lineno])]
     for node in _iterate_maps_out_of_sight(statement, named, scope):
-        site = visitor.resolve_site(scope, format_expression(node.value), "session", node)
+        site = visitor.resolve_site(scope, format_expression(node.value), node)
         why = f"{format_expression(node)} is given to other code, and what that sets is not followed"
-        visitor.add_setting(node, "session", "", "", reason=why, branches=branches, scope=site)
+        visitor.add_setting(node, "session", "", "", reason=why, scope=site)
 
 
-def _read_assignment(visitor: Visitor, target: ast.expr, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
+def _read_assignment(visitor: Visitor, target: ast.expr, value: ast.expr, scope: Scope) -> None:
     if entry := _find_map_entry(target, scope):
-        _report_map_entry(visitor, target, entry, value, "", scope, branches)
+        _report_map_entry(visitor, target, entry, value, "", scope)
     elif isinstance(target, ast.Subscript) and (root := _find_map_owner(target.value, scope)):
         name, _, _ = visitor.evaluate_expression(target.slice, scope)
         # other tables may have that name, too
         if (scope.name, root) in visitor.current or (root != BARE_MAP and isinstance(name, str) and catalog.find_option(name)):
-            _report_map_entry(visitor, target, (target, root, None), value, "", scope, branches)
+            _report_map_entry(visitor, target, (target, root, None), value, "", scope)
     elif isinstance(target, (ast.Name, ast.Attribute)):
-        _note_session_object(visitor, target, value, scope, branches)
+        _note_session_object(visitor, target, value, scope)
 
 
-def _note_session_object(
-    visitor: Visitor, target: ast.Name | ast.Attribute, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]
-) -> None:
+def _note_session_object(visitor: Visitor, target: ast.Name | ast.Attribute, value: ast.expr, scope: Scope) -> None:
     """Take note of a new optimizer entry, its name, a second name for a part of a map, or a rewrite that is switched."""
     if is_optimizer_added(value):
         root = format_expression(target)
-        made = visitor.new_site(scope, root, "session", target, branches, not is_entry_handed_on(visitor, scope, root))
-        note_added_entry(visitor, value, target, scope, branches, made, "")
+        made = visitor.new_site(scope, root, "session", target, not is_entry_handed_on(visitor, scope, root))
+        note_added_entry(visitor, value, target, scope, made, "")
     elif isinstance(target, ast.Attribute) and target.attr in ("remapping", "memory_optimization"):
         visitor.add_remark(Rewrite(visitor.module.path, *visitor.place(target), target.attr, format_expression(value)))
     elif isinstance(target, ast.Attribute) and target.attr == "name":
-        _note_name(visitor, target, value, scope, branches)
+        _note_name(visitor, target, value, scope)
     elif isinstance(value, ast.Subscript) and _follow(target, scope) is not value:
-        _report_change(visitor, value, value, f"{format_expression(target)} is a second name of it, which is not followed", scope, branches)
+        _report_change(visitor, value, value, f"{format_expression(target)} is a second name of it, which is not followed", scope)
 
 
-def _note_name(visitor: Visitor, target: ast.Attribute, value: ast.expr, scope: Scope, branches: tuple[Branch, ...]) -> None:
+def _note_name(visitor: Visitor, target: ast.Attribute, value: ast.expr, scope: Scope) -> None:
     """Take note of the name that an optimizer entry gets."""
     text, reason, _ = visitor.evaluate_expression(value, scope)
     name = text.decode(errors="replace") if isinstance(text, bytes) else text
     known = not reason and isinstance(name, str)
     if is_optimizer_added(target.value):
-        note_added_entry(visitor, target.value, target, scope, branches, "", name if known else "")
+        note_added_entry(visitor, target.value, target, scope, "", name if known else "")
     if not known:
         return
     root, where = scope.name_outside(format_expression(target.value))
@@ -124,37 +119,35 @@ def _follow(node: ast.expr, scope: Scope) -> ast.expr:
     return follow_name(node, scope, may_change=True)[0] if isinstance(node, ast.Name) else node
 
 
-def _read_call(visitor: Visitor, call: ast.Call, scope: Scope, branches: tuple[Branch, ...]) -> None:
+def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
     """``setattr(map[key], field, value)``; what methods such as ``map[key].CopyFrom(value)`` write is not followed."""
     function = call.func
     if isinstance(function, ast.Name) and function.id == "setattr" and len(call.args) == 3:
         place, name, value = call.args
         if isinstance(place, ast.Subscript) and (root := _find_map_owner(place.value, scope)):
             field, why, _ = visitor.evaluate_expression(name, scope)
-            _report_map_entry(visitor, call, (place, root, str(field) if not why else None), value, why, scope, branches)
+            _report_map_entry(visitor, call, (place, root, str(field) if not why else None), value, why, scope)
     elif isinstance(function, ast.Attribute) and function.attr in ("pop", "get_or_create") and call.args:
         place = ast.copy_location(ast.Subscript(function.value, call.args[0], ast.Load()), call)
         why = TAKEN_BACK if function.attr == "pop" else f"depends on {format_expression(call)}"
-        _report_change(visitor, call, place, why, scope, branches)
+        _report_change(visitor, call, place, why, scope)
     elif isinstance(function, ast.Attribute) and function.attr in _WRITING:
-        _report_change(visitor, call, function.value, f"depends on {format_expression(call)}", scope, branches)
+        _report_change(visitor, call, function.value, f"depends on {format_expression(call)}", scope)
 
 
-def _report_change(visitor: Visitor, node: ast.expr, place: ast.expr, why: str, scope: Scope, branches: tuple[Branch, ...]) -> None:
+def _report_change(visitor: Visitor, node: ast.expr, place: ast.expr, why: str, scope: Scope) -> None:
     """Report that an entry is taken out of a parameter map, or gets what is not followed."""
     if isinstance(place, ast.Subscript) and (root := _find_map_owner(place.value, scope)):
-        _report_map_entry(visitor, node, (place, root, ""), None, why, scope, branches)
+        _report_map_entry(visitor, node, (place, root, ""), None, why, scope)
 
 
-def _report_map_entry(
-    visitor: Visitor, node: ast.AST, entry: Entry, value: ast.expr | None, reason: str, scope: Scope, branches: tuple[Branch, ...]
-) -> None:
+def _report_map_entry(visitor: Visitor, node: ast.AST, entry: Entry, value: ast.expr | None, reason: str, scope: Scope) -> None:
     place, root, field = entry
-    scope_name = visitor.resolve_site(scope, root, "session", node)
+    scope_name = visitor.resolve_site(scope, root, node)
     name, why, _ = visitor.evaluate_expression(place.slice, scope)
     if why or not isinstance(name, str):
         why = why or f"{format_expression(place.slice)} is no text"
-        visitor.add_setting(node, "session", "", "", field=field, reason=f"the key is computed: {why}", branches=branches, scope=scope_name)
+        visitor.add_setting(node, "session", "", "", field=field, reason=f"the key is computed: {why}", scope=scope_name)
         return
     reason = reason or ("depends on which entry is the last one" if "[-" in root else "")
     if value is None or field is None:
@@ -163,7 +156,7 @@ def _report_map_entry(
         given = ScriptValue(None, reason) if reason else visitor.read_value(value, scope, lambda got: convert_field_value(got, field))
     if given.kind == "str" and visitor.module.script.is_python2:
         given = given._replace(kind="bytes")
-    visitor.add_setting(node, "session", format_key_segment(name), name, given, field=field, branches=branches, scope=scope_name)
+    visitor.add_setting(node, "session", format_key_segment(name), name, given, field=field, scope=scope_name)
 
 
 def convert_field_value(value: Any, field: str | None) -> tuple[Any, str]:
@@ -175,11 +168,9 @@ def convert_field_value(value: Any, field: str | None) -> tuple[Any, str]:
             return None, "the bytes are not UTF-8 text"
     if value is None:
         return None, "None cannot be stored in a protobuf field"
-    if isinstance(value, str):
-        return value, ""
     if field in ("b", "i") and isinstance(value, int):
         return (bool(value) if field == "b" else int(value)), ""
-    if isinstance(value, (int, float)):
+    if isinstance(value, (str, int, float)):
         return value, ""
     return None, f"a {type(value).__name__} cannot be stored in a protobuf field"
 
@@ -196,5 +187,7 @@ def _iterate_maps_out_of_sight(statement: ast.stmt, expressions: list[ast.expr],
             yield node
 
 
+#: Words in whose lines something of this surface can stand.
+_WORDS = ("parameter_map", "custom_optimizers", "NpuOptimizer", "remapping", "memory_optimization")
 #: What reads parameter maps.
-SURFACE = Surface(HOT, _read_call, _read_assignment, _read_statement)
+SURFACE = Surface(_WORDS, _read_call, _read_assignment, _read_statement)

@@ -15,12 +15,12 @@ from npuprof.scripts.python.syntax import Script
 from npuprof.scripts.python.terms import TOO_MUCH
 from npuprof.scripts.records import IdleConfig, ImportedFile, ScriptSetting
 
-_WORDS = tuple(word.encode() for word in surfaces.WORDS)
+_WORDS = tuple(dict.fromkeys(word.encode() for surface in surfaces.SURFACES for word in surface.words))
 #: One of these is enough, or one of those beside ``npu``, to be worth parsing.
 _CERTAIN = (b"parameter_map", b"custom_optimizers", b"NpuOptimizer", b"NPURunConfig")
-_COMMON = tuple(word.encode() for word in (*run_config.HOT, *global_options.HOT))
-_ATC = tuple(word.encode() for word in atc_calls.HOT)
-_ENVIRON = tuple(word.encode() for word in environ.HOT)
+_COMMON = tuple(word.encode() for word in (*run_config.SURFACE.words, *global_options.SURFACE.words))
+_ATC = tuple(word.encode() for word in atc_calls.SURFACE.words)
+_ENVIRON = tuple(word.encode() for word in environ.SURFACE.words)
 _PROGRAMS = (b"subprocess", b"system", b"popen")
 #: What a script of PyTorch sets in torch_npu: calls, and attributes of its modules.
 _TORCH_WORDS = (b"npu.set_option(", b"npu.set_compile_mode(", b"npu.config.", b"npu.matmul.", b"npu.conv.")

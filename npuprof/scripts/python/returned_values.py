@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 import ast
+from operator import attrgetter
 from weakref import WeakKeyDictionary
 
 from npuprof.scripts.python.arguments import bind_call_arguments
+from npuprof.scripts.python.loops import Given
 from npuprof.scripts.python.scopes import MOST_BINDINGS, Binding, Scope, statement_blocks
 from npuprof.scripts.python.statements import find_surroundings
 from npuprof.scripts.python.terms import list_nodes
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.scripts.python.arguments import Given
-
-
+_get_line = attrgetter("node.lineno")
 #: What functions return, as long as somebody has their trees.
 _RETURNS: WeakKeyDictionary[ast.FunctionDef, ast.expr | None] = WeakKeyDictionary()
 
 
 def find_returned_value(call: ast.Call, scope: Scope) -> Given | None:
     """Return what a call of a function of the script gives, where that is the same expression in every case."""
-    found = scope.resolve(call.func)
-    node = found[1][0].node if found and len(found[1]) == 1 else None
-    if found is None or not isinstance(node, ast.FunctionDef) or node.decorator_list or node.name in found[0].rebound:
+    node, home = scope.resolve_only(call.func)
+    if not isinstance(node, ast.FunctionDef) or node.decorator_list or node.name in home.list_rebound():
         return None
     value = find_only_return(node)
-    inside = Scope(node, found[0])
+    inside = Scope(node, home)
     bound = bind_call_arguments(node, inside, call, scope) if value is not None else None
     return (value, inside.with_bound(bound)) if value is not None and bound is not None else None
 
@@ -43,8 +40,7 @@ def _look_for_return(function: ast.FunctionDef) -> ast.expr | None:
     if not isinstance(last, ast.Return) or last.value is None:
         return None
     leaving = (ast.Return, ast.Yield, ast.YieldFrom, ast.Await)
-    others = any(isinstance(one, leaving) and one is not last for one in list_nodes(function))
-    return None if others else last.value
+    return None if any(isinstance(node, leaving) and node is not last for node in list_nodes(function)) else last.value
 
 
 def select_last_given(node: ast.expr, scope: Scope, home: Scope, bindings: list[Binding]) -> list[Binding]:
@@ -55,39 +51,33 @@ def select_last_given(node: ast.expr, scope: Scope, home: Scope, bindings: list[
     """
     if not 1 < len(bindings) <= MOST_BINDINGS or not hasattr(node, "lineno"):
         return bindings
-    if any(one.kind != "assign" or not hasattr(one.node, "lineno") for one in bindings):
+    if any(binding.kind != "assign" or not hasattr(binding.node, "lineno") for binding in bindings):
         return bindings
     if scope.node is home.node:
         return _select_dominating(node, scope, bindings) or bindings
     inner: Scope | None = scope
     while inner is not None and inner.outer is not None and inner.outer.node is not home.node:
         inner = inner.outer
-    if any(find_surroundings(one.node, home)[0] for one in bindings):  # type: ignore[arg-type]
+    if any(find_surroundings(binding.node, home)[0] for binding in bindings):
         return bindings
     if inner is None or inner.outer is None:  # of another file, which has run to its end by then
         return bindings[-1:] if isinstance(home.node, ast.Module) and scope.home is not home.home else bindings
-    return bindings[-1:] if all(_get_line(one) < inner.node.lineno for one in bindings) else bindings  # type: ignore[union-attr]
+    return bindings[-1:] if all(_get_line(binding) < inner.node.lineno for binding in bindings) else bindings  # type: ignore[union-attr]
 
 
 def _select_dominating(node: ast.expr, scope: Scope, bindings: list[Binding]) -> list[Binding]:
     """Return the binding that is always the last one before a place of its scope; nothing where there is none."""
-    before = [one for one in bindings if _get_line(one) < node.lineno]
+    before = [binding for binding in bindings if _get_line(binding) < node.lineno]
     if not before:
         return []
     around, statement = find_surroundings(node, scope)
-    given, its_statement = find_surroundings(before[-1].node, scope)  # type: ignore[arg-type]
+    given, its_statement = find_surroundings(before[-1].node, scope)
     inner = [*around[len(given) :], statement]
     if around[: len(given)] != given or (given and _find_block(given[-1], inner[0]) is not _find_block(given[-1], its_statement)):
         return []
-    loops = [one for one in inner if isinstance(one, (ast.For, ast.AsyncFor, ast.While))]
-    returns = any(loop.lineno <= _get_line(one) <= (loop.end_lineno or 0) for loop in loops for one in bindings)
-    return [] if returns else before[-1:]
+    loops = [loop for loop in inner if isinstance(loop, (ast.For, ast.AsyncFor, ast.While))]
+    return [] if any(loop.lineno <= _get_line(binding) <= (loop.end_lineno or 0) for loop in loops for binding in bindings) else before[-1:]
 
 
 def _find_block(around: ast.stmt, inner: ast.stmt | None) -> list[ast.stmt] | None:
     return next((block for block in statement_blocks(around) if inner in block), None)
-
-
-def _get_line(binding: Binding) -> int:
-    line: int = binding.node.lineno  # type: ignore[attr-defined]
-    return line

@@ -7,18 +7,15 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.document.keys import format_full_key
+from npuprof.model import is_utf8
 from npuprof.scripts.python.arguments import list_keywords
 from npuprof.scripts.python.config_classes import CLASSES, find_named_class, find_super_class, list_class_arguments, list_object_arguments
-from npuprof.scripts.python.constants import format_expression
 from npuprof.scripts.python.loops import follow_name
 from npuprof.scripts.python.nested_configs import note_taken_configs
-from npuprof.scripts.python.plain_values import make_plain
 from npuprof.scripts.python.scopes import Scope
-from npuprof.scripts.python.terms import Unknown, name_callee
+from npuprof.scripts.python.terms import Unknown, format_expression, name_callee
 from npuprof.scripts.python.visitor import NestedConfig, Surface, Visitor
-from npuprof.scripts.records import UNSET, Branch, Placed
-
-HOT = tuple(CLASSES)
+from npuprof.scripts.records import HALF_CHARACTER, UNSET, Placed
 
 
 class GivenCall(Placed):
@@ -44,22 +41,22 @@ class GivenObject(Placed):
     given: str
 
 
-def _read_call(visitor: Visitor, call: ast.Call, scope: Scope, branches: tuple[Branch, ...]) -> None:
+def _read_call(visitor: Visitor, call: ast.Call, scope: Scope) -> None:
     if not visitor.module.names_npu:
         return  # these are common names
     if cls := find_named_class(call.func, scope) or find_super_class(call, scope):
-        _report_config_call(visitor, call, cls, scope, branches)
+        _report_config_call(visitor, call, cls, scope)
         return
-    cls = next((name for given in call.args if (name := find_named_class(given, scope))), "")
+    cls = next((name for argument in call.args if (name := find_named_class(argument, scope))), "")
     if cls and name_callee(call) not in ("isinstance", "issubclass", "super"):  # such as functools.partial
         site, reason = f"{scope.name or '<module>'}:{cls}@{call.lineno}", f"{cls} is handed to {format_expression(call.func)}()"
-        visitor.add_setting(call, "run_config", "", "", reason=f"{reason}, which is not followed", branches=branches, scope=site)
+        visitor.add_setting(call, "run_config", "", "", reason=f"{reason}, which is not followed", scope=site)
 
 
-def _report_config_call(visitor: Visitor, call: ast.Call, cls: str, scope: Scope, branches: tuple[Branch, ...]) -> None:
+def _report_config_call(visitor: Visitor, call: ast.Call, cls: str, scope: Scope) -> None:
     owner = f"{scope.name or '<module>'}:{cls}@{call.lineno}:{call.col_offset}"
     if cls == "NPURunConfig":
-        visitor.new_site(scope, f"NPURunConfig@{call.lineno}", "run_config", call, branches)
+        visitor.new_site(scope, f"NPURunConfig@{call.lineno}", "run_config", call)
         owner = f"{scope.name or '<module>'}:NPURunConfig@{call.lineno}@{call.lineno}"
         note_taken_configs(visitor, call, owner, scope)
     else:
@@ -68,16 +65,15 @@ def _report_config_call(visitor: Visitor, call: ast.Call, cls: str, scope: Scope
     order = CLASSES[cls].positional
     for number, value in enumerate(call.args):
         if isinstance(value, ast.Starred) or number >= len(order):
-            visitor.add_setting(value, "run_config", "", "", reason="given by position", branches=branches, scope=owner)
+            visitor.add_setting(value, "run_config", "", "", reason="given by position", scope=owner)
         else:
-            _report_argument(visitor, value, cls, order[number], value, scope, branches, owner)
+            _report_argument(visitor, value, cls, order[number], value, scope, owner)
     for name, keyword, value, where in list_keywords(call, scope):
         if name:
             place = keyword if keyword.arg else value if where.node is scope.node else keyword.value  # one place, whoever gives it
-            _report_argument(visitor, place, cls, name, value, where, branches, owner)
+            _report_argument(visitor, place, cls, name, value, where, owner)
         elif not _is_rendered_more(visitor, keyword.value, scope):
-            reason = f"depends on **{format_expression(keyword.value)}"
-            visitor.add_setting(keyword.value, "run_config", "", "", reason=reason, branches=branches, scope=owner)
+            visitor.add_setting(keyword.value, "run_config", "", "", reason=f"depends on **{format_expression(keyword.value)}", scope=owner)
 
 
 def _is_rendered_more(visitor: Visitor, node: ast.expr, scope: Scope) -> bool:
@@ -89,17 +85,14 @@ def _is_rendered_more(visitor: Visitor, node: ast.expr, scope: Scope) -> bool:
     return rendered and function.name not in map(name_callee, visitor.module.index.calls)
 
 
-def _report_argument(
-    visitor: Visitor, place: ast.AST, cls: str, name: str, value: ast.expr, scope: Scope, branches: tuple[Branch, ...], owner: str
-) -> None:
+def _report_argument(visitor: Visitor, place: ast.AST, cls: str, name: str, value: ast.expr, scope: Scope, owner: str) -> None:
     if name in list_object_arguments():
         taken = name in list_class_arguments(cls) or name in CLASSES[cls].formerly
         if not visitor.dead:
             given = _describe_given_object(visitor, value, scope)
             visitor.add_remark(GivenObject(visitor.module.path, *visitor.place(place), cls, name, given))
-        if not taken or not isinstance(value, (ast.Constant, ast.Dict, ast.List)) or name == "session_config":
-            return
-        if isinstance(value, ast.Constant) and value.value is None:
+        is_none = isinstance(value, ast.Constant) and value.value is None
+        if is_none or not taken or not isinstance(value, (ast.Constant, ast.Dict, ast.List)) or name == "session_config":
             return
     prefix = CLASSES[cls].argument
     dotted = f"{prefix}.{name}" if prefix else name
@@ -107,7 +100,7 @@ def _report_argument(
     own = name in CLASSES[cls].formerly or (name in list_object_arguments() and not catalog.find_argument(name))
     key = option or (dotted if prefix or own else format_full_key("estimator", name))
     held = visitor.read_value(value, scope, lambda got: _read_argument_value(CLASSES[cls], name, option, got))
-    visitor.add_setting(place, "run_config", key, name, held, branches=branches, scope=owner, made=cls)
+    visitor.add_setting(place, "run_config", key, name, held, scope=owner, made=cls)
 
 
 def _note_call(visitor: Visitor, call: ast.Call, cls: str) -> None:
@@ -150,17 +143,35 @@ def convert_option_value(option: str | None, value: Any) -> tuple[Any, str]:
     """Return a Python value as the option stores it, and the reason where it cannot."""
     record = catalog.find_option(option) if option else None
     try:
-        value = make_plain(value)
+        value = _make_plain(value)
     except Unknown as unknown:
         return None, unknown.reason
-    if record is None:
-        return value, ""
-    if record.field == "i" and isinstance(value, bool):
-        return int(value), ""
-    if (record.field or record.kind) in ("b", "bool") and type(value) is int:
-        return bool(value), ""
+    field = (record.field or record.kind) if record is not None else ""
+    if field == "i" and isinstance(value, bool):
+        value = int(value)
+    elif field in ("b", "bool") and type(value) is int:
+        value = bool(value)
     return value, ""
 
 
+def _make_plain(value: Any, around: str = "") -> Any:
+    """Return a value, or what stands in a list or table (``around``), as a preset holds it. Raises Unknown where no preset can."""
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    if isinstance(value, str) and not is_utf8(value):
+        raise Unknown(HALF_CHARACTER)
+    if isinstance(value, (str, int, float)):
+        return value
+    if isinstance(value, (list, tuple)):
+        return [_make_plain(item, "a list") for item in value]
+    if isinstance(value, dict):
+        if odd := [name for name in value if not isinstance(name, str)]:
+            raise Unknown(f"a table with the key {str(odd[0])[:40]}, which is no text")
+        return {_make_plain(name): _make_plain(item, "a table") for name, item in value.items()}
+    if around and value is None:
+        raise Unknown(f"{around} that holds None")
+    raise Unknown(f"{f'{around} that holds ' if around else ''}a {type(value).__name__}{'' if around else ' is no value of an option'}")
+
+
 #: What reads run configurations of the adapter, and their parts.
-SURFACE = Surface(HOT, _read_call)
+SURFACE = Surface(tuple(CLASSES), _read_call)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from typing import Any, NamedTuple, Protocol
 
 from npuprof.scripts.python.terms import format_expression
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    #: A name, how it gets a value (see ``Binding``), and where.
-    NewBinding = tuple[str, str, ast.AST]
-
+#: A name, how it gets a value (see ``Binding``), and where.
+NewBinding = tuple[str, str, ast.AST]
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 #: Whether a file is of interest to who asks, by its path.
 Reached = Callable[[str], bool]
@@ -29,7 +27,7 @@ class Binding(NamedTuple):
     """
 
     kind: str
-    node: ast.AST
+    node: Any
     name: str
 
 
@@ -51,10 +49,7 @@ class ModuleHome(Protocol):
     def find_name(self, name: str, bindings: Iterable[Binding]) -> tuple[Scope, list[Binding]] | None:
         """Return what an imported name stands for where it comes from; None where that is not in sight."""
 
-    def list_sources(self, node: ast.Import | ast.ImportFrom) -> set[str]:
-        """Return the files of the tree that an import names."""
-
-    def find_starred(self, name: str, bindings: Iterable[Binding]) -> tuple[Scope, list[Binding]] | None:
+    def find_starred(self, name: str, bindings: Sequence[Binding]) -> tuple[Scope, list[Binding]] | None:
         """Return what a name stands for that an import of all names brings; None where that is not in sight."""
 
     def find_attribute(self, node: ast.Attribute, scope: Scope) -> tuple[Scope, list[Binding]] | None:
@@ -70,7 +65,7 @@ class Scope:
     ``home`` leads from the file to those that it imports. ``label`` tells a call from another file that is being followed from others.
     """
 
-    __slots__ = ("_bindings", "_kinds", "bound", "find_rebound", "home", "label", "node", "outer")
+    __slots__ = ("_bindings", "_kinds", "bound", "home", "label", "list_rebound", "node", "outer")
 
     def __init__(self, node: ast.Module | ast.ClassDef | Function, outer: Scope | None = None) -> None:
         self.node = node
@@ -80,12 +75,8 @@ class Scope:
         self.label: str = outer.label if outer else ""
         self._bindings: dict[str, list[Binding]] | None = None
         self._kinds: dict[str, set[str]] = {}
-        self.find_rebound: Callable[[], frozenset[str]] = outer.find_rebound if outer else frozenset
-
-    @property
-    def rebound(self) -> frozenset[str]:
-        """The names of the file that get a value where their scope does not show it, see ``NodeIndex``."""
-        return self.find_rebound()
+        #: Returns the names of the file that get a value where their scope does not show it, see ``NodeIndex``.
+        self.list_rebound: Callable[[], frozenset[str]] = outer.list_rebound if outer else frozenset
 
     @property
     def name(self) -> str:
@@ -102,20 +93,18 @@ class Scope:
 
     def with_bound(self, names: dict[str, tuple[ast.expr, Scope]]) -> Scope:
         """Return the same scope with names filled in."""
-        other = Scope(self.node, self.outer)
-        other._bindings, other._kinds = self._bindings, self._kinds
-        other.find_rebound, other.home, other.label = self.find_rebound, self.home, self.label
-        other.bound = {**self.bound, **names}
-        return other
+        inner = copy(self)
+        inner.bound = {**self.bound, **names}
+        return inner
 
     def with_label(self, label: str, rebound: frozenset[str] = frozenset()) -> Scope:
         """Return the same scope as a call from another file sees it; ``rebound`` are names that file gives other values."""
         self.list_bindings("")  # looked for once for all of them
-        other = self.with_bound({})
-        other.label = label
+        inner = self.with_bound({})
+        inner.label = label
         if rebound:
-            other.find_rebound = lambda: self.rebound | rebound
-        return other
+            inner.list_rebound = lambda: self.list_rebound() | rebound
+        return inner
 
     def list_bindings(self, name: str) -> list[Binding]:
         """Return every way a name gets a value in this scope itself."""
@@ -143,20 +132,8 @@ class Scope:
             return scope, []
         if scope.home is None or (found and scope.list_binding_kinds(name) != {"import"}):
             return (scope, found) if found else None
-        if found:
-            return scope.home.find_name(name, found) or (scope, found)
-        return scope.home.find_starred(name, scope.list_bindings("*"))
-
-    def may_reach(self, node: ast.expr, reached: Reached) -> bool:
-        """Return whether an expression may stand for something of this file, or of an imported one that is ``reached``."""
-        while isinstance(node, ast.Attribute):
-            node = node.value
-        scope, bindings = self.find_binding(node.id) if isinstance(node, ast.Name) else (self, [])
-        if scope.home is None or not isinstance(node, ast.Name) or node.id in scope.bound:
-            return True
-        nodes = [one.node for one in bindings or scope.list_bindings("*")]
-        list_sources = scope.home.list_sources
-        return any(not isinstance(one, ast.Import | ast.ImportFrom) or any(map(reached, list_sources(one))) for one in nodes)
+        imported = scope.home.find_name(name, found) if found else scope.home.find_starred(name, scope.list_bindings("*"))
+        return imported or ((scope, found) if found else None)
 
     def find_binding(self, name: str) -> tuple[Scope, list[Binding]]:
         """Return the scope that binds a name, seen from here, and how; the module and nothing for a name that this file does not bind."""
@@ -184,6 +161,11 @@ class Scope:
         if isinstance(node, ast.Name):
             return self.resolve_name(node.id)
         return self.home.find_attribute(node, self) if isinstance(node, ast.Attribute) and self.home is not None else None
+
+    def resolve_only(self, node: ast.expr) -> tuple[Any, Scope]:
+        """Return the one node that gives a name, or a name of an imported module, its value, and the scope of that; None for others."""
+        found = self.resolve(node)
+        return (found[1][0].node, found[0]) if found and len(found[1]) == 1 else (None, self)
 
 
 def _collect_bindings(node: ast.Module | ast.ClassDef | Function) -> dict[str, list[Binding]]:
@@ -263,8 +245,7 @@ def _bind_target(target: ast.expr, value: ast.expr) -> Iterator[NewBinding]:
         if isinstance(part, ast.Name) and is_shown:
             yield part.id, "assign", given
         else:
-            kind = "change" if isinstance(part, ast.Subscript) else "other"
-            yield from ((name, kind, part) for name in _iterate_target_names(part))
+            yield from ((name, "change" if isinstance(part, ast.Subscript) else "other", part) for name in _iterate_target_names(part))
 
 
 def pair_targets(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr, bool]]:
@@ -308,7 +289,5 @@ def statement_blocks(statement: ast.stmt) -> list[list[ast.stmt]]:
     """Return the bodies a compound statement has."""
     if isinstance(statement, _SIMPLE):
         return []
-    found = [block for name in ("body", "orelse", "finalbody") if (block := getattr(statement, name, None))]
-    found += [handler.body for handler in getattr(statement, "handlers", ())]
-    found += [case.body for case in getattr(statement, "cases", ())]
-    return found
+    blocks = [block for name in ("body", "orelse", "finalbody") if (block := getattr(statement, name, None))]
+    return blocks + [arm.body for arm in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ()))]

@@ -11,9 +11,8 @@ from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.syntax import Script
 from npuprof.scripts.python.visitor import Surface, Visitor
 
-#: What is read of Python, and the words one of which a file has to hold to be worth parsing.
+#: What is read of Python.
 SURFACES = (parameter_map.SURFACE, run_config.SURFACE, global_options.SURFACE, environ.SURFACE, atc_calls.SURFACE)
-WORDS = tuple(dict.fromkeys(word for surface in SURFACES for word in surface.words))
 
 
 def open_visitor(script: Script, data: bytes, modules: Modules | None, can_set: CanSet) -> Visitor:
@@ -32,7 +31,7 @@ def open_visitor(script: Script, data: bytes, modules: Modules | None, can_set: 
 def _find_rebound_constants(home: Home, scope: Scope) -> set[tuple[str, str]]:
     """Return the names of modules that a script gives other values: ``settings.PRECISION = ...``."""
     found: set[tuple[str, str]] = set()
-    for text in scope.rebound:
+    for text in scope.list_rebound():
         owner, dot, name = text.rpartition(".")
         if dot and name != "*" and scope.list_binding_kinds(owner.partition(".")[0]) == {"import"}:
             path = home.find_module(ast.parse(owner, mode="eval").body, scope)

@@ -63,20 +63,13 @@ class Script:
         self._passed = offset, count
         return count + 1
 
-    def names_near(self, node: ast.expr, word: str) -> bool:
-        """Return whether a line of an expression contains a word."""
-        return any(word in line for line in self.lines[node.lineno - 1 : node.end_lineno])
-
     def _decode_bytes(self, data: bytes) -> str | None:
         if misfit := _find_misfit(data):
             self.add_script_problem(*misfit)
             return None
         data = data.removeprefix(b"\xef\xbb\xbf")
-        name = "utf-8"
-        for line in data.split(b"\n", 2)[:2]:
-            if match := _COOKIE.match(line):
-                name = match[1].decode("ascii", "replace")
-                break
+        cookie = next(filter(None, map(_COOKIE.match, data.split(b"\n", 2)[:2])), None)
+        name = cookie[1].decode("ascii", "replace") if cookie else "utf-8"
         try:
             return data.decode(name)
         except LookupError:
@@ -84,9 +77,8 @@ class Script:
         except (UnicodeDecodeError, ValueError) as error:
             start = getattr(error, "start", 0)
             what = f"the file is not {name.upper()} text: byte 0x{data[start]:02x}" if start < len(data) else f"the file is not {name} text"
-            self.add_script_problem(
-                what, "Python refuses it as it stands; it was read as Latin-1.", "save it as UTF-8", data.count(b"\n", 0, start) + 1
-            )
+            why, line = "Python refuses it as it stands; it was read as Latin-1.", data.count(b"\n", 0, start) + 1
+            self.add_script_problem(what, why, "save it as UTF-8", line)
         return data.decode("latin-1")
 
     def _parse_text(self) -> None:
@@ -121,12 +113,9 @@ class Script:
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return False
         self.is_python2 = is_python2
-        self.add_script_problem(
-            "the file is Python 2" if is_python2 else "the file mixes tabs and blanks",
-            "Python 3 refuses it; it was read as far as its shape allows.",
-            "port it, or leave it out",
-            severity="info",
-        )
+        what = "the file is Python 2" if is_python2 else "the file mixes tabs and blanks"
+        why = "Python 3 refuses it; it was read as far as its shape allows."
+        self.add_script_problem(what, why, "port it, or leave it out", severity="info")
         return True
 
 

@@ -54,6 +54,13 @@ def format_dotted_name(node: ast.AST) -> str:
     return ".".join([node.id, *reversed(names)]) if isinstance(node, ast.Name) else ""
 
 
+def find_root(node: ast.expr) -> ast.expr:
+    """Return what a chain of attributes begins with, ``npu`` of ``npu.config.mode``; any other expression itself."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node
+
+
 def format_expression(node: ast.AST) -> str:
     """Return an expression as text, cut where it is long."""
     return cut_text(write_source(node)) or "a long expression"
@@ -94,9 +101,8 @@ def list_nodes(root: ast.AST) -> list[ast.AST]:
 
 def refuse_large_value(value: Any) -> Any:
     """Return a folded value. Raises Unknown where it is longer than any setting."""
-    if (isinstance(value, (str, bytes, list, tuple, dict)) and len(value) > LONGEST_VALUE) or (
-        isinstance(value, int) and value.bit_length() > 4096
-    ):
+    is_long = isinstance(value, (str, bytes, list, tuple, dict)) and len(value) > LONGEST_VALUE
+    if is_long or (isinstance(value, int) and value.bit_length() > 4096):
         raise Unknown("the value is too large")
     return value
 
@@ -113,6 +119,5 @@ def compute_value(node: ast.AST, operation: Callable[..., Any], *operands: Any, 
 
 def refuse_wide_format(form: str | bytes) -> None:
     """Refuse a format that could fill the memory."""
-    text = form if isinstance(form, str) else form.decode("latin-1")
-    if _WIDTH.search(text):
+    if _WIDTH.search(form if isinstance(form, str) else form.decode("latin-1")):
         raise Unknown("the value is too large")

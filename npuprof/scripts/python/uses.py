@@ -18,12 +18,10 @@ from npuprof.scripts.python.statements import DEFINITIONS, find_start
 from npuprof.scripts.python.terms import list_parts, name_callee, write_source
 
 #: What takes a configuration as it is then.
-_SESSIONS = frozenset(
-    (
-        "Session", "InteractiveSession", "MonitoredSession", "MonitoredTrainingSession", "Supervisor", "Server", "managed_session",
-        "ChiefSessionCreator", "set_keras_session_npu_config", "init_resource",
-    )
-)  # fmt: skip
+_SESSIONS = {
+    "Session", "InteractiveSession", "MonitoredSession", "MonitoredTrainingSession", "Supervisor", "Server", "managed_session",
+    "ChiefSessionCreator", "set_keras_session_npu_config", "init_resource",
+}  # fmt: skip
 #: Sessions of the whole process, wherever their configuration is from; a ``requests.Session()`` is none.
 _OF_PROCESS = re.compile(r"(?:tf|tensorflow|train)\..+|set_keras_session_npu_config|init_resource")
 #: What starts a session with the configuration of an estimator, and what returns an object that keeps one.
@@ -112,10 +110,11 @@ class Calls:
 
     def __init__(self, index: NodeIndex, added: Iterable[AddedEntry]) -> None:
         self._nodes = index.nodes
+        self._statements = sorted((node for node in index.nodes if isinstance(node, ast.stmt)), key=find_start)
         calls = index.calls
-        self.sessions = [one for one in calls if name_callee(one) in _SESSIONS and _OF_PROCESS.fullmatch(write_source(one.func))]
-        self.openings = [one for one in calls if name_callee(one) == "open" and re.match(r"\w*npu\w*\.open", write_source(one.func))]
-        self.of_process = [*self.sessions, *self.openings, *(one for one in calls if name_callee(one) in TRAINING)]
+        self.sessions = [call for call in calls if name_callee(call) in _SESSIONS and _OF_PROCESS.fullmatch(write_source(call.func))]
+        self.openings = [call for call in calls if name_callee(call) == "open" and re.match(r"\w*npu\w*\.open", write_source(call.func))]
+        self.of_process = [*self.sessions, *self.openings, *(call for call in calls if name_callee(call) in TRAINING)]
         shared = {name for node in self._nodes if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names}
         self.uses: dict[str, Uses] = {}
         known: dict[tuple[ast.AST, str], Uses] = {}
@@ -130,14 +129,9 @@ class Calls:
     def _parents(self) -> dict[ast.AST, ast.AST]:
         return {child: node for node in self._nodes for child in list_parts(node)}
 
-    @cached_property
-    def _statements(self) -> list[ast.stmt]:
-        return sorted((node for node in self._nodes if isinstance(node, ast.stmt)), key=find_start)
-
     def list_around(self, place: tuple[int, int]) -> list[ast.AST]:
         """Return the statement at a place (line and column, from 1) and what is around it, up to its function or the module."""
-        at = bisect_right(self._statements, (place[0], place[1] - 1), key=find_start) - 1
-        around: list[ast.AST] = [self._statements[at]]
+        around: list[ast.AST] = [self._statements[bisect_right(self._statements, (place[0], place[1] - 1), key=find_start) - 1]]
         while len(around) == 1 or not isinstance(around[-1], (ast.Module, *DEFINITIONS)):
             around.append(self._parents[around[-1]])
         return around

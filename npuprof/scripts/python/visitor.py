@@ -10,30 +10,27 @@ import ast
 import posixpath
 from collections import ChainMap, Counter
 from collections.abc import Callable, Iterator
-from itertools import islice
+from contextlib import suppress
+from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
 from npuprof.model import Record, is_utf8
+from npuprof.scripts.grouping import group_by
 from npuprof.scripts.python.arguments import bind_call_arguments
-from npuprof.scripts.python.calls import Entered, find_function, find_method
+from npuprof.scripts.python.calls import Entered, find_entered
 from npuprof.scripts.python.class_lineage import get_first_parameter
-from npuprof.scripts.python.constants import Unknown, fold_expression, fold_with_defaults, format_expression
+from npuprof.scripts.python.constants import fold_expression, fold_with_defaults
 from npuprof.scripts.python.loops import unroll_loop
 from npuprof.scripts.python.module import Module, NodeIndex
 from npuprof.scripts.python.scopes import Function, Reached, Scope, list_targets, pair_targets, statement_blocks
 from npuprof.scripts.python.statements import find_way_on, is_main_test, leaves_block
-from npuprof.scripts.python.terms import PLAIN, list_parts, name_callee
+from npuprof.scripts.python.terms import PLAIN, Unknown, format_expression, list_parts, name_callee
 from npuprof.scripts.records import HALF_CHARACTER, Branch, Followed, ScriptPlace, ScriptSetting, ScriptValue, Site, take_here_out
 
-#: A file, a line and a column (0 from the left).
-Spot = tuple[str, int, int]
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    Choose = Callable[[Module], tuple["Surface", ...]]
-    Lead = Callable[[str], Module | None]
-    #: A function that may have to be visited by itself: the scope it stands in, and the tests around it.
-    Waiting = tuple[ast.FunctionDef | ast.AsyncFunctionDef, Scope, tuple[Branch, ...]]
+Choose = Callable[[Module], tuple["Surface", ...]]
+Lead = Callable[[str], Module | None]
+#: A function that may have to be visited by itself: the scope it stands in, and the tests around it.
+Waiting = tuple[Function, Scope, tuple[Branch, ...]]
 
 #: So many functions are entered one from within the other; so many calls are followed that set something, of so many entered.
 _DEEPEST = 6
@@ -69,14 +66,13 @@ class TakenConfig(Record):
 class Surface(NamedTuple):
     """What reads one API: the words of which a file has to hold one, and what is done with calls, assignments and other statements.
 
-    Each is given the visitor, the node, the scope and the tests around it; an assignment the target and the value, a statement its
-    expressions.
+    Each is given the visitor, the node and the scope; an assignment the target and the value, a statement its expressions.
     """
 
     words: tuple[str, ...]
-    read_call: Callable[[Visitor, ast.Call, Scope, tuple[Branch, ...]], None] = lambda *_: None
-    read_assignment: Callable[[Visitor, ast.expr, ast.expr, Scope, tuple[Branch, ...]], None] = lambda *_: None
-    read_statement: Callable[[Visitor, ast.stmt, list[ast.expr], Scope, tuple[Branch, ...]], None] = lambda *_: None
+    read_call: Callable[[Visitor, ast.Call, Scope], None] = lambda *_: None
+    read_assignment: Callable[[Visitor, ast.expr, ast.expr, Scope], None] = lambda *_: None
+    read_statement: Callable[[Visitor, ast.stmt, list[ast.expr], Scope], None] = lambda *_: None
 
 
 class Visitor:
@@ -97,12 +93,13 @@ class Visitor:
         self._made: dict[str, list[tuple[Branch, ...]]] = {}  #: the tests around each time that a site is made
         self.current: dict[tuple[str, str], str] = {}
         self.nested: dict[str, NestedConfig] = {}
-        self.taken: dict[Spot, list[TakenConfig]] = {}
+        self.taken: dict[tuple[str, int, int], dict[tuple[str, str], TakenConfig]] = {}  #: by place, then by scope and label
         self.functions: dict[tuple[str, int], Followed] = {}  #: functions of other files that set something
         self.unfollowed: tuple[int, str] | tuple[()] = ()  #: line and name of the first call that was too much
         self.shares_options = False  #: whether other code has the options of TensorFlow 2, too
         self.skips = False  #: whether something was left out that other calls run
         self.handed_on: dict[ast.AST, frozenset[str]] = {}  #: names that a function hands to other code, see ``optimizer_entries``
+        self.branches: tuple[Branch, ...] = ()  #: the tests around what the surfaces are reading
         self.dead = 0
         self.remarks: dict[Record, None] = {}  #: what else was noticed, for who judges the settings
         self._choose, self._lead, self._reached = choose, lead, reached
@@ -118,11 +115,8 @@ class Visitor:
         scope = self.module.scope
         self._visit_frame(self.module.tree.body, scope, ())
         scope.bound.clear()  # the only circle among these objects: without it a tree goes as soon as nobody needs it
-        unique: dict[tuple[Any, ...], ScriptSetting] = {}
-        united = (one for name, runs in self._runs.values() for one in _unite_calls(name, runs))
-        for one in [*self.found, *united]:
-            mark = (*_mark_place(one), one.key, repr(one.value), one.reason)
-            unique.setdefault(mark, one)
+        every = [*self.found, *(setting for name, runs in self._runs.values() for setting in _unite_calls(name, runs))]
+        unique = {(*_mark_place(one), one.key, repr(one.value), one.reason): one for one in reversed(every)}  # of equal ones the first
         for site, several in self._made.items():
             self.sites[site] = self.sites[site]._replace(branches=unite_tests(several))
         self.found = sorted(unique.values(), key=lambda one: (one.place.call or (one.line, one.column), one.order))
@@ -194,16 +188,18 @@ class Visitor:
 
     def _read(self, statement: ast.stmt, expressions: list[ast.expr], scope: Scope, branches: tuple[Branch, ...]) -> None:
         """Let the surfaces read one statement, and follow its calls, the inner ones first."""
+        self.branches = branches
         for surface in self._surfaces:
-            surface.read_statement(self, statement, expressions, scope, branches)
+            surface.read_statement(self, statement, expressions, scope)
         for call, tests in (inner for expression in expressions for inner in _iterate_calls(expression)):
-            around = (*branches, *((self._number(statement), 0, test) for test in tests)) if tests else branches
+            self.branches = around = (*branches, *((self._number(statement), 0, test) for test in tests)) if tests else branches
             for surface in self._surfaces:
-                surface.read_call(self, call, scope, around)
+                surface.read_call(self, call, scope)
             self._follow(call, statement, scope, around)
+        self.branches = branches
         for target, value in _iterate_assignments(statement):
             for surface in self._surfaces:
-                surface.read_assignment(self, target, value, scope, branches)
+                surface.read_assignment(self, target, value, scope)
 
     def _visit_if(self, statement: ast.If, scope: Scope, branches: tuple[Branch, ...]) -> None:
         arm, refused, done = 0, list[str](), False
@@ -254,9 +250,9 @@ class Visitor:
     def _follow(self, call: ast.Call, statement: ast.stmt, scope: Scope, branches: tuple[Branch, ...]) -> None:
         """Visit the function that a call enters, if it can set something."""
         reached = self._reached
-        if name_callee(call) not in self.module.list_callable(reached) or not scope.may_reach(call.func, reached):
+        if name_callee(call) not in self.module.list_callable(reached):
             return
-        entered = find_function(call, scope) or find_method(call, statement, scope, reached)
+        entered = find_entered(call, statement, scope)
         if entered is None:
             return
         home = entered.scope.home
@@ -312,25 +308,27 @@ class Visitor:
         """Add what a function of another file sets, at the place of its call."""
         for name, site in list(islice(self.sites.items(), before, None)):
             self.sites[name] = site._replace(line=place[0], column=place[1], made_by=(*site.made_by, function.name))
-        self.found += [one.with_place(call=place) for one in found]
-        if any(not one.commented for one in found):
+        self.found += [setting.with_place(call=place) for setting in found]
+        if any(not setting.commented for setting in found):
             followed = Followed(module.path, function.lineno, function.end_lineno or function.lineno, function.name)
             self.functions.setdefault((module.path, function.lineno), followed)
 
     # -- configuration objects -----------------------------------------------------------------------------------------
 
-    def resolve_site(self, scope: Scope, root: str, surface: str, node: ast.AST) -> str:
-        """Return the name of the configuration object that a variable stands for here."""
+    def resolve_site(self, scope: Scope, root: str, node: ast.AST) -> str:
+        """Return the name of the session configuration that a variable stands for here."""
         root, scope = scope.name_outside(root)
-        known = next((self.current[where.name, root] for where in _iterate_outwards(scope) if (where.name, root) in self.current), None)
-        if known is not None:
-            return known
+        around: Scope | None = scope
+        while around is not None:
+            if (around.name, root) in self.current:
+                return self.current[around.name, root]
+            around = around.outer
         name = f"{scope.name or '<module>'}:{root}"
         self.current[scope.name, root] = name
-        self.sites.setdefault(name, Site(name, surface, *self.place(node), root))
+        self.sites.setdefault(name, Site(name, "session", *self.place(node), root))
         return name
 
-    def new_site(self, scope: Scope, root: str, surface: str, node: ast.AST, branches: tuple[Branch, ...], closed: bool = True) -> str:
+    def new_site(self, scope: Scope, root: str, surface: str, node: ast.AST, closed: bool = True) -> str:
         """Begin a configuration object; return its name."""
         line, column = self.place(node)
         name = f"{scope.name or '<module>'}:{root}@{line}"
@@ -343,7 +341,7 @@ class Visitor:
             first, dot, rest = (root := f"{format_expression(expression)}.{rest}").partition(".")
             self.current[scope.name, root] = name
         self.sites.setdefault(name, Site(name, surface, line, column, root, closed))
-        self._made.setdefault(name, []).append(branches)
+        self._made.setdefault(name, []).append(self.branches)
         return name
 
     # -- what the surfaces report --------------------------------------------------------------------------------------
@@ -370,12 +368,10 @@ class Visitor:
         given = given or ScriptValue(reason=reason)
         value, relative = take_here_out(given.value)
         given = given._replace(value=value, relative=relative, written=take_here_out(given.written)[0])
-        folders = {posixpath.dirname(path) for path in (self.main.path, self.module.path)}
-        if relative and len(folders) > 1:
+        if relative and posixpath.dirname(self.main.path) != posixpath.dirname(self.module.path):
             given = ScriptValue(reason="depends on the folder of the script", default=given.default)
-        more.setdefault("dead", self.dead > 0)
-        place = ScriptPlace(self.module.path, *self.place(node))
-        self.found.append(ScriptSetting(place, surface, key, name, given, order=self._order, **more))
+        place, dead = ScriptPlace(self.module.path, *self.place(node)), self.dead > 0
+        self.found.append(ScriptSetting(place, surface, key, name, given, branches=self.branches, dead=dead, order=self._order, **more))
 
     def evaluate_expression(self, node: ast.expr, scope: Scope) -> tuple[Any, str, Any]:
         """Return ``(value, reason, default)`` of an expression; the reason is empty where the value is known."""
@@ -383,7 +379,10 @@ class Visitor:
             value = fold_expression(node, scope)
             return (None, HALF_CHARACTER, None) if isinstance(value, str) and not is_utf8(value) else (value, "", None)
         except Unknown as unknown:
-            return None, unknown.reason, self._find_default(node, scope)
+            reason, default = unknown.reason, None
+        with suppress(Unknown):  # what it is where nobody says otherwise, on the command line or in a call
+            default = fold_with_defaults(node, scope, ChainMap(self.module.flags, self.main.flags).get)
+        return None, reason, default
 
     def read_value(self, node: ast.expr, scope: Scope, convert: Callable[[Any], tuple[Any, str]]) -> ScriptValue:
         """Return what an expression gives a setting; ``convert`` returns what that holds of a value, or the reason why nothing."""
@@ -394,19 +393,12 @@ class Visitor:
         value, reason = convert(written)
         return ScriptValue(None if reason else value, reason, type(written).__name__, written, default)
 
-    def _find_default(self, node: ast.expr, scope: Scope) -> Any:
-        """Return what an expression is where nobody says otherwise, on the command line or in a call; None where that is not known."""
-        try:
-            return fold_with_defaults(node, scope, ChainMap(self.module.flags, self.main.flags).get)
-        except Unknown:
-            return None
-
 
 def fold_test(test: ast.expr, scope: Scope) -> bool | None:
     """Return whether a test always or never holds, None where the run decides."""
     if isinstance(test, ast.BoolOp):
         deciding = isinstance(test.op, ast.Or)
-        truths = [fold_test(one, scope) for one in test.values]
+        truths = [fold_test(part, scope) for part in test.values]
         return deciding if deciding in truths else None if None in truths else not deciding
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         truth = fold_test(test.operand, scope)
@@ -453,13 +445,6 @@ def _iterate_assignments(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.ex
         yield from ((part, given) for target in list_targets(statement) for part, given, _ in pair_targets(target, value))
 
 
-def _iterate_outwards(scope: Scope) -> Iterator[Scope]:
-    where: Scope | None = scope
-    while where is not None:
-        yield where
-        where = where.outer
-
-
 def _sort_by_calls(waiting: list[Waiting], index: NodeIndex) -> Iterator[Waiting]:
     """Yield functions, those first that none of the others calls: what these call needs no visit by itself then."""
     calls = [index.list_called(one[0]) for one in waiting]
@@ -476,19 +461,13 @@ def _sort_by_calls(waiting: list[Waiting], index: NodeIndex) -> Iterator[Waiting
 # -- calls of one function ---------------------------------------------------------------------------------------------
 
 
-def _mark_place(one: ScriptSetting) -> tuple[Any, ...]:
-    return one.file, one.place.call, one.line, one.column, one.surface, one.scope, one.name
+def _mark_place(setting: ScriptSetting) -> tuple[Any, ...]:
+    return setting.file, setting.place.call, setting.line, setting.column, setting.surface, setting.scope, setting.name
 
 
 def _unite_calls(name: str, runs: list[list[ScriptSetting]]) -> Iterator[ScriptSetting]:
     """Yield what a function sets: once where several calls set the same, and without a value where each makes another object."""
-    found: dict[tuple[Any, ...], list[list[ScriptSetting]]] = {}
-    for run in runs:
-        own: dict[tuple[Any, ...], list[ScriptSetting]] = {}
-        for one in run:
-            own.setdefault(_mark_place(one), []).append(one)
-        for mark, same in own.items():
-            found.setdefault(mark, []).append(same)
+    found = group_by((same for run in runs for same in group_by(run, _mark_place).values()), lambda same: _mark_place(same[0]))
     running = {_mark_place(one)[5:] for run in runs for one in run if not one.dead and len(runs) > 1}
     for mark, several in found.items():
         if mark[5:] in running and all(one.dead for same in several for one in same):
@@ -503,19 +482,18 @@ def _unite_calls(name: str, runs: list[list[ScriptSetting]]) -> Iterator[ScriptS
         yield from first if len(live) == 1 else (one._replace(branches=around) for one in first)
 
 
-def _explain(one: ScriptSetting, several: list[ScriptSetting]) -> ScriptSetting:
+def _explain(setting: ScriptSetting, several: list[ScriptSetting]) -> ScriptSetting:
     """Return a setting to which calls give different values, and which."""
     values = list(dict.fromkeys(repr(other.value) for other in several if not other.reason))
     reason = next((other.reason for other in several if other.reason), "depends on the arguments of its function")
     if len(values) == len(several) <= _MOST_VALUES:
         reason = f"{reason}; the calls here give {', '.join(values)}"
-    return one.with_value(value=None, written=None, kind="", relative=False, reason=reason)
+    return setting.with_value(value=None, written=None, kind="", relative=False, reason=reason)
 
 
 def unite_tests(several: list[tuple[Branch, ...]]) -> tuple[Branch, ...]:
     """Return the tests under which something runs at all that runs under each of several."""
-    shared = next((at for at, same in enumerate(zip(*(tests[::-1] for tests in several), strict=False)) if len(set(same)) > 1), None)
-    length = min(map(len, several)) if shared is None else shared
+    length = len(list(takewhile(lambda same: len(set(same)) == 1, zip(*(tests[::-1] for tests in several), strict=False))))
     before = [tests[: len(tests) - length] for tests in several]
     inner = several[0][len(several[0]) - length :]
     if not all(before):

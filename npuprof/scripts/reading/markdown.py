@@ -38,6 +38,6 @@ def import_markdown(path: str, data: bytes) -> ImportedFile:
         parts.append(part._replace(problems=tuple(problem._replace(severity="info") for problem in part.problems)))
     found = tuple(setting for part in parts for setting in part.found)
     sites = tuple(site for part in parts for site in part.sites)
-    told = tuple(problem for part in parts for problem in part.problems)
+    told = (*problems, *(problem for part in parts for problem in part.problems))
     remarks = tuple(remark for part in parts for remark in part.remarks)
     return ImportedFile(path, found, sites, told, text, remarks)

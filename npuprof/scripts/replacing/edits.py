@@ -72,12 +72,10 @@ def build_refusal(path: str, what: str, why: str, line: int = 0, hint: str = "")
 
 def open_blocks(data: bytes, cuts: list[Cut]) -> bytes:
     """Return the bytes with an empty pair of marks, of the preset ``NEW``, for each block in place of what goes."""
-    ending = b"\r\n" if data.count(b"\r\n") * 2 > data.count(b"\n") else b"\n"
+    eol = b"\r\n" if data.count(b"\r\n") * 2 > data.count(b"\n") else b"\n"
     pair = (f"# >>> npuprof {NEW} >>>".encode(), b"# <<< npuprof <<<")
     open_end = len(data) if data[-1:] not in (b"", b"\n") else -1
-    marks = [
-        Edit(cut.start, cut.start, ending * (cut.start == open_end) + b"".join(cut.indent + mark + ending for mark in pair)) for cut in cuts
-    ]
+    marks = [Edit(cut.start, cut.start, eol * (cut.start == open_end) + b"".join(cut.indent + mark + eol for mark in pair)) for cut in cuts]
     made = bytearray(data)
     edits = sorted([*marks, *(edit for cut in cuts for edit in cut.edits)], key=lambda edit: (edit.start, edit.end))
     for edit in reversed(edits):

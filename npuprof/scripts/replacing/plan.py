@@ -140,15 +140,14 @@ def _refuse_foreign_lines(path: str, spec: str, candidates: list[_Candidate]) ->
 def _compare_settings(config: Config, sections: tuple[str, ...], draft: Draft) -> Iterator[str]:
     """Yield how a preset differs from what a script sets, key by key."""
     preset = {key: value for key, value in config.settings.items() if split_section_and_name(key)[0] in sections}
+    is_env = "env" in sections
     for key in dict.fromkeys((*preset, *draft.settings)):
         ours, theirs = (format_short_value(settings[key]) if key in settings else "" for settings in (preset, draft.settings))
         if key not in draft.settings:
             yield f"{key} = {ours} is in the preset only"
         elif key not in preset:
             yield f"{key} = {theirs} is in {draft.origins[key].cited_line} only"
-        elif not is_equivalent_setting(key, preset[key], draft.settings[key]) and (
-            "env" not in sections or str(preset[key]) != draft.settings[key]
-        ):
+        elif not is_equivalent_setting(key, preset[key], draft.settings[key]) and not (is_env and str(preset[key]) == draft.settings[key]):
             yield f"{key} is {ours} in the preset, {theirs} in {draft.origins[key].cited_line}"
 
 
@@ -206,7 +205,5 @@ def _list_remarks(imported: ImportedFile, equal: list[_Candidate]) -> tuple[str,
     """Return a remark on each hand-written line that stays, with the reason, and on variables that a Python script sets."""
     left = (note for one in equal for note in one.draft.notes if not note.overruled)
     names = sorted({one.name for one in imported.found if one.surface == "env" and not one.commented and one.scope.endswith("os.environ")})
-    return (
-        *(f"{note.found.file_line}: {note.found.key or 'a computed key'} stays as it is: {note.why}" for note in left),
-        *([f"{', '.join(names)}: set in os.environ, which stays as it is"] if names else []),
-    )
+    remarks = [f"{note.found.file_line}: {note.found.key or 'a computed key'} stays as it is: {note.why}" for note in left]
+    return (*remarks, *([f"{', '.join(names)}: set in os.environ, which stays as it is"] if names else []))

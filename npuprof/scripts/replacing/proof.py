@@ -19,7 +19,7 @@ _EXPORT_REMARK = "NP828"
 
 def find_differences(before: ImportedFile, after: ImportedFile) -> Iterator[str]:
     """Yield what a file sets otherwise than before."""
-    had, has = ([one.message for one in file.problems if one.code != _EXPORT_REMARK] for file in (before, after))
+    had, has = ([problem.message for problem in file.problems if problem.code != _EXPORT_REMARK] for file in (before, after))
     if had != has:
         yield from (f"the file could not be read as before: {message}" for message in has)
     was, now = _describe_settings(before), _describe_settings(after)
@@ -41,8 +41,7 @@ def _describe_settings(imported: ImportedFile) -> list[Row]:
     for setting in imported.found:
         if setting.commented or _is_default(setting):
             continue
-        row = rows.setdefault(setting.scope, (setting.surface, _LINE.sub("", setting.scope), {}))
-        events = row[2].setdefault(setting.key, [])
+        events = rows.setdefault(setting.scope, (setting.surface, _LINE.sub("", setting.scope), {}))[2].setdefault(setting.key, [])
         if setting.key and not (setting.condition or setting.reason or setting.dead or setting.unused):
             events.clear()
         value = type(setting.value).__name__, repr(setting.value)

@@ -40,8 +40,7 @@ class PythonFile:
             raise build_refusal(path, "lines of the script end in a lone carriage return", "Editors count its lines differently.")
         #: The simple statements of each line, with the body that they are in.
         self.by_line: dict[int, list[tuple[ast.stmt, Body]]] = {}
-        bodies = (part for node in ast.walk(self.tree) for _, part in ast.iter_fields(node) if isinstance(part, list))
-        for body in bodies:
+        for body in (part for node in ast.walk(self.tree) for _, part in ast.iter_fields(node) if isinstance(part, list)):
             for node in body:
                 if isinstance(node, ast.stmt) and not hasattr(node, "body") and not hasattr(node, "cases"):
                     for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
@@ -83,8 +82,7 @@ def plan_assignments(file: PythonFile, draft: Draft, surface: str) -> Cut:
     setting, *_ = settings = sorted(draft.carried, key=lambda setting: setting.line)
     cut, body = _find_assignments(file, settings)
     first, last = cut[0], cut[-1]
-    target = ast.unparse(first.targets[0])
-    onto = target.rpartition(".parameter_map[" if surface == "session" else f".{setting.name}")[0]
+    onto = ast.unparse(first.targets[0]).rpartition(".parameter_map[" if surface == "session" else f".{setting.name}")[0]
     if not re.fullmatch(r"[\w.()[\]'\"-]+", onto) or "..." in onto:
         raise file.refuse(setting, "What it is set on has no name that a block could use.")
     own = onto.partition(".")[0].partition("[")[0]
@@ -119,8 +117,7 @@ def _find_obstacle(file: PythonFile, node: ast.stmt, own: str) -> str:
     if any(isinstance(part, _LEAVING) for part in parts):
         return "the code may end before the lines further down"
     defined = {part.name for part in ast.walk(file.tree) if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))}
-    calls = {ast.unparse(part.func).rpartition(".")[2] for part in parts if isinstance(part, ast.Call)}
-    if loud := calls - (_QUIET - defined):
+    if loud := {ast.unparse(part.func).rpartition(".")[2] for part in parts if isinstance(part, ast.Call)} - (_QUIET - defined):
         return f"it calls {min(loud)}()"
     chains = (part.value for part in ast.walk(file.tree) if isinstance(part, ast.Attribute) and part.attr == "custom_optimizers")
     working = {part.id for chain in chains for part in ast.walk(chain) if isinstance(part, ast.Name)} | {own}

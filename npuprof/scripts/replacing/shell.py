@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from operator import attrgetter
 
 from npuprof.renderers.atc import is_plain_flag
 from npuprof.scripts.draft import Draft
+from npuprof.scripts.grouping import group_by
 from npuprof.scripts.records import ScriptSetting, Site
 from npuprof.scripts.replacing.edits import Cut, Edit, Lines, build_refusal, choose_free_name
 
@@ -44,9 +46,7 @@ def plan_exports(path: str, data: bytes, draft: Draft, shell: str, has_flags: bo
     Raises NpuprofError (NP830) where a line is no plain export, or something between them may read the variables.
     """
     lines = Lines(data)
-    names: dict[int, set[str]] = {}
-    for setting in draft.carried:
-        names.setdefault(setting.line, set()).add(setting.name)
+    names = {line: {setting.name for setting in same} for line, same in group_by(draft.carried, attrgetter("line")).items()}
     first = min(names)
     edits = [lines.build_cut(line, line, _read_export(path, lines, line, names[line])) for line in sorted(names)]
     mention = re.compile(rf"\b(?:{'|'.join(setting.name for setting in draft.carried)})\b")

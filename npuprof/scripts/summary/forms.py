@@ -62,8 +62,7 @@ def _format_rows(table: Table) -> Iterator[str]:
     names = [name.replace("_", " ") for name in table.columns]
     shown = [[_show(_shorten_cell(cell)) for cell in row] for row in table.rows[: table.most]]
     grid = [names, *([cell.rjust(len(name)) if cell.isdigit() else cell for cell, name in zip(row, names, strict=True)] for row in shown)]
-    lines = TextTable([row[: table.inline] for row in grid]).format_plain().splitlines()
-    for line, row in zip(lines, [[], *shown], strict=True):
+    for line, row in zip(TextTable([row[: table.inline] for row in grid]).format_plain().splitlines(), [[], *shown], strict=True):
         yield f"  {line}"
         yield from (f"      {name}: {cell}" for name, cell in zip(names[table.inline :], row[table.inline :], strict=False) if cell)
     yield from (f"  {_show(text)}" for text in _list_endings(table, table.most))
@@ -108,8 +107,7 @@ def _format_table_part(table: Table) -> str:
 def _format_cell(cell: Any) -> str:
     if not isinstance(cell, tuple) or len(cell) <= _MOST_NAMES:
         return _escape(_shorten_cell(cell))
-    names = _escape(_shorten_cell(cell, _MOST_OPENED))
-    return f"<details><summary>{_escape(_shorten_cell(cell, 1))}</summary>{names}</details>"
+    return f"<details><summary>{_escape(_shorten_cell(cell, 1))}</summary>{_escape(_shorten_cell(cell, _MOST_OPENED))}</details>"
 
 
 def _escape(text: str) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from operator import attrgetter
 from typing import Any
 
 from npuprof.catalog import find_record, pages, record_names
@@ -15,6 +16,7 @@ from npuprof.document.keys import split_section_and_name
 from npuprof.model import SEVERITIES, Finding, Record, find_nearest_names
 from npuprof.report.findings import strip_lines
 from npuprof.report.text import format_count
+from npuprof.scripts.grouping import group_by
 from npuprof.scripts.summary.survey import KINDS, Survey
 
 #: So many findings are listed before all others.
@@ -91,12 +93,9 @@ def _list_surfaces(survey: Survey) -> Table:
 
 def _list_mistakes(faults: list[Weighty]) -> Table:
     known = pages.load_pages()
-    kinds: dict[tuple[str, str], list[Weighty]] = {}
-    for fault in faults:
-        if fault.code not in _DEPRECATED:
-            kinds.setdefault((fault.severity, fault.code), []).append(fault)
     rows = []
-    for (severity, code), same in kinds.items():
+    live = (fault for fault in faults if fault.code not in _DEPRECATED)
+    for (severity, code), same in group_by(live, attrgetter("severity", "code")).items():
         title = known[code].title if code in known else same[0].message
         files = len({name for fault in same for name in fault.files})
         settings = tuple(dict.fromkeys(fault.key for fault in same if fault.key))
@@ -135,10 +134,7 @@ def group_findings(findings: Iterable[Finding]) -> list[Weighty]:
 
     Errors come before warnings, then what puts numerics at risk, then what most scripts have.
     """
-    groups: dict[tuple[str, str, str], list[Finding]] = {}
-    for finding in findings:
-        groups.setdefault((finding.severity, finding.code, finding.key), []).append(finding)
-    return sorted((_fold_group(group) for group in groups.values()), key=_weigh)
+    return sorted(map(_fold_group, group_by(findings, attrgetter("severity", "code", "key")).values()), key=_weigh)
 
 
 def _fold_group(group: list[Finding]) -> Weighty:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -44,21 +45,20 @@ class Survey:
         self.unread = 0
         self.with_settings: set[str] = set()
         self.drafts = 0
-        self.surfaces: dict[str, dict[str, int]] = {}
+        self.surfaces: dict[str, Counter[str]] = {}
         self.findings: list[Finding] = []
         self.touched: dict[Touched, dict[str, None]] = {}
 
     def add_script(self, imported: ImportedFile, folders: Sequence[str] = ()) -> None:
         """Count the settings of a script; the files that it names may be below ``folders``."""
-        live = [one for one in imported.found if not one.commented and one.reason != UNSET]  # what is None is not set
+        live = [setting for setting in imported.found if not setting.commented and setting.reason != UNSET]  # what is None is not set
         if not live:
             return
-        drafts = [draft for draft in build_drafts(imported, None, folders) if draft.settings or draft.notes]
+        drafts = [draft for draft in build_drafts(imported, folders) if draft.settings or draft.notes]
         self.drafts += len(drafts)
         self.with_settings.add(imported.file)
-        for one in live:
-            files = self.surfaces.setdefault(one.surface, {})
-            files[imported.file] = files.get(imported.file, 0) + 1
+        for setting in live:
+            self.surfaces.setdefault(setting.surface, Counter())[imported.file] += 1
         if self.context.cann:
             for draft in drafts:
                 name = draft.file if len(drafts) == 1 else f"{draft.file}: {draft.name}"
@@ -78,8 +78,7 @@ def list_touched(draft: Draft, release: str, since: str = "") -> Iterator[Touche
             yield _build_stepped(step, settings[step.option], draft.scenario)
     scope = Scope(draft.scenario, (release,), ())
     for key, value in settings.items():
-        option = catalog.find_option(key)
-        if key in stepped or (draft.surfaces == {"atc"} and option is not None):
+        if key in stepped or (draft.surfaces == {"atc"} and catalog.find_option(key) is not None):
             continue  # the adapter's releases say nothing of ATC
         for fault in find_scope_faults(scope, key, value):
             if fault.code in _KINDS:
