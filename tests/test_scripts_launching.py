@@ -94,6 +94,11 @@ def test_an_environment_for_ray_is_read_back_by_import(run: Any, tmp_path: Path,
     assert 'TASK_QUEUE_ENABLE = "1"' in run("import", "ray.json").out
 
 
+def test_a_conversion_in_eval_is_read(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "a.sh").write_text('eval "atc --model=a.pb --framework=3 --output=a --soc_version=Ascend310P3 --no_such_flag=1"\n')
+    assert "no_such_flag" in run("scan", tmp_path / "a.sh").out
+
+
 def test_markdown_below_a_folder_is_read_only_if_that_is_asked_for(run: Any, tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("```bash\nexport TASK_QUEUE_ENABLE=on\n```\n")
     (tmp_path / "plain.md").write_text("export TASK_QUEUE_ENABLE=on\n```python\nx = 1\n```\n")

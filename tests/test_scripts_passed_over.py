@@ -53,7 +53,6 @@ def test_a_class_of_the_adapter_is_known_by_the_names_that_stand_for_it(text: st
          "the optimizer entry is named NpuOptimizer (line 7) or Other (line 9)"),
         ("x.py", f"{HEAD}fill(op.parameter_map[k], v)\n", "parameter_map in line 4 is not followed"),
         ("x.sh", f'CMD="{ATC}"\n$CMD\n', "atc is run in line 1"),
-        ("x.sh", f'eval "{ATC}"\n', "atc is run in line 1"),
         ("x.sh", f"OUT=$({ATC})\n", "atc is run in line 1"),
         ("x.sh", f"x=1\nOUT=`{ATC}`\n", "atc is run in line 2"),
         ("x.sh", f"# {ATC}\necho atc\n", "no setting in it"),
