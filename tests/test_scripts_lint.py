@@ -565,7 +565,7 @@ def test_global_options_are_checked(line: str, codes: list[str]) -> None:
     ("line", "codes"),
     [
         ("export RANK_ID=npu1p", ["NP202"]),
-        ("export SLOG_PRINT_TO_STDOUT=1", ["NP206"]),
+        ("export SLOG_PRINT_TO_STDOUT=1", ["NP502"]),
         ("export GE_USE_STATIC_MEMORY=1", ["NP501"]),
         ("export ASCEND_GLOBAL_LOG_LEVEL=9", ["NP203"]),
         ("export DUMP_GE_GRAPH = 2", ["NP813"]),

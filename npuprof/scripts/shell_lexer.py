@@ -203,9 +203,8 @@ class _Lexer:
         self.marks = []
 
     def _parse_word(self) -> Word:
-        first = self.at
+        first, quoted = self.at, False
         pieces: list[Part] = []
-        quoted = False
         while self.at < len(self.text):
             if plain := _PLAIN.match(self.text, self.at):
                 pieces.append(plain[0])

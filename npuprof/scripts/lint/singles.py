@@ -22,11 +22,6 @@ from npuprof.scripts.lint.attributes import find_attribute_faults, find_plain_va
 from npuprof.scripts.python.environ import find_reordered_name, has_slip, is_ascend_variable, list_ascend_names
 from npuprof.scripts.records import ScriptSetting
 
-#: Variables that old scripts set and that no current component was found to read, with what took their place.
-UNREAD_VARIABLES = {
-    "SLOG_PRINT_TO_STDOUT": "ASCEND_SLOG_PRINT_TO_STDOUT", "NEW_GE_FE_ID": "", "EXPERIMENTAL_DYNAMIC_PARTITION": "",
-    "ASCEND_GLOBAL_LOG_LEVEL_ETP": "",
-}  # fmt: skip
 #: From here on two names are so much alike that one is a misspelling of the other: keys of the adapter, and variables.
 _ALIKE, _SLIP = 0.8, 0.93
 #: What a field takes, by the kind of the value. A switch takes any whole number and is on for all but 0 (hcom_parallel = 2), in a
@@ -123,11 +118,6 @@ def _find_script_variable_faults(setting: ScriptSetting, asked: Context) -> list
     name = setting.name
     if not setting.key.startswith("env."):  # an option that an export carries
         return _find_script_value_faults(setting)
-    if name in UNREAD_VARIABLES:
-        newer = UNREAD_VARIABLES[name]
-        why = "No reader of it was found in the adapter or the graph engine."
-        hint, severity = (f"use {newer}", "warning") if newer else ("remove the line", "info")
-        return [Fault("NP206", f"nothing reads {name}", why, hint, severity=severity)]
     variable = catalog.find_variable(name)
     if variable is None:
         return _find_misspelt_variable(name)
