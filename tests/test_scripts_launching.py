@@ -94,6 +94,31 @@ def test_an_environment_for_ray_is_read_back_by_import(run: Any, tmp_path: Path,
     assert 'TASK_QUEUE_ENABLE = "1"' in run("import", "ray.json").out
 
 
+OVERWRITTEN = """\
+export HCCL_BUFFSIZE=512
+export HCCL_ALGO=level0:NA
+source /usr/local/Ascend/ascend-toolkit/set_env.sh
+source /usr/local/Ascend/{folder}/set_env.sh
+"""
+
+
+@pytest.mark.parametrize(
+    ("folder", "text", "line"),
+    [
+        ("mindie", "HCCL_BUFFSIZE is overwritten in line 4 by /usr/local/Ascend/mindie/set_env.sh", 1),
+        ("nnal/atb", "LCCL_DETERMINISTIC is overwritten in line 5", 1), ("nnal/asdsip", "", 0),
+    ],
+)  # fmt: skip
+def test_an_export_that_a_sourced_environment_overwrites_is_found(run: Any, tmp_path: Path, folder: str, text: str, line: int) -> None:
+    before = "export LCCL_DETERMINISTIC=1\n" if "atb" in folder else ""
+    (tmp_path / "a.sh").write_text(before + OVERWRITTEN.format(folder=folder))
+    found = [row for row in run("scan", tmp_path / "a.sh").out.splitlines() if "NP832" in row]
+    assert [f"a.sh:{line}:8: warning NP832: {text}" in row for row in found] == [True] * bool(text)
+    with (tmp_path / "a.sh").open("a") as file:
+        file.write("export HCCL_BUFFSIZE=512\nexport LCCL_DETERMINISTIC=1\n")
+    assert "NP832" not in run("scan", tmp_path / "a.sh").out
+
+
 def test_a_conversion_in_eval_is_read(run: Any, tmp_path: Path) -> None:
     (tmp_path / "a.sh").write_text('eval "atc --model=a.pb --framework=3 --output=a --soc_version=Ascend310P3 --no_such_flag=1"\n')
     assert "no_such_flag" in run("scan", tmp_path / "a.sh").out

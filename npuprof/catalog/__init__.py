@@ -140,9 +140,9 @@ class Variable(Record):
     affects what is executed or loaded, False if it does not. ``reader`` is the function that reads it, of ``readers.toml``.
 
     ``framework`` reads it, the first one where several do, in a way of ``reads.toml``; ``dead`` says that no current release does. A
-    text of kind ``pairs`` is made of ``items``, which are ``joined`` by a separator, each a key and a value with ``pair`` between them;
-    it may begin with one of the words in ``first``. ``unknown`` is what its reader does with another key. Programs of all kinds have a
-    ``common_name``.
+    ``set_env.sh`` in a folder with a word of ``overwritten_in`` in its path gives it another value. A text of kind ``pairs`` is made of
+    ``items``, which are ``joined`` by a separator, each a key and a value with ``pair`` between them; it may begin with one of the words
+    in ``first``. ``unknown`` is what its reader does with another key. Programs of all kinds have a ``common_name``.
     """
 
     name: str
@@ -183,6 +183,7 @@ class Variable(Record):
     otherwise: str = ""
     dead: str = ""
     until: str = ""
+    overwritten_in: tuple[str, ...] = ()
     joined: str = ""
     pair: str = ""
     items: dict[str, Any] = {}

@@ -170,6 +170,12 @@ class BrokenExport(Placed):
     written: str
 
 
+class SourcedEnvironment(Placed):
+    """A ``set_env.sh`` that a script sources, by its path."""
+
+    path: str
+
+
 class IdleConfig(Record):
     """A configuration that nothing is given: the scopes of what is set in it, and a session of the script, which has another or none."""
 

@@ -22,7 +22,7 @@ from npuprof.scripts.lint.worlds import MOST_WAYS, ScriptView, build_script_view
 from npuprof.scripts.python.global_options import ReplacedGroup
 from npuprof.scripts.python.optimizer_entries import NamedEntry
 from npuprof.scripts.reading import ImportedFile, ScriptSetting
-from npuprof.scripts.records import COMMAND_LINE, EMPTY, TOO_LATE, UNSET, BrokenExport
+from npuprof.scripts.records import COMMAND_LINE, EMPTY, TOO_LATE, UNSET, BrokenExport, SourcedEnvironment
 
 #: Why a setting is in force nowhere, with what used its object and the line of that.
 _LATE = re.compile(rf"{TOO_LATE}\S.* \(line (\d+)\)")
@@ -170,6 +170,8 @@ def _check_surroundings(imported: ImportedFile, groups: list[ConfigGroup]) -> li
         if broken.written != broken.name:
             what, why = f"{broken.written} is no name of a variable", "bash reports it and goes on; the variable is not set."
         found.append(place_fault(Fault("NP813", what, why, f"write export {broken.name}="), broken))
+    for sourced in imported.list_remarks(SourcedEnvironment):
+        found += _find_overwritten(sourced, imported.found)
     for group in imported.list_remarks(ReplacedGroup):
         what = f"global_options().{group.path} is a group, not an option"
         why = "The assignment is accepted and takes the whole group out of the options."
@@ -180,6 +182,22 @@ def _check_surroundings(imported: ImportedFile, groups: list[ConfigGroup]) -> li
         if entry.name != "NpuOptimizer" and entry.site in filled:
             why = "The adapter looks for exactly NpuOptimizer; all options of an entry with another name are lost silently."
             found.append(place_fault(Fault("NP808", f"the optimizer is named {entry.name!r}", why, "write 'NpuOptimizer'"), entry))
+    return found
+
+
+def _find_overwritten(sourced: SourcedEnvironment, settings: Sequence[ScriptSetting]) -> list[Finding]:
+    """Return the exports of a file that a script sourced below them overwrites, unless they are repeated."""
+    found: list[Finding] = []
+    folder = sourced.path.rpartition("/")[0].lower()
+    exports = [setting for setting in settings if setting.surface == "env" and setting.file == sourced.file and not setting.commented]
+    repeated = {setting.name for setting in exports if setting.line > sourced.line}
+    for setting in exports:
+        variable = catalog.find_variable(setting.name)
+        is_lost = setting.name not in repeated and not (setting.unused or setting.dead)
+        if variable is not None and is_lost and any(word in folder for word in variable.overwritten_in):
+            what = f"{setting.name} is overwritten in line {sourced.line} by {sourced.path}"
+            why = f"{catalog.find_record_texts('env', setting.name)['overwritten_by']}."
+            found.append(place_fault(Fault("NP832", what, why, f"export {setting.name} after the file is sourced"), setting))
     return found
 
 

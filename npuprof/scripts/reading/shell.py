@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from npuprof.catalog import build_finding
-from npuprof.model import Finding, Place
+from npuprof.model import Finding, Place, Record
 from npuprof.scripts import atc_flags
 from npuprof.scripts.python import environ
 from npuprof.scripts.python.imports import Modules
@@ -26,6 +26,7 @@ from npuprof.scripts.records import (
     ImportedFile,
     ScriptSetting,
     Site,
+    SourcedEnvironment,
 )
 from npuprof.scripts.shell_lexer import Command, Word, parse_shell_commands
 
@@ -35,7 +36,7 @@ _ATC = re.compile(rb"\batc\b")
 
 _PREFIX_WORDS = {"nohup", "time", "exec", "sudo", "env", "command", "builtin", "!"}
 #: The commands that are read, with those before which others can stand.
-_READ = frozenset((":", "export", "declare", "typeset", "unset", "set", "atc", "atc.bin", *LAUNCHERS))
+_READ = frozenset((":", ".", "source", "export", "declare", "typeset", "unset", "set", "atc", "atc.bin", *LAUNCHERS))
 #: Programs that start another one behind their own words.
 _WRAPPERS = frozenset(("timeout", "nice", "numactl", "taskset", "stdbuf"))
 _DEFAULT = re.compile(r"\$\{([A-Za-z_]\w*):?=([^${}`]*)\}")
@@ -91,7 +92,7 @@ def import_shell_script(path: str, data: bytes, modules: Modules | None = None, 
         where = Place(path, reading.too_deep.line, reading.too_deep.column)
         problems.append(build_finding("NP801", what, "Nothing behind this place was read.", "flatten it", where=where))
     followed = {(one.file, one.line): Followed(one.file, one.line, one.line, "") for one in found if one.place.call}
-    return ImportedFile(path, found, tuple(reading.sites), tuple(problems), text, tuple(reading.broken), followed=tuple(followed.values()))
+    return ImportedFile(path, found, tuple(reading.sites), tuple(problems), text, tuple(reading.remarks), followed=tuple(followed.values()))
 
 
 def _build_open_quote(path: str, word: Word) -> Finding:
@@ -138,7 +139,7 @@ class _Reading:
         self.number = 0  #: of the command
         self.found: list[ScriptSetting] = []
         self.sites: list[Site] = []
-        self.broken: list[BrokenExport] = []
+        self.remarks: list[Record] = []
         self.too_deep: Word | None = None
         self.constants = find_constants(commands)
         self.known: dict[str, str] = {}  #: the constants that have been given their values
@@ -298,6 +299,8 @@ class _Reading:
                 self._export(words[1:], name == "export" or "x" in flags)
         elif name == "unset":
             self._take_back(words[1:])
+        elif name in (".", "source") and len(words) > 1 and words[1].text.endswith("set_env.sh"):
+            self.remarks.append(SourcedEnvironment(self._name_file(), words[0].line, words[0].column, words[1].text))
         elif name == ":":
             for word in words[1:]:
                 if match := _DEFAULT.fullmatch(word.open_part):
@@ -331,7 +334,7 @@ class _Reading:
                 self._add_variable(name, word, word.cut_prefix(word.text.index("=") + 1), is_exported)
             elif (follower.startswith("=") or ("-" in name and "=" in word.text)) and environ.is_ascend_variable(name.replace("-", "_")):
                 broken = BrokenExport(self.path, word.line, word.column, name.replace("-", "_"), name)
-                self.broken += [broken] if not self.command.files else []
+                self.remarks += [broken] if not self.command.files else []
             elif is_exported:
                 self.found += self.pending.pop(name, ())
 
