@@ -72,6 +72,12 @@ def test_a_switch_is_wrong_where_its_reader_takes_it_for_the_opposite(name: str,
         assert find_faults(name, str(faults[0].fix.value)) == [], "what is suggested is wrong itself"
 
 
+def test_a_number_of_any_length_is_read_as_one() -> None:
+    assert find_faults("ASCEND_LAUNCH_BLOCKING", "0" * 6000) == []
+    assert [fault.severity for fault in find_setting_faults("env.PER_STREAM_QUEUE", "9" * 6000)] == ["warning"]
+    assert len(find_faults("PYTORCH_NPU_ALLOC_CONF", f"max_split_size_mb:{'9' * 6000},garbage_collection_threshold:{'9' * 400}")) == 1
+
+
 #: Values that public scripts and reports have and that their readers take for something else, fail on or ignore.
 MISREAD = [
     ("TASK_QUEUE_ENABLE", "on", "turns the queue off"), ("MULTI_STREAM_MEMORY_REUSE", "true", "counts as 0"),

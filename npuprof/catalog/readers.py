@@ -26,7 +26,7 @@ class Reading(Record):
     def read_switch(self, text: str) -> str:
         """Return what a text does to a switch: ``on``, ``off``, ``fails`` or ``ignored``."""
         if self.number and re.fullmatch(r"\s*[+-]?[0-9]+", text, re.ASCII):
-            return "on" if int(text) else "off"
+            return "on" if text.strip().lstrip("+-").strip("0") else "off"
         word = text.lower() if self.any_case else text
         return "on" if word in self.on else "off" if word in self.off else self.others
 
