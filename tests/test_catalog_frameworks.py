@@ -9,7 +9,7 @@ import pytest
 from building import REPOSITORY
 
 from npuprof import catalog
-from npuprof.catalog.execution import has_complete_prefix, is_known_variable
+from npuprof.catalog.execution import find_value_execution, has_complete_prefix, is_known_variable
 from npuprof.checks.scope import find_scope_faults
 from npuprof.checks.settings import find_setting_faults
 from npuprof.checks.view import Fault, Scope
@@ -70,6 +70,26 @@ def test_a_switch_is_wrong_where_its_reader_takes_it_for_the_opposite(name: str,
     assert faults[0].hint.startswith(("write ", "unset it"))
     if faults[0].fix is not None:
         assert find_faults(name, str(faults[0].fix.value)) == [], "what is suggested is wrong itself"
+
+
+#: Numbers that launch scripts put into command lines and calculations, by their names before they had rows of their own.
+NUMBERS = [
+    "CUDA_DEVICE_MAX_CONNECTIONS",
+    "RANK",
+    "MAX_JOBS",
+    "WORLD_SIZE",
+    "LOCAL_RANK",
+    "MASTER_PORT",
+    "NPUS_PER_NODE",
+    "LOCAL_WORLD_SIZE",
+]
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_number_with_another_text_affects_what_is_executed(name: str) -> None:
+    assert find_value_execution(name, "8") == ""
+    assert find_value_execution(name, "8; touch x") != ""
+    assert find_value_execution(name, "a[$(touch x)]") != ""
 
 
 def test_a_number_of_any_length_is_read_as_one() -> None:

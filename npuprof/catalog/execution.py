@@ -35,7 +35,7 @@ def find_value_execution(name: str, text: str) -> str:
     if "$(" in text or "`" in text:
         return "a shell that calculates with its text runs the command in it"
     record = find_variable(name)
-    is_number = name in load_built_part("variables")[2] or (record is not None and record.common_name and record.kind == "int")
+    is_number = name in load_built_part("variables")[2] or (record is not None and record.framework != "cann" and record.kind == "int")
     if is_number and re.fullmatch(r"-?\d+(?:[.,:]\d+)*", text) is None:
         return "scripts take it for a number, and put other text into their command lines"
     return ""
