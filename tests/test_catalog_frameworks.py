@@ -131,6 +131,17 @@ def test_a_value_of_the_documentation_is_no_finding(name: str, text: str) -> Non
     assert find_setting_faults(f"env.{name}", text) == []
 
 
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("garbage_collection_threshold:" + "1" * 200_000 + "x", "is not accepted"), ("k" * 200_000 + ":1", "unknown key"),
+        ("roundup_power2_divisions:" + "[" * 200_000 + ",k:1", "unknown key"), ("," * 400_000 + "k:1", "unknown key"),
+    ],
+)  # fmt: skip
+def test_a_hostile_list_of_pairs_is_read_in_one_pass(text: str, why: str) -> None:
+    assert any(why in fault.why or why in fault.message for fault in find_setting_faults("env.PYTORCH_NPU_ALLOC_CONF", text))
+
+
 @pytest.mark.parametrize("name", [name for name, record in RECORDS.items() if record.dead])
 def test_a_variable_that_nothing_reads_any_more_has_no_effect(name: str) -> None:
     (fault,) = find_scope_faults(Scope(None, (), ()), f"env.{name}", "1")

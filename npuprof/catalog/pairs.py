@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
+from itertools import pairwise
 from typing import Any
 
 from npuprof.catalog import Variable
@@ -30,7 +31,9 @@ def find_pair_faults(variable: Variable, text: str) -> Iterator[tuple[str, str]]
 
 def _split_items(variable: Variable, text: str) -> list[str]:
     """Return the pairs of a text; a list in brackets is one value."""
-    return re.split(rf"{re.escape(variable.joined)}(?![^\[]*\])", text)
+    found = re.finditer(rf"\[[^\[\]]*\]|{re.escape(variable.joined)}", text)
+    cuts = [match.span() for match in found if match[0] == variable.joined]
+    return [text[start:end] for (_, start), (end, _) in pairwise([(0, 0), *cuts, (len(text), len(text))])]
 
 
 def _find_value_hint(rule: Any, value: str) -> str:
@@ -41,7 +44,8 @@ def _find_value_hint(rule: Any, value: str) -> str:
     kind, low, high = rule["kind"], rule.get("min"), rule.get("max")
     if kind not in ("int", "float"):
         return ""
-    if re.fullmatch(r"[-+]?[0-9]+" if kind == "int" else r"[-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?", value, re.ASCII) is None:
+    number = r"[0-9]+" if kind == "int" else r"(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
+    if re.fullmatch(f"[-+]?{number}", value) is None:
         return f"a {'whole number' if kind == 'int' else 'number'}"
     if (low is not None and float(value) < low) or (high is not None and float(value) > high):
         return f"a number, {low} or more" if high is None else f"a number from {low} to {high}"
