@@ -18,9 +18,8 @@ from npuprof import __main__, catalog
 from npuprof.checks.judgement import judge_value_alone
 from npuprof.document import keys, parse_document
 from npuprof.scripts.draft import Draft, Note, Source
-from npuprof.scripts.family import Family, build_family
+from npuprof.scripts.family import Family, build_family, find_needed_releases
 from npuprof.scripts.records import ScriptPlace, ScriptSetting, ScriptValue
-from npuprof.scripts.release_ranges import find_needed_releases
 from npuprof.scripts.topics import find_topic, join_topics
 
 MIXED = {"precision_mode": "allow_mix_precision", "use_off_line": True}

@@ -20,10 +20,9 @@ if TYPE_CHECKING:
     from npuprof.report.writing import Wanted
     from npuprof.scripts.adopting import Adoption, Script
     from npuprof.scripts.blocks import Block, Injector
-    from npuprof.scripts.draft import Draft
+    from npuprof.scripts.draft import Draft, Pair
     from npuprof.scripts.family import Family
     from npuprof.scripts.python.imports import Modules
-    from npuprof.scripts.sharing import Pair
     from npuprof.store import Folder
     from npuprof.store.spec import Workspace
 

@@ -182,7 +182,7 @@ def _judge_drafts(made: list[Draft], faults: list[Finding], formatted: bool) -> 
 
 def _find_passed_over(one: ImportedFile) -> str:
     """Return what of a file without settings is not followed."""
-    from npuprof.scripts.reading.passed_over import find_passed_over
+    from npuprof.scripts.preset_text import find_passed_over
 
     return "" if any(not setting.commented for setting in one.found) else find_passed_over(one)
 

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from npuprof.catalog import values
+from npuprof.document import keys
 from npuprof.model import Record
 from npuprof.report.text import count_rest
 from npuprof.scripts.records import ScriptSetting
 from npuprof.system.tree import find_repository_top
+
+#: A key, and the text of its value.
+Pair = tuple[str, str]
 
 
 class Note(Record):
@@ -90,3 +96,13 @@ def cite_script(file: str) -> str:
     full = os.path.realpath(file)
     top = find_repository_top(os.path.dirname(full))
     return os.path.relpath(full, top) if top else os.path.basename(full)
+
+
+def list_pairs(facts: Mapping[str, Any]) -> frozenset[Pair]:
+    """Return settings as pairs of key and text, the same for the same value only; what is written as a string is that very string."""
+    return frozenset((key, _write_value(key, value)) for key, value in facts.items())
+
+
+def _write_value(key: str, value: Any) -> str:
+    written = keys.format_toml_value(values.build_canonical_value(key, value))
+    return f"{written} {value!r}" if isinstance(value, str) else written

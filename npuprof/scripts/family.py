@@ -9,21 +9,21 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from npuprof import catalog
+from npuprof.catalog import releases
 from npuprof.document import parse_document
 from npuprof.document.profile import Profile
-from npuprof.report.text import format_count
+from npuprof.model import Record
+from npuprof.report.text import count_rest, format_count
 from npuprof.resolve import Resolver
 from npuprof.resolve.digests import compute_digest
-from npuprof.scripts.conditional_mixins import Switch, collect_switches, describe_switch, describe_switched
-from npuprof.scripts.draft import Draft, cite_script
+from npuprof.scripts.draft import Draft, Note, Pair, cite_script, list_pairs
 from npuprof.scripts.grouping import group_by
 from npuprof.scripts.naming import name_all_drafts, name_covering_folder, number_names
 from npuprof.scripts.preset_text import describe_assumed, describe_notes, escape_file_name, format_preset
-from npuprof.scripts.release_ranges import find_needed_releases
-from npuprof.scripts.sharing import Pair, list_pairs
 from npuprof.scripts.topics import describe_topics, join_topics
 
 _SCENARIO = "profile.scenario"
@@ -222,3 +222,73 @@ def build_family_fields(family: Family) -> dict[str, Any]:
         conditions = [note.condition for note in family.switches[name].notes] if name in family.switches else []
         presets.append({"name": name, "kind": kind, "conditions": conditions, "sources": leaves.get(name, []), "text": text})
     return {"presets": presets}
+
+
+class Switch(Record):
+    """Settings under a condition: ``facts`` by full key, and the first of the notes that each condition has in each script."""
+
+    facts: dict[str, Any]
+    notes: tuple[Note, ...]
+
+
+def collect_switches(drafts: Iterable[Draft]) -> list[Switch]:
+    """Return the groups of settings that some condition switches on, those of most places first."""
+    found: dict[frozenset[Pair], tuple[dict[str, Any], list[Note]]] = {}
+    for draft in drafts:
+        for notes in group_switched(draft.notes).values():
+            facts = {note.found.key: note.value for note in notes}
+            found.setdefault(list_pairs(facts), (facts, []))[1].append(notes[0])
+    rows = sorted(found.items(), key=lambda row: (-len(row[1][1]), sorted(row[0])))
+    return [Switch(facts, tuple(sorted(notes, key=lambda note: (note.found.file, note.found.line)))) for _, (facts, notes) in rows]
+
+
+def group_switched(notes: Sequence[Note]) -> dict[tuple[str, str, str], list[Note]]:
+    """Return the notes on settings whose value is known and that only a condition keeps out: by file, configuration and condition."""
+    return group_by((note for note in notes if note.condition), lambda note: (note.found.file, note.found.scope, note.condition))
+
+
+def describe_switch(switch: Switch, cite: Callable[[str], str]) -> tuple[str, list[str]]:
+    """Return what switches a mix-in on, as its description, and where, as comments."""
+    listed = [f"{cite(note.found.file)}:{note.found.line}: if {note.condition}" for note in switch.notes]
+    count = Counter(note.condition for note in switch.notes)
+    more = f" and {len(count) - 1} more" if len(count) > 1 else ""
+    description = f"{describe_topics(switch.facts.items())} if {count.most_common(1)[0][0]}{more}: laid over a preset with --with"
+    return description, ["", "Switched on in:", *listed]
+
+
+def describe_switched(notes: Sequence[Note], names: dict[int, str], cite: Callable[[str], str]) -> list[str]:
+    """Return the mix-ins for what scripts set under conditions, as comments; ``names`` by a group's first note.
+
+    What is the same in several places is listed once: the mix-in lists them all.
+    """
+    found: dict[str, list[str]] = {}
+    for first, *_ in group_switched(notes).values():
+        text = f"if {first.condition}: --with {names[id(first)]}"
+        found.setdefault(text, []).append(f"{cite(first.found.file)}:{first.found.line}")
+    lines = [f"{count_rest(places, 1)}: {text}" for text, places in found.items()]
+    return ["", "Under a condition:", *lines] if lines else []
+
+
+def find_needed_releases(settings: dict[str, Any], surfaces: Iterable[str] = ()) -> str:
+    """Return the range from which on every setting is read (``>=6.3.RC2``); empty where that is every release, or not certain.
+
+    Where a setting has gone again nothing is said: a range that ends before today would only hide from a check what is to be mended.
+    Nor does an option bound anything that the earliest release read: where it was gone for a while, the script may be from before that.
+    """
+    known = releases.load_releases()
+    rows: list[str] = []
+    for key, value in settings.items():
+        if option := catalog.find_option(key):
+            states = {option.surface_states.get(surface, option.states) for surface in surfaces} or {option.states}
+            rows += [row for row in states if "Y" in row and not row.startswith("Y")]
+            rows.append(_list_value_states(option, value, known))
+    start = max((len(row.rstrip("Y")) for row in rows), default=0)
+    return f">={known[start]}" if 0 < start < len(known) and any(row[start - 1] == "." for row in rows) else ""
+
+
+def _list_value_states(option: catalog.Option, value: Any, known: tuple[str, ...]) -> str:
+    """Return, for each release, whether it takes a value, as far as the value has a history."""
+    text = str(value)
+    since = releases.release_index(option.choices_since[text]) if text in option.choices_since else 0
+    until = releases.release_index(option.choices_until[text]) if text in option.choices_until else len(known)
+    return "." * since + "Y" * (until - since) + "." * (len(known) - until)

@@ -10,8 +10,7 @@ from typing import NamedTuple
 from npuprof.catalog import build_finding
 from npuprof.catalog.acceptance import find_acceptance_fault
 from npuprof.model import Finding, Place
-from npuprof.scripts.python.comments import iterate_comments
-from npuprof.scripts.python.syntax import Script
+from npuprof.scripts.python.syntax import Script, iterate_comments
 
 _MARK = re.compile(r"#+[ \t]*npuprof:[ \t]*ignore\b(?:\[([^\]]*)\])?(.*)")
 

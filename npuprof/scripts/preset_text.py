@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -13,10 +14,20 @@ from npuprof.model import SECTIONS
 from npuprof.report.text import count_rest, format_count
 from npuprof.scripts.draft import Draft, Note, cite_script
 from npuprof.scripts.grouping import group_by
+from npuprof.scripts.python.optimizer_entries import NamedEntry
+from npuprof.scripts.python.terms import cut_text
 from npuprof.scripts.records import ImportedFile, ScriptSetting
 
 #: Comments that list variables are no longer than this.
 _WIDTH = 120
+
+
+#: A line of Python that names what takes settings, and more than asks for it.
+_NAMED = re.compile(
+    r"^[ \t]*(?!#|from\b|import\b|print\b|[^\n]*isinstance)([^#\n]*?\b(NPURunConfig\b|parameter_map(?=\[))[^\n]*)", re.MULTILINE
+)
+#: A conversion with flags, behind quotes or in an expansion, where no comment stands before it.
+_ATC = re.compile(r"^((?![ \t]*#).*?(?<![\w./-])(?:[\w./-]*/)?atc(?![\w./-])[^#\n]*?--\w+[^\n]*)", re.MULTILINE)
 
 
 def format_preset(head: dict[str, Any], settings: dict[str, Any], comments: Iterable[str] = ()) -> str:
@@ -133,3 +144,24 @@ def _format_written(value: object) -> str:
 def _format_comment(text: str) -> str:
     flat = "".join(char if is_visible(char) else " " for char in escape_file_name(text))
     return f"# {flat}" if flat else ""
+
+
+def find_passed_over(imported: ImportedFile) -> str:
+    """Return what is passed over in a file without settings, with its line; empty where nothing of Ascend is set there."""
+    names: dict[str, dict[str, int]] = {}
+    for entry in imported.list_own_remarks(NamedEntry):
+        names.setdefault(entry.site, {}).setdefault(entry.name, entry.line)
+    for site, given in names.items():
+        if site and len(given) > 1 and "NpuOptimizer" in given:
+            which = " or ".join(f"{name} (line {line})" for name, line in given.items())
+            return f"the optimizer entry is named {which}, as the run decides"
+    text = imported.text
+    if not imported.sites and (match := _NAMED.search(text)):
+        return f"{match[2]} in line {_count_line(text, match)} is not followed: {cut_text(match[1])}"
+    if "atc" in text and not any(site.surface == "atc" for site in imported.sites) and (match := _ATC.search(text)):
+        return f"atc is run in line {_count_line(text, match)} in a way that is not followed: {cut_text(match[1])}"
+    return ""
+
+
+def _count_line(text: str, match: re.Match[str]) -> int:
+    return text.count("\n", 0, match.start(1)) + 1

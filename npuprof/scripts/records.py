@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any, TypeVar
 
 from npuprof.model import Finding, Record
-from npuprof.scripts.places import PartPlaces
 
 #: The reason of a value that is None: on the surfaces that know it, it says the same as leaving the option out.
 UNSET = "None leaves it unset"
@@ -37,6 +38,9 @@ HERE = "\ufdd0"
 #: One condition a setting stands under: the number of the ``if``, which of its arms (counted from 0; for the ``else`` the
 #: number of arms before it, negative), and the test as text.
 Branch = tuple[int, int, str]
+
+
+_LINE = re.compile(r"\bline (\d+)\b")
 
 
 class Placed(Record):
@@ -245,3 +249,43 @@ class ImportedFile(Record):
     def list_own_remarks(self, kind: type[Remark]) -> list[Remark]:
         """Return the remarks of one kind on lines of the file itself."""
         return [one for one in self.list_remarks(kind) if one.file == self.file]  # type: ignore[attr-defined]
+
+
+class PartLine(Record):
+    """One line: where the JSON text it is from begins in the file, that text, the number of the cell, its own number in the cell.
+
+    ``start`` is where the line begins in the text.
+    """
+
+    line: int
+    column: int
+    text: str
+    cell: int
+    number: int
+    start: int = 0
+
+
+class PartPlaces:
+    """The lines of a text, and where they are from."""
+
+    def __init__(self, lines: list[PartLine], text: str) -> None:
+        self._lines = lines
+        self.text = text
+
+    def find_place(self, line: int, column: int) -> tuple[int, int, str]:
+        """Return line and column in the file, and the part as people count: ``cell 3, line 5``."""
+        if not 0 < line <= len(self._lines):
+            return line, column, ""
+        part = self._lines[line - 1]
+        before = json.dumps(part.text[: part.start + max(column - 1, 0)], ensure_ascii=False)  # as Jupyter writes it
+        return part.line, part.column + len(before) - 1, f"cell {part.cell}, line {part.number}" if part.cell else ""
+
+    def place_finding(self, finding: Finding) -> Finding:
+        """Return a finding at its place in the file; its text says which cell that is."""
+        if finding.where is None or not finding.where.line:
+            return finding
+        line, column, part = self.find_place(finding.where.line, finding.where.column)
+        told = finding._replace(where=finding.where._replace(line=line, column=column if finding.where.column else 0))
+        texts = (finding.message, finding.why, finding.hint)
+        message, why, hint = (_LINE.sub(lambda match: self.find_place(int(match[1]), 1)[2] or match[0], text) for text in texts)
+        return told._replace(message=message, why=f"It is in {part}. {why}".rstrip() if part else why, hint=hint)

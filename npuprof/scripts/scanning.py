@@ -17,10 +17,10 @@ from npuprof.scripts.files import find_script_files, read_script_file
 from npuprof.scripts.ignoring import sift_script_findings
 from npuprof.scripts.import_resolution import open_modules, set_callers_apart
 from npuprof.scripts.lint import check_script
-from npuprof.scripts.places import PartPlaces
 from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.reading import ImportedFile, may_call_settings, may_hold_settings, place_settings, read_script
 from npuprof.scripts.reading.files import may_be_called
+from npuprof.scripts.records import PartPlaces
 from npuprof.scripts.sidecars import attach_contents, check_sidecars, find_sidecars
 from npuprof.store import spec
 from npuprof.system.processes import map_in_processes

@@ -12,10 +12,9 @@ import posixpath
 from collections.abc import Callable
 from typing import Any
 
-from npuprof.scripts.python.arguments import collect_parameter_defaults
 from npuprof.scripts.python.builtin_calls import fold_known_call
-from npuprof.scripts.python.class_lineage import find_class
-from npuprof.scripts.python.loops import MOST_ITERATIONS, count_iterations
+from npuprof.scripts.python.calls import find_class
+from npuprof.scripts.python.loops import MOST_ITERATIONS, collect_parameter_defaults, count_iterations
 from npuprof.scripts.python.returned_values import find_returned_value, select_last_given
 from npuprof.scripts.python.scopes import MOST_BINDINGS, Binding, Function, Scope
 from npuprof.scripts.python.terms import (

@@ -12,9 +12,8 @@ from npuprof import catalog
 from npuprof.catalog.execution import is_known_variable, is_own_variable
 from npuprof.document.keys import format_full_key
 from npuprof.model import find_nearest_names
-from npuprof.scripts.python.arguments import list_keywords
 from npuprof.scripts.python.atc_calls import RUNNERS
-from npuprof.scripts.python.loops import follow_name, list_table_parts, list_written_pairs
+from npuprof.scripts.python.loops import follow_name, list_keywords, list_table_parts, list_written_pairs
 from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.terms import format_expression, name_callee
 from npuprof.scripts.python.visitor import Surface, Visitor

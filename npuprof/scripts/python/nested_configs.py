@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from npuprof.model import Record
-from npuprof.scripts.python.arguments import list_keywords
 from npuprof.scripts.python.config_classes import list_object_arguments
+from npuprof.scripts.python.loops import list_keywords
 from npuprof.scripts.python.returned_values import find_only_return, select_last_given
 from npuprof.scripts.python.scopes import MOST_BINDINGS, Scope
 from npuprof.scripts.python.terms import format_expression, write_source

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from npuprof import catalog
 from npuprof.document.keys import format_key_segment
 from npuprof.scripts.python.loops import follow_name
+from npuprof.scripts.python.module import Module
 from npuprof.scripts.python.optimizer_entries import NamedEntry, is_entry_handed_on, is_optimizer_added, note_added_entry
 from npuprof.scripts.python.scopes import Scope
+from npuprof.scripts.python.syntax import Script
 from npuprof.scripts.python.terms import format_expression, list_parts, name_callee
 from npuprof.scripts.python.visitor import Surface, Visitor
-from npuprof.scripts.records import TAKEN_BACK, Placed, ScriptValue
+from npuprof.scripts.records import TAKEN_BACK, Placed, ScriptPlace, ScriptSetting, ScriptValue
 
 #: The name that is taken for a map wherever it is from; nothing is known of the entry that it belongs to.
 BARE_MAP = "parameter_map"
 
 #: Helpers that add the entry where it is missing, and switch remapping off.
 HELPERS = ("npu_config_proto", "npu_run_config_init", "set_keras_session_npu_config", "init_resource", "npu_session_config_init")
+
+_COMMENTED = re.compile(r"(\s*)(#.*\bparameter_map\s*\[.*)")
 
 #: What only reads what it is given.
 _READERS = frozenset(
@@ -191,3 +196,24 @@ def _iterate_maps_out_of_sight(statement: ast.stmt, expressions: list[ast.expr],
 _WORDS = ("parameter_map", "custom_optimizers", "NpuOptimizer", "remapping", "memory_optimization")
 #: What reads parameter maps.
 SURFACE = Surface(_WORDS, _read_call, _read_assignment, _read_statement)
+
+
+def find_commented_settings(module: Module) -> list[ScriptSetting]:
+    """Return the parameter-map lines that stand in comments of their own."""
+    lines = module.script.lines
+    matches = [(at, match) for at, line in enumerate(lines, 1) if "parameter_map" in line and (match := _COMMENTED.fullmatch(line))]
+    texts = [node for node in module.index.nodes if isinstance(node, (ast.Constant, ast.JoinedStr))] if matches else []
+    inside = {line for text in texts for line in range(text.lineno + 1, (text.end_lineno or 0) + 1)}
+    own = ((line, match) for line, match in matches if line not in inside)
+    return [setting for line, match in own for setting in _read_comment(module.path, line, match)]
+
+
+def _read_comment(path: str, line: int, match: re.Match[str]) -> list[ScriptSetting]:
+    """Return what the text of a comment would set, read as a script of its own."""
+    script = Script(path, match[2].lstrip("# \t").strip().encode())
+    if script.tree is None or not script.tree.body or not isinstance(script.tree.body[0], ast.Assign):
+        return []
+    visitor = Visitor(Module(script, None), lambda module: (SURFACE,))
+    visitor.visit_module()
+    at = ScriptPlace(path, line, match.end(1) + 1)
+    return [setting._replace(place=at, scope="", order=0, commented=True) for setting in visitor.found if setting.key]

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from functools import partial
 
 from npuprof.model import Finding, Place
-from npuprof.scripts.python import atc_calls, environ, global_options, nested_configs, run_config, surfaces
-from npuprof.scripts.python.comments import find_commented_settings
+from npuprof.scripts.python import atc_calls, environ, global_options, nested_configs, parameter_map, run_config
 from npuprof.scripts.python.effects import mark_without_effect
-from npuprof.scripts.python.imports import Modules
+from npuprof.scripts.python.imports import CanSet, Home, Modules
+from npuprof.scripts.python.module import Module
 from npuprof.scripts.python.optimizer_entries import is_foreign_optimizer
+from npuprof.scripts.python.parameter_map import find_commented_settings
+from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.syntax import Script
 from npuprof.scripts.python.terms import TOO_MUCH
+from npuprof.scripts.python.visitor import Surface, Visitor
 from npuprof.scripts.records import IdleConfig, ImportedFile, ScriptSetting
 
-_WORDS = tuple(dict.fromkeys(word.encode() for surface in surfaces.SURFACES for word in surface.words))
+#: What is read of Python.
+_SURFACES = (parameter_map.SURFACE, run_config.SURFACE, global_options.SURFACE, environ.SURFACE, atc_calls.SURFACE)
+_WORDS = tuple(dict.fromkeys(word.encode() for surface in _SURFACES for word in surface.words))
 #: One of these is enough, or one of those beside ``npu``, to be worth parsing.
 _CERTAIN = (b"parameter_map", b"custom_optimizers", b"NpuOptimizer", b"NPURunConfig")
 _COMMON = tuple(word.encode() for word in (*run_config.SURFACE.words, *global_options.SURFACE.words))
@@ -62,7 +68,7 @@ def import_python(path: str, data: bytes, modules: Modules | None = None) -> Imp
     script = Script(path, data)
     if script.tree is None:
         return ImportedFile(path, (), (), (*script.problems, *notes))
-    visitor = surfaces.open_visitor(script, data, modules, _can_set)
+    visitor = _open_visitor(script, data, modules, _can_set)
     idle: list[IdleConfig] = []
     try:
         visitor.visit_module()
@@ -103,3 +109,35 @@ def _tell_what_is_too_much(script: Script, found: list[ScriptSetting], unfollowe
         line, name = unfollowed
         what = f"{name}() is not looked into: the script calls more functions that set something than are followed"
         script.add_script_problem(what, "What it sets from here on is not in a preset.", "split the script", line)
+
+
+def _open_visitor(script: Script, data: bytes, modules: Modules | None, can_set: CanSet) -> Visitor:
+    """Return the visitor of a script; with ``modules`` its calls of functions of other files are followed."""
+    if modules is None:
+        return Visitor(Module(script, None), _choose_surfaces)
+    home = modules.open_home(script.path)
+    module = Module(script, home)
+    visitor = Visitor(module, _choose_surfaces, modules.load, lambda path: bool(modules.list_supplied(path, can_set)))
+    imported = modules.list_imported(script.path, data)  # other files may have the options, too
+    visitor.shares_options = any(modules.has_options(path) and modules.list_supplied(path, can_set) for path in imported)
+    modules.begin(lambda: _find_rebound_constants(home, module.scope))
+    return visitor
+
+
+def _find_rebound_constants(home: Home, scope: Scope) -> set[tuple[str, str]]:
+    """Return the names of modules that a script gives other values: ``settings.PRECISION = ...``."""
+    found: set[tuple[str, str]] = set()
+    for text in scope.list_rebound():
+        owner, dot, name = text.rpartition(".")
+        if dot and name != "*" and scope.list_binding_kinds(owner.partition(".")[0]) == {"import"}:
+            path = home.find_module(ast.parse(owner, mode="eval").body, scope)
+            found |= {(path, name)} if path else set()
+    return found
+
+
+def _choose_surfaces(module: Module) -> tuple[Surface, ...]:
+    """Return what reads a file: the surfaces whose words it holds, and that of the options where a module that it imports has them."""
+    text = module.script.text
+    modules = module.home.modules if isinstance(module.home, Home) else None
+    shared = modules is not None and any(map(modules.has_options, (module.path, *modules.list_imported(module.path))))
+    return tuple(one for one in _SURFACES if any(word in text for word in one.words) or (one is global_options.SURFACE and shared))

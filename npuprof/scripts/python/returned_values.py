@@ -6,8 +6,7 @@ import ast
 from operator import attrgetter
 from weakref import WeakKeyDictionary
 
-from npuprof.scripts.python.arguments import bind_call_arguments
-from npuprof.scripts.python.loops import Given
+from npuprof.scripts.python.loops import Given, bind_call_arguments
 from npuprof.scripts.python.scopes import MOST_BINDINGS, Binding, Scope, statement_blocks
 from npuprof.scripts.python.statements import find_surroundings
 from npuprof.scripts.python.terms import list_nodes

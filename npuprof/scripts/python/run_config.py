@@ -8,9 +8,8 @@ from typing import Any
 from npuprof import catalog
 from npuprof.document.keys import format_full_key
 from npuprof.model import is_utf8
-from npuprof.scripts.python.arguments import list_keywords
 from npuprof.scripts.python.config_classes import CLASSES, find_named_class, find_super_class, list_class_arguments, list_object_arguments
-from npuprof.scripts.python.loops import follow_name
+from npuprof.scripts.python.loops import follow_name, list_keywords
 from npuprof.scripts.python.nested_configs import note_taken_configs
 from npuprof.scripts.python.scopes import Scope
 from npuprof.scripts.python.terms import Unknown, format_expression, name_callee

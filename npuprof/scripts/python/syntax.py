@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 import warnings
+from collections.abc import Iterator
+from contextlib import suppress
 
 from npuprof.model import Finding, Place
 
@@ -154,3 +158,9 @@ def parse_python(text: str) -> ast.Module:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ast.parse(text)
+
+
+def iterate_comments(text: str) -> Iterator[tokenize.TokenInfo]:
+    """Yield the comments of a Python text, up to where that is none: Python 2, or tabs beside blanks."""
+    with suppress(tokenize.TokenError, SyntaxError):
+        yield from (token for token in tokenize.generate_tokens(io.StringIO(text).readline) if token.type == tokenize.COMMENT)

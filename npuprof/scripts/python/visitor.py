@@ -16,11 +16,9 @@ from typing import Any, NamedTuple
 
 from npuprof.model import Record, is_utf8
 from npuprof.scripts.grouping import group_by
-from npuprof.scripts.python.arguments import bind_call_arguments
-from npuprof.scripts.python.calls import Entered, find_entered
-from npuprof.scripts.python.class_lineage import get_first_parameter
+from npuprof.scripts.python.calls import Entered, find_entered, get_first_parameter
 from npuprof.scripts.python.constants import fold_expression, fold_with_defaults
-from npuprof.scripts.python.loops import unroll_loop
+from npuprof.scripts.python.loops import bind_call_arguments, unroll_loop
 from npuprof.scripts.python.module import Module, NodeIndex
 from npuprof.scripts.python.scopes import Function, Reached, Scope, list_targets, pair_targets, statement_blocks
 from npuprof.scripts.python.statements import find_way_on, is_main_test, leaves_block

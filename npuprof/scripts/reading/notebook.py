@@ -7,13 +7,12 @@ from io import StringIO
 
 from npuprof.catalog import build_finding
 from npuprof.model import Finding, Place
-from npuprof.scripts.places import PartLine, PartPlaces
 from npuprof.scripts.python.reader import import_python, mentions_python_setting
 from npuprof.scripts.python.syntax import Script
 from npuprof.scripts.reading.shell import find_shell_settings, mentions_setting
 from npuprof.scripts.reading.trees import Node, parse_json
 from npuprof.scripts.reading.variables import decode_text
-from npuprof.scripts.records import ImportedFile, ScriptSetting, Site
+from npuprof.scripts.records import ImportedFile, PartLine, PartPlaces, ScriptSetting, Site
 
 #: A declaration of an encoding counts in the first two lines of a script; a notebook is JSON, and has none.
 _BEFORE = 2

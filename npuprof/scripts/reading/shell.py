@@ -15,9 +15,8 @@ from npuprof.scripts.python.imports import Modules
 from npuprof.scripts.python.terms import cut_text
 from npuprof.scripts.reading.shells.constants import ASSIGNMENT, VARIABLE, fill_word, find_constants, list_assignments
 from npuprof.scripts.reading.shells.launchers import LAUNCHERS, find_directive_exports, find_given
-from npuprof.scripts.reading.shells.settling import settle
 from npuprof.scripts.reading.shells.sourcing import Sourcing, may_source
-from npuprof.scripts.reading.variables import build_variable_setting, decode_text, leave_out
+from npuprof.scripts.reading.variables import build_variable_setting, decode_text, leave_out, settle
 from npuprof.scripts.records import (
     TAKEN_BACK,
     Branch,

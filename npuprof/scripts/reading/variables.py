@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from npuprof import catalog
 from npuprof.catalog import build_finding
@@ -113,3 +113,17 @@ def _describe_exports(said: list[ScriptSetting]) -> list[Finding]:
         hint = f"npuprof show {one.given.written}, if it is in your store"
         told.append(build_finding("NP828", what, why, hint, where=Place(one.file, one.line, one.column)))
     return told
+
+
+def settle(found: Sequence[ScriptSetting]) -> list[ScriptSetting]:
+    """Return settings with a reason where the order of calls decides on their value: of several values of one a function has one."""
+    by_name: dict[str, list[ScriptSetting]] = {}
+    for setting in found:
+        if setting.surface == "env" and not setting.reason and not setting.unused:
+            by_name.setdefault(setting.name, []).append(setting)
+    reasons: dict[int, str] = {}
+    for several in by_name.values():
+        setter = next((setting for setting in several if setting.function), None)
+        if setter is not None and len({setting.value for setting in several}) > 1:
+            reasons |= dict.fromkeys(map(id, several), f"depends on the order: {setter.function}() sets it in {setter.cited_line}")
+    return [leave_out(setting, reasons.get(id(setting), "")) for setting in found]
