@@ -6,6 +6,9 @@ What a repository, a preset or a log names is never started; what the user named
 from __future__ import annotations
 
 import os
+import select
+import signal
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
@@ -94,6 +97,12 @@ def require_program(name: str) -> str:
     return found
 
 
+def _start(command: list[str], **how: Any) -> subprocess.Popen[bytes]:
+    import subprocess
+
+    return subprocess.Popen(command, **how)  # noqa: S603 - no shell
+
+
 # -- what reads --------------------------------------------------------------------------------------------------
 
 
@@ -102,10 +111,8 @@ def start_git(
     profile: GitProfile = READ,
 ) -> subprocess.Popen[bytes]:  # fmt: skip
     """Start git in a folder, with pipes for what it says, and for what it ``is_asked`` meanwhile. Raises OSError."""
-    import subprocess
-
     command, stdin = profile.build_command(words, git_folder), PIPE if is_asked else DEVNULL
-    process = subprocess.Popen(command, cwd=folder, env={**environment}, stdin=stdin, stdout=PIPE, stderr=PIPE)  # noqa: S603 - no shell
+    process = _start(command, cwd=folder, env={**environment}, stdin=stdin, stdout=PIPE, stderr=PIPE)
     if profile is READ:
         _limit_memory(process.pid)
     return process
@@ -224,8 +231,6 @@ class Replies:
 
     def read_some(self) -> bytes:
         """Return what comes next from the process, nothing at its end. Raises SilentError."""
-        import select
-
         waiting = select.poll()
         waiting.register(self._handle, select.POLLIN)
         if not waiting.poll(PATIENCE * 1000):
@@ -238,16 +243,11 @@ def ask_python(code: str) -> bytes:
 
     It starts apart from the folder it is started in and from what the environment says: nothing of a clone is imported.
     """
-    import subprocess
-
     program = find_program("python3") or find_program("python")
     if program is None:
         return b""
     try:
-        process = subprocess.Popen(  # noqa: S603 - no shell
-            [program, "-I", "-c", code], cwd=os.sep, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL
-        )
-        return finish(process)[0]
+        return finish(_start([program, "-I", "-c", code], cwd=os.sep, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL))[0]
     except OSError:
         return b""
 
@@ -318,16 +318,12 @@ def _import_gitpython() -> Any:
 
 def start_user_command(command: Sequence[str], **how: Any) -> subprocess.Popen[bytes]:
     """Start a command that the user named: a pager, a trial, npuprof itself. Raises OSError where it cannot be started."""
-    import subprocess
-
-    return subprocess.Popen(list(command), **how)  # noqa: S603 - the user names it
+    return _start(list(command), **how)
 
 
 @contextmanager
 def hold_signals() -> Iterator[None]:
     """Let a request to end wait while a process is started: until its starter has noted it, nobody would end it."""
-    import signal
-
     asked: list[int] = []
 
     def note(number: int, frame: object) -> None:
@@ -368,7 +364,6 @@ def map_in_processes(work: Callable[[Batch], Result], batches: Sequence[Batch]) 
 
     This process itself works where that is as fast, where it cannot be copied (other threads, not Linux), and once a copy was killed.
     """
-    import sys
     import threading
 
     copies = min(len(os.sched_getaffinity(0)), len(batches) // 2) if sys.platform == "linux" else 1
@@ -392,8 +387,6 @@ _work: Callable[[Any], Any]
 
 def _begin_copy(work: Callable[[Any], Any]) -> None:
     """Keep what a copy of this process is for, which need not be sent to it; an interrupt is for its parent."""
-    import signal
-
     global _work
     _work = work
     signal.signal(signal.SIGINT, signal.SIG_IGN)
