@@ -1,4 +1,4 @@
-"""The page of each finding's code: what it means, why it matters, how to mend it, an example of each."""
+"""The page of each finding's code (meaning, reason, fix, examples), and which codes can be accepted."""
 
 from __future__ import annotations
 
@@ -7,6 +7,13 @@ from typing import Any
 
 from npuprof.catalog import load_built_part
 from npuprof.model import Record
+
+#: Findings that nobody may accept for others.
+_NEVER = {
+    "NP105": "whoever locked the value relies on it",
+    "NP413": "a target refuses it",
+    "NP607": "npuprof itself reads it",
+}
 
 
 class Page(Record):
@@ -49,3 +56,16 @@ def _example_files(example: str | dict[str, str]) -> dict[str, str]:
 
 def _example_context(record: dict[str, Any], side: str) -> dict[str, str]:
     return {"product": record[f"{side}_product"]} if f"{side}_product" in record else {}
+
+
+def find_acceptance_fault(code: str) -> str:
+    """Return why a code cannot be accepted, an empty text where it can; codes of teams always can."""
+    if code in _NEVER:
+        return f"it cannot be accepted: {_NEVER[code]}"
+    if not code.startswith("NP"):
+        return "" if code.isprintable() and code else "it is no code"
+    if code not in load_built_part("severities"):
+        return "there is no such code"
+    if code[2:] < "2" and len(code) == 5:
+        return "it cannot be accepted: what cannot be read or resolved has no values"
+    return "it cannot be accepted: a target or a command refuses it" if code.startswith("NP9") else ""

@@ -7,7 +7,7 @@ inherited) is left to ``check``.
 from __future__ import annotations
 
 from npuprof import catalog
-from npuprof.catalog import acceptance, products, releases, targets
+from npuprof.catalog import pages, products, releases, targets
 from npuprof.catalog.record_schemas import (
     LAUNCHER,
     build_appended_schema,
@@ -74,7 +74,7 @@ def build_profile_schema() -> Schema:
 
 def build_code_schema() -> Schema:
     """Return the schema of a code whose findings can be accepted: one of npuprof's, or of a team."""
-    known = [code for code in catalog.load_built_part("severities") if not acceptance.find_acceptance_fault(code)]
+    known = [code for code in catalog.load_built_part("severities") if not pages.find_acceptance_fault(code)]
     return {"anyOf": [{"enum": known}, {**_SOME, "not": {"type": "string", "pattern": "^NP"}}]}
 
 

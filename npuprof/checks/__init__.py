@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from npuprof.checks import judgement, scope, sharing
 from npuprof.checks.view import View
 from npuprof.model import Finding, NpuprofError, Record, renew_hints
-from npuprof.resolve import members
+from npuprof.resolve import lineages
 from npuprof.resolve.config import Config
 from npuprof.wording import say_option
 
@@ -47,7 +47,7 @@ def judge_config(config: Config, notes: bool = True, everywhere: bool = True) ->
     """Return every finding of one config, as ``check_config`` does, and those that somebody has accepted."""
     renew_hints()
     view = View(config)
-    if members.has_overrides(config.lineage):
+    if lineages.has_overrides(config.lineage):
         from npuprof.checks import contexts
 
         found = contexts.check_contexts(view, notes, everywhere)
@@ -58,10 +58,10 @@ def judge_config(config: Config, notes: bool = True, everywhere: bool = True) ->
         found = [judgement.say_where(finding, [words]) for finding, words in told]
     others: list[Told] = [(finding, ()) for check in _PROFILE_CHECKS for finding in check(view)]
     found += [finding for finding, _ in view.sift_findings(others)]
-    if members.says_anywhere(config.lineage, "ignore"):
-        from npuprof.checks.ignoring import check_ignores
+    if lineages.says_anywhere(config.lineage, "ignore"):
+        from npuprof.checks.accepted import check_ignores
 
-        found += check_ignores(view)
+        found += check_ignores(config)
     return Verdict(found if notes else [finding for finding in found if finding.severity != "info"], view.accepted)
 
 

@@ -13,7 +13,7 @@ from npuprof.checks.surfaces import OFFLINE, may_bar
 from npuprof.checks.view import Fault, View, list_chip_settings
 from npuprof.document.keys import format_short_value
 from npuprof.model import Context, Finding
-from npuprof.resolve.points import UNASKED, ContextMap
+from npuprof.resolve.contexts import UNASKED, ContextMap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from npuprof.checks.view import Told
     from npuprof.document.profile import Override
     from npuprof.model import Origin
-    from npuprof.resolve.points import Region
+    from npuprof.resolve.contexts import Region
 
 #: Targets that write presets of every scenario.
 _ANY_SCENARIO = frozenset(("toml", "json", "env"))

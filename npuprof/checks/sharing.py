@@ -14,7 +14,7 @@ from npuprof.document import keys
 from npuprof.document.keys import format_short_value
 from npuprof.document.profile import ASKED, Profile, Yank
 from npuprof.model import Finding, NpuprofError, Path, Step, did_you_mean
-from npuprof.resolve import apply_layers, members, take_unset_step
+from npuprof.resolve import apply_layers, lineages, take_unset_step
 from npuprof.resolve.config import Config
 from npuprof.wording import say_set
 
@@ -81,7 +81,7 @@ def list_locked_keys(config: Config) -> list[str]:
 def check_locked_keys(view: View, about: About | None = None) -> Iterator[Finding]:
     """Yield keys whose value is no longer the one they had when they were locked; only of those asked for ``about``."""
     lineage = view.config.lineage
-    if not members.says_anywhere(lineage, "locked"):
+    if not lineages.says_anywhere(lineage, "locked"):
         return
     final = view.resolver.fold_lineage(lineage, view.scenario)
     for place, profile in enumerate(lineage):
@@ -131,7 +131,7 @@ def _check_unknown_lock(view: View, profile: Profile, key: str, index: int) -> I
 def check_deprecated_parents(view: View) -> Iterator[Finding]:
     """Yield the presets that a profile extends although they are deprecated, each where it is named."""
     own = view.config.lineage[-1]
-    if not own.extends or not members.says_anywhere(view.config.lineage[:-1], "deprecated"):
+    if not own.extends or not lineages.says_anywhere(view.config.lineage[:-1], "deprecated"):
         return
     deprecated = {member.name: said for member in view.config.lineage[:-1] if (said := member.table.get("deprecated"))}
     known = {member.name: member for member in view.config.lineage[:-1]}
@@ -170,7 +170,7 @@ def check_yanked_parents(view: View) -> Iterator[Finding]:
     What is behind a version, or in a source, is no longer written here: there the reference that leads to it is told.
     """
     lineage = view.config.lineage
-    if not members.has_yanked(lineage):
+    if not lineages.has_yanked(lineage):
         return
     own, known = lineage[-1], {member.key: member for member in lineage}
     homes = {id(own.home), *(id(known[key].home) for key in view.resolver.lineages.list_parent_keys(own) if own.stacked)}

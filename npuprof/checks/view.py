@@ -10,7 +10,7 @@ from npuprof.catalog import products, releases, values
 from npuprof.catalog.targets import SURFACES
 from npuprof.document import keys
 from npuprof.model import Context, Finding, Fix, NpuprofError, Origin, Path, Record
-from npuprof.resolve import members
+from npuprof.resolve import lineages
 from npuprof.resolve.config import Config
 
 TYPE_CHECKING = False
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from npuprof.checks.accepted import Acceptance
     from npuprof.document.policy import Ignore
     from npuprof.document.profile import Profile
-    from npuprof.resolve.points import Region
+    from npuprof.resolve.contexts import Region
 
     #: A finding, and words for where it holds, piece by piece: none where that is everywhere.
     Told = tuple[Finding, tuple[str, ...]]
@@ -159,8 +159,8 @@ class View:
         """Return what is accepted in the preset, None where nothing is."""
         if not self._has_looked:
             self._has_looked = True
-            homes = members.list_homes(self.config.lineage)  # one store says of all its presets whether it has a policy
-            if members.says_anywhere(self.config.lineage, "ignore") or any(map(_may_have_policy, homes)):
+            homes = lineages.list_homes(self.config.lineage)  # one store says of all its presets whether it has a policy
+            if lineages.says_anywhere(self.config.lineage, "ignore") or any(map(_may_have_policy, homes)):
                 from npuprof.checks.accepted import Acceptance
 
                 self.acceptance = Acceptance(self.config) or None

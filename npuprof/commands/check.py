@@ -36,7 +36,7 @@ from npuprof.store import Folder, ReadOnceStore, is_profile_name, spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.checks.ignoring import Accepted
+    from npuprof.checks.accepted import Accepted
     from npuprof.document import Document
     from npuprof.document.profile import Profile
     from npuprof.store.gitstore.revisions import Revision
@@ -243,7 +243,7 @@ class Check(JudgingVerb):
         found += faults
         unresolved += len(faults)
         if notes and not (self.specs or self.canns or self.products or unresolved):
-            from npuprof.checks.ignoring import find_idle_globs, find_idle_ignores
+            from npuprof.checks.accepted import find_idle_globs, find_idle_ignores
 
             found += find_idle_ignores(configs, accepted)
             if (policy := judged.home.load_policy()) is not None:

@@ -10,7 +10,7 @@ from typing import Protocol
 from npuprof.model import Context, Finding, NpuprofError
 from npuprof.report import output
 from npuprof.resolve.config import Config
-from npuprof.resolve.members import has_overrides
+from npuprof.resolve.lineages import has_overrides
 from npuprof.store import spec
 
 TYPE_CHECKING = False

@@ -6,10 +6,14 @@ are written in. (That is the C3 order, read from the far end.)
 
 from __future__ import annotations
 
-from operator import is_
+from collections.abc import Iterable
+from heapq import heappop, heappush
+from itertools import repeat
+from operator import attrgetter, contains, is_
 
 from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError
+from npuprof.resolve import faults
 from npuprof.resolve.claims import combine_claims
 
 TYPE_CHECKING = False
@@ -26,6 +30,11 @@ PERSONAL = "personal:"
 
 #: How many presets one may build on.
 MOST_ANCESTORS = 2000
+
+_get_overrides = attrgetter("overrides")
+_get_table = attrgetter("table")
+_get_home = attrgetter("home")
+_get_yanked = attrgetter("yanked")
 
 
 class Lineages:
@@ -94,8 +103,6 @@ class Lineages:
                 if self._has_sources:
                     lineage = self._settle_versions(current, lineage)
                 if len(lineage) > MOST_ANCESTORS + 1:
-                    from npuprof.resolve import faults
-
                     raise NpuprofError([faults.build_long_lineage_finding(current, MOST_ANCESTORS)])
                 known[current.key] = lineage
                 del chain[current.key]
@@ -111,15 +118,11 @@ class Lineages:
                 problems += error.findings
                 continue
             if parent.key in chain:
-                from npuprof.resolve import faults
-
                 raise NpuprofError([faults.build_cycle_finding(list(chain.values()), parent)])
             repeated.setdefault(parent.key, []).append(index)
             parents.append(parent)
             self._has_sources = self._has_sources or is_of_source(parent)
         if len(repeated) < len(parents):
-            from npuprof.resolve import faults
-
             problems += [faults.build_repeated_parent_finding(profile, places) for places in repeated.values() if len(places) > 1]
         if problems:
             raise NpuprofError([*problems, *profile.problems])
@@ -140,8 +143,6 @@ class Lineages:
                 self.resolve_claims(self._lineages[member.key])  # its heirs ask for them
             else:
                 paths = [self._find_path(profile, {one.key: one for one in (*lineage, profile)}, end) for end in (other, member)]
-                from npuprof.resolve import faults
-
                 raise NpuprofError([faults.build_two_versions_finding(profile, other, member, paths)])
         return tuple(kept)
 
@@ -180,8 +181,6 @@ class Lineages:
 
     def _merge_lineages(self, profile: Profile, lines: list[tuple[Profile, ...]]) -> tuple[Profile, ...]:
         """Return one order of all members that contradicts none of the given ones. Raises NpuprofError."""
-        from heapq import heappop, heappush  # most presets have one parent
-
         common = _count_common(lines[:-1])
         queues = [list(line[common:]) for line in lines[:-1]] + [list(lines[-1])]
         inside: dict[str, int] = {}  # how often a member is waited for: it stands in a queue and not at its end
@@ -209,8 +208,6 @@ class Lineages:
                         for ready in ends[last]:
                             heappush(free, ready)
         if any(queues):
-            from npuprof.resolve import faults
-
             raise NpuprofError([faults.build_order_finding(profile, [queue for queue in queues if queue])])
         return (*lines[0][:common], *reversed(order))
 
@@ -238,3 +235,26 @@ def is_personal(profile: Profile) -> bool:
 def identify_preset(profile: Profile) -> str:
     """Return what all versions of a source's preset have in common in their keys."""
     return profile.key.rpartition("#")[0]
+
+
+# -- what is so of any member: no function is called per member, since each preset of a chain of a thousand would pay for all below it
+
+
+def has_overrides(lineage: Iterable[Profile]) -> bool:
+    """Return whether any member has an override."""
+    return any(map(_get_overrides, lineage))
+
+
+def has_yanked(lineage: Iterable[Profile]) -> bool:
+    """Return whether any member extends a version that was yanked, or is one that was asked for."""
+    return any(map(_get_yanked, lineage))
+
+
+def says_anywhere(lineage: Iterable[Profile], key: str) -> bool:
+    """Return whether any member has a key in its ``[profile]``."""
+    return any(map(contains, map(_get_table, lineage), repeat(key)))
+
+
+def list_homes(lineage: tuple[Profile, ...]) -> list[Profile]:
+    """Return one member of each store that the members come from."""
+    return list(dict(zip(map(id, map(_get_home, lineage)), lineage, strict=True)).values())

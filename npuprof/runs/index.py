@@ -16,8 +16,8 @@ from npuprof.model import NpuprofError
 from npuprof.report.terminal import track_items
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
+from npuprof.resolve.contexts import ContextMap
 from npuprof.resolve.digests import list_digests
-from npuprof.resolve.points import ContextMap
 from npuprof.runs.indexed import Digests, Index, State
 from npuprof.store import is_profile_name
 from npuprof.store.gitstore.commits import find_former_folder

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from npuprof.catalog import build_finding
-from npuprof.catalog.acceptance import find_acceptance_fault
+from npuprof.catalog.pages import find_acceptance_fault
 from npuprof.model import Finding, Place
 from npuprof.scripts.python.syntax import Script, iterate_comments
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import written_condition
-from npuprof.catalog.acceptance import find_acceptance_fault
+from npuprof.catalog.pages import find_acceptance_fault
 from npuprof.document import Document
 from npuprof.document.policy import Condition, Ignore, TeamRule
 from npuprof.model import SECTIONS, SEVERITIES, Origin, Path, did_you_mean
