@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from npuprof.catalog import load_built_part
+from npuprof.catalog.profiling import find_profiling_doubts
 from npuprof.catalog.shapes import Fault
 from npuprof.model import Path
 
@@ -76,12 +77,6 @@ def _find_device_doubts(value: list[int]) -> Iterator[Fault]:
             yield (index,), f"{device} is read as two devices: the reader of the list takes ids of one digit", "write ids from 0 to 9"
 
 
-def _find_trace_doubts(value: dict[str, Any]) -> Iterable[Fault]:
-    from npuprof.catalog.profiling import find_profiling_doubts  # few presets profile
-
-    return find_profiling_doubts(value)
-
-
 #: By the name of the form.
 _DOUBTS: dict[str, Callable[[Any], Iterable[Fault]]] = {
     "mixlist": _find_mixlist_doubts,
@@ -92,5 +87,5 @@ _DOUBTS: dict[str, Callable[[Any], Iterable[Fault]]] = {
     "aoe-config": lambda value: find_name_doubts("operators", value.get("tune_ops_type", []), ("tune_ops_type",)),
     "switches": lambda value: find_name_doubts("passes", value),
     "ids": _find_device_doubts,
-    "profiling": _find_trace_doubts,
+    "profiling": find_profiling_doubts,
 }

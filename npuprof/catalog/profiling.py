@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from npuprof.catalog.paths import find_shell_word
+from npuprof.catalog.readers import find_shell_word
 from npuprof.catalog.shapes import Fault
+from npuprof.model import did_you_mean
 
 _SWITCH = ("on", "off")
 _LEVEL = ("on", "off", "l0", "l1")
@@ -60,8 +61,6 @@ def _find_member_fault(name: str, item: Any) -> tuple[str, str] | None:
 
 def find_profiling_doubts(value: dict[str, Any]) -> list[Fault]:
     """Return the members that no manual has."""
-    from npuprof.model import did_you_mean
-
     return [
         ((name,), f"no manual knows {name!r}", did_you_mean(name, list(_MEMBERS), "npuprof option profiling_options lists what there is"))
         for name in value

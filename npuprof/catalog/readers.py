@@ -7,10 +7,12 @@ from typing import Any
 
 from npuprof.catalog import Flag, Variable, load_built_part
 from npuprof.model import Record
+from npuprof.system.patterns import lazy_pattern
 
 NOT_FOUND = "not found"
 #: The blanks that a reader drops, by ``blanks`` of ``readers.toml``.
 _BLANKS = {"all": " ", "around": r"^\s+|\s+$|(?<=[,;:~|])\s+|\s+(?=[,;:~|])", "behind": r"(?<=[,:])\s+"}
+_SHELL_WORD = lazy_pattern(r"^~[\w.-]*(?=/|$)|\$(?:[A-Za-z_]\w*|\{[^{}]*\}|\([^()]*\))", re.ASCII)
 
 
 class Reading(Record):
@@ -88,3 +90,9 @@ def _respell(record: Variable | Flag, text: str, reader: dict[str, Any]) -> str:
     elif "any_case" in reader:
         found += [plain.lower(), plain.upper()]
     return next((one for one in found if is_documented(record, one)), text)
+
+
+def find_shell_word(path: str) -> str:
+    """Return what a shell would replace in a path: ``$HOME``, ``${HOME}``, ``$(pwd)``, ``~`` at its start; empty where nothing."""
+    found = _SHELL_WORD.search(path)
+    return found[0] if found else ""

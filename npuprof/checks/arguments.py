@@ -1,4 +1,4 @@
-"""What is wrong with an argument of the estimator, or a flag of the ATC compiler."""
+"""Faults of plain values: arguments of the estimator, flags of the ATC compiler, names of chips, and paths in any section."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import products
-from npuprof.catalog.readers import find_spelling, may_be_taken
+from npuprof.catalog.readers import find_shell_word, find_spelling, may_be_taken
 from npuprof.checks.meaning import UNKNOWN, describe_value_kind, guess_choice, guess_plain_value, suggest_choice, suggest_value
 from npuprof.checks.view import Fault
 from npuprof.document.keys import format_short_value
@@ -42,7 +42,7 @@ def find_argument_faults(name: str, value: Any) -> list[Fault]:
     key = f"estimator.{name}"
     bounds = argument.minimum, argument.maximum
     found = _find_plain_value_faults(key, argument.kind, argument.choices, *bounds, value, unit=argument.unit)
-    return found or (_find_path_faults(key, value) if argument.kind == "path" else [])
+    return found or (find_path_faults(key, value) if argument.kind == "path" else [])
 
 
 def find_flag_faults(name: str, value: Any) -> list[Fault]:
@@ -61,7 +61,7 @@ def find_flag_faults(name: str, value: Any) -> list[Fault]:
     if flag.kind == "chip":
         wrong = [fault._replace(hint='write the name of a chip, as "Ascend910B2"', fix=None) for fault in found]  # no number is one
         return wrong or find_chip_faults(f"atc.{name}", value)
-    return found or (_find_path_faults(f"atc.{name}", value, flag.path_characters) if flag.kind == "path" else [])
+    return found or (find_path_faults(f"atc.{name}", value, flag.path_characters) if flag.kind == "path" else [])
 
 
 def find_chip_faults(said: str, value: str) -> list[Fault]:
@@ -74,10 +74,18 @@ def find_chip_faults(said: str, value: str) -> list[Fault]:
     return [fault if fix or value.startswith("Ascend") else fault._replace(severity="warning")]
 
 
-def _find_path_faults(key: str, path: str, characters: str = "") -> list[Fault]:
-    from npuprof.checks.paths import find_path_faults
-
-    return find_path_faults(key, path, characters)
+def find_path_faults(key: str, path: str, characters: str = "") -> list[Fault]:
+    """Return what is wrong with a path: what nothing expands, and characters beyond those of the manual, if it names any."""
+    if word := find_shell_word(path):
+        what = f"{key} = {format_short_value(path)} holds {word}, which nothing expands"
+        why = "A shell replaces it in a line that is typed; rendered code and exports hand the path on as it is."
+        return [Fault("NP211", what, why, "write the path out, or one from the current folder on")]
+    if characters and (odd := re.sub(f"[{characters}]+", "", path)):
+        listed = ", ".join(dict.fromkeys(map(format_short_value, odd)))
+        what = f"{key} = {format_short_value(path)} holds {listed}"
+        why = "The manual lets such a path be made of letters, digits, '_', '-', '.', Chinese characters and the '/' between them."
+        return [Fault("NP203", what, why, "rename the folder or the file")]
+    return []
 
 
 def _find_plain_value_faults(

@@ -8,7 +8,6 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import Flag
-from npuprof.checks.sizes import find_size_fault, list_sized_pairs
 from npuprof.checks.surfaces import encode_flag_value
 from npuprof.checks.view import Fault, View, find_chip
 from npuprof.document import keys
@@ -18,6 +17,10 @@ from npuprof.model import Finding, Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.checks.rules import About
+
+
+#: The dimensions that a flag fills, by how many they are.
+_DIMENSIONS = {1: "the first dimension", 2: "height and width"}
 
 
 def check_flags(view: View, about: About | None = None) -> Iterator[Finding]:
@@ -38,12 +41,12 @@ def check_flags(view: View, about: About | None = None) -> Iterator[Finding]:
                 yield from _check_conflict(view, record, own, other, *pair)
         if record is not None and not view.config.abstract:
             yield from _check_requirements(view, record, setters[0], given, about)
-    for flag, other in list_sized_pairs():
+    for flag, other in _list_sized_pairs():
         pair = [given[flag][0], given[other][0]] if flag in given and other in given else []
         counter, counted = catalog.find_flag(flag), catalog.find_flag(other)
         if counter and counted and pair and all(map(view.is_decided, pair)) and (about is None or about(pair)):
             text, named = (str(_format_value(view.settings[key], key)) for key in pair)
-            if fault := find_size_fault(counter, text, counted, named):
+            if fault := _find_size_fault(counter, text, counted, named):
                 yield view.build_finding(fault, pair[0])
 
 
@@ -59,7 +62,7 @@ def list_flag_reads() -> tuple[frozenset[str], ...]:
     """Return the settings that are looked at together, for each flag that may be given twice, each conflict and each requirement."""
     setters = _list_setters()
     found = {frozenset(both) for both in setters.values() if len(both) == 2}
-    found |= {frozenset((one, another)) for flag, other in list_sized_pairs() for one in setters[flag] for another in setters[other]}
+    found |= {frozenset((one, another)) for flag, other in _list_sized_pairs() for one in setters[flag] for another in setters[other]}
     for flag, ours in setters.items():
         record = catalog.find_flag(flag)
         for _, other in _list_conflicts(record):
@@ -189,3 +192,37 @@ def _format_value(value: Any, key: str) -> str:
 
 def _write(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@cache
+def _list_sized_pairs() -> tuple[tuple[str, str], ...]:
+    """Return the flags that count something, each with the flag that names it."""
+    flags = [flag for name in catalog.record_names("atc") if (flag := catalog.find_flag(name))]
+    return tuple((flag.name, other) for flag in flags for other in (*flag.filled, flag.one_per) if other)
+
+
+def _find_size_fault(flag: Flag, text: str, other: Flag, named: str) -> Fault | None:
+    """Return what is wrong with the texts of two flags, of which the first counts what the second names."""
+    count = flag.filled.get(other.name)
+    if count is not None:
+        where = _DIMENSIONS[count]
+        if "~" in named or _is_filled(named, count):
+            return None
+        what = f"--{flag.name} fills {where}, and --{other.name} has no -1 there, or one elsewhere"
+        return Fault("NP382", what, "ATC puts each size where a -1 stands.", f"write -1 for {where} in --{other.name}, and nowhere else")
+    parts = [part for part in named.split(other.separator) if part]
+    count = len(text.split(flag.separator))
+    if count == len(parts):
+        return None
+    why = "There is one for each, in the same order."
+    return Fault("NP912", f"--{flag.name} is for {count}, and --{other.name} names {len(parts)}", why, f"write {len(parts)} of them")
+
+
+def _is_filled(shapes: str, count: int) -> bool:
+    """Return whether so many dimensions of shapes are open, the first where it is one, and no others."""
+    opened = [
+        [place for place, size in enumerate(sizes) if size == "-1"]
+        for shape in shapes.split(";")
+        if "-1" in (sizes := [size.strip() for size in shape.rpartition(":")[2].split(",")])
+    ]
+    return bool(opened) and all(places == [0] if count == 1 else len(places) == count for places in opened)

@@ -8,6 +8,7 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import Option, condition, products, releases, targets
+from npuprof.checks.families import find_family_faults, find_form_faults
 from npuprof.checks.surfaces import encode_flag_value, find_surface_faults, find_twin_flag, list_leaves, list_surface_releases
 from npuprof.checks.view import Fault, Scope, View
 from npuprof.document import keys
@@ -212,8 +213,6 @@ def _find_product_faults(scope: Scope, option: Option, value: Any) -> Iterator[F
             f"supported are {', '.join(_list_supported_families(record))}; set it in an [[override]] for them",
         )
     if flag and flag.product_pattern and isinstance(text := encode_flag_value(option, value), str):
-        from npuprof.checks.families import find_form_faults
-
         yield from find_form_faults(scope, option.name, flag, text)
     yield from _find_value_product_faults(scope, option, (flag and flag.value_products) or option.value_products, value)
     for family in scope.families:
@@ -317,8 +316,6 @@ def _find_env_and_atc_faults(scope: Scope, key: str, value: Any) -> Iterator[Fau
         why = f"The documentation does not list it among the products that {'read the variable' if section == 'env' else 'have the flag'}."
         yield Fault("NP409", f"{key} is not supported on {', '.join(barred)}", why, hint)
     elif isinstance(value, (str, int, float)):
-        from npuprof.checks.families import find_family_faults
-
         yield from find_family_faults(scope, key, record, str(value))
     if isinstance(record, catalog.Variable) and record.dead:
         yield Fault("NP502", f"{key} has no effect", record.dead, f"use {record.replaced_by}" if record.replaced_by else "unset it")

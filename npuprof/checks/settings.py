@@ -9,8 +9,21 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import Option, releases, values
+from npuprof.catalog.doubts import find_doubts, find_name_doubts
 from npuprof.catalog.readers import NOT_FOUND
+from npuprof.checks.arguments import find_argument_faults, find_flag_faults, find_path_faults
+from npuprof.checks.meaning import (
+    UNKNOWN,
+    describe_value_kind,
+    format_range,
+    guess_choice,
+    guess_plain_value,
+    read_number,
+    suggest_choice,
+    suggest_value,
+)
 from npuprof.checks.surfaces import OFFLINE, find_twin_flag, has_form_of_flag, is_taken_by_flag, list_leaves
+from npuprof.checks.variables import find_variable_faults
 from npuprof.checks.view import Fault, Scope
 from npuprof.document import keys
 from npuprof.document.keys import format_short_value
@@ -97,11 +110,7 @@ def _find_section_faults(key: str, value: Any) -> list[Fault]:
         option = catalog.find_option(name)
         return _find_option_faults(option, value) if option else [_build_unknown_option_fault(name)]
     if section == "env":
-        from npuprof.checks.variables import find_variable_faults
-
         return find_variable_faults(name, value)
-    from npuprof.checks.arguments import find_argument_faults, find_flag_faults
-
     return find_argument_faults(name, value) if section == "estimator" else find_flag_faults(name, value)
 
 
@@ -150,8 +159,6 @@ def _is_of_option_type(option: Option, value: Any) -> bool:
 
 def guess_option_value(option: Option, value: Any) -> Any:
     """Return what a value of another type means as that of an option, one the checks accept; ``meaning.UNKNOWN`` where that is a guess."""
-    from npuprof.checks.meaning import UNKNOWN, guess_choice, guess_plain_value
-
     if option.default_count or option.listed or option.kind.startswith("path"):  # one value is none of several, a number no name or path
         return UNKNOWN
     kind = _FIELD_KINDS[option.field or ("b" if option.kind == "bool" else "s")]
@@ -161,8 +168,6 @@ def guess_option_value(option: Option, value: Any) -> Any:
 
 
 def _build_type_fault(option: Option, value: Any) -> Fault:
-    from npuprof.checks.meaning import describe_value_kind, format_range, suggest_value
-
     field = option.field or ("b" if option.kind == "bool" else "s")
     wanted = _FIELD_WORDS[field]
     if option.choices:
@@ -210,8 +215,6 @@ def _find_choice_faults(option: Option, value: Any) -> list[Fault]:
                 f"write one of {', '.join(map(format_short_value, _list_sure_choices(option)))}",
             )
         ]
-    from npuprof.checks.meaning import suggest_choice
-
     listed = ", ".join(map(format_short_value, option.choices))
     sure = _list_sure_choices(option)
     hint, fix = suggest_choice(option.name, value, option.choices, sure, option.numbered)
@@ -240,8 +243,6 @@ def _find_range_faults(option: Option, value: Any) -> list[Fault]:
     low, high = option.minimum, option.maximum
     if (low is None or value >= low) and (high is None or value <= high):
         return []
-    from npuprof.checks.meaning import format_range
-
     doubt = option.doubtful_values.get(str(value))
     why = _BAD_VALUE.get(option.on_bad_value, "Outside the documented range its effect is unknown.")
     hint = f"write {format_range(low, high, option.unit)}"
@@ -259,8 +260,6 @@ def _find_text_faults(option: Option, value: str) -> list[Fault]:
         if value and _PLAIN_PATH.issuperset(value):
             return []
         if value:
-            from npuprof.checks.paths import find_path_faults
-
             return find_path_faults(option.name, value, option.path_characters)
         hint = f"write a path, or unset {option.name}"
         return [Fault("NP203", f"{option.name} is empty", "An empty path names nothing.", hint)]
@@ -272,7 +271,7 @@ def _find_text_faults(option: Option, value: str) -> list[Fault]:
         return [_build_structure_fault(option, fault) for fault in structure.faults(parsed)] or _find_undocumented_form_faults(
             option, parsed
         )
-    number = _read_number(option, value) if option.unit and not option.structure else None
+    number = read_number(value, option.unit) if option.unit and not option.structure else None
     if number is not None and str(number) != value and not _find_text_faults(option, str(number)):
         what = f"{option.name} = {format_short_value(value)} is not in its format"
         hint, fix = f'write {option.name} = "{number}"', Fix(str(number))
@@ -309,12 +308,6 @@ def _list_words(schema: Any) -> Iterator[str]:
         yield from _list_words(inner)
 
 
-def _read_number(option: Option, value: str) -> int | float | None:
-    from npuprof.checks.meaning import read_number
-
-    return read_number(value, option.unit)
-
-
 def _find_structure_faults(option: Option, value: Any) -> list[Fault]:
     form = values.load_form(option.structure)
     found = [_build_structure_fault(option, fault) for fault in form.faults(value)]
@@ -335,8 +328,6 @@ def _list_empty_lists(value: Any, path: Path) -> Iterator[Path]:
 
 def _find_undocumented_form_faults(option: Option, names: Any) -> list[Fault]:
     """Return what the adapter takes although it is hardly meant, or the documentation does not have it: odd names, a ratio left out."""
-    from npuprof.catalog.doubts import find_doubts, find_name_doubts
-
     doubts = find_doubts(option.structure, names)
     doubts += find_name_doubts(option.names, names) if option.names else ()
     doubts += [

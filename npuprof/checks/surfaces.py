@@ -10,6 +10,7 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import Flag, Option, build_finding, releases, targets, values
 from npuprof.catalog.readers import is_taken
+from npuprof.checks.arguments import find_chip_faults, find_path_faults
 from npuprof.checks.view import Fault, Scope, View
 from npuprof.document.keys import format_short_value
 from npuprof.model import Finding
@@ -158,8 +159,6 @@ def _find_unlisted_names(option: Option, value: Any) -> Iterator[Fault]:
 
 
 def _find_flag_faults(option: Option, flag: Flag, value: Any) -> Iterator[Fault]:
-    from npuprof.checks.paths import find_path_faults
-
     carried, written = option.write_on("atc", value)
     text = str(written).lower() if isinstance(written, bool) else str(written)
     told = option.choices and text not in map(str, (*option.choices, *option.choices_until))  # as what no session takes either
@@ -172,8 +171,6 @@ def _find_flag_faults(option: Option, flag: Flag, value: Any) -> Iterator[Fault]
         what = f"{option.name} = {format_short_value(value)} is not in the format of --{flag.name}"
         yield Fault("NP203", what, "ATC stops at such a value.", f"see npuprof option --{flag.name}")
     if flag.kind == "chip" and isinstance(value, str):
-        from npuprof.checks.arguments import find_chip_faults
-
         yield from find_chip_faults(option.name, value)
     if option.kind.startswith("path") and isinstance(value, str) and value:
         known = find_path_faults(option.name, value, option.path_characters)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 from npuprof import catalog
+from npuprof.catalog.doubts import find_doubts
 from npuprof.catalog.execution import has_complete_prefix, is_known_variable
 from npuprof.catalog.launchers import FACTS, NUMBERS
-from npuprof.catalog.pairs import find_pair_faults
 from npuprof.catalog.readers import Reading, find_reading, find_spelling, is_documented, may_be_taken
 from npuprof.catalog.values import load_form
+from npuprof.checks.arguments import find_path_faults
 from npuprof.checks.meaning import (
     UNKNOWN,
     describe_value_kind,
@@ -86,7 +90,7 @@ def find_variable_faults(name: str, value: Any) -> list[Fault]:
         severity = "error" if variable.unknown == "fails" else "warning"
         return [
             Fault("NP203", f"env.{name}: {what}", variable.otherwise, hint, severity=severity)
-            for what, hint in find_pair_faults(variable, str(value))
+            for what, hint in _find_pair_faults(variable, str(value))
         ]
     found = _find_written_faults(name, find_spelling(variable, str(value)), variable)
     why = variable.otherwise or reading.why
@@ -125,8 +129,6 @@ def _find_written_faults(name: str, text: str, variable: catalog.Variable) -> li
     if variable.kind in ("int", "float"):
         return _find_number_faults(name, text, variable)
     if variable.kind in ("path", "pathlist"):
-        from npuprof.checks.paths import find_path_faults
-
         paths = text.split(":") if variable.kind == "pathlist" else [text]
         return [fault for path in paths for fault in find_path_faults(f"env.{name}", path, variable.path_characters)]
     return _find_form_faults(name, text, variable.structure) if variable.structure else []
@@ -149,8 +151,6 @@ def _build_text_fault(name: str, text: str, variable: catalog.Variable) -> Fault
 
 def _find_unexpanded_paths(name: str, text: str) -> list[Fault]:
     """Return what nothing expands in the paths of a variable that others read; the linker knows three words of its own."""
-    from npuprof.checks.paths import find_path_faults
-
     return [
         fault
         for path in text.split(":")
@@ -161,8 +161,6 @@ def _find_unexpanded_paths(name: str, text: str) -> list[Fault]:
 
 def _find_form_faults(name: str, text: str, form: str) -> list[Fault]:
     """Return what is wrong with a text that holds more than one value."""
-    from npuprof.catalog.doubts import find_doubts
-
     structure = load_form(form)
     parsed = structure.parse(text)
     if parsed is None:
@@ -259,3 +257,47 @@ def _find_misplaced_facts(variable: catalog.Variable, fact: str) -> list[Fault]:
     if variable.choices or (variable.kind in ("int", "float") and fact not in NUMBERS):
         return [Fault("NP203", what, "", _describe_wanted_text(variable), ("launcher",))]
     return []
+
+
+def _find_pair_faults(variable: catalog.Variable, text: str) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong with the pairs of a text, and what to write."""
+    for place, item in enumerate(_split_items(variable, text)):
+        key, pair, value = (part.strip() for part in item.partition(variable.pair))
+        if not item.strip() or (place == 0 and item.strip() in variable.first):
+            continue
+        rule = variable.items.get(key) or next((rule for name, rule in variable.items.items() if fnmatchcase(key, name)), None)
+        if rule is None:
+            hint = did_you_mean(key, variable.items, "")
+            if hint or variable.unknown == "fails":
+                yield f"unknown key {key!r}", hint or f"known are {', '.join(variable.items)}"
+        elif not pair:
+            yield f"{key} has no value", f"write {key}{variable.pair}{_write_example(rule)}"
+        elif hint := _find_value_hint(rule, value):
+            yield f"{key}{variable.pair}{value} is not accepted", f"write {key}{variable.pair}{hint}"
+
+
+def _split_items(variable: catalog.Variable, text: str) -> list[str]:
+    """Return the pairs of a text; a list in brackets is one value."""
+    found = re.finditer(rf"\[[^\[\]]*\]|{re.escape(variable.joined)}", text)
+    cuts = [match.span() for match in found if match[0] == variable.joined]
+    return [text[start:end] for (_, start), (end, _) in pairwise([(0, 0), *cuts, (len(text), len(text))])]
+
+
+def _find_value_hint(rule: Any, value: str) -> str:
+    """Return what a key takes if it does not take a value, else an empty text."""
+    if not isinstance(rule, dict):
+        same = [word for word in rule if word.lower() == value.lower()]
+        return "" if value in rule else same[0] if same else " or ".join(rule)
+    kind, low, high = rule["kind"], rule.get("min"), rule.get("max")
+    if kind not in ("int", "float"):
+        return ""
+    number = r"[0-9]+" if kind == "int" else r"(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
+    if re.fullmatch(f"[-+]?{number}", value) is None:
+        return f"a {'whole number' if kind == 'int' else 'number'}"
+    if (low is not None and float(value) < low) or (high is not None and float(value) > high):
+        return f"a number, {low} or more" if high is None else f"a number from {low} to {high}"
+    return ""
+
+
+def _write_example(rule: Any) -> str:
+    return str(rule.get("min", "VALUE")) if isinstance(rule, dict) else str(rule[0])
