@@ -203,12 +203,28 @@ class Fix(Record):
     name: str = ""
 
 
+#: Longer words, quoted texts and lists in a message or a hint are cut; shorter ones may be a path, or a line to be pasted.
+_LONGEST_IN_MESSAGE = 200
+_LONGEST_IN_HINT = 2000
+_SHORTENED = 77
+
+
+def _shorten_values(text: str, longest: int) -> str:
+    """Return a message with long values cut: a word, a text in quotes, a list in brackets."""
+    if len(text) <= longest:
+        return text
+    import re
+
+    long_value = rf"""(?<!\w)"[^"]{{{longest},}}"|(?<!\w)'[^']{{{longest},}}'|\[[^\[\]]{{{longest},}}\]|\S{{{longest},}}"""
+    return re.sub(long_value, lambda match: match[0][:_SHORTENED] + "...", text)
+
+
 class Finding(Record):
     """One thing wrong or doubtful: what, where, why, and what to try.
 
     ``code`` is stable and has a page (``npuprof rule CODE``); ``severity`` is ``error``, ``warning`` or ``info``.
     ``profiles`` names the profiles that show the fault, the one that wrote it first; ``fix`` is what the hint says, where that
-    can only be meant.
+    can only be meant. Long values in ``message``, ``why`` and ``hint`` are cut.
     """
 
     code: str
@@ -221,6 +237,13 @@ class Finding(Record):
     where: Place | None = None
     severity: str = "error"
     fix: Fix | None = None
+
+    def __init__(
+        self, code: str, message: str, why: str = "", hint: str = "", origin: Origin | None = None, key: str = "",
+        profiles: tuple[str, ...] = (), where: Place | None = None, severity: str = "error", fix: Fix | None = None,
+    ) -> None:  # fmt: skip
+        message, why = _shorten_values(message, _LONGEST_IN_MESSAGE), _shorten_values(why, _LONGEST_IN_HINT)
+        super().__init__(code, message, why, _shorten_values(hint, _LONGEST_IN_HINT), origin, key, profiles, where, severity, fix)
 
     @property
     def path(self) -> str | None:

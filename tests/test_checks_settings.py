@@ -236,3 +236,18 @@ def test_an_old_name_of_a_variable_is_deprecated_where_there_is_a_new_one(cann: 
     text = f'[profile]\ncann = "{cann}"\n' if cann else ""
     found = {finding.code for finding in findings(f"{text}[env]\nASCEND_SLOG_PRINT_TO_STDOUT = 1\n")}
     assert ("NP501" in found) is told_of
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'[env]\nPYTORCH_NPU_ALLOC_CONF = "{"x" * 60_000}:1,max_split_size_mb:{"9 " * 20_000}b"\n',
+        f'[env]\nHCCL_EXEC_TIMEOUT = "{"9" * 300}"\nHCCL_CONNECT_TIMEOUT = "{"x" * 60_000}"\n',
+        f"[options]\nmodify_mixlist.black-list.to-add = [[{'1, ' * 20_000}]]\n",
+        f'[options]\ninput_shape = {{ {"a" * 60_000} = "b" }}\n',
+    ],
+)
+def test_a_finding_about_a_long_value_is_short(text: str) -> None:
+    found = [finding for finding in findings(text) if finding.severity == "error"]
+    assert found
+    assert all(len(finding.message) < 250 and len(finding.why) < 250 and len(finding.hint) < 600 for finding in found)
