@@ -142,6 +142,21 @@ def test_a_hostile_list_of_pairs_is_read_in_one_pass(text: str, why: str) -> Non
     assert any(why in fault.why or why in fault.message for fault in find_setting_faults("env.PYTORCH_NPU_ALLOC_CONF", text))
 
 
+@pytest.mark.parametrize(
+    ("text", "why", "hint"),
+    [
+        ("garbage_collection_threshold:often", "", "write garbage_collection_threshold:0.8, or another number: 0 to 1"),
+        ("max_split_size_mb:7", "", "write max_split_size_mb:21, or another number: at least 21"),
+        ("max_split_size_mb", "", "write max_split_size_mb:21"),
+        ("expandable_segments:true", "Switches accept exactly True or False.", "write expandable_segments:True"),
+        ("page_siz:1g", "Its reader raises an error for a key that it does not know.", "did you mean 'page_size'?"),
+    ],
+)
+def test_a_fault_in_a_list_of_pairs_says_why_and_what_to_write(text: str, why: str, hint: str) -> None:
+    (fault,) = find_setting_faults("env.PYTORCH_NPU_ALLOC_CONF", text)
+    assert (fault.code, fault.why.startswith(why), bool(fault.why), fault.hint) == ("NP203", True, bool(why), hint)
+
+
 @pytest.mark.parametrize("name", [name for name, record in RECORDS.items() if record.dead])
 def test_a_variable_that_nothing_reads_any_more_has_no_effect(name: str) -> None:
     (fault,) = find_scope_faults(Scope(None, (), ()), f"env.{name}", "1")

@@ -35,7 +35,7 @@ def check_late_options(view: View) -> Iterator[Finding]:
 
 def is_fault_excused(settings: dict[str, Any], key: str, fault: Fault) -> bool:
     """Return whether another setting excuses it: a deprecated option that is needed, a text that nothing reads, both of two like names."""
-    if fault.code == "NP206" and any(repr(other.removeprefix("env.")) in fault.hint for other in settings if other != key):
+    if fault.meant and f"env.{fault.meant}" in settings:
         return True
     excuse = catalog.load_excuses().get((key, fault.code))
     if fault.code == "NP203" and "." not in key and settings.get(key) != "":

@@ -80,18 +80,15 @@ def find_variable_faults(name: str, value: Any) -> list[Fault]:
         what = f"no known environment variable {name!r}"
         return [Fault("NP206", what, "The catalogue does not contain it.", f"{name} is a session option: it belongs below [options]")]
     if variable is None:
-        hint, fix = _suggest_variable(name)
+        hint, fix, meant = _suggest_variable(name)
         if hint and not is_known_variable(name):
-            return [build_misspelt_fault(name, hint, fix)]
+            return [build_misspelt_fault(name, hint, fix, meant)]
         return _find_unexpanded_paths(name, str(value)) if name.endswith(("PATH", "DIR", "HOME", "FILE")) else []
     if (reading := find_reading(variable)).others:
         return _find_switch_faults(name, str(value), variable, reading)
     if variable.items:
         severity = "error" if variable.unknown == "fails" else "warning"
-        return [
-            Fault("NP203", f"env.{name}: {what}", variable.otherwise, hint, severity=severity)
-            for what, hint in _find_pair_faults(variable, str(value))
-        ]
+        return [fault._replace(severity=severity) for fault in _find_pair_faults(variable, str(value))]
     found = _find_written_faults(name, find_spelling(variable, str(value)), variable)
     why = variable.otherwise or reading.why
     return [fault._replace(why=why) for fault in found] if why else found
@@ -183,10 +180,10 @@ def _describe_wanted_text(variable: catalog.Variable | None) -> str:
     return f"write {'a whole number' if variable.kind == 'int' else 'a number'}{more}"
 
 
-def build_misspelt_fault(name: str, hint: str, fix: Fix | None = None) -> Fault:
+def build_misspelt_fault(name: str, hint: str, fix: Fix | None = None, meant: str = "") -> Fault:
     """Return that a name looks like that of a known variable: an error where the catalogue has every name with its prefix."""
-    severity = "error" if has_complete_prefix(name) else "warning"
-    return Fault("NP206", f"no known environment variable {name!r}", "The catalogue does not contain it.", hint, severity=severity, fix=fix)
+    severity, what = "error" if has_complete_prefix(name) else "warning", f"no known environment variable {name!r}"
+    return Fault("NP206", what, "The catalogue does not contain it.", hint, severity=severity, fix=fix, meant=meant)
 
 
 def is_misspelt(name: str) -> bool:
@@ -195,14 +192,17 @@ def is_misspelt(name: str) -> bool:
 
 
 @cache
-def _suggest_variable(name: str) -> tuple[str, Fix | None]:
-    """Return the hint which variable was meant, and the change it is where that is certain; an empty text where none is near."""
+def _suggest_variable(name: str) -> tuple[str, Fix | None, str]:
+    """Return the hint which variable was meant, the change it is where that is certain, and a name that only looks alike.
+
+    All are empty where no name is near.
+    """
     if "NCCL" in name:  # of a library whose names are much alike
-        return "", None
+        return "", None, ""
     if same := find_same_name(name, catalog.record_names("env")):
-        return f"write {same}", Fix(None, same)
+        return f"write {same}", Fix(None, same), ""
     near = find_nearest_names(name, catalog.record_names("env"), 1, 0.85)  # JOB_NAME is no misspelt POD_NAME
-    return f"did you mean {near[0]!r}?" if near and near[0] != name else "", None
+    return (f"did you mean {near[0]!r}?", None, near[0]) if near and near[0] != name else ("", None, "")
 
 
 def _find_number_faults(name: str, text: str, variable: catalog.Variable) -> list[Fault]:
@@ -259,21 +259,28 @@ def _find_misplaced_facts(variable: catalog.Variable, fact: str) -> list[Fault]:
     return []
 
 
-def _find_pair_faults(variable: catalog.Variable, text: str) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with the pairs of a text, and what to write."""
+#: What happens to a key that its reader does not know, by ``unknown`` of the variable.
+_UNKNOWN_KEY = {"fails": "Its reader raises an error for a key that it does not know."}
+
+
+def _find_pair_faults(variable: catalog.Variable, text: str) -> Iterator[Fault]:
+    """Yield the faults in a text of key-value pairs, such as PYTORCH_NPU_ALLOC_CONF."""
     for place, item in enumerate(_split_items(variable, text)):
         key, pair, value = (part.strip() for part in item.partition(variable.pair))
         if not item.strip() or (place == 0 and item.strip() in variable.first):
             continue
         rule = variable.items.get(key) or next((rule for name, rule in variable.items.items() if fnmatchcase(key, name)), None)
+        what = why = hint = ""
         if rule is None:
-            hint = did_you_mean(key, variable.items, "")
-            if hint or variable.unknown == "fails":
-                yield f"unknown key {key!r}", hint or f"known are {', '.join(variable.items)}"
+            what, why = f"unknown key {format_short_value(key)}", _UNKNOWN_KEY.get(variable.unknown, "The catalogue does not contain it.")
+            hint = did_you_mean(key, variable.items, f"known are {', '.join(variable.items)}" if variable.unknown == "fails" else "")
         elif not pair:
-            yield f"{key} has no value", f"write {key}{variable.pair}{_write_example(rule)}"
-        elif hint := _find_value_hint(rule, value):
-            yield f"{key}{variable.pair}{value} is not accepted", f"write {key}{variable.pair}{hint}"
+            what, hint = f"{key} has no value", f"write {key}{variable.pair}{_write_example(rule)}"
+        elif taken := _describe_taken_value(rule, value):
+            what, why = f"{key}: {format_short_value(value)} is not accepted", "" if isinstance(rule, dict) else variable.otherwise
+            hint = f"write {key}{variable.pair}{taken}"
+        if hint:
+            yield Fault("NP203", f"env.{variable.name}: {what}", why, hint)
 
 
 def _split_items(variable: catalog.Variable, text: str) -> list[str]:
@@ -283,8 +290,8 @@ def _split_items(variable: catalog.Variable, text: str) -> list[str]:
     return [text[start:end] for (_, start), (end, _) in pairwise([(0, 0), *cuts, (len(text), len(text))])]
 
 
-def _find_value_hint(rule: Any, value: str) -> str:
-    """Return what a key takes if it does not take a value, else an empty text."""
+def _describe_taken_value(rule: Any, value: str) -> str:
+    """Return an example of what a key takes, with its range, if it does not take a value; else an empty text."""
     if not isinstance(rule, dict):
         same = [word for word in rule if word.lower() == value.lower()]
         return "" if value in rule else same[0] if same else " or ".join(rule)
@@ -292,12 +299,14 @@ def _find_value_hint(rule: Any, value: str) -> str:
     if kind not in ("int", "float"):
         return ""
     number = r"[0-9]+" if kind == "int" else r"(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
-    if re.fullmatch(f"[-+]?{number}", value) is None:
-        return f"a {'whole number' if kind == 'int' else 'number'}"
-    if (low is not None and float(value) < low) or (high is not None and float(value) > high):
-        return f"a number, {low} or more" if high is None else f"a number from {low} to {high}"
-    return ""
+    is_number = re.fullmatch(f"[-+]?{number}", value) is not None
+    if is_number and (low is None or float(value) >= low) and (high is None or float(value) <= high):
+        return ""
+    return _write_example(rule) + (f", or another number: {format_range(low, high, '')}" if low is not None or high is not None else "")
 
 
 def _write_example(rule: Any) -> str:
-    return str(rule.get("min", "VALUE")) if isinstance(rule, dict) else str(rule[0])
+    """Return a value that a key takes."""
+    if not isinstance(rule, dict):
+        return str(rule[0])
+    return {"int": str(rule.get("min", 1)), "float": "0.8"}.get(rule["kind"], "VALUE")

@@ -34,7 +34,10 @@ class _PageSeverity:
 
 
 class Fault(Record):
-    """What is wrong with one value, apart from where it stands: ``tail`` is the place below the setting, ``fix`` as in a finding."""
+    """What is wrong with one value, apart from where it stands: ``tail`` is the place below the setting, ``fix`` as in a finding.
+
+    ``meant`` is the variable that an unknown one looks like.
+    """
 
     code: str
     message: str
@@ -43,6 +46,7 @@ class Fault(Record):
     tail: Path = ()
     severity: str = _PageSeverity()  # type: ignore[assignment]
     fix: Fix | None = None
+    meant: str = ""
 
 
 if TYPE_CHECKING:

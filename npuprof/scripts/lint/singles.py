@@ -143,13 +143,13 @@ def _find_script_variable_faults(setting: ScriptSetting, asked: Context) -> list
 def _find_misspelt_variable(name: str) -> list[Fault]:
     """Return the fault of a variable nobody knows that is a slip away from a known one; scripts may have variables of their own."""
     if reordered := "" if is_known_variable(name) else find_reordered_name(name):
-        return [build_misspelt_fault(name, did_you_mean(name, [reordered], f"did you mean {reordered!r}?"))]
+        return [build_misspelt_fault(name, did_you_mean(name, [reordered], f"did you mean {reordered!r}?"), meant=reordered)]
     near = find_nearest_names(name, list_ascend_names(), 1) if is_ascend_variable(name) and not is_known_variable(name) else []
     is_own = near and name.startswith(near[0]) and name != near[0] + near[0][-1]  # with more behind it
     is_part = near and near[0].startswith(name) and len(near[0]) > len(name) + 1
     if not near or is_own or is_part or (SequenceMatcher(None, name, near[0]).ratio() < _SLIP and not has_slip(name)):
         return []
-    return [build_misspelt_fault(name, did_you_mean(name, near))]
+    return [build_misspelt_fault(name, did_you_mean(name, near), meant=near[0])]
 
 
 #: What finds faults of settings, by their surface; all others are flags of ATC.
