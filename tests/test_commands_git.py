@@ -687,7 +687,7 @@ def test_where_npuprof_cannot_merge_its_lines_are_taken_only_if_they_are_a_prese
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("no")
 
-    monkeypatch.setattr("npuprof.edit.mergetext.merge_texts", fail)
+    monkeypatch.setattr("npuprof.commands.git.merge_driver.merge_texts", fail)
     monkeypatch.chdir(tmp_path)
     sides = BASE.replace("[options]", "[options]\nx = 1"), BASE.replace("deterministic = 0", f"deterministic = 0\n{theirs}")
     for name, text in zip(("base", "ours", "theirs"), (BASE, *sides), strict=True):

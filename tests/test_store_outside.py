@@ -13,7 +13,7 @@ import pytest
 from repositories import Repo
 
 from npuprof.commands import completion
-from npuprof.commands.git.judgement import find_unfit_changes
+from npuprof.edit.merge_check import find_unfit_changes
 from npuprof.edit.mergetext import merge_texts
 from npuprof.model import NpuprofError
 from npuprof.store import Folder

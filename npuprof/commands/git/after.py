@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import sys
 
+from npuprof import checks
 from npuprof.commands.framework.verb import Verb, argument, arguments
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.report.findings import format_severity_counts
 from npuprof.store import Folder, ReadOnceStore, find_store
+from npuprof.store.gitstore.objects import Git
+from npuprof.store.gitstore.revisions import find_repository, load_revision
 from npuprof.store.spec import Workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.store.gitstore.objects import Git
-
     #: What makes a finding the same on both sides: its code, its key, its preset and its message.
     Mark = tuple[str, str, str, str]
 
@@ -35,10 +36,6 @@ class After(Verb):
 
     def run(self) -> Answer:
         """Return nothing where all is well; else what neither side had. Raises NpuprofError."""
-        from npuprof import checks
-        from npuprof.store.gitstore.objects import Git
-        from npuprof.store.gitstore.revisions import find_repository, load_revision
-
         rewritten = sys.stdin.read() if self.deed == "rewrite" else ""
         if self.deed == "rewrite" and self.words[:1] != ["rebase"]:
             return Answer(None)
@@ -79,8 +76,6 @@ def _find_sides(git: Git, deed: str, words: list[str], rewritten: str) -> list[s
 
 def _find_faults(home: ReadOnceStore) -> dict[Mark, Finding]:
     """Return the errors and warnings of all presets of a store, by what makes them the same at another time."""
-    from npuprof import checks
-
     workspace = Workspace()
     workspace.use_store(home)
     found: dict[Mark, Finding] = {}

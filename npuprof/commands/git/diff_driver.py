@@ -7,6 +7,8 @@ from difflib import diff_bytes, unified_diff
 
 from npuprof.commands.framework.verb import Verb, arguments
 from npuprof.commands.git.textconv import UNREADABLE
+from npuprof.compare.changes import compare_documents
+from npuprof.compare.plain import format_change_lines
 from npuprof.document import parse_document
 from npuprof.report import output
 from npuprof.report.answer import Answer
@@ -39,9 +41,6 @@ class DiffDriver(Verb):
 
 def _format_changes(path: str, before: bytes | None, named: str, after: bytes | None) -> str:
     """Return the changes between two files as they are written, or nothing where only their text differs."""
-    from npuprof.compare.changes import compare_documents
-    from npuprof.compare.plain import format_change_lines
-
     old = None if before is None else parse_document(path, path, before)
     new = None if after is None else parse_document(named, named, after)
     found = [line for change in compare_documents(old, new) for line in format_change_lines(change, "  ")]

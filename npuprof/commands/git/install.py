@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from npuprof.commands.framework.parameters import EVERYWHERE, STORE
 from npuprof.commands.framework.verb import Verb, flag
-from npuprof.commands.git.configuration import (
+from npuprof.hosting.git_drivers import (
     NOTE,
     find_attributes,
     list_diff_settings,
@@ -18,7 +18,7 @@ from npuprof.commands.git.configuration import (
     read_setting,
     write_setting,
 )  # fmt: skip
-from npuprof.commands.git.hooks import (
+from npuprof.hosting.git_hooks import (
     HOOKS,
     SERVER_HOOK,
     build_foreign_hook_finding,
@@ -29,8 +29,10 @@ from npuprof.commands.git.hooks import (
     write_hook,
 )
 from npuprof.model import Finding, NpuprofError
-from npuprof.report import output
+from npuprof.report import output, writing
 from npuprof.report.answer import Answer
+from npuprof.report.locks import lock_folders
+from npuprof.report.writing import Wanted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -125,10 +127,6 @@ def _write_hooks(git: Git, done: list[str], names: Sequence[str] = HOOKS) -> lis
 
 def _add_attributes(path: str, lines: list[str], below: str) -> bool:
     """Add lines to a file of attributes, and return whether any was not there yet. Raises NpuprofError."""
-    from npuprof.report import writing
-    from npuprof.report.locks import lock_folders
-    from npuprof.report.writing import Wanted
-
     output.make_folder(os.path.dirname(path))
     with lock_folders([os.path.dirname(os.path.realpath(path))]):
         known = writing.read_known_file(path)

@@ -9,12 +9,17 @@ from typing import NamedTuple
 
 from npuprof.catalog import values
 from npuprof.commands.framework.verb import Verb, argument
-from npuprof.commands.git.judgement import find_unfit_changes
 from npuprof.document import keys, parse_document
 from npuprof.document.secrets import hide_secrets
+from npuprof.edit.merge import is_merge_of_both
+from npuprof.edit.merge_check import find_unfit_changes
+from npuprof.edit.mergetext import find_lost_comments, format_conflicts, keep_agreed_values, merge_texts, split_conflicts
+from npuprof.edit.paths import MISSING
 from npuprof.model import Finding, NpuprofError, Path, TomlTable
-from npuprof.report import output
+from npuprof.report import output, writing
 from npuprof.report.answer import Answer
+from npuprof.store.gitstore.objects import Git, require_plain_file
+from npuprof.store.sources.lock import FILE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,9 +43,6 @@ class MergeDriver(Verb):
 
     def run(self) -> Answer:
         """Merge a preset; the result replaces ``ours``. Exit 1 where conflicts are left in it."""
-        from npuprof.edit.mergetext import format_conflicts
-        from npuprof.report import writing
-
         size, files = _read_mark_size(self.size), (self.base, self.ours, self.theirs)
         by_line = _merge_as_text(self.ours, self.base, self.theirs, size)
         texts: list[str] = []
@@ -87,8 +89,6 @@ class Outcome(NamedTuple):
 
 
 def _describe_clash(clash: Clash) -> str:
-    from npuprof.edit.paths import MISSING
-
     shown = ["gone" if value is MISSING else keys.format_short_value(value) for value in (clash.ours, clash.theirs)]
     if MISSING in (clash.ours, clash.theirs):
         sides = (clash.ours, clash.theirs)
@@ -103,8 +103,6 @@ def _format_place(path: Path) -> str:
 
 def _read_base(path: str, raw: bytes) -> str:
     """Return the text of the base; of one that git merged itself, and left conflicts in, what its sides agree on."""
-    from npuprof.edit.mergetext import keep_agreed_values, split_conflicts
-
     pair = split_conflicts(raw.decode())
     return keep_agreed_values(*(_read_side(path, side.encode()) for side in pair)) if pair else _read_side(path, raw)
 
@@ -116,9 +114,6 @@ def _read_side(path: str, raw: bytes) -> str:
 
 def _merge_sides(texts: Sequence[str], by_line: LineMerge, path: str, size: int) -> Outcome:
     """Merge by line where that sets what a merge by key would set, else by key; what would be lost in that is a conflict."""
-    from npuprof.edit.merge import is_merge_of_both
-    from npuprof.edit.mergetext import find_lost_comments, merge_texts
-
     base, ours, theirs = texts
     torn = _list_torn_fields(path, texts)
     result = merge_texts(base, ours, theirs, torn, size)
@@ -143,8 +138,6 @@ def _list_torn_fields(path: str, texts: Sequence[str]) -> list[Path]:
 
     Only references to single versions that both sides added to one entry are joined.
     """
-    from npuprof.store.sources.lock import FILE
-
     if os.path.basename(path) != FILE:
         return []
     base, ours, theirs = (entries if isinstance(entries := tomllib.loads(text).get("sources"), dict) else {} for text in texts)
@@ -163,8 +156,6 @@ def _is_torn(mine: TomlTable, other: TomlTable) -> bool:
 
 def _keep_both_sides(texts: Sequence[str], by_line: LineMerge, path: str, size: int) -> str:
     """Return a conflict that holds all that both sides say: git's own where either side of it can be read, else all that differs."""
-    from npuprof.edit.mergetext import find_lost_comments, format_conflicts, split_conflicts
-
     if by_line.code and by_line.raw is not None:
         text = by_line.raw.decode(errors="replace")
         pair = split_conflicts(text)
@@ -182,8 +173,6 @@ def _read_merged(path: str, raw: bytes) -> str | None:
 
 def _merge_as_text(ours: str, base: str, theirs: str, size: int) -> LineMerge:
     """Return git's own merge of three files, and how many conflicts are in it; None where it has no answer."""
-    from npuprof.store.gitstore.objects import Git, require_plain_file
-
     names = [word for label in ("ours", "base", "theirs") for word in ("-L", label)]
     files = [os.path.abspath(name) for name in (ours, base, theirs)]
     for file in files:

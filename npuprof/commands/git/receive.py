@@ -5,14 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from npuprof.checks import identify_finding
 from npuprof.commands.check import Check
 from npuprof.commands.framework.parameters import STORE
 from npuprof.commands.framework.verb import Verb, flag
+from npuprof.commands.source.sync import Sync
 from npuprof.document.keys import format_short_value
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.report.findings import format_findings, format_severity_counts
 from npuprof.report.output import read_standard_input
+from npuprof.store import spec
+from npuprof.store.gitstore import revisions
+from npuprof.store.gitstore.commits import list_tree_changes
 from npuprof.store.sources.mirror import is_untold
 from npuprof.system.patterns import lazy_pattern
 
@@ -51,27 +56,18 @@ class Receive(Verb):
 
     def _list_beginnings(self, commit: str) -> list[str]:
         """Return the commits that are here already and that what is new comes after; the commit itself, if that is here."""
-        from npuprof.store import spec
-        from npuprof.store.gitstore import revisions
-
         git = revisions.find_repository(spec.Workspace(self.store).store).git
         listed = git.run_command("rev-list", "--boundary", commit, "--not", "--all").decode().split()
         return [line[1:] for line in listed if line.startswith("-")] if listed else [commit]
 
     def _list_renames(self, before: str, commit: str) -> dict[str, str]:
         """Return the presets that are called otherwise at a commit than before, by their old names."""
-        from npuprof.store import spec
-        from npuprof.store.gitstore import revisions
-        from npuprof.store.gitstore.commits import list_tree_changes
-
         repository = revisions.find_repository(spec.Workspace(self.store).store)
         layout = revisions.load_repository_revision(repository, commit).layout
         changes = list_tree_changes(repository, before, commit, layout)
         return {one.was: one.now for one in changes if one.was and one.now and one.was != one.now}
 
     def _find_errors(self, commit: str) -> list[Finding]:
-        from npuprof.commands.source.sync import Sync
-
         check = Check({"store": self.store, "rev": commit, "color": "never", "severity": "error"})
         try:
             store = check.open_store()
@@ -85,8 +81,6 @@ class Receive(Verb):
 
 def _identify_errors(errors: Iterable[Finding]) -> set[tuple[str, ...]]:
     """Return what two errors share that are the same one, each with the preset that has it."""
-    from npuprof.checks import identify_finding
-
     return {(*identify_finding(one), name) for one in errors for name in one.profiles or ("",)}
 
 

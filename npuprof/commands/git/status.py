@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from npuprof.commands.framework.parameters import OUTPUT, STORE, formats
 from npuprof.commands.framework.verb import Verb
-from npuprof.commands.git.configuration import list_diff_settings, list_settings, name_sample_preset, open_git, read_setting
-from npuprof.commands.git.hooks import HOOKS, find_hook, judge_hook
+from npuprof.hosting.git_drivers import list_diff_settings, list_settings, name_sample_preset, open_git, read_setting
+from npuprof.hosting.git_hooks import HOOKS, find_hook, judge_hook
 from npuprof.report.answer import Answer
 from npuprof.report.tables import Table
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from npuprof.commands.framework.verb import Verb, argument
 from npuprof.document import parse_document
+from npuprof.edit.mergetext import format_conflicts, split_conflicts
+from npuprof.edit.normal import format_normal_form
 from npuprof.model import NpuprofError
 from npuprof.report import output
 from npuprof.report.answer import Answer
@@ -32,9 +34,6 @@ class Textconv(Verb):
 
 def _format_normal(path: str, raw: bytes) -> bytes:
     """Return the normal form of a file; of one with conflicts, that of both sides with the conflicts marked."""
-    from npuprof.edit.mergetext import format_conflicts, split_conflicts
-    from npuprof.edit.normal import format_normal_form
-
     pair = split_conflicts(raw.decode())
     if pair is None:
         return format_normal_form(parse_document(path, path, raw).data).encode()

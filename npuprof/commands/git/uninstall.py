@@ -6,7 +6,7 @@ import os
 
 from npuprof.commands.framework.parameters import EVERYWHERE, STORE
 from npuprof.commands.framework.verb import Verb, flag
-from npuprof.commands.git.configuration import (
+from npuprof.hosting.git_drivers import (
     NOTE,
     USE,
     find_attributes,
@@ -18,8 +18,11 @@ from npuprof.commands.git.configuration import (
     read_setting,
     write_setting,
 )  # fmt: skip
-from npuprof.commands.git.hooks import HOOKS, SERVER_HOOK, find_hook, reject_foreign_folder, reject_outside_hook, remove_hook
+from npuprof.hosting.git_hooks import HOOKS, SERVER_HOOK, find_hook, reject_foreign_folder, reject_outside_hook, remove_hook
+from npuprof.report import writing
 from npuprof.report.answer import Answer
+from npuprof.report.locks import lock_folders
+from npuprof.report.writing import Wanted
 
 
 class Uninstall(Verb):
@@ -61,10 +64,6 @@ class Uninstall(Verb):
 
 def _remove_attributes(path: str, wanted: list[str], below: str) -> bool:
     """Take our lines out of a file of attributes, and return whether there were any; a file of no others goes. Raises NpuprofError."""
-    from npuprof.report import writing
-    from npuprof.report.locks import lock_folders
-    from npuprof.report.writing import Wanted
-
     with lock_folders([os.path.dirname(os.path.realpath(path))]):
         known = writing.read_known_file(path)
         lines = (known or b"").decode(errors="surrogateescape").splitlines(keepends=True)

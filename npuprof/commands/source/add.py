@@ -8,6 +8,11 @@ from npuprof.commands.framework.parameters import STORE
 from npuprof.commands.framework.verb import Verb, argument, flag, option
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
+from npuprof.store.project_files import ProjectFiles
+from npuprof.store.source_sync import lock_sources
+from npuprof.store.sources import fetching, project
+from npuprof.store.sources.locking import list_unreadable, suggest_range
+from npuprof.store.sources.urls import find_url_fault, hide_credentials
 
 
 class Add(Verb):
@@ -37,13 +42,7 @@ class Add(Verb):
 
     def run(self) -> Answer:
         """Fetch the source and write npuprof.toml and npuprof.lock. Raises NpuprofError."""
-        from npuprof.commands.source.locking import lock_sources
-        from npuprof.commands.source.place import ProjectPlace
-        from npuprof.store.sources import fetching, project
-        from npuprof.store.sources.locking import list_unreadable, suggest_range
-        from npuprof.store.sources.urls import find_url_fault, hide_credentials
-
-        place = ProjectPlace(self.store)
+        place = ProjectFiles(self.store)
         place.refuse_shipped()
         url = os.path.abspath(self.url) if self.url.startswith((".", "~")) and os.path.isdir(os.path.expanduser(self.url)) else self.url
         if not project.is_source_name(self.name):

@@ -9,6 +9,8 @@ from npuprof.commands.framework.verb import Verb
 from npuprof.model import NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.report.tables import Table
+from npuprof.store.project_files import ProjectFiles
+from npuprof.store.sources.reading import find_sources
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,10 +31,7 @@ class List(Verb):
 
     def run(self) -> Answer:
         """Return a row a source. Raises NpuprofError where npuprof.toml or the lock cannot be understood."""
-        from npuprof.commands.source.place import ProjectPlace
-        from npuprof.store.sources.reading import find_sources
-
-        place = ProjectPlace(self.store)
+        place = ProjectFiles(self.store)
         rows = list(_describe_sources(find_sources(place.home)))
         if not rows:
             place.refuse_nowhere()
@@ -46,8 +45,6 @@ class List(Verb):
 
 def _describe_sources(sources: Sources, seen: set[tuple[str, str]] | None = None) -> Iterator[dict[str, str]]:
     """Yield a row a source, each with those of its own sources after it, as ``team/core``; those of one commit once."""
-    from npuprof.store.sources.reading import find_sources
-
     seen = set() if seen is None else seen
     for source in sources.project.sources.values():
         found = sources.lock.sources.get(source.name)

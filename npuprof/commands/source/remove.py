@@ -8,6 +8,8 @@ from npuprof.commands.framework.parameters import STORE
 from npuprof.commands.framework.verb import Verb, argument, flag
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
+from npuprof.store.parents import is_source_reference
+from npuprof.store.project_files import ProjectFiles
 
 
 class Remove(Verb):
@@ -24,10 +26,7 @@ class Remove(Verb):
 
     def run(self) -> Answer:
         """Write both files. Raises NpuprofError where presets still extend presets of the source."""
-        from npuprof.commands.source.place import ProjectPlace
-        from npuprof.store.parents import is_source_reference
-
-        place = ProjectPlace(self.store)
+        place = ProjectFiles(self.store)
         (source,) = place.select_sources([self.name])
         problems = []
         for name in place.home.names() if not self.force else ():

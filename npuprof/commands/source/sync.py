@@ -9,6 +9,13 @@ from npuprof.commands.framework.parameters import STORE
 from npuprof.commands.framework.verb import Verb, arguments, flag, option
 from npuprof.model import Finding, NpuprofError, did_you_mean
 from npuprof.report.answer import Answer
+from npuprof.store import spec
+from npuprof.store.gitstore import revisions
+from npuprof.store.project_files import ProjectFiles
+from npuprof.store.source_sync import LostCommitsError, advise_return, build_lost_finding, fetch_sources_of, sync_source
+from npuprof.store.sources import project
+from npuprof.store.sources.beside import list_project_paths, require_fitting_project
+from npuprof.store.sources.reading import find_copy_faults, find_sources
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,11 +42,6 @@ class Sync(Verb):
 
     def run(self) -> Answer:
         """Fetch what is missing. Raises NpuprofError with all that could not be had."""
-        from npuprof.commands.source.locking import LostCommitsError
-        from npuprof.commands.source.place import ProjectPlace
-        from npuprof.store import spec
-        from npuprof.store.sources import project
-
         if self.rev is not None and self.history:
             raise NpuprofError([Finding("NP902", "--rev and --history name different locks", "", "say one of them")])
         home = spec.Workspace(self.store).store if self.rev is not None or self.history or not self._is_in_work_tree() else None
@@ -73,14 +75,12 @@ class Sync(Verb):
             raise NpuprofError(list(dict.fromkeys(problems)))
         if not known:
             if home is None:
-                ProjectPlace(self.store).refuse_nowhere()
+                ProjectFiles(self.store).refuse_nowhere()
             return Answer(None, (f"{project.FILE} names no sources",))
         told = ", ".join(dict.fromkeys(fetched))
         return Answer(None, (f"fetched {told}" if told else "everything that npuprof.lock names is here",))
 
     def _is_in_work_tree(self) -> bool:
-        from npuprof.store import spec
-
         try:
             return spec.Workspace(self.store).store.in_work_tree
         except NpuprofError:
@@ -91,13 +91,8 @@ class Sync(Verb):
 
         Raises NpuprofError.
         """
-        from npuprof.commands.source.place import ProjectPlace
-        from npuprof.store.gitstore import revisions
-        from npuprof.store.sources.beside import require_fitting_project
-        from npuprof.store.sources.reading import find_sources
-
         if home is None:
-            yield find_sources(ProjectPlace(self.store).home), ""
+            yield find_sources(ProjectFiles(self.store).home), ""
         elif not self.history:
             sources = find_sources(revisions.load_named_revision(home, self.rev or "HEAD"))
             require_fitting_project(sources.project)
@@ -119,9 +114,6 @@ def _sync(sources: Sources, name: str, problems: list[Finding]) -> Sequence[str]
 
     What is wrong with a copy is added to ``problems``; what a new one is made of is fetched. Raises NpuprofError.
     """
-    from npuprof.commands.source.locking import fetch_sources_of, sync_source
-    from npuprof.store.sources.reading import find_copy_faults
-
     locked = sources.require_lock(name)
     if sources.project.sources[name].vendor:
         faults = find_copy_faults(sources, name)
@@ -135,8 +127,6 @@ def _sync(sources: Sources, name: str, problems: list[Finding]) -> Sequence[str]
 
 def _build_history_finding(name: str, url: str, commit: str, lockers: list[str]) -> Finding:
     """Return that a source no longer has a commit that only older locks of this repository name."""
-    from npuprof.commands.source.locking import advise_return, build_lost_finding
-
     shown = ", ".join(one[:7] for one in lockers[:_SHOWN]) + (f" and {len(lockers) - _SHOWN} more" if len(lockers) > _SHOWN else "")
     lost = build_lost_finding(name, commit, f"{advise_return(url, commit)}; what is locked now does not need it: npuprof source sync")
     why = f"{lost.why} It is locked at {shown}: log, diff and verify cannot tell what presets were there."
@@ -145,9 +135,6 @@ def _build_history_finding(name: str, url: str, commit: str, lockers: list[str])
 
 def _list_lock_commits(home: Folder) -> list[str]:
     """Return the commits of all branches and tags that have changed the lock, or what it was made for. Raises NpuprofError."""
-    from npuprof.store.gitstore import revisions
-    from npuprof.store.sources.beside import list_project_paths
-
     repository = revisions.find_repository(home)
     paths = list_project_paths(repository.prefix)
     return repository.git.run_command("rev-list", "--all", "--full-history", "HEAD", "--", *paths).decode().split()

@@ -7,18 +7,24 @@ from contextlib import suppress
 
 from npuprof.commands.framework.parameters import COLOR, DRY_RUN, STORE, formats
 from npuprof.commands.framework.verb import Verb, arguments, flag
+from npuprof.compare import data, markdown, plain
+from npuprof.compare.survey import compare_lock_states
 from npuprof.model import Context, Finding, NpuprofError, Record
 from npuprof.report.answer import Answer
 from npuprof.report.asking import answer_refusal, ask_on_terminal
+from npuprof.store import Folder
+from npuprof.store.project_files import ProjectFiles
+from npuprof.store.source_copies import collect_files, find_fit_folder, write_copy
+from npuprof.store.source_sync import lock_sources, open_reference
 from npuprof.store.sources.lock import Lock
 from npuprof.store.sources.locking import list_unreadable
 from npuprof.store.sources.mirrorgit import open_mirror
 from npuprof.store.sources.project import Project, Source
 from npuprof.store.sources.reading import Sources, find_copy_faults, find_source_store_among
+from npuprof.store.sources.vendored import MANIFEST, digest_manifest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.commands.source.place import ProjectPlace
     from npuprof.compare.survey import Survey
     from npuprof.store.sources.lock import LockedSource, LockedVersion
 
@@ -55,12 +61,10 @@ class Update(Verb):
 
     def run(self) -> Answer:
         """Return what changes, and write the lock where that is agreed to. Exit 1 where it is not, 0 otherwise. Raises NpuprofError."""
-        from npuprof.commands.source.place import ProjectPlace
-
         if self.moved and self.frozen:
             what, hint = "--moved takes tags as they are now, and --frozen takes nothing", "leave --moved out: a tag that moved is told"
             raise NpuprofError([Finding("NP902", what, "", hint)])
-        place = ProjectPlace(self.store, needs_lock=False)
+        place = ProjectFiles(self.store, needs_lock=False)
         wanted = place.select_sources(self.names)
         if not wanted:
             place.refuse_nowhere()
@@ -70,7 +74,7 @@ class Update(Verb):
             return self._take_step(place, step, self._tell_step(place, step) if step.is_new else Answer())
         return self._show_step(place, wanted)
 
-    def _show_step(self, place: ProjectPlace, wanted: list[Source]) -> Answer:
+    def _show_step(self, place: ProjectFiles, wanted: list[Source]) -> Answer:
         """Return what would change, and write it if the user agrees. Raises NpuprofError."""
         step = self._find_step(place, wanted)
         answer = self._tell_step(place, step) if step.is_new else Answer()
@@ -84,11 +88,8 @@ class Update(Verb):
             return answer_refusal(answer, "written", shown=True)
         return self._take_step(place, step, answer)
 
-    def _find_step(self, place: ProjectPlace, wanted: list[Source]) -> _Step:
+    def _find_step(self, place: ProjectFiles, wanted: list[Source]) -> _Step:
         """Fetch sources, and return what they would be locked to. Raises NpuprofError."""
-        from npuprof.commands.source.locking import lock_sources
-        from npuprof.store.sources.vendored import MANIFEST, digest_manifest
-
         locking = lock_sources(place, wanted, self.moved)
         copies = _collect_copies(place, locking.sources)
         locked = {
@@ -100,7 +101,7 @@ class Update(Verb):
         gone = {name: versions for name, versions in locking.gone.items() if versions}
         return _Step(new, locked, copies, gone, new != place.lock.sources or place.is_lock_unread, locking.remarks)
 
-    def _tell_step(self, place: ProjectPlace, step: _Step) -> Answer:
+    def _tell_step(self, place: ProjectFiles, step: _Step) -> Answer:
         """Return what a step changes in the presets of this repository, and what is to be known of it. Raises NpuprofError."""
         old, new = place.lock.sources, step.sources
         survey = _compare(place, new)
@@ -111,7 +112,7 @@ class Update(Verb):
             remarks = (*remarks, "npuprof.lock cannot be read as it is: this is compared with that of HEAD")
         return Answer(self._build_forms(survey, lines), remarks)
 
-    def _take_step(self, place: ProjectPlace, step: _Step, answer: Answer) -> Answer:
+    def _take_step(self, place: ProjectFiles, step: _Step, answer: Answer) -> Answer:
         """Write the lock, and copies anew; ``answer`` is what was, or is, shown of it. Raises NpuprofError."""
         folders = _find_copy_folders(place, step.copies)  # before anything is written
         if not step.is_new:
@@ -125,8 +126,6 @@ class Update(Verb):
         return Answer(shown, (*answer.remarks, f"wrote {', '.join(written)}"))
 
     def _build_forms(self, survey: Survey, steps: list[str]):  # type: ignore[no-untyped-def]
-        from npuprof.compare import data, markdown, plain
-
         head = "".join(f"{line}\n" for line in steps)
         return {
             "text": lambda: f"{head}\n{plain.format_survey_text(survey, False, self.coloured)}",
@@ -147,30 +146,24 @@ def _refuse_step_back(gone: dict[str, tuple[str, ...]]) -> None:
     raise NpuprofError([Finding("NP046", f"nothing was written: {_tell_gone(one)}", why, hint) for one in gone.items()])
 
 
-def _collect_copies(place: ProjectPlace, locked: dict[str, LockedSource]) -> dict[str, dict[str, bytes]]:
+def _collect_copies(place: ProjectFiles, locked: dict[str, LockedSource]) -> dict[str, dict[str, bytes]]:
     """Return the files of the copies that this repository holds of sources, by their names. Raises NpuprofError."""
-    from npuprof.commands.source.copying import collect_files
-
     return {name: collect_files(there) for name, there in locked.items() if place.project.sources[name].vendor}
 
 
-def _find_copy_folders(place: ProjectPlace, copies: dict[str, dict[str, bytes]]) -> dict[str, str]:
+def _find_copy_folders(place: ProjectFiles, copies: dict[str, dict[str, bytes]]) -> dict[str, str]:
     """Return the paths of the folders of copies. Raises NpuprofError where one holds what no copy put there."""
-    from npuprof.commands.source.vendor import find_fit_folder
-
     sources = place.project.sources
     return {name: find_fit_folder(place, sources[name], sources[name].vendor, copies[name]) for name in copies}
 
 
 def _copy_anew(
-    place: ProjectPlace, locked: dict[str, LockedSource], copies: dict[str, dict[str, bytes]], folders: dict[str, str]
+    place: ProjectFiles, locked: dict[str, LockedSource], copies: dict[str, dict[str, bytes]], folders: dict[str, str]
 ) -> list[str]:
     """Copy the stores that this repository holds copies of, where those are not what is locked now; return the folders.
 
     Raises NpuprofError.
     """
-    from npuprof.commands.source.vendor import write_copy
-
     sources = Sources(place.project, Lock(sources=locked), open_copy=place.open_copy)
     written: list[str] = []
     for name, texts in copies.items():
@@ -219,11 +212,8 @@ def _format_pin(pin: LockedVersion | None) -> str:
     return f"{pin.version} ({pin.commit[:7]})" if pin.version != "-" else pin.commit[:7]
 
 
-def _compare(place: ProjectPlace, new: dict[str, LockedSource]) -> Survey:
+def _compare(place: ProjectFiles, new: dict[str, LockedSource]) -> Survey:
     """Return what another lock changes in the presets of the store."""
-    from npuprof.compare.survey import compare_lock_states
-    from npuprof.store import Folder
-
     sides: list[Folder] = []
     # What no lock that can be read names is not locked; there is such a source all the same.
     before = {**place.project.sources, **{name: _restore_source(place, known) for name, known in place.lock.sources.items()}}
@@ -241,7 +231,7 @@ def _compare(place: ProjectPlace, new: dict[str, LockedSource]) -> Survey:
     return compare_lock_states(sides[0], sides[1], ("npuprof.lock", "the update"), Context())
 
 
-def _restore_source(place: ProjectPlace, known: LockedSource) -> Source:
+def _restore_source(place: ProjectFiles, known: LockedSource) -> Source:
     """Return a source as it was when it was locked; from its copy, where that is whole: the mirror may have the commit no longer."""
     asked = place.project.sources.get(known.name, Source(known.name, known.url))
     made = asked._replace(url=known.url, path=known.path, rev=known.rev)
@@ -249,7 +239,7 @@ def _restore_source(place: ProjectPlace, known: LockedSource) -> Source:
     return made if made.vendor and not find_copy_faults(sources, known.name) else made._replace(vendor="")
 
 
-def _list_remarks(place: ProjectPlace, new: dict[str, LockedSource]) -> list[str]:
+def _list_remarks(place: ProjectFiles, new: dict[str, LockedSource]) -> list[str]:
     """Return what is to be known of what is locked now: versions that were yanked, presets that are deprecated."""
     moved = [locked for name, locked in new.items() if name not in place.lock.sources or place.lock.sources[name].commit != locked.commit]
     unread = [text for locked in moved for text in list_unreadable(locked)]
@@ -279,8 +269,6 @@ def _list_remarks(place: ProjectPlace, new: dict[str, LockedSource]) -> list[str
 
 def _list_deprecated(sources: Sources, reference: str) -> list[str]:
     """Return that a preset of a source is deprecated, and which of those are that it builds on there."""
-    from npuprof.commands.source.locking import open_reference
-
     found: list[str] = []
     seen: set[tuple[str, str, str]] = set()
     name = reference.rpartition(":")[2].partition("@")[0]

@@ -8,9 +8,12 @@ import tomllib
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from npuprof import catalog
+from npuprof import catalog, checks, edit
+from npuprof.catalog.written_condition import list_team_reads
 from npuprof.document import parse_document
 from npuprof.document.profile import Profile
+from npuprof.edit.merge import find_setting_key, merge_ordered_lists
+from npuprof.edit.paths import find_at_path
 from npuprof.model import Finding, NpuprofError, Origin, Path
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
@@ -62,23 +65,16 @@ def find_unfit_changes(result: Merged, texts: Sequence[str], path: str) -> Unfit
 
 def _list_team_reads(folder: Folder, name: str, code: str) -> tuple[str, ...]:
     """Return the settings that a rule of the team looks at; none where there is no such rule."""
-    from npuprof.catalog.written_condition import list_team_reads
-
     policy = folder.find_policy(name)
     return next((list_team_reads(rule) for rule in (policy.rules if policy else ()) if rule.code == code), ())
 
 
 def _concerns_setting(path: Path, concerned: set[str]) -> bool:
-    from npuprof.edit.merge import find_setting_key
-
     return any(find_setting_key(path[:end]) in concerned for end in range(2, len(path) + 1) if find_setting_key(path[:end]))
 
 
 def _fits_any_order(result: Merged, texts: Sequence[str], folder: Folder, name: str) -> bool:
     """Return whether parents that both sides added give the same preset whichever come first."""
-    from npuprof import edit
-    from npuprof.edit.merge import merge_ordered_lists
-
     below, mine, other = (tomllib.loads(text).get("profile", {}).get("extends", []) for text in texts)
     swapped, _ = merge_ordered_lists(below, other, mine)
     try:
@@ -95,8 +91,6 @@ def _find_home(path: str, text: str) -> tuple[Folder, str] | None:
     That is a folder ``profiles``, else the store beside an ``npuprof.toml`` that names the file, else ``$NPUPROF_STORE``, else the
     nearest folder above that holds what the preset extends.
     """
-    from npuprof.edit.paths import find_at_path
-
     parts = path.split("/")
     for depth in range(len(parts) - 1, 0, -1):
         name = "/".join(parts[depth:]).removesuffix(".toml")
@@ -152,8 +146,6 @@ def _resolve_text(folder: Folder, name: str, text: str) -> Config:
 
 def _find_faults(folder: Folder, name: str, text: str) -> tuple[list[Finding], bool]:
     """Return what is wrong with a preset, and whether it could be resolved."""
-    from npuprof import checks
-
     try:
         return checks.check_config(_resolve_text(folder, name, text)), True
     except NpuprofError as error:

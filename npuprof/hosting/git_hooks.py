@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import shlex
 
-from npuprof.commands.git.configuration import find_command
+from npuprof.hosting.git_drivers import find_command
 from npuprof.model import Finding, NpuprofError, Place
-from npuprof.report import output
+from npuprof.report import output, writing
+from npuprof.report.locks import lock_folders
+from npuprof.report.writing import Wanted
 from npuprof.store.gitstore.objects import read_path, require_no_links_out
 from npuprof.system.folders import expand_home
 from npuprof.system.tree import Tree, is_below
@@ -96,8 +98,6 @@ def judge_hook(path: str, name: str) -> str:
 
 def write_hook(path: str, name: str) -> None:
     """Write a hook where none is, or renew ours; what others wrote into it stays. Raises NpuprofError."""
-    from npuprof.report.locks import lock_folders
-
     output.make_folder(os.path.dirname(path))
     with lock_folders([os.path.dirname(os.path.realpath(path))]):
         _write_locked_hook(path, name)
@@ -106,9 +106,6 @@ def write_hook(path: str, name: str) -> None:
 
 
 def _write_locked_hook(path: str, name: str) -> None:
-    from npuprof.report import writing
-    from npuprof.report.writing import Wanted
-
     known, old = writing.read_known_file(path), _read_hook(path)
     mark = _CALLS[name][1]
     ours = [mark, format_call(name)]
@@ -125,10 +122,6 @@ def _write_locked_hook(path: str, name: str) -> None:
 
 def remove_hook(path: str, name: str) -> bool:
     """Take out of a hook what ``write_hook`` wrote, and the hook with it where nothing else is in it; return whether it was there."""
-    from npuprof.report import writing
-    from npuprof.report.locks import lock_folders
-    from npuprof.report.writing import Wanted
-
     with lock_folders([os.path.dirname(os.path.realpath(path))]):
         known = writing.read_known_file(path)
         lines = (_read_hook(path) or "").splitlines()

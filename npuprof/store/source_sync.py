@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 
-from npuprof.commands.source.place import ProjectPlace
 from npuprof.model import Finding, NpuprofError, Record
+from npuprof.store.project_files import ProjectFiles
 from npuprof.store.sources import fetching
 from npuprof.store.sources.lock import Lock, LockedSource
 from npuprof.store.sources.locking import (
@@ -42,7 +42,7 @@ class Locking(Record):
     remarks: tuple[str, ...] = ()
 
 
-def lock_sources(place: ProjectPlace, wanted: Iterable[Source], accept_moved: bool = False) -> Locking:
+def lock_sources(place: ProjectFiles, wanted: Iterable[Source], accept_moved: bool = False) -> Locking:
     """Fetch sources, and theirs, and return what they are locked to now. Raises NpuprofError with all faults."""
     references = place.list_references()
     found: dict[str, LockedSource] = {}
@@ -89,7 +89,7 @@ def _list_unshared_releases(source: Source, fetched: fetching.Fetched, locked: L
 
 
 def _lock_source(
-    place: ProjectPlace, source: Source, asked: Iterable[str], accept_moved: bool, remake: bool = False
+    place: ProjectFiles, source: Source, asked: Iterable[str], accept_moved: bool, remake: bool = False
 ) -> tuple[fetching.Fetched, LockedSource]:
     known = place.lock.sources.get(source.name)
     fetched = _fetch(source, asked, accept_moved, known, remake)

@@ -8,17 +8,20 @@ from contextlib import suppress
 from typing import Any
 
 from npuprof.document import parse_toml_text
-from npuprof.model import Finding, NpuprofError, Origin
+from npuprof.model import Finding, NpuprofError, Origin, did_you_mean
 from npuprof.report import writing
 from npuprof.report.writing import Wanted
 from npuprof.store import Folder, find_project_folder, spec
 from npuprof.store.around import BareStore
+from npuprof.store.gitstore import revisions
 from npuprof.store.parents import is_source_reference
 from npuprof.store.sources import lock as locks
 from npuprof.store.sources import project as projects
 from npuprof.store.sources.lock import Lock, LockedSource
 from npuprof.store.sources.project import Project, Source
+from npuprof.store.sources.reading import find_sources
 from npuprof.store.sources.vendored import VendoredCopy, find_copy_folder
+from npuprof.system.tree import find_repository_top
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +32,7 @@ _BOM = b"\xef\xbb\xbf"
 Edit = Callable[["tomlkit.TOMLDocument"], None]
 
 
-class ProjectPlace:
+class ProjectFiles:
     """The two files of a repository as they were read. Raises NpuprofError where they cannot be understood, or there is no work tree."""
 
     def __init__(self, given: str | None, needs_lock: bool = True) -> None:
@@ -52,9 +55,6 @@ class ProjectPlace:
 
     def _read_committed_lock(self) -> Lock:
         """Return what the lock of HEAD names: what was locked before a merge or an editor spoilt it; nothing where HEAD has none."""
-        from npuprof.store.gitstore import revisions
-        from npuprof.store.sources.reading import find_sources
-
         try:
             return Lock(sources=find_sources(revisions.load_named_revision(self.home, "HEAD")).lock.sources)
         except NpuprofError:
@@ -87,8 +87,6 @@ class ProjectPlace:
 
     def select_sources(self, names: Iterable[str]) -> list[Source]:
         """Return the sources of that names, all where none is named. Raises NpuprofError where one is unknown."""
-        from npuprof.model import did_you_mean
-
         known = self.project.sources
         problems = []
         for name in names:
@@ -178,8 +176,6 @@ def _find_home(given: str | None) -> Folder:
     except NpuprofError as error:
         if given or os.environ.get("NPUPROF_STORE") or error.findings[0].code != "NP010":
             raise
-        from npuprof.system.tree import find_repository_top
-
         made = Folder(os.path.join(find_repository_top(os.getcwd()) or os.getcwd(), "profiles"))
         made.is_implied = True
         return made

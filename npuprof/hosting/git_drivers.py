@@ -10,11 +10,10 @@ import sys
 
 from npuprof import store
 from npuprof.model import Finding, NpuprofError
+from npuprof.report.output import build_write_error, name_special_file
+from npuprof.store.around import find_bare_repository
+from npuprof.store.gitstore.objects import Git, build_refusal_finding
 from npuprof.system.folders import expand_home, find_shared_folder
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.store.gitstore.objects import Git
 
 NOTE = "# npuprof git install: presets are compared and merged by key"
 USE = "diff=npuprof merge=npuprof"
@@ -64,8 +63,6 @@ def name_scope(everywhere: bool) -> str:
 
 def open_git(everywhere: bool) -> Git:
     """Return git in the top of this repository, or wherever we are. Raises NpuprofError where there is no repository."""
-    from npuprof.store.gitstore.objects import Git
-
     here = os.getcwd()
     if everywhere:
         return Git(here)
@@ -74,9 +71,6 @@ def open_git(everywhere: bool) -> Git:
 
 def open_server_git() -> Git:
     """Return git in the bare repository around this folder. Raises NpuprofError where there is none."""
-    from npuprof.store.around import find_bare_repository
-    from npuprof.store.gitstore.objects import Git
-
     found = find_bare_repository("", os.environ)
     if not found:
         why = "A push to a repository with a work tree is not what a server takes."
@@ -92,8 +86,6 @@ def read_setting(git: Git, scope: str, name: str) -> str | None:
 
 def _refuse_special_configuration() -> None:
     """Raise NpuprofError (NP012) where the user's configuration is a device or a pipe: git would put a file in its place."""
-    from npuprof.report.output import build_write_error, name_special_file
-
     path = os.environ.get("GIT_CONFIG_GLOBAL") or expand_home("~/.gitconfig")
     try:
         kind = name_special_file(os.stat(path).st_mode)
@@ -107,8 +99,6 @@ def _refuse_special_configuration() -> None:
 
 def write_setting(git: Git, scope: str, name: str, value: str | None) -> None:
     """Write a setting, or take it away. Raises NpuprofError; a lock that a killed git left behind is named."""
-    from npuprof.store.gitstore.objects import build_refusal_finding
-
     if scope == "--global":
         _refuse_special_configuration()
     words = ("--unset-all", name) if value is None else ("--replace-all", name, value)

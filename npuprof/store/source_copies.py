@@ -1,0 +1,280 @@
+"""A copy of a source inside a repository, read without a network: its files are collected from the mirrors, then written to a folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import NamedTuple
+
+from npuprof.model import Finding, NpuprofError, Place
+from npuprof.report import output, writing
+from npuprof.report.locks import find_foreign_file, lock_folders
+from npuprof.report.output import read_plain_file
+from npuprof.report.writing import Wanted
+from npuprof.store.gitstore.objects import Git
+from npuprof.store.kept import RECORD
+from npuprof.store.parents import is_source_reference
+from npuprof.store.project_files import ProjectFiles
+from npuprof.store.sources.lock import Lock, LockedSource, LockedVersion
+from npuprof.store.sources.project import Project, Source, find_copy_fault
+from npuprof.store.sources.reading import Sources, find_source_store, find_sources
+from npuprof.store.sources.stores import SourceStore
+from npuprof.store.sources.vendored import (
+    MANIFEST,
+    MARK,
+    PROJECT_FILES,
+    REFERENCES,
+    find_copy_folder,
+    find_equal_text,
+    format_manifest,
+    name_nested_folder,
+    name_version_folder,
+)
+from npuprof.system.tree import is_below, is_plain_name
+
+
+def collect_files(locked: LockedSource) -> dict[str, bytes]:
+    """Return the files of a copy by their paths: the store, versions that are referred to, the same of its sources, and their list.
+
+    Raises NpuprofError.
+    """
+    project = Project(sources={locked.name: Source(locked.name, locked.url, locked.path, locked.rev)})
+    found = _Collected()
+    found.add_store(Sources(project, Lock(sources={locked.name: locked})).open_source(locked.name), "")
+    files = found.list_files()
+    _refuse_twins(locked.name, files)
+    return files
+
+
+def _refuse_twins(name: str, files: Iterable[str]) -> None:
+    """Raise NpuprofError (NP049) where two files of a copy differ in case only: in a mirror both are there, on some disks only one."""
+    seen: dict[str, str] = {}
+    problems: list[Finding] = []
+    for path in sorted(files):
+        if (other := seen.setdefault(path.casefold(), path)) != path:
+            what = f"the source {name!r} cannot be copied: its files {other} and {path} differ in case only"
+            why = "Some file systems hold but one of them, and a clone there would not be what npuprof.lock says."
+            hint = f"let its owners rename one of them; without a copy it is read as it is: npuprof source sync {name}"
+            problems.append(Finding("NP049", what, why, hint))
+    if problems:
+        raise NpuprofError(problems)
+
+
+class _Part(NamedTuple):
+    """A store at a commit: the folder of the store in the copy, and the one of that commit; both end in ``/``, or are empty."""
+
+    store: SourceStore
+    top: str
+    folder: str
+
+
+class _Collected:
+    """The files of a copy: of each store all that is at its commit, of versions of single presets those and what they build on."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, bytes] = {}
+        self._references: dict[str, dict[str, str]] = {}
+        self._seen: set[tuple[str, str]] = set()
+
+    def list_files(self) -> dict[str, bytes]:
+        """Return the files by their paths in the copy."""
+        said = {folder: sorted(f"{reference} = {meant}\n" for reference, meant in one.items()) for folder, one in self._references.items()}
+        files = {**self._files, **{f"{folder}{REFERENCES}": "".join(lines).encode() for folder, lines in said.items()}}
+        return {**files, MANIFEST: format_manifest(files)}
+
+    def add_store(self, store: SourceStore, folder: str) -> None:
+        """Add a store, the versions of its presets that are referred to, and its sources. Raises NpuprofError."""
+        part = _Part(store, folder, folder)
+        if self._add_folder(part):
+            names = store.revision.names()
+            store.revision.load_texts(names)
+            for name in names:
+                self._add_preset(part, name)
+            for nested in find_sources(store).list_locked():
+                self.add_store(nested, f"{name_nested_folder(nested.locked)}/")
+        for reference in store.locked.versions:
+            self._add_version(part, reference)
+
+    def _add_folder(self, part: _Part) -> bool:
+        """Add what says of which commit a folder is, and what lies beside the store there; return whether it was not there yet."""
+        if f"{part.folder}{MARK}" in self._files:
+            return False
+        self._files[f"{part.folder}{MARK}"] = f"{part.store.commit}\n".encode()
+        beside = {f"{part.folder}.{name}": part.store.read_file(name) for name in PROJECT_FILES}
+        self._files |= {path: text for path, text in beside.items() if text is not None}
+        return True
+
+    def _add_preset(self, part: _Part, name: str) -> None:
+        if (part.folder, name) in self._seen:
+            return
+        self._seen.add((part.folder, name))
+        self._files[f"{part.folder}{name}.toml"] = part.store.revision.read_profile_text(name)
+        with suppress(NpuprofError):  # who reads it is told
+            for reference in part.store.profile(name).extends:
+                with suppress(NpuprofError):
+                    self._add_parent(part, reference)
+
+    def _add_parent(self, part: _Part, reference: str) -> None:
+        if is_source_reference(reference):
+            source, at, _ = reference.partition("@")
+            if part.store.is_version or at:
+                there = find_source_store(part.store, source)
+                folder = f"{name_nested_folder(there.locked)}/"
+                self.add_store(there, folder)
+                if at:  # the lock need not say what a whole number is
+                    self._add_reference(_Part(there, folder, folder), reference.partition(":")[2])
+        elif "@" in reference:
+            self._add_reference(part, reference)
+        elif part.store.is_version and reference in part.store.revision.files:
+            self._add_preset(part, reference)
+
+    def _add_reference(self, part: _Part, reference: str) -> None:
+        """Add what a reference with an @ names, and that it does. Raises NpuprofError."""
+        there = self._add_version(part, reference)
+        number = there.shown.rpartition("/v")[2] if "/v" in there.shown else "-"
+        self._references.setdefault(part.folder, {})[reference] = str(LockedVersion(number, there.commit))
+
+    def _add_version(self, part: _Part, reference: str) -> SourceStore:
+        """Add the preset that a reference with an @ names, as it was then, and what it built on. Raises NpuprofError."""
+        there = part.store.find_version(reference, is_own=True)
+        then = _Part(there, part.top, f"{part.top}{name_version_folder(there.commit)}/")
+        self._add_folder(then)
+        self._add_preset(then, reference.partition("@")[0])
+        return there
+
+
+def find_fit_folder(place: ProjectFiles, source: Source, folder: str, texts: Mapping[str, bytes]) -> str:
+    """Return the path of a folder that files of the copy of a source may be written to. Raises NpuprofError if none may.
+
+    A copy owns its folder: what is there that its list does not name is somebody's work.
+    """
+    hint = f"name an empty or a new folder: --into vendor/{source.name}"
+    if fault := find_copy_fault(folder):
+        raise NpuprofError([Finding("NP040", f"--into {folder!r} {fault}", "", hint)])
+    top = find_copy_folder(place.folder, folder)
+    why = "A copy replaces what is in its folder."
+    for other in place.project.sources.values():
+        pair = [f"{one.lower()}/" for one in (other.vendor, folder)]
+        if other.name != source.name and other.vendor and (pair[0].startswith(pair[1]) or pair[1].startswith(pair[0])):
+            raise NpuprofError([Finding("NP940", f"{folder} holds the copy of the source {other.name!r}, or lies in it", why, hint)])
+    is_inside, is_around = is_below(top, place.home.root), is_below(place.home.root, top)
+    if is_inside or is_around:
+        what = f"{folder} is in the store {place.home.label}" if is_inside else f"{folder} contains the store {place.home.label}"
+        what = f"{folder} is the store itself" if is_inside and is_around else what
+        why = "Its presets would be presets of this repository as well, or be replaced by those of the source."
+        raise NpuprofError([Finding("NP940", what, why, hint)])
+    known = read_manifest(top)
+    refuse_own_files(top, place.folder, texts, known)
+    if file := find_foreign_file(top, known):
+        what = f"{folder} holds files that are no copy of {source.name}: {os.path.relpath(os.path.join(top, file), place.folder)}"
+        way = (
+            "move them away, or say another one with --into"
+            if folder == f"vendor/{source.name}"
+            else f"name an empty or a new folder: --into vendor/{source.name}"
+        )
+        raise NpuprofError([Finding("NP940", what, why, way)])
+    return top
+
+
+def refuse_own_files(top: str, base: str, texts: Mapping[str, bytes], known: Mapping[str, set[str]]) -> None:
+    """Raise NpuprofError (NP940) if a copy would replace an uncommitted edit or a file of the user's own.
+
+    A file may be replaced if it is as copied (``known`` has the digests), as it will be, or as in git's index. Paths in messages start
+    at ``base``.
+    """
+    git = Git(top)
+    place = os.path.relpath(os.path.realpath(top), git.top) if git.top else ""
+    for name in texts:
+        path = os.path.join(top, name)
+        if name in (MANIFEST, MARK) or not os.path.lexists(path) or _is_as_copied(top, name, known.get(name, set())):
+            continue
+        there = read_plain_file(path).replace(b"\r\n", b"\n") if os.path.isfile(path) else b""
+        (staged,) = git.read_objects([f":{os.path.normpath(os.path.join(place, name))}"]) if git.top else (None,)
+        if there not in (texts[name], staged.content.replace(b"\r\n", b"\n") if staged else None):
+            shown = os.path.relpath(path, base)
+            why = "A copy replaces what is in its folder, and git does not have this text; nothing was written."
+            hint = f"take it back (git restore {shown}), or move it away (mv {shown} ..)"
+            raise NpuprofError([Finding("NP940", f"{shown} is not what was copied", why, hint, where=Place(shown))])
+
+
+def _is_as_copied(top: str, name: str, digests: set[str]) -> bool:
+    """Return whether a file of a copy has one of the digests, and is reached through no link."""
+    path = os.path.join(top, name)
+    if not os.path.isfile(path) or _is_link(top, name):
+        return False
+    raw = read_plain_file(path)
+    return any(find_equal_text(raw, digest) is not None for digest in digests)
+
+
+def read_manifest(top: str) -> dict[str, set[str]]:
+    """Return the names in the list of a copy with their digests, the list itself included; nothing if there is no list.
+
+    While a copy replaces another one, a name has the digests of both.
+    """
+    try:
+        said = read_plain_file(os.path.join(top, MANIFEST)).decode(errors="surrogateescape")
+    except OSError:
+        return {}
+    found: dict[str, set[str]] = {}
+    for line in said.splitlines():
+        name, _, digest = line.rpartition(" ")
+        if is_plain_name(name):
+            found.setdefault(name, set()).add(digest)
+    return {**found, MANIFEST: set(), MARK: set()}  # what they contain changes while a copy is written
+
+
+def write_copy(top: str, texts: dict[str, bytes]) -> None:
+    """Write the files of a copy, its list among them, into a folder; files of an earlier copy that it lacks go. Raises NpuprofError.
+
+    If ``texts`` has a mark of its commit, that says "not whole" until all is written.
+    """
+    made = output.make_folder(top)
+    try:
+        with lock_folders([top]):
+            files = {os.path.join(top, name): text for name, text in texts.items()}
+            for name in texts:
+                if _is_link(top, name):
+                    raise NpuprofError([_build_link_finding(os.path.join(top, name))])
+            for path in files:
+                made = [*writing.make_folder_below(os.path.dirname(path), top), *made]
+            gone = [path for path in _list_copied(top) if path not in files]
+            mark, listed = os.path.join(top, MARK), os.path.join(top, MANIFEST)
+            # who is killed from here on leaves no copy, and no file that the list does not name
+            writing.write_wanted_files([Wanted(listed, _join_manifests(top, texts[MANIFEST]), below=top)])
+            if mark in files:
+                writing.write_wanted_files([Wanted(mark, b"not whole\n", below=top)])
+            last = [path for path in (listed, mark) if path in files]
+            writing.write_wanted_files([Wanted(path, text, below=top) for path, text in files.items() if path not in last])
+            writing.write_wanted_files([Wanted(path, None, below=top) for path in gone])
+            for path in gone:
+                writing.remove_empty_folders(path, top)
+            writing.write_wanted_files([Wanted(path, files[path], below=top) for path in last])
+    except BaseException:
+        output.remove_folders(made)
+        raise
+
+
+def _is_link(top: str, name: str) -> bool:
+    """Return whether a file of a copy, or a folder on the way to it, is a link."""
+    return os.path.realpath(os.path.join(top, name)) != os.path.join(os.path.realpath(top), name)
+
+
+def _build_link_finding(path: str) -> Finding:
+    why = "The files of a copy are in its folder and nowhere else; nothing was changed."
+    return Finding("NP941", f"{path} leads to {os.path.realpath(path)} by a link", why, f"remove the link: rm {path}", where=Place(path))
+
+
+def _join_manifests(top: str, new: bytes) -> bytes:
+    """Return the list of a copy that becomes another one: the lines of both."""
+    lines = {f"{name} {digest}\n" for name, digests in read_manifest(top).items() for digest in digests}
+    lines.update(f"{line}\n" for line in new.decode(errors="surrogateescape").splitlines())
+    return "".join(sorted(lines)).encode(errors="surrogateescape")
+
+
+def _list_copied(top: str) -> list[str]:
+    """Return the presets and marks of an earlier copy that are there as they were copied, by its list."""
+    marks = (RECORD, MARK, REFERENCES, *(f".{name}" for name in PROJECT_FILES))
+    known = read_manifest(top)
+    names = [name for name in known if name.endswith(".toml") or os.path.basename(name) in marks]
+    return [os.path.join(top, name) for name in names if _is_as_copied(top, name, known[name])]
