@@ -21,7 +21,7 @@ from repositories import Repo, fast_import
 from waiting import wait_for
 
 from npuprof.resolve.digests import load_sha256
-from npuprof.runs import index, indexed
+from npuprof.runs import index
 from npuprof.runs.fingerprints import read_clues
 from npuprof.store.gitstore.objects import Git
 from npuprof.store.gitstore.repository import Repository
@@ -375,7 +375,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
-def load(repo: Repo) -> indexed.Index:
+def load(repo: Repo) -> index.Index:
     repository = Repository(str(repo.folder / "profiles"))
     return index.load_index(repository, index.list_commits(repository))
 

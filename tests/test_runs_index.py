@@ -15,7 +15,7 @@ import pytest
 from repositories import Repo, fast_import
 
 from npuprof.report import terminal
-from npuprof.runs import index, indexed
+from npuprof.runs import index
 from npuprof.store.gitstore import repository
 from npuprof.store.gitstore.repository import Repository, TreeEntry
 
@@ -32,7 +32,7 @@ def make_history(commits: int, presets: int) -> list[Mapping[str, str]]:
     return [{**tree, "p0": PRESET.format(1000 + number)} for number in range(commits)]
 
 
-def load(repo: Repo, store: str = "profiles") -> indexed.Index:
+def load(repo: Repo, store: str = "profiles") -> index.Index:
     found = Repository(str(repo.folder / store))
     return index.load_index(found, index.list_commits(found))
 

@@ -17,7 +17,7 @@ from adapterlogs.process import play
 from adapterlogs.stage import Epoch, Plan, Session
 from building import build_store
 
-from npuprof.runs.loglevels import plan_log
+from npuprof.runs.run_log import plan_log
 
 NPUPROF = [sys.executable, "-m", "npuprof"]
 PRESET = '[options]\nhccl_timeout = 1800\nprecision_mode = "force_fp32"\n'

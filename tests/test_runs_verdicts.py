@@ -22,7 +22,7 @@ from logged import (
 from npuprof.catalog.wire import list_tf2_standing_keys, load_wires
 from npuprof.runs.adapters import tell_names
 from npuprof.runs.evidence.reading import read_evidence
-from npuprof.runs.verdict_records import Verdict
+from npuprof.runs.log_values import Verdict
 from npuprof.runs.verdicts import judge_process
 
 PARTITION = (

@@ -13,9 +13,8 @@ import npuprof
 from npuprof.catalog import load_built_part, load_rules
 from npuprof.resolve.config import Config
 from npuprof.resolve.digests import compute_digest
-from npuprof.trials.configs import Combinations, build_flat_config
+from npuprof.trials.combinations import Combinations, Difference, build_flat_config
 from npuprof.trials.coupled_changes import tie_changes
-from npuprof.trials.units import Difference
 
 
 def describe(difference: Difference, mask: int) -> list[tuple[str, str, str]]:

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from npuprof.report.answer import Forms
     from npuprof.resolve.config import Config
     from npuprof.trials.bisecting import Bisection
+    from npuprof.trials.combinations import Difference
     from npuprof.trials.judging import Judgement
-    from npuprof.trials.units import Difference
 
 
 class Bisect(Verb):
@@ -101,8 +101,8 @@ class Bisect(Verb):
         """Return the causes. Exit 1 where not all could be told, 2 where none was found. Raises NpuprofError."""
         from npuprof.commands.resolving import open_workspace
         from npuprof.store import one_time, spec
+        from npuprof.trials.combinations import Difference
         from npuprof.trials.judging import compile_pattern, parse_tolerance
-        from npuprof.trials.units import Difference
 
         target = self.to or "session"
         parse_tolerance(self.tolerance, 1.0)  # before anything runs
@@ -123,7 +123,7 @@ class Bisect(Verb):
 
     def _bisect(self, difference: Difference, setup: object, remarks: tuple[str, ...]) -> Answer:
         from npuprof.trials.bisecting import Bisection
-        from npuprof.trials.configs import Combinations
+        from npuprof.trials.combinations import Combinations
         from npuprof.trials.coupled_changes import tie_changes
         from npuprof.trials.journal import Journal
         from npuprof.trials.running import Runner, Setup, tell_interrupted

@@ -63,7 +63,7 @@ class Import(Verb):
         Exit 2 where a file named could not be read, 1 with ``strict`` where something was left out or is in error, 0 otherwise.
         """
         if self._is_of_run():
-            from npuprof.runs.importing import answer_import
+            from npuprof.runs.imported import answer_import
 
             write = functools.partial(_write_new_files, below="", force=self.force) if self.format == "toml" else None
             return answer_import(self.files, self.output, write, self.strict)
@@ -112,7 +112,7 @@ class Import(Verb):
         """Return whether the files are what a run left behind. Raises NpuprofError where that does not fit what else was asked."""
         if not any(os.path.isdir(file) or not file.endswith(_OF_SCRIPTS) for file in self.files):
             return False
-        from npuprof.runs.importing import is_all_evidence
+        from npuprof.runs.imported import is_all_evidence
 
         return is_all_evidence(self.files, {"--base": self.base, "--name": self.name, "--take-defaults": self.take_defaults})
 

@@ -67,7 +67,7 @@ class Run(Verb):
         or ``prove`` the command is a child, and this process ends as it does; what is proven counts where that is 0. In a program
         that has other threads it is always a child, and its exit code is returned. Raises NpuprofError.
         """
-        from npuprof.runs.subprocess_run import has_other_threads, run_in_subprocess
+        from npuprof.runs.supervisor import has_other_threads, run_in_subprocess
 
         if has_other_threads() and (self.record is not None or self.prove):
             return Answer(code=run_in_subprocess(self.list_words()))
@@ -139,7 +139,7 @@ def _explain_missing_preset(spec: str, command: list[str], error: NpuprofError) 
 
 def _become_command(command: list[str], environment: dict[str, str]) -> Answer:
     """Be the command from here on; in a program that has other threads, run it as a child."""
-    from npuprof.runs.subprocess_run import has_other_threads, run_child
+    from npuprof.runs.supervisor import has_other_threads, run_child
     from npuprof.system import processes
 
     try:

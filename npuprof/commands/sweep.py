@@ -313,7 +313,7 @@ def _answer_best(found: Found, goal: Goal, notes: tuple[str, ...], told: bool) -
 
 
 def _format_page(found: Found, front: tuple[Goal, Goal]) -> str:
-    from npuprof.trials.page import format_sweep_page
+    from npuprof.trials.tables import format_sweep_page
 
     return format_sweep_page(found, front)
 

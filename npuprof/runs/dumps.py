@@ -4,8 +4,22 @@ from __future__ import annotations
 
 from npuprof.catalog.wire import NO_KEY, STAGES, find_wire
 from npuprof.runs.evidence import Process, Text
-from npuprof.runs.log_values import OTHER, SAME, UNSURE, Wanted, split_ranges
-from npuprof.runs.verdict_records import ABSENT, CANNOT_TELL, CHANGED, DEFAULT_OR_SET, IN_FORCE, TOO_LATE, Outcome, Verdict, merge
+from npuprof.runs.log_values import (
+    ABSENT,
+    CANNOT_TELL,
+    CHANGED,
+    DEFAULT_OR_SET,
+    IN_FORCE,
+    OTHER,
+    SAME,
+    TOO_LATE,
+    UNSURE,
+    Outcome,
+    Verdict,
+    Wanted,
+    merge,
+    split_ranges,
+)
 
 #: What shows with what the engine was started: a dump has only what this session asked for.
 _BLOCKS = "ASCEND_MODULE_LOG_LEVEL=FMK=1"

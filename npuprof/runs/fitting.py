@@ -10,8 +10,8 @@ from npuprof.model import NpuprofError, Record
 from npuprof.report.terminal import track_items
 from npuprof.resolve.config import Config
 from npuprof.runs.evidence import Evidence
-from npuprof.runs.indexed import Index
-from npuprof.runs.verdict_records import CANNOT_TELL, IN_FORCE, NOT_IN_FORCE
+from npuprof.runs.index import Index
+from npuprof.runs.log_values import CANNOT_TELL, IN_FORCE, NOT_IN_FORCE
 from npuprof.runs.verdicts import judge_process
 
 

@@ -11,8 +11,7 @@ from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
 from npuprof.resolve.digests import list_digests
 from npuprof.runs.fingerprints import Clue
-from npuprof.runs.index import list_commits, list_configs, load_index
-from npuprof.runs.indexed import Index, group_commits
+from npuprof.runs.index import Index, group_commits, list_commits, list_configs, load_index
 from npuprof.runs.records import list_asked, list_texts
 from npuprof.store import Folder
 from npuprof.store.around import BareStore

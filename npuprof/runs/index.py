@@ -1,4 +1,4 @@
-"""Build an index of the digests that the presets of a repository had, state by state, from all commits that git has.
+"""An index of the digests that the presets of a repository had at all commits that git has.
 
 A state is what one or more commits have in common: the tree of the store, npuprof.toml and npuprof.lock. If a preset is made of what a
 tag may move, every commit is a state of its own. States are stored as differences from the one before, so that a commit costs what it
@@ -8,17 +8,16 @@ changed.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
-from npuprof.model import NpuprofError
+from npuprof.model import Finding, NpuprofError, Record
 from npuprof.report.terminal import track_items
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
 from npuprof.resolve.contexts import ContextMap
 from npuprof.resolve.digests import list_digests
-from npuprof.runs.indexed import Digests, Index, State
 from npuprof.store import is_profile_name
 from npuprof.store.gitstore.commits import find_former_folder
 from npuprof.store.gitstore.repository import Repository, TreeFile
@@ -27,6 +26,71 @@ from npuprof.store.layout import read_globs
 from npuprof.store.parents import find_parent, is_source_reference
 from npuprof.store.sources.mirror import UNTOLD
 from npuprof.store.versions import parse_version_text
+
+
+class Digests(NamedTuple):
+    """The digests of a preset: of its layers, and of what it resolves to, context by context."""
+
+    preset: str
+    resolved: tuple[str, ...]
+
+    def match(self, wanted: str) -> bool:
+        """Return whether one of them begins like this."""
+        return self.preset.startswith(wanted) or any(digest.startswith(wanted) for digest in self.resolved)
+
+
+class State(NamedTuple):
+    """Commits that have the same presets, and how those differ from the state before: None is a preset that is gone."""
+
+    commits: list[str]
+    changed: dict[str, Digests | None]
+
+
+class Holding(Record):
+    """A preset at commits that have a digest, newest first."""
+
+    name: str
+    commits: tuple[str, ...]
+
+
+class Index:
+    """The digests of all presets at all commits of a repository."""
+
+    def __init__(self, repository: Repository) -> None:
+        self.repository = repository
+        self.states: list[State] = []
+        self.untold = False  #: whether some preset could not be resolved as a source is not on this machine
+        self.lacking: Finding | None = None  #: what git lacks of some preset, where that is so: a partial clone may get it yet
+
+    def find(self, wanted: str, order: dict[str, int]) -> list[Holding]:
+        """Return the presets that had a digest which begins like this, each with its commits in an order."""
+        holding: set[str] = set()
+        found: dict[str, list[str]] = {}
+        for state in self.states:
+            for name, digests in state.changed.items():
+                if digests is not None and digests.match(wanted):
+                    holding.add(name)
+                else:
+                    holding.discard(name)
+            for name in holding:
+                found.setdefault(name, []).extend(commit for commit in state.commits if commit in order)
+        return [Holding(name, tuple(sorted(commits, key=order.__getitem__))) for name, commits in found.items() if commits]
+
+
+def group_commits(index: Index, names: Collection[str], order: dict[str, int]) -> list[list[str]]:
+    """Return the commits that have all of some presets, in groups with the same digests of each; every group newest first."""
+    present: dict[str, Digests] = {}
+    groups: dict[tuple[Digests, ...], list[str]] = {}
+    for state in index.states:
+        for name, digests in state.changed.items():
+            if name in names and digests is not None:
+                present[name] = digests
+            elif name in names:
+                present.pop(name, None)
+        if len(present) == len(names):
+            groups.setdefault(tuple(present[name] for name in names), []).extend(commit for commit in state.commits if commit in order)
+    return [sorted(commits, key=order.__getitem__) for commits in groups.values() if commits]
+
 
 #: How often a store may have been moved to another folder.
 _MOST_MOVES = 8

@@ -60,14 +60,14 @@ def _is_record_folder(path: str, head: bytes | None) -> bool:
 
 def _read_record_folder(path: str, unread: list[Finding] | None) -> Profile:
     """Return what all processes of a folder were given. Raises NpuprofError (NP960) where they were not given the same."""
-    from npuprof.runs import launches, ranks
+    from npuprof.runs import ranks
 
     read, damaged = records.read_folder(path)
     if damaged and unread is None:
         raise NpuprofError(damaged)
     (unread if unread is not None else []).extend(damaged)
     started = {one: fields for one, fields in read.items() if fields.get("by") != "env-loader"}
-    found = launches.find_launches(started or read)
+    found = ranks.find_launches(started or read)
     newest = list(found[0].paths.values())
     if len(found) == 1 and len({ranks.identify_record(read[one]) for one in newest}) == 1:
         return records.build_profile(newest[0], read[newest[0]])

@@ -1,21 +1,116 @@
-"""The log of a run that is to be proven: switched on before it, and read behind it. Standard error is a part of it."""
+"""The log of a run with ``--prove``: which variables switch it on, the copy of standard error, and its verification at the end.
+
+The adapter for TensorFlow 2 writes its options to standard error only. ``tee`` copies it in a session of its own, so that no signal for
+the command ends the copy, and goes on as long as any process can write.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 
-from npuprof.model import Finding, NpuprofError
+from npuprof.model import Finding, NpuprofError, Record
 from npuprof.report import output
 from npuprof.report.findings import format_findings
 from npuprof.resolve.config import Config
 from npuprof.runs import recording
 from npuprof.runs.evidence import Evidence
 from npuprof.runs.evidence.reading import read_with_progress
-from npuprof.runs.loglevels import plan_log
 from npuprof.runs.proving import answer_proof
-from npuprof.runs.stderr_capture import StderrCopy
+from npuprof.system.patterns import lazy_pattern
+from npuprof.system.processes import DEVNULL, start_user_command
 from npuprof.system.tree import Tree
+
+_STDERR = 2
+#: How long tee may take to show what was written, in seconds, before a process that still has the pipe is assumed.
+_PATIENCE = 2.0
+
+
+class StderrCopy:
+    """What a command writes to ``stream`` is shown on our standard error and appended to the file at ``path``.
+
+    After ``settle``, ``is_complete`` is whether nothing is missing from the file, and ``is_open`` whether a process may still write to it.
+    Raises OSError if the file or tee cannot be used, or this process has no standard error.
+    """
+
+    def __init__(self, path: str) -> None:
+        os.fstat(_STDERR)
+        self.path = path
+        self.is_complete = self.is_open = False
+        folder, name = os.path.split(path)
+        copy = Tree(folder).open_file(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        read, self.stream = os.pipe()
+        try:
+            words = ("tee", "-a", f"/dev/fd/{copy}")
+            self._tee = start_user_command(words, stdin=read, stdout=_STDERR, stderr=DEVNULL, pass_fds=(copy,), start_new_session=True)
+        except OSError:
+            os.close(self.stream)
+            raise
+        finally:
+            os.close(read)
+            os.close(copy)
+
+    def settle(self) -> None:
+        """Wait until all that the command has written is shown and copied."""
+        os.close(self.stream)
+        until = time.monotonic() + _PATIENCE
+        while self._tee.poll() is None and time.monotonic() < until:
+            time.sleep(0.01)
+        self.is_open = self._tee.returncode is None
+        self.is_complete = self._tee.returncode in (0, None)
+
+
+_LEVELS = "ASCEND_MODULE_LOG_LEVEL"
+_FOLDER = "ASCEND_PROCESS_LOG_PATH"
+_QUIET = "TF_CPP_MIN_LOG_LEVEL"
+_SCREENS = ("ASCEND_LOG_PRINT_TO_STDOUT", "ASCEND_SLOG_PRINT_TO_STDOUT")
+#: The modules whose lines prove something, the adapter and the engine, and the least detail at which they are written.
+_MODULES = ("FMK", "GE")
+_INFO = 1
+_ITEM = lazy_pattern(r"([A-Z][A-Z0-9_]*)=([0-4])")
+
+
+class LogPlan(Record):
+    """The variables that switch a log on, the folder of the log, and notes for the user."""
+
+    variables: dict[str, str]
+    folder: str
+    notes: tuple[str, ...]
+
+
+def plan_log(environment: Mapping[str, str], folder: str, name: str) -> LogPlan:
+    """Return how to switch on the log of a run: into a folder, or into NAME below the folder that its environment has for logs."""
+    notes: list[str] = []
+    if environment.get(_FOLDER):
+        folder = os.path.join(environment[_FOLDER], name)
+    variables = {_FOLDER: os.path.abspath(folder)}
+    levels = _plan_levels(environment.get(_LEVELS), notes)
+    if levels is not None:
+        variables[_LEVELS] = levels
+    screens = [screen for screen in _SCREENS if environment.get(screen) == "1"]
+    notes += [f"{screen}=1 prints the log and saves none: nothing will be proven; unset it" for screen in screens]
+    if environment.get(_QUIET, "0") not in ("", "0"):
+        notes.append(f"{_QUIET}={environment[_QUIET]} hides what the adapter for TensorFlow 2 writes of its options; unset it to prove any")
+    return LogPlan(variables, variables[_FOLDER], tuple(notes))
+
+
+def _plan_levels(said: str | None, notes: list[str]) -> str | None:
+    """Return the levels of modules that are needed beside those that are said; None where those are enough."""
+    wanted = [f"{module}={_INFO}" for module in _MODULES]
+    if not said:
+        return ":".join(wanted)
+    items = [_ITEM.fullmatch(item) for item in said.split(":")]
+    if not all(items):
+        notes.append(f"{_LEVELS}={said!r} has an item that is none, which voids all of it: {':'.join(wanted)} in its place")
+        return ":".join(wanted)
+    known = {match[1]: int(match[2]) for match in items if match is not None}
+    quiet = [module for module in _MODULES if known.get(module, _INFO) > _INFO]
+    if quiet:
+        notes.append(f"{_LEVELS}={said} leaves {' and '.join(quiet)} without detail: little will be proven; {':'.join(wanted)} would tell")
+    missing = [item for module, item in zip(_MODULES, wanted, strict=True) if module not in known]
+    return ":".join([said, *missing]) if missing else None
+
 
 _ERRORS = "stderr.log"
 

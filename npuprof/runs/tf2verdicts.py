@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from npuprof.catalog.wire import load_generations, load_wires
 from npuprof.runs.evidence import Map, Process
-from npuprof.runs.log_values import OTHER, SAME, Wanted
-from npuprof.runs.verdict_records import ABSENT, CANNOT_TELL, CHANGED, DEFAULT_OR_SET, IN_FORCE, Verdict
+from npuprof.runs.log_values import ABSENT, CANNOT_TELL, CHANGED, DEFAULT_OR_SET, IN_FORCE, OTHER, SAME, Verdict, Wanted
 
 #: What shows the lines of the adapter next time.
 SHOWN = "TF_CPP_MIN_LOG_LEVEL=0"

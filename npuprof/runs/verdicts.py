@@ -11,20 +11,25 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from npuprof.catalog.wire import NO_KEY, Wire, find_wire, list_standing_keys, load_generations, load_known_keys
-from npuprof.runs import adapters, delivery, dumps, tf2verdicts
+from npuprof.runs import adapters, dumps, tf2verdicts
 from npuprof.runs.evidence import Epoch, Map, Process, Text
-from npuprof.runs.log_values import OTHER, SAME, UNSURE, Wanted, find_texts, split_ranges
-from npuprof.runs.verdict_records import (
+from npuprof.runs.log_values import (
     ABSENT,
     CANNOT_TELL,
     CHANGED,
     DEFAULT_OR_SET,
     IN_FORCE,
     NOT_IN_FORCE,
+    OTHER,
+    SAME,
     TOO_LATE,
+    UNSURE,
     Outcome,
     Verdict,
+    Wanted,
+    find_texts,
     merge,
+    split_ranges,
 )
 
 __all__ = ["ABSENT", "CANNOT_TELL", "CHANGED", "DEFAULT_OR_SET", "IN_FORCE", "NOT_IN_FORCE", "TOO_LATE", "Verdict", "judge_process"]
@@ -47,7 +52,7 @@ def _judge_setting(name: str, value: Any, process: Process) -> Verdict:
     if wire.proves == "nothing" and not wire.init:
         return Verdict(name, CANNOT_TELL, (), "nothing of it is written down anywhere")
     verdicts = [_judge_epoch(wanted, epoch, process) for epoch in process.epochs if _touches(wire, epoch)]
-    found = _join_epochs(name, verdicts) if verdicts else Verdict(name, CANNOT_TELL, (), "", delivery.find_teller(wire, process))
+    found = _join_epochs(name, verdicts) if verdicts else Verdict(name, CANNOT_TELL, (), "", adapters.find_teller(wire, process))
     found = _weigh_damage(found, wire, process)
     return dumps.complete(found, wanted, process) if process.dumps else found
 
@@ -89,11 +94,11 @@ def _judge_epoch(wanted: Wanted, epoch: Epoch, process: Process) -> Verdict:
         note = "no line of it is in a block that has all that is always there, as where nobody set it"
         if wanted.is_default(()):
             return Verdict(name, DEFAULT_OR_SET, (), note)
-        if delivery.never_came(wire, process):
+        if adapters.never_came(wire, process):
             return Verdict(name, ABSENT, (), note)
         return Verdict(name, TOO_LATE, (), epoch.late) if _came_too_late(wanted, epoch) else Verdict(name, CHANGED, (), note)
     if not stages:
-        return Verdict(name, CANNOT_TELL, (), delivery.explain_missing(wire, epoch, process), delivery.find_teller(wire, process))
+        return Verdict(name, CANNOT_TELL, (), adapters.explain_missing(wire, epoch, process), adapters.find_teller(wire, process))
     if wire.outdone_by and SAME in says and (outdone := _find_outdone(wire, epoch)):
         state = CHANGED if process.generation else CANNOT_TELL  # that of TensorFlow 2 hands on both
         return Verdict(name, state, (f"{wire.outdone_by} = {outdone}",), f"where {wire.outdone_by} is set it wins")
@@ -104,16 +109,16 @@ def _judge_epoch(wanted: Wanted, epoch: Epoch, process: Process) -> Verdict:
             return Verdict(name, TOO_LATE, others, epoch.late)
         if init is None and session is None and wire.init and not (wire.session or wire.graph or wire.lines):
             note = "graphs have another, as a mode of training may demand; with what the engine was started is not there"
-            return Verdict(name, CANNOT_TELL, others, note, delivery.find_teller(wire, process))
-        note = note or delivery.explain_needs(wire)
-        if all(one.unset for one in stages) and delivery.is_empty(wire, others):
-            never = delivery.never_came(wire, process)
-            return Verdict(name, ABSENT, (), delivery.NEVER_CAME) if never else Verdict(name, CHANGED, others, note or delivery.EMPTY)
+            return Verdict(name, CANNOT_TELL, others, note, adapters.find_teller(wire, process))
+        note = note or adapters.explain_needs(wire)
+        if all(one.unset for one in stages) and adapters.is_empty(wire, others):
+            never = adapters.never_came(wire, process)
+            return Verdict(name, ABSENT, (), adapters.NEVER_CAME) if never else Verdict(name, CHANGED, others, note or adapters.EMPTY)
         return Verdict(name, CHANGED, others, note)
     if says != {SAME}:
         note = note or ("its places in the log do not agree" if len(says) > 1 else "")
-        return Verdict(name, CANNOT_TELL, others, note, delivery.DUMPS if "cut" in note else "")
-    teller = delivery.find_teller(wire, process)
+        return Verdict(name, CANNOT_TELL, others, note, adapters.DUMPS if "cut" in note else "")
+    teller = adapters.find_teller(wire, process)
     if wire.init and init is None and (process.generation or not epoch.has("single init")):
         return Verdict(name, CANNOT_TELL, others, "the sessions have it; with what the engine was started is not there", teller)
     if wire.init and wire.session and session is None and (epoch.joined or not epoch.has("single session")):

@@ -12,9 +12,8 @@ from npuprof.document import keys
 from npuprof.model import Record
 from npuprof.report.findings import build_finding_dict
 from npuprof.report.text import escape_controls, format_count
-from npuprof.trials.baseline_runs import describe_counts, describe_run
 from npuprof.trials.bisecting import Bisection
-from npuprof.trials.judging import find_median_value
+from npuprof.trials.judging import describe_counts, describe_run, find_median_value
 from npuprof.trials.search import BAD, GOOD, MOST_CAUSES, Cause, join_masks, list_bits
 
 SCHEMA = "npuprof.bisect/1"

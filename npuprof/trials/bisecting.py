@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 
 from npuprof.model import Finding, Record
 from npuprof.report.text import format_count
-from npuprof.trials.baseline_runs import measure_ends
-from npuprof.trials.configs import Combinations
+from npuprof.trials.combinations import Combinations
 from npuprof.trials.journal import Result
-from npuprof.trials.judging import UNTOLD, Judgement
+from npuprof.trials.judging import UNTOLD, Judgement, measure_ends
 from npuprof.trials.running import OutOfRunsError, Runner, Wanted
 from npuprof.trials.search import BAD, UNKNOWN, Outcome, Pending, find_causes
 

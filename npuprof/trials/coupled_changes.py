@@ -12,7 +12,7 @@ from npuprof.checks import identify_finding
 from npuprof.checks.rules import list_rule_reads
 from npuprof.document import keys
 from npuprof.model import Finding
-from npuprof.trials.configs import Combinations
+from npuprof.trials.combinations import Combinations
 from npuprof.trials.search import BAD, GOOD, find_cause, join_masks, list_bits
 
 #: Of a setting with more changes than these only some are asked for singly: those of an element that went from one list to another.

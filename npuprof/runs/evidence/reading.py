@@ -10,9 +10,8 @@ from npuprof.model import Finding, NpuprofError, Place
 from npuprof.report.terminal import progress_line
 from npuprof.runs.evidence import MOST_PROCESSES, Evidence, Process
 from npuprof.runs.evidence.graph_dump import scan_dump
-from npuprof.runs.evidence.log_reader import LogReader
+from npuprof.runs.evidence.log_reader import LogReader, Processes
 from npuprof.runs.evidence.places import Source, find_sources, open_source
-from npuprof.runs.evidence.processes import Processes
 from npuprof.runs.evidence.scanning import scan_stream
 
 
