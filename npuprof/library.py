@@ -90,15 +90,15 @@ class Library:
 
         Raises NpuprofError with every problem, its place and a repair; TypeError for arguments of another type.
         """
-        asked = os.fspath(name) if isinstance(name, os.PathLike) else name
-        _require(isinstance(asked, str), f"name must be a str or a pathlib.Path, not {type(name).__name__}")
+        spec_text = os.fspath(name) if isinstance(name, os.PathLike) else name
+        _require(isinstance(spec_text, str), f"name must be a str or a pathlib.Path, not {type(name).__name__}")
         workspace = spec.Workspace(self._path, _build_context(cann, product, target), in_python=True)
         workspace.use_store(self.store)
         layers = _require_list("mixins", mixins)
-        if any("-" in layer.split("+") for layer in (asked, *layers)):
+        if any("-" in layer.split("+") for layer in (spec_text, *layers)):
             hint = "give its text to npuprof.loads"
             raise NpuprofError([Finding("NP902", "'-' is standard input, which the library does not read", "", hint)])
-        return workspace.resolve_spec(asked, layers, changes=_build_changes(set, unset))
+        return workspace.resolve_spec(spec_text, layers, changes=_build_changes(set, unset))
 
 
 def open_store(path: str | os.PathLike[str] | None = None) -> Library:
@@ -228,9 +228,9 @@ def env(config: Config, environ: Mapping[str, str] | None = None, *, trust: bool
     _require(environ is None or isinstance(environ, Mapping), f"environ must be a mapping of texts, not {type(environ).__name__}")
     there = _resolve_for_target(config, "env", check)
     facts = build_fact_finder(os.environ if environ is None else environ)
-    found, _ = collect_env_variables(there, facts, sidecar_cache_folder(there), trust)
+    variables, _ = collect_env_variables(there, facts, sidecar_cache_folder(there), trust)
     write_sidecars(there, sidecar_cache_folder(there))
-    return found if environ is None else strip_environment(environ, list_unset_variables(there, trust)[0]) | found
+    return variables if environ is None else strip_environment(environ, list_unset_variables(there, trust)[0]) | variables
 
 
 def apply(config: Config, config_proto: Any, folder: str | os.PathLike[str] | None = None, *, check: bool = True) -> Any:
@@ -255,13 +255,13 @@ def apply(config: Config, config_proto: Any, folder: str | os.PathLike[str] | No
 
 def _resolve_for_target(config: Config, target: str, checked: bool) -> Config:
     """Return a config as it is for a target. Raises NpuprofError for another target, and for errors if it is to be ``checked``."""
-    asked = config.context.target
-    if asked not in (None, target):
-        what = f"{config.name} was resolved for the target {asked}, not for {target}"
+    resolved_target = config.context.target
+    if resolved_target not in (None, target):
+        what = f"{config.name} was resolved for the target {resolved_target}, not for {target}"
         why, hint = "Overrides for a target may differ.", f"resolve it with target={target!r}, or with none"
         raise NpuprofError([Finding("NP902", what, why, hint)])
     there = config
-    if asked is None:
+    if resolved_target is None:
         resolver = config.resolver.for_context(config.context._replace(target=target))
         there = resolver.resolve_members(config.lineage, config.name, config.claims, config.changes)
         there.memo["policy"] = config.policy
@@ -291,22 +291,22 @@ def _build_changes(values: Mapping[str, Any] | None, unset: Sequence[str]) -> Se
     return build_plain_steps(dict(values or {}), _require_list("unset", unset))
 
 
-def _require_path(name: str, given: object) -> str:
-    path = os.fspath(given) if isinstance(given, os.PathLike) else given
-    _require(isinstance(path, str), f"{name} must be a str or a pathlib.Path, not {type(given).__name__}")
+def _require_path(name: str, argument: object) -> str:
+    path = os.fspath(argument) if isinstance(argument, os.PathLike) else argument
+    _require(isinstance(path, str), f"{name} must be a str or a pathlib.Path, not {type(argument).__name__}")
     if not path:
         raise NpuprofError([Finding("NP010", f"{name} is empty, and names no folder", "", "name the folder that holds the presets")])
     return str(path)
 
 
-def _require_list(name: str, given: Sequence[str | os.PathLike[str]]) -> list[str]:
-    _require(not isinstance(given, (str, bytes)), f"{name} must be a list of texts, not one text: {name}=[{given!r}]")
+def _require_list(name: str, argument: Sequence[str | os.PathLike[str]]) -> list[str]:
+    _require(not isinstance(argument, (str, bytes)), f"{name} must be a list of texts, not one text: {name}=[{argument!r}]")
     try:
-        found = [os.fspath(item) if isinstance(item, os.PathLike) else item for item in given]
+        texts = [os.fspath(item) if isinstance(item, os.PathLike) else item for item in argument]
     except TypeError:
-        raise TypeError(f"{name} must be a list of texts, not {type(given).__name__}") from None
-    _require(all(isinstance(item, str) for item in found), f"{name} must be a list of texts")
-    return found
+        raise TypeError(f"{name} must be a list of texts, not {type(argument).__name__}") from None
+    _require(all(isinstance(item, str) for item in texts), f"{name} must be a list of texts")
+    return texts
 
 
 def _require_config(config: object) -> None:

@@ -64,10 +64,14 @@ class Record:
         cls._required = frozenset(name for name in cls._fields if not any(name in base.__dict__ for base in cls.__mro__))
 
     def __init__(self, *values: Any, **named: Any) -> None:
-        given = dict(zip(self._fields, values, strict=False))
-        given.update(named)
-        self.__dict__.update(given)
-        if len(given) != len(values) + len(named) or not self._required <= given.keys() or (named and not named.keys() <= {*self._fields}):
+        fields = dict(zip(self._fields, values, strict=False))
+        fields.update(named)
+        self.__dict__.update(fields)
+        if (
+            len(fields) != len(values) + len(named)
+            or not self._required <= fields.keys()
+            or (named and not named.keys() <= {*self._fields})
+        ):
             raise TypeError(_explain_fields(type(self), values, named))
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -91,8 +95,8 @@ class Record:
         return hash((type(self), *[_hash_value(getattr(self, name)) for name in self._fields]))
 
     def __repr__(self) -> str:
-        given = {name: value for name, value in self._asdict().items() if value is not getattr(type(self), name, self)}
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in given.items())})"
+        fields = {name: value for name, value in self._asdict().items() if value is not getattr(type(self), name, self)}
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in fields.items())})"
 
     def _asdict(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self._fields}
@@ -363,12 +367,12 @@ class NpuprofError(Exception):
 
 def _tell_once(findings: Iterable[Finding]) -> Iterator[Finding]:
     """Yield findings; those that are about no place, as that a source is not here, are one however many presets ran into it."""
-    told: list[Finding] = []
+    placeless: list[Finding] = []
     for finding in findings:
         if finding.origin is None and finding.where is None:
-            if finding in told:
+            if finding in placeless:
                 continue
-            told.append(finding)
+            placeless.append(finding)
         yield finding
 
 
@@ -393,22 +397,22 @@ class _NameIndex:
     def list_candidates(self, word: str, likeness: float) -> list[str]:
         """Return the names that have enough characters in common with a word, in whatever order."""
         size, mark = len(word), self._collect_bits(word, False)
-        near = size * likeness / (2 - likeness), size * (2 - likeness) / likeness  # whatever the characters are
+        bounds = size * likeness / (2 - likeness), size * (2 - likeness) / likeness  # whatever the characters are
         from bisect import bisect_left
 
-        first, last = bisect_left(self._marks, (int(near[0]),)), bisect_left(self._marks, (int(near[1]) + 1,))
+        first, last = bisect_left(self._marks, (int(bounds[0]),)), bisect_left(self._marks, (int(bounds[1]) + 1,))
         return [
             name for length, name, bits in self._marks[first:last] if 2 * (bits & mark).bit_count() >= likeness * (length + size)
         ]  # fmt: skip
 
     def _collect_bits(self, text: str, new: bool) -> int:
-        found, counts = 0, dict[str, int]()
+        mask, counts = 0, dict[str, int]()
         for char in text:
             counts[char] = count = counts.get(char, 0) + 1
             bit = self._bits.setdefault((char, count), len(self._bits)) if new else self._bits.get((char, count))
             if bit is not None:
-                found |= 1 << bit
-        return found
+                mask |= 1 << bit
+        return mask
 
 
 @lru_cache(16)
@@ -424,12 +428,12 @@ def find_nearest_names(word: str, names: Iterable[str], count: int = 3, likeness
     if len(word) > _LONGEST_NAME:
         return []
     index = _index_names(tuple(names))
-    found = index.list_candidates(word.lower(), likeness)
-    if not found:
+    candidates = index.list_candidates(word.lower(), likeness)
+    if not candidates:
         return []
     import difflib
 
-    return [index.names[match] for match in difflib.get_close_matches(word.lower(), found, count, likeness)]
+    return [index.names[match] for match in difflib.get_close_matches(word.lower(), candidates, count, likeness)]
 
 
 def suggest_name(word: str, names: Iterable[str], otherwise: str = "") -> tuple[str, Fix | None]:
@@ -442,8 +446,8 @@ def suggest_name(word: str, names: Iterable[str], otherwise: str = "") -> tuple[
 def find_same_name(word: str, names: Iterable[str]) -> str:
     """Return the one name that differs in case, dashes and underlines only, else an empty text."""
     plain = _fold_name(word)
-    found = [name for name in names if _fold_name(name) == plain]
-    return found[0] if len(found) == 1 and found[0] != word else ""
+    same = [name for name in names if _fold_name(name) == plain]
+    return same[0] if len(same) == 1 and same[0] != word else ""
 
 
 def _fold_name(name: str) -> str:
@@ -455,8 +459,8 @@ def did_you_mean(word: str, names: Iterable[str], otherwise: str = "") -> str:
     global _hint_budget
     known = tuple(names) if _hint_budget > 0 else ()
     _hint_budget -= len(known)
-    found = find_nearest_names(word, known)
-    return f"did you mean {' or '.join(repr(name) for name in found)}?" if found else otherwise
+    similar = find_nearest_names(word, known)
+    return f"did you mean {' or '.join(repr(name) for name in similar)}?" if similar else otherwise
 
 
 def renew_hints() -> None:

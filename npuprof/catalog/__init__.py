@@ -362,17 +362,17 @@ def find_record(section: str, name: str) -> Option | Variable | Flag | Argument 
     return finders[section](name) if section in finders else None
 
 
-def find_key_elsewhere(key: str, held: Collection[str] = ()) -> str:
-    """Return the key that a name of no option has in another section: one of those that are ``held``, else one of the catalogue.
+def find_key_elsewhere(key: str, known: Collection[str] = ()) -> str:
+    """Return the key that a name of no option has in another section: one of the ``known`` keys, else one of the catalogue.
 
     Empty where there is none, and for the key of an option.
     """
-    if "." in key or key in held or find_option(key) is not None:
+    if "." in key or key in known or find_option(key) is not None:
         return ""
     others = [section for section in PREFIXES if section != "options"]
-    found = [section for section in others if f"{section}.{key}" in held]
-    found += [section for section in others if find_record(section, key) is not None]
-    return f"{found[0]}.{key}" if found else ""
+    sections = [section for section in others if f"{section}.{key}" in known]
+    sections += [section for section in others if find_record(section, key) is not None]
+    return f"{sections[0]}.{key}" if sections else ""
 
 
 def record_names(section: str = "options") -> tuple[str, ...]:
@@ -389,20 +389,20 @@ def record_positions(section: str) -> dict[str, int]:
 @cache
 def options_by_spelling(surface: str) -> dict[str, str]:
     """Return, for each name that options have on another surface, the option it stands for."""
-    found = {name: find_option(name) for name in record_names()}
-    return {record.spelling[surface]: name for name, record in found.items() if record and surface in record.spelling}
+    options = {name: find_option(name) for name in record_names()}
+    return {record.spelling[surface]: name for name, record in options.items() if record and surface in record.spelling}
 
 
 @cache
 def estimator_defaults() -> dict[str, Any]:
     """Return what NPUEstimator writes on every run where the argument is left out: it wins over the session_config."""
-    found: dict[str, Any] = {}
+    defaults: dict[str, Any] = {}
     for name in record_names():
         option = find_option(name)
         if option and option.estimator_sends:
             plain = option.default_training if option.default is None else option.default
-            found[name] = plain if option.estimator_default is None else option.estimator_default
-    return found
+            defaults[name] = plain if option.estimator_default is None else option.estimator_default
+    return defaults
 
 
 @cache
@@ -413,8 +413,8 @@ def load_config_classes() -> dict[str, ConfigClass]:
 
 def load_attributes() -> dict[str, dict[str, Any]]:
     """Return what is known of the attributes of ``global_options()`` apart from options, by table of ``attributes.toml`` and path."""
-    found: dict[str, dict[str, Any]] = load_built_part("attributes")
-    return found
+    attributes: dict[str, dict[str, Any]] = load_built_part("attributes")
+    return attributes
 
 
 def find_record_texts(section: str, name: str) -> dict[str, Any]:
@@ -432,11 +432,11 @@ def load_rules() -> tuple[Rule, ...]:
 @cache
 def rules_by_trigger() -> dict[str, tuple[Rule, ...]]:
     """Return, for each key that can set off rules, the rules it sets off."""
-    found: dict[str, list[Rule]] = {}
+    rules: dict[str, list[Rule]] = {}
     for rule in load_rules():
         for key in rule.triggers:
-            found.setdefault(key, []).append(rule)
-    return {key: tuple(group) for key, group in found.items()}
+            rules.setdefault(key, []).append(rule)
+    return {key: tuple(group) for key, group in rules.items()}
 
 
 def find_severity(code: str) -> str:
@@ -458,12 +458,12 @@ def load_advice() -> tuple[dict[str, Any], ...]:
 @cache
 def load_excuses() -> dict[tuple[str, str], Any]:
     """Return, by key and code, the condition on which a deprecated option is needed, or a text does no harm."""
-    found: dict[tuple[str, str], Any] = load_built_part("rules")["excuses"]
-    return found
+    excuses: dict[tuple[str, str], Any] = load_built_part("rules")["excuses"]
+    return excuses
 
 
 @cache
 def load_env_twins() -> dict[str, tuple[str, ...]]:
     """Return, for each option, the environment variables that mean the same."""
-    found: dict[str, tuple[str, ...]] = load_built_part("rules")["twins"]
-    return found
+    twins: dict[str, tuple[str, ...]] = load_built_part("rules")["twins"]
+    return twins

@@ -124,13 +124,13 @@ def _index_variables(rows: list[dict[str, Any]]) -> tuple[dict[str, str], dict[s
 
 def _collect_targets() -> dict[str, tuple[str, str]]:
     """Return, for each target in the order of their places, the module of ``renderers`` whose table has it, and its surface."""
-    found: list[tuple[int, str, str, str]] = []
+    places: list[tuple[int, str, str, str]] = []
     for path in sorted((HERE.parent / "renderers").glob("*.py")):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict) and ast.unparse(node.targets[0]) == "TARGETS":
                 rows = zip(node.value.keys, node.value.values, strict=True)
-                found += [(row.args[0].value, name.value, path.stem, _read_surface(row)) for name, row in rows]  # type: ignore[union-attr, attr-defined]
-    return {name: (module, surface) for _, name, module, surface in sorted(found)}
+                places += [(row.args[0].value, name.value, path.stem, _read_surface(row)) for name, row in rows]  # type: ignore[union-attr, attr-defined]
+    return {name: (module, surface) for _, name, module, surface in sorted(places)}
 
 
 def _index_targets(targets: dict[str, tuple[str, str]], options: dict[str, Any]) -> dict[str, Any]:
@@ -143,8 +143,8 @@ def _index_targets(targets: dict[str, tuple[str, str]], options: dict[str, Any])
     narrow: dict[str, tuple[str, ...]] = {}
     for name, record in options.items():
         apart = [record.get(field, {}) for field in ("surface_values", "surface_range", "surface_states")]
-        if found := tuple(target for target, (_, surface) in targets.items() if any(surface in table for table in apart)):
-            narrow[name] = found
+        if narrower := tuple(target for target, (_, surface) in targets.items() if any(surface in table for table in apart)):
+            narrow[name] = narrower
         for surface, states in apart[2].items():
             age = len(states) - len(states.lstrip("."))
             first[surface] = min(first.get(surface, age), age)
@@ -176,17 +176,17 @@ def _read_options(releases: list[dict[str, Any]]) -> dict[str, Any]:
                 pages[homes[name]][name] = {**change, "since": release["name"]}
             else:
                 raise ValueError(f"releases.toml: {release['name']} changes {name}, which stands on no page, and names none")
-    found: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     for page, records in pages.items():
         for name, record in records.items():
             try:
-                found[name] = {"page": page, **record, "states": _compute_release_states(record, releases)}
-                found[name]["surface_states"] = {
+                options[name] = {"page": page, **record, "states": _compute_release_states(record, releases)}
+                options[name]["surface_states"] = {
                     surface: _compute_release_states({"field": "", **born}, releases) for surface, born in record.get("born_on", {}).items()
                 }
             except ValueError as error:
                 raise ValueError(f"options/{page}.toml: {name}: {error} of releases") from None
-    return found
+    return options
 
 
 #: What a flag takes that is the spelling of an option of some kind; text, if nothing is said.
@@ -197,8 +197,8 @@ def _pair_flags(flags: dict[str, Any], options: dict[str, Any]) -> None:
     """Tell flags which option they are the spelling of; one that has no record of its own has what its option says."""
     for name, record in options.items():
         if flag := record.get("spelling", {}).get("atc", "").removeprefix("--"):
-            said = {"summary": record["summary"], "kind": _FLAG_KINDS.get(record["kind"], "str"), "source": record["source"]}
-            flags[flag] = {**flags.get(flag, said), "twin": name}
+            inherited = {"summary": record["summary"], "kind": _FLAG_KINDS.get(record["kind"], "str"), "source": record["source"]}
+            flags[flag] = {**flags.get(flag, inherited), "twin": name}
 
 
 def _change_option(record: dict[str, Any], release: str, change: dict[str, Any]) -> None:
@@ -336,8 +336,8 @@ def _collect_compared_settings(trees: list[Any]) -> tuple[str, ...]:
 
 
 def _list_settings(paths: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
-    found = (".".join(path[:2]) if path[0] in SECTIONS else path[0] for path in paths)
-    return tuple(sorted({key for key in found if key not in ("product", "scenario", "cann")}))
+    keys = (".".join(path[:2]) if path[0] in SECTIONS else path[0] for path in paths)
+    return tuple(sorted({key for key in keys if key not in ("product", "scenario", "cann")}))
 
 
 try:  # the build hook of the wheel

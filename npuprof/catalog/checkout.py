@@ -40,8 +40,8 @@ def _describe_records() -> str:
     for folder in (_HERE, os.path.join(_HERE, "options"), os.path.join(_HERE, "env"), os.path.join(_HERE, os.pardir, "renderers")):
         for file in sorted(os.scandir(folder), key=lambda file: file.name):
             if file.name.endswith((".toml", ".py")):
-                found = file.stat()
-                lines.append(f"{file.path} {found.st_mtime_ns} {found.st_size}")
+                status = file.stat()
+                lines.append(f"{file.path} {status.st_mtime_ns} {status.st_size}")
     return "\n".join(lines)
 
 

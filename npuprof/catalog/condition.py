@@ -91,7 +91,7 @@ def _parse_dotted_name(node: ast.expr, text: str) -> tuple[str, ...]:
 def find_misplaced_operand(tree: Any) -> Any:
     """Return what stands in a condition where something true or false has to, or the other way round; None where all is well."""
     if tree[0] in ("and", "or", "not"):
-        return next((found for child in tree[1:] if (found := find_misplaced_operand(child)) is not None), None)
+        return next((operand for child in tree[1:] if (operand := find_misplaced_operand(child)) is not None), None)
     if tree[0] in ("set", "unset"):
         return None
     if tree[0] not in _COMPARE:
@@ -104,7 +104,7 @@ def list_comparisons(tree: Any) -> list[tuple[str, Any, Any]]:
     if tree[0] in _COMPARE:
         return [tree]
     return (
-        [found for child in tree[1:] if isinstance(child, tuple) for found in list_comparisons(child)]
+        [comparison for child in tree[1:] if isinstance(child, tuple) for comparison in list_comparisons(child)]
         if tree[0] in ("and", "or", "not")
         else []
     )
@@ -114,11 +114,11 @@ def collect_condition_paths(tree: Any) -> list[tuple[str, ...]]:
     """Return every dotted name a condition reads, in order, each once."""
     if tree[0] in ("value", "set", "unset"):
         return [tree[1]]
-    found: list[tuple[str, ...]] = []
+    paths: list[tuple[str, ...]] = []
     if tree[0] != "const":
         for child in tree[1:]:
-            found += [path for path in collect_condition_paths(child) if path not in found]
-    return found
+            paths += [path for path in collect_condition_paths(child) if path not in paths]
+    return paths
 
 
 def collect_compared_paths(tree: Any) -> set[tuple[str, ...]]:
@@ -142,10 +142,10 @@ def evaluate_condition(tree: Any, lookup: Callable[[tuple[str, ...]], tuple[bool
     if word in ("and", "or"):
         decisive, answer = word == "or", word == "and"  # type: bool, bool | None
         for child in tree[1:]:
-            found = evaluate_condition(child, lookup)
-            if found is decisive:
+            truth = evaluate_condition(child, lookup)
+            if truth is decisive:
                 return decisive
-            if found is None:
+            if truth is None:
                 answer = None
         return answer
     left, right = _evaluate_operand(tree[1], lookup), _evaluate_operand(tree[2], lookup)

@@ -40,15 +40,17 @@ def _parse_names(text: str) -> Any:
 
 
 def _find_name_faults(value: Any) -> list[Fault]:
-    found: list[Fault] = []
+    faults: list[Fault] = []
     for index, name in enumerate(value):
         prefix, colons, kind = name.partition("::")
         if colons and prefix == "OpType" and not re.fullmatch(r"[A-Z][a-zA-Z0-9]*", kind):
             right = kind[:1].upper() + kind[1:]
-            found.append(((index,), f"{kind!r} is no type of an operator", f"write OpType::{right}" if right.isalnum() else "write a type"))
+            faults.append(
+                ((index,), f"{kind!r} is no type of an operator", f"write OpType::{right}" if right.isalnum() else "write a type")
+            )
         elif name.startswith("#"):
-            found.append(((index,), f"{name!r} is read as the name of an operator", "remove the line: the file takes no comments"))
-    return found
+            faults.append(((index,), f"{name!r} is read as the name of an operator", "remove the line: the file takes no comments"))
+    return faults
 
 
 def _parse_blocks(text: str) -> Any:
@@ -96,18 +98,18 @@ def _parse_fields(tokens: list[str], place: int) -> tuple[dict[str, Any], int] |
 
 
 def _find_block_faults(value: Any) -> list[Fault]:
-    found: list[Fault] = []
+    faults: list[Fault] = []
     for name, blocks in value.items():
         if name != "aipp_op":
-            found.append(((name,), f"unknown block {name!r}", "write aipp_op"))
+            faults.append(((name,), f"unknown block {name!r}", "write aipp_op"))
             continue
         for index, fields in enumerate(blocks):
-            found += _find_field_faults(fields, (name, index))
-    return found
+            faults += _find_field_faults(fields, (name, index))
+    return faults
 
 
 def _find_field_faults(fields: dict[str, str], path: Path) -> list[Fault]:
-    found: list[Fault] = [
+    faults: list[Fault] = [
         ((*path, name), f"unknown field {name!r}", hint)
         for name in fields
         if name not in _FIELDS and (hint := did_you_mean(name, _FIELDS, ""))  # those of other products are not all listed
@@ -115,31 +117,33 @@ def _find_field_faults(fields: dict[str, str], path: Path) -> list[Fault]:
     mode = fields.get("aipp_mode")
     if mode not in _MODES:
         what = "no aipp_mode" if mode is None else f"{mode!r} is no mode"
-        found.append(((*path, "aipp_mode"), what, "write aipp_mode: static or aipp_mode: dynamic"))
+        faults.append(((*path, "aipp_mode"), what, "write aipp_mode: static or aipp_mode: dynamic"))
     if mode == "dynamic" and "max_src_image_size" not in fields:
-        found.append(((*path, "aipp_mode"), "the dynamic mode needs max_src_image_size", "write max_src_image_size: and a number of bytes"))
+        faults.append(
+            ((*path, "aipp_mode"), "the dynamic mode needs max_src_image_size", "write max_src_image_size: and a number of bytes")
+        )
     form = fields.get("input_format", "")
     if form and form not in _FORMATS and (hint := did_you_mean(form, _FORMATS, "")):
-        found.append(((*path, "input_format"), f"{form!r} is no format of an image", hint))
-    for name, (low, high, other) in _RANGES.items():
+        faults.append(((*path, "input_format"), f"{form!r} is no format of an image", hint))
+    for name, (low, high, also) in _RANGES.items():
         number = fields.get(name, str(low))
-        if re.fullmatch(r"-?\d{1,18}", number, re.ASCII) and not low <= int(number) <= high and int(number) != other:
-            found.append(((*path, name), f"{name} is out of range", f"write {low} to {high}"))
-    return found
+        if re.fullmatch(r"-?\d{1,18}", number, re.ASCII) and not low <= int(number) <= high and int(number) != also:
+            faults.append(((*path, name), f"{name} is out of range", f"write {low} to {high}"))
+    return faults
 
 
 def _find_engine_faults(value: Any) -> list[Fault]:
-    found: list[Fault] = []
+    faults: list[Fault] = []
     for part, levels in value.items():
         if part not in _ENGINE["properties"]:
-            found.append(((part,), f"unknown key {part!r}", did_you_mean(part, _ENGINE["properties"], 'write "compile options"')))
+            faults.append(((part,), f"unknown key {part!r}", did_you_mean(part, _ENGINE["properties"], 'write "compile options"')))
         for level, options in levels.items() if isinstance(levels, dict) else ():
             if level not in _OPTIONS["properties"]:
-                found.append(((part, level), f"unknown key {level!r}", "write global, session or graph"))
+                faults.append(((part, level), f"unknown key {level!r}", "write global, session or graph"))
             for name, text in options.items() if isinstance(options, dict) else ():
                 if not name or not isinstance(text, str):
-                    found.append(((part, level, name), f"{name!r} has no text", "write the key of an option, and its value in quotes"))
-    return found
+                    faults.append(((part, level, name), f"{name!r} has no text", "write the key of an option, and its value in quotes"))
+    return faults
 
 
 def _refuse_to_write(value: Any) -> str:

@@ -18,8 +18,8 @@ _REASONS = {"operators": _OPERATOR, "passes": _FUSION}
 
 def find_doubts(form: str, value: Any) -> list[Fault]:
     """Return the doubtful places in a value without faults, of the form of that name."""
-    found = _DOUBTS.get(form)
-    return list(found(value)) if found else []
+    finder = _DOUBTS.get(form)
+    return list(finder(value)) if finder else []
 
 
 @cache

@@ -21,7 +21,7 @@ def _shorten(text: str) -> str:
 def find_repeated_keys(text: str) -> list[Dropped]:
     """Return the keys that stand twice in one object of a JSON text; none where the text is not JSON."""
     open_tables: list[set[str]] = []
-    found: list[Dropped] = []
+    repeated: list[Dropped] = []
     for token in _JSON_TOKEN.finditer(text):
         if token[0] in "{[":
             open_tables.append(set())
@@ -33,16 +33,16 @@ def find_repeated_keys(text: str) -> list[Dropped]:
             except ValueError:
                 return []
             if name in open_tables[-1]:
-                found.append(
+                repeated.append(
                     (text.count("\n", 0, token.start()) + 1, f"{_shorten(name)} stands twice: the last one counts", "write it once")
                 )
             open_tables[-1].add(name)
-    return found
+    return repeated
 
 
 def find_dropped_modes(text: str) -> list[Dropped]:
     """Return the lines of an op_precision.ini that count for nothing."""
-    found: list[Dropped] = []
+    dropped: list[Dropped] = []
     section = _TAGS[0]
     named: set[tuple[str, str]] = set()
     for number, line in enumerate(text.split("\n"), 1):
@@ -52,10 +52,10 @@ def find_dropped_modes(text: str) -> list[Dropped]:
         if not equals and name in _TAGS:
             section = name
         elif not equals and name.startswith("["):
-            found.append((number, f"unknown tag {_shorten(name)}: what follows counts for {section}", f"write {' or '.join(_TAGS)}"))
+            dropped.append((number, f"unknown tag {_shorten(name)}: what follows counts for {section}", f"write {' or '.join(_TAGS)}"))
         elif not equals:
             left, colon, right = (part.strip() for part in name.partition(":"))
-            found.append(
+            dropped.append(
                 (
                     number,
                     f"{_shorten(name)} is no line of the form Name=mode",
@@ -63,41 +63,41 @@ def find_dropped_modes(text: str) -> list[Dropped]:
                 )
             )
         elif not name or not mode:
-            found.append((number, f"{_shorten(line.strip())} has no {'mode' if name else 'name'}", "write Name=mode, or leave it out"))
+            dropped.append((number, f"{_shorten(line.strip())} has no {'mode' if name else 'name'}", "write Name=mode, or leave it out"))
         elif (section, name) in named:
-            found.append((number, f"{_shorten(name)} stands twice in {section}: the first line counts", "write it once"))
+            dropped.append((number, f"{_shorten(name)} stands twice in {section}: the first line counts", "write it once"))
         else:
             named.add((section, name))
-    return found
+    return dropped
 
 
 def find_repeated_rules(text: str) -> list[Dropped]:
     """Return the lines of a customize_dtypes.cfg for an operator that an earlier line is for."""
-    found: list[Dropped] = []
+    repeated: list[Dropped] = []
     named: set[str] = set()
     for number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
         by_type = "OpType::" if line.startswith("OpType::") else ""
         name = by_type + line.strip().removeprefix("OpType::").partition(":")[0]
         if name in named:
-            found.append((number, f"{_shorten(name)} stands twice: the first line counts", "write it once"))
+            repeated.append((number, f"{_shorten(name)} stands twice: the first line counts", "write it once"))
         named.add(name)
-    return found
+    return repeated
 
 
 def find_dropped_debug_lines(text: str) -> list[Dropped]:
     """Return the lines of an op_debug.cfg that count for nothing: of one key the last line counts."""
-    found: list[Dropped] = []
+    dropped: list[Dropped] = []
     last: dict[str, int] = {}
     for number, line in enumerate(map(str.strip, text.split("\n")), 1):
         if not line or line.startswith("#"):
             continue
         if not _DEBUG_KEY.search(line):
-            found.append(
+            dropped.append(
                 (number, f"{_shorten(line)} is no line of the form op_debug_config=... or op_debug_list=...", "correct it, or leave it out")
             )
             continue
         name = line.partition("=")[0].strip()
         if name in last:
-            found.append((last[name], f"{_shorten(name)} stands twice: the last line counts", "write it once"))
+            dropped.append((last[name], f"{_shorten(name)} stands twice: the last line counts", "write it once"))
         last[name] = number
-    return found
+    return dropped

@@ -30,8 +30,8 @@ def find_execution(name: str) -> str:
 
 def find_value_execution(name: str, text: str) -> str:
     """Return how a variable with a value affects what is executed or loaded, an empty text if it is not known to."""
-    if found := find_execution(name):
-        return found
+    if effect := find_execution(name):
+        return effect
     if "$(" in text or "`" in text:
         return "a shell that calculates with its text runs the command in it"
     record = find_variable(name)

@@ -48,10 +48,10 @@ def find_launcher_fact(name: str, environ: Mapping[str, str], table: str = "") -
 
     ``table`` is the text of the rank table, if there is one.
     """
-    inner = [told.get(name, ()) for known, told in _LAUNCHERS if all(_has_fact_value(environ, variable, "rank") for variable in known)]
+    inner = [value.get(name, ()) for known, value in _LAUNCHERS if all(_has_fact_value(environ, variable, "rank") for variable in known)]
     variables = (variable for group in (*inner, FACTS[name]) for variable in group)
-    told = next((environ[variable] for variable in variables if _has_fact_value(environ, variable, name)), None)
-    return told if told is not None or not table else _find_rank_table_fact(name, environ, table)
+    value = next((environ[variable] for variable in variables if _has_fact_value(environ, variable, name)), None)
+    return value if value is not None or not table else _find_rank_table_fact(name, environ, table)
 
 
 def find_launch(environ: Mapping[str, str]) -> str | None:
@@ -68,8 +68,8 @@ def list_rank_variables() -> tuple[tuple[str, ...], ...]:
 
 def tell_single_process(device: str) -> dict[str, str]:
     """Return what the launcher of Ascend says to a job of one process on a device."""
-    said = {"rank": "0", "local-rank": device, "world-size": "1"}
-    return {variable: said[fact] for fact, variables in _LAUNCHERS[0][1].items() for variable in variables}
+    facts = {"rank": "0", "local-rank": device, "world-size": "1"}
+    return {variable: facts[fact] for fact, variables in _LAUNCHERS[0][1].items() for variable in variables}
 
 
 def _has_fact_value(environ: Mapping[str, str], variable: str, name: str) -> bool:

@@ -34,20 +34,20 @@ class Page(Record):
 @cache
 def load_pages() -> dict[str, Page]:
     """Return the pages by code, in order."""
-    found: dict[str, Page] = {}
+    pages: dict[str, Page] = {}
     for code, record in load_built_part("pages").items():
-        found[code] = Page(
+        pages[code] = Page(
             code, record["title"], record["severity"], record["why"], record["fix"],
             _example_files(record.get("bad", {})), _example_files(record.get("good", {})),
             record.get("ask", {}), record.get("ask", {}), tuple(record.get("source", ())),
         )  # fmt: skip
     for code, record in load_built_part("rule_texts")["rules"].items():
-        found[code] = Page(
+        pages[code] = Page(
             code, record["what"], record["severity"], record["why"], record["hint"],
             _example_files(record["bad"]), _example_files(record["good"]),
             _example_context(record, "bad"), _example_context(record, "good"), tuple(record["source"]),
         )  # fmt: skip
-    return dict(sorted(found.items(), key=lambda row: (len(row[0]), row[0])))
+    return dict(sorted(pages.items(), key=lambda row: (len(row[0]), row[0])))
 
 
 def _example_files(example: str | dict[str, str]) -> dict[str, str]:

@@ -15,8 +15,8 @@ TYPE_CHECKING = False
 @cache
 def load_products() -> dict[str, Any]:
     """Return the families, with ``title``, ``lines``, ``chips``, ``scenarios``, ``untabled`` and ``also``, names in trade."""
-    found: dict[str, Any] = load_built_part("products")
-    return found
+    families: dict[str, Any] = load_built_part("products")
+    return families
 
 
 def product_names() -> tuple[str, ...]:

@@ -30,13 +30,13 @@ def find_profiling_faults(value: Any) -> list[Fault]:
     """Return what is wrong with the members that are known, and with what they say together."""
     if not isinstance(value, dict):
         return []
-    found = [(((name,), *fault)) for name, item in value.items() if name in _MEMBERS and (fault := _find_member_fault(name, item))]
+    faults = [(((name,), *fault)) for name, item in value.items() if name in _MEMBERS and (fault := _find_member_fault(name, item))]
     alone = value.get("op_trace") == "on"
     others = [name for name in ("training_trace", "task_trace", "task_time") if value.get(name) in ("on", "l0", "l1")]
     if alone and others:
         what = f"op_trace together with {' and '.join(others)}: single operators are traced by themselves"
-        found.append((("op_trace",), what, "switch op_trace off, or all of the others"))
-    return found
+        faults.append((("op_trace",), what, "switch op_trace off, or all of the others"))
+    return faults
 
 
 def _find_member_fault(name: str, item: Any) -> tuple[str, str] | None:

@@ -45,8 +45,8 @@ def find_reading(variable: Variable) -> Reading:
 
 def find_habits(record: Variable | Flag) -> dict[str, Any]:
     """Return what the reader of a variable or a flag passes over, as ``readers.toml`` has it; nothing where it was not found."""
-    found: dict[str, dict[str, Any]] = load_built_part("readers") if record.reader else {}
-    return found.get(record.reader, {})
+    readers: dict[str, dict[str, Any]] = load_built_part("readers") if record.reader else {}
+    return readers.get(record.reader, {})
 
 
 def is_documented(record: Variable | Flag, text: str) -> bool:
@@ -80,19 +80,19 @@ def _respell(record: Variable | Flag, text: str, reader: dict[str, Any]) -> str:
     plain = re.sub(_BLANKS[reader["blanks"]], "", text) if "blanks" in reader else text
     if "trailing" in reader:
         plain = plain.removesuffix(reader["trailing"])
-    found = [plain]
+    spellings = [plain]
     if record.choices:
         known = {str(choice).lower(): str(choice) for choice in record.choices} if "any_case" in reader else {}
         parts = [known.get(part.lower(), part) for part in _split(record, plain)]
         if "number" in reader:
             parts = [str(int(part)) if re.fullmatch(r"[0-9]{1,10}", part, re.ASCII) else part for part in parts]
-        found = [record.separator.join(parts)]
+        spellings = [record.separator.join(parts)]
     elif "any_case" in reader:
-        found += [plain.lower(), plain.upper()]
-    return next((one for one in found if is_documented(record, one)), text)
+        spellings += [plain.lower(), plain.upper()]
+    return next((spelling for spelling in spellings if is_documented(record, spelling)), text)
 
 
 def find_shell_word(path: str) -> str:
     """Return what a shell would replace in a path: ``$HOME``, ``${HOME}``, ``$(pwd)``, ``~`` at its start; empty where nothing."""
-    found = _SHELL_WORD.search(path)
-    return found[0] if found else ""
+    match = _SHELL_WORD.search(path)
+    return match[0] if match else ""

@@ -17,8 +17,8 @@ LAUNCHER: Schema = {"$ref": "#/definitions/launcher"}
 
 def build_choice_schema(choices: Iterable[Schema]) -> Schema:
     """Return the schema of what any of some lets pass; of one that is alone, itself."""
-    found = list(choices)
-    return found[0] if len(found) == 1 else {"anyOf": found}
+    schemas = list(choices)
+    return schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
 
 
 def build_text_schema(patterns: Iterable[str]) -> Schema:
@@ -40,15 +40,15 @@ def build_product_schema() -> Schema:
 
 def build_option_schema(option: catalog.Option) -> Schema:
     """Return the schema of a session option."""
-    found = build_description("options", option.name)
+    described = build_description("options", option.name)
     if option.default is not None:
-        found["default"] = option.default
+        described["default"] = option.default
     if option.deprecated:
-        found["deprecated"] = True
+        described["deprecated"] = True
     kinds = [_build_plain_option_schema(option)]
     if option.structure:
         kinds.append(load_form(option.structure).schema)
-    return found | build_choice_schema(kinds)
+    return described | build_choice_schema(kinds)
 
 
 def build_appended_schema(option: catalog.Option) -> Schema | None:
@@ -64,8 +64,8 @@ def build_appended_schema(option: catalog.Option) -> Schema | None:
 def _keep_lists(schema: Schema) -> Schema | None:
     """Return a schema with only the lists in it, which may have any length; None where there is none, and a table is left empty."""
     if "anyOf" in schema:
-        kept = [one for one in map(_keep_lists, schema["anyOf"]) if one is not None]
-        return {"anyOf": kept} if kept else None
+        lists = [listed for listed in map(_keep_lists, schema["anyOf"]) if listed is not None]
+        return {"anyOf": lists} if lists else None
     if not schema:  # whatever it is: a list in it can be added to
         return {"anyOf": [{"type": "array"}, {"type": "object"}]}
     if schema.get("type") == "array":
@@ -76,7 +76,7 @@ def _keep_lists(schema: Schema) -> Schema | None:
         return None
     if "properties" not in schema and "additionalProperties" not in schema:
         return schema
-    inner = {name: left for name, value in schema.get("properties", {}).items() if (left := _keep_lists(value)) is not None}
+    inner = {name: inner_lists for name, value in schema.get("properties", {}).items() if (inner_lists := _keep_lists(value)) is not None}
     rest = schema.get("additionalProperties", False)
     return {"type": "object", "properties": inner, "additionalProperties": (_keep_lists(rest) or False) if isinstance(rest, dict) else rest}
 
@@ -112,12 +112,12 @@ def _is_spelt_freely(option: catalog.Option) -> bool:
 
 def build_variable_schema(variable: catalog.Variable) -> Schema:
     """Return the schema of an environment variable: its text, the number it may be, or a fact of the launcher."""
-    found = build_description("env", variable.name)
+    described = build_description("env", variable.name)
     if variable.deprecated:
-        found["deprecated"] = True
+        described["deprecated"] = True
     facts = _list_taken_facts(variable)
     launcher = LAUNCHER if facts == list(FACTS) else build_launcher_schema(facts)
-    return {**found, **build_choice_schema([*_build_plain_variable_schemas(variable), *([launcher] if facts else [])])}
+    return {**described, **build_choice_schema([*_build_plain_variable_schemas(variable), *([launcher] if facts else [])])}
 
 
 def _list_taken_facts(variable: catalog.Variable) -> list[str]:
@@ -138,12 +138,12 @@ def _build_plain_variable_schemas(variable: catalog.Variable) -> list[Schema]:
     if variable.choices:
         texts = [*variable.choices, *variable.tolerated]
         numbers: list[Schema] = (
-            [{"enum": whole}] if (whole := [int(text) for text in texts if text.isdigit() and str(int(text)) == text]) else []
+            [{"enum": digits}] if (digits := [int(text) for text in texts if text.isdigit() and str(int(text)) == text]) else []
         )
         if variable.separator or _find_taken_habits(variable):
             listed: Schema = {"enum": texts}  # beside the pattern, since editors offer what is listed
             return [listed, _build_word_schema(variable, texts), *numbers]
-        return [{"enum": [*texts, *(whole if numbers else [])]}]
+        return [{"enum": [*texts, *(digits if numbers else [])]}]
     if variable.kind in ("int", "float"):
         step: Schema = {"multipleOf": variable.multiple_of} if variable.multiple_of > 1 else {}
         kind = "integer" if variable.kind == "int" else "number"
@@ -169,8 +169,8 @@ def _find_taken_habits(record: catalog.Variable | catalog.Flag) -> dict[str, Any
 def _build_word_schema(record: catalog.Variable | catalog.Flag, texts: Sequence[Any]) -> Schema:
     """Return the schema of one of some words, or of several where they are joined, as the reader takes them."""
     habits = _find_taken_habits(record)
-    one = "|".join(_build_word_pattern(str(text), "any_case" in habits) for text in texts)
-    word = f"{'0*' if 'number' in habits else ''}(?:{one})"
+    alternatives = "|".join(_build_word_pattern(str(text), "any_case" in habits) for text in texts)
+    word = f"{'0*' if 'number' in habits else ''}(?:{alternatives})"
     word = rf"\s*{word}\s*" if "blanks" in habits else word
     return build_text_schema([word + (f"(?:{_escape(record.separator)}{word})*" if record.separator else "")])
 
@@ -188,23 +188,23 @@ def _escape(text: str) -> str:
 
 def build_value_schema(section: str, record: catalog.Argument | catalog.Flag) -> Schema:
     """Return the schema of an argument of the estimator, or of a flag of the ATC compiler."""
-    found = build_description(section, record.name)
+    described = build_description(section, record.name)
     if isinstance(record, catalog.Flag) and record.deprecated:
-        found["deprecated"] = True
+        described["deprecated"] = True
     if record.default is not None:
-        found["default"] = record.default
+        described["default"] = record.default
     if isinstance(record, catalog.Flag) and record.choices and _find_taken_habits(record):
-        return found | build_choice_schema([{"enum": list(record.choices)}, _build_word_schema(record, record.choices)])
+        return described | build_choice_schema([{"enum": list(record.choices)}, _build_word_schema(record, record.choices)])
     if record.choices:
-        return found | {"enum": list(record.choices)}
+        return described | {"enum": list(record.choices)}
     kind = {"int": "integer", "bool": "boolean", "float": "number"}.get(record.kind, "string")
     if kind in ("integer", "number"):
-        return found | {"type": kind, **build_bounds(record.minimum, record.maximum)}
+        return described | {"type": kind, **build_bounds(record.minimum, record.maximum)}
     if isinstance(record, catalog.Flag) and record.kind == "chip":
-        chips = [pattern for one in products.load_products().values() for pattern in one["chips"]]
-        return found | {"anyOf": [build_text_schema(chips), {"type": "string", "not": {"type": "string", "pattern": "^Ascend"}}]}
+        chips = [pattern for family in products.load_products().values() for pattern in family["chips"]]
+        return described | {"anyOf": [build_text_schema(chips), {"type": "string", "not": {"type": "string", "pattern": "^Ascend"}}]}
     patterns = _list_read_patterns(record) if isinstance(record, catalog.Flag) else []
-    return found | {"type": kind} if kind != "string" else found | build_text_schema(patterns)
+    return described | {"type": kind} if kind != "string" else described | build_text_schema(patterns)
 
 
 def build_bounds(low: float | None, high: float | None) -> Schema:
@@ -217,7 +217,7 @@ def build_description(section: str, name: str, examples: bool = True) -> Schema:
     text = catalog.find_record_texts(section, name)
     lines = [" ".join(filter(None, (text.get("summary"), text.get("doc"))))]
     lines += [f"{value}: {meaning}" for value, meaning in text.get("value_docs", {}).items()]
-    found: Schema = {"description": "\n".join(filter(None, lines))} if any(lines) else {}
+    described: Schema = {"description": "\n".join(filter(None, lines))} if any(lines) else {}
     if examples and (example := text.get("example")) is not None:
-        found["examples"] = [example]
-    return found
+        described["examples"] = [example]
+    return described

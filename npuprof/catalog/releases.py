@@ -15,8 +15,8 @@ _RELEASE = r"[0-9][0-9A-Za-z.]*?"
 
 def find_release_inside(text: str) -> str:
     """Return the release that a text which is none holds, ``9.0.0`` in ``CANN-9.0.0.RC1``: the longest; empty where there is none."""
-    found = re.search(r"\d{1,4}(?:\.\w{1,9}){1,3}", text, re.ASCII)
-    parts = found[0].split(".") if found else []
+    match = re.search(r"\d{1,4}(?:\.\w{1,9}){1,3}", text, re.ASCII)
+    parts = match[0].split(".") if match else []
     names = (find_release(".".join(parts[:count])) for count in range(len(parts), 1, -1))
     return next((name for name in names if name), "")
 
@@ -78,8 +78,8 @@ def is_range_within(inner: str, outer: str) -> bool:
     if ranges[0] is None or ranges[1] is None:
         return inner == outer
     bounds = [bound for clauses in ranges for _, bound in clauses or ()]
-    near = [(*bound[:-1], bound[-1] + step) for bound in bounds for step in (-1, 0, 1)]
-    probes: list[Key] = [*load_built_part("releases").values(), *near, (1, 10**9, 0, 1, 0, 0)]
+    neighbours = [(*bound[:-1], bound[-1] + step) for bound in bounds for step in (-1, 0, 1)]
+    probes: list[Key] = [*load_built_part("releases").values(), *neighbours, (1, 10**9, 0, 1, 0, 0)]
     wide = ranges[1]
     return all(
         all(_is_within_bound(probe, op, bound) for op, bound in wide)

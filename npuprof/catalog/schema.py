@@ -92,10 +92,10 @@ def _build_profile_table_schema() -> Schema:
         "unset": list_schema(keys),
         "locked": list_schema({"allOf": [keys, _build_known_key_schema()]}),
     }
-    found = {name: {**closer.get(name, kinds[key.kind]), "description": key.help} for name, key in PROFILE_KEYS.items()}
-    found["cann"]["description"] += f"; known up to {releases.load_releases()[-1]}."
-    found["products"]["description"] += f": {', '.join(products.product_names())}; or a chip, as Ascend910B2."
-    return {**table_schema(found), "description": "What the preset is, what it is for, and whom it extends."}
+    properties = {name: {**closer.get(name, kinds[key.kind]), "description": key.help} for name, key in PROFILE_KEYS.items()}
+    properties["cann"]["description"] += f"; known up to {releases.load_releases()[-1]}."
+    properties["products"]["description"] += f": {', '.join(products.product_names())}; or a chip, as Ascend910B2."
+    return {**table_schema(properties), "description": "What the preset is, what it is for, and whom it extends."}
 
 
 def _build_keys_schema() -> Schema:
@@ -121,13 +121,13 @@ def _build_append_schema() -> Schema:
 
 
 def _build_override_schema(refs: Schema) -> Schema:
-    asked: Schema = {
+    axes: Schema = {
         "product": {"$ref": "#/definitions/product"},
         "cann": {"$ref": "#/definitions/release-range"},
         "scenario": {"enum": list(SCENARIOS)},
         "target": {"enum": list(targets.NAMES)},
     }
-    match = {**table_schema({key: {"anyOf": [asked[key], list_schema(asked[key])]} for key in MATCH_KEYS}), "minProperties": 1}
+    match = {**table_schema({key: {"anyOf": [axes[key], list_schema(axes[key])]} for key in MATCH_KEYS}), "minProperties": 1}
     names = list_schema({"$ref": "#/definitions/keys"})
     parts = {"match": match, "unset": names, **refs, "append": {"$ref": "#/definitions/append"}}
     return {**table_schema(parts, ["match"]), "description": "Values that hold only where the match is met."}
@@ -135,14 +135,14 @@ def _build_override_schema(refs: Schema) -> Schema:
 
 def _build_section(section: str, description: str) -> Schema:
     """Return the schema of a section; what only a script can make (an object) is not in it."""
-    found: Schema = {}
+    properties: Schema = {}
     for name in catalog.record_names(section):
         record = catalog.find_record(section, name)
         if isinstance(record, catalog.Option):
-            found[name] = build_option_schema(record)
+            properties[name] = build_option_schema(record)
         elif isinstance(record, (catalog.Flag, catalog.Argument)) and record.kind != "object":
-            found[name] = build_value_schema(section, record)
-    return {**table_schema(found), "description": description}
+            properties[name] = build_value_schema(section, record)
+    return {**table_schema(properties), "description": description}
 
 
 def _build_env_schema() -> Schema:

@@ -39,8 +39,8 @@ class Structure(Record):
 
 def table_schema(properties: Schema, required: list[str] | None = None, description: str = "") -> Schema:
     """Return the schema of a table with these keys and no others."""
-    found: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
-    return found | ({"required": required} if required else {}) | ({"description": description} if description else {})
+    schema: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    return schema | ({"required": required} if required else {}) | ({"description": description} if description else {})
 
 
 def list_schema(items: Schema, low: int = 0) -> Schema:
@@ -74,7 +74,7 @@ def fits_schema(value: Any, schema: Schema) -> bool:
     if isinstance(value, int) and not -_MOST < value < _MOST:
         return False
     if "anyOf" in schema:
-        return any(fits_schema(value, one) for one in schema["anyOf"])
+        return any(fits_schema(value, choice) for choice in schema["anyOf"])
     if "enum" in schema:
         return value in schema["enum"]
     if type(value) not in _TYPES[schema["type"]]:
@@ -88,14 +88,14 @@ def fits_schema(value: Any, schema: Schema) -> bool:
     return bool(value >= schema.get("minimum", value))
 
 
-def find_part_faults(value: Any, schema: Schema, whole: tuple[str, str], part: tuple[str, str], names: str = "") -> list[Fault]:
-    """Return the faults of a list or a table whose parts are alike: ``whole`` for what is none or empty, ``part`` for each.
+def find_part_faults(value: Any, schema: Schema, no_value: tuple[str, str], part: tuple[str, str], names: str = "") -> list[Fault]:
+    """Return the faults of a list or a table whose parts are alike: ``no_value`` for what is none or empty, ``part`` for each.
 
     Both are what is wrong and what to write; ``part`` may speak of ``{item}`` and its ``{name}``. ``names`` is the pattern of
     a table's keys.
     """
     if not isinstance(value, dict if schema["type"] == "object" else list) or not value:
-        return [((), *whole)]
+        return [((), *no_value)]
     inner = schema["additionalProperties"] if schema["type"] == "object" else schema["items"]
     parts = value.items() if isinstance(value, dict) else enumerate(value)
     return [

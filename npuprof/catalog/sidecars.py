@@ -69,32 +69,32 @@ def _find_name_list_faults(value: Any, path: Path, schema: Schema) -> list[Fault
     known = schema["items"].get("enum", ())
     if not isinstance(value, list):
         return [(path, "not a list of names", 'write ["MatMul"]')]
-    found: list[Fault] = []
+    faults: list[Fault] = []
     for index, item in enumerate(value):
         if not isinstance(item, str) or not item or "\n" in item:
-            found.append(((*path, index), f"{item!r} is not a name", "write text in quotes"))
+            faults.append(((*path, index), f"{item!r} is not a name", "write text in quotes"))
         elif known and item not in known:
-            found.append(((*path, index), f"unknown {item!r}", did_you_mean(item, known, f"known are {', '.join(known)}")))
-    return found
+            faults.append(((*path, index), f"unknown {item!r}", did_you_mean(item, known, f"known are {', '.join(known)}")))
+    return faults
 
 
 def _find_mixlist_faults(value: Any) -> list[Fault]:
-    found = _find_key_faults(value, _MIXLIST)
+    faults = _find_key_faults(value, _MIXLIST)
     roles: dict[str, dict[str, Path]] = {}
     for name, inner in _MIXLIST["properties"].items():
         table = value.get(name, {}) if isinstance(value, dict) else {}
-        found += _find_key_faults(table, inner, (name,))
+        faults += _find_key_faults(table, inner, (name,))
         for action, names in inner["properties"].items():
             operators = table.get(action, []) if isinstance(table, dict) else []
-            found += _find_name_list_faults(operators, (name, action), names)
+            faults += _find_name_list_faults(operators, (name, action), names)
             for index, operator in enumerate(operators if isinstance(operators, list) else []):
                 if isinstance(operator, str):
                     roles.setdefault(operator, {})[f"{name[:-5]}.{action}"] = (name, action, index)
     for operator, places in roles.items():
         if frozenset(places) not in _ROLES:
             what = f"{operator} stands in {' and '.join(places)}, which CANN refuses"
-            found.append((list(places.values())[-1], what, "name an operator in one to-add, with at most the matching to-remove"))
-    return found
+            faults.append((list(places.values())[-1], what, "name an operator in one to-add, with at most the matching to-remove"))
+    return faults
 
 
 def resolve_mixlist_outcome(value: dict[str, Any], operator: str, base: str | None) -> str | None:
@@ -116,9 +116,9 @@ def resolve_mixlist_outcomes(value: dict[str, Any]) -> dict[str, dict[str, str]]
     """Return, for each operator a mixed-precision list names, where it ends, by the list it is in by default."""
     lists = [value.get(f"{name}-list", {}) for name in ("black", "white", "gray")]
     operators = dict.fromkeys(operator for table in lists for action in ("to-add", "to-remove") for operator in table.get(action, ()))
-    held = {name: {action: frozenset(names) for action, names in table.items()} for name, table in value.items()}
+    lists_by_name = {name: {action: frozenset(names) for action, names in table.items()} for name, table in value.items()}
     return {
-        operator: {base: str(resolve_mixlist_outcome(held, operator, base)) for base in ("white", "black", "gray")}
+        operator: {base: str(resolve_mixlist_outcome(lists_by_name, operator, base)) for base in ("white", "black", "gray")}
         for operator in operators
     }
 
@@ -156,19 +156,19 @@ def _format_modes(value: dict[str, dict[str, str]]) -> str:
 
 
 def _find_modes_faults(value: Any) -> list[Fault]:
-    found = _find_key_faults(value, _PRECISION)
+    faults = _find_key_faults(value, _PRECISION)
     for section, entries in value.items() if isinstance(value, dict) else ():
         if not isinstance(entries, dict):
             if section in _PRECISION["properties"]:
-                found.append(((section,), "not a table", 'write { Conv2D = "high_performance" }'))
+                faults.append(((section,), "not a table", 'write { Conv2D = "high_performance" }'))
             continue
         for name, mode in entries.items():
             if not re.fullmatch(r"[^=#\[\s][^=\r\n]*(?<!\s)|[^=#\[\s]", name):
-                found.append(((section, name), f"{name!r} cannot be written as a name", "leave out '=', '#' and blanks at the ends"))
+                faults.append(((section, name), f"{name!r} cannot be written as a name", "leave out '=', '#' and blanks at the ends"))
             if mode not in IMPLEMENTATION_MODES:
                 hint = did_you_mean(str(mode), IMPLEMENTATION_MODES, f"known are {', '.join(IMPLEMENTATION_MODES)}")
-                found.append(((section, name), f"unknown mode {mode!r}: CANN drops the line silently", hint))
-    return found
+                faults.append(((section, name), f"unknown mode {mode!r}: CANN drops the line silently", hint))
+    return faults
 
 
 def _parse_dtypes(text: str) -> Any:
@@ -214,19 +214,19 @@ def _suggest_dtype(dtype: str) -> str:
 def _find_dtypes_faults(value: Any) -> list[Fault]:
     if not isinstance(value, dict) or not value:
         return [((), "not a table of operators", 'write { "OpType::Add" = { InputDtype = ["float16", "float16"] } }')]
-    found: list[Fault] = []
+    faults: list[Fault] = []
     for name, rule in value.items():
         if not re.fullmatch(r"(OpType::)?[^:\s]+", name) or "InputDtype" in name or "OutputDtype" in name:
-            found.append(((name,), f"{name!r} cannot be written as a name", "write a node name without ':', or OpType::Type"))
-        found += _find_key_faults(rule, _DTYPES, (name,))
+            faults.append(((name,), f"{name!r} cannot be written as a name", "write a node name without ':', or OpType::Type"))
+        faults += _find_key_faults(rule, _DTYPES, (name,))
         if isinstance(rule, dict) and not rule:
-            found.append(((name,), "no types", 'write { InputDtype = ["float16"] }'))
+            faults.append(((name,), "no types", 'write { InputDtype = ["float16"] }'))
         for side, types in rule.items() if isinstance(rule, dict) else ():
             if not isinstance(types, list) or not all(isinstance(t, str) and re.fullmatch(r"\w*", t, re.ASCII) for t in types):
-                found.append(((name, side), "not a list of types", 'write ["float16", "float"]; "" keeps the type'))
+                faults.append(((name, side), "not a list of types", 'write ["float16", "float"]; "" keeps the type'))
                 continue
             known = load_built_part("names")["dtypes"]
-            found += [
+            faults += [
                 (
                     (name, side, index),
                     f"CANN knows no type {dtype!r}, and the build stops",
@@ -235,27 +235,27 @@ def _find_dtypes_faults(value: Any) -> list[Fault]:
                 for index, dtype in enumerate(types)
                 if dtype and dtype.lower() not in known
             ]
-    if not found:
+    if not faults:
         for line, name in zip(_format_dtypes(value).split("\n"), value, strict=False):
             if len(line.encode()) >= 1023:
-                found.append(((name,), "the line is longer than 1022 bytes: CANN drops it and all after it", "shorten the node name"))
-    return found
+                faults.append(((name,), "the line is longer than 1022 bytes: CANN drops it and all after it", "shorten the node name"))
+    return faults
 
 
 def _find_fusion_faults(value: Any) -> list[Fault]:
-    found = _find_key_faults(value, _FUSION)
+    faults = _find_key_faults(value, _FUSION)
     switch = value.get("Switch", {}) if isinstance(value, dict) else {}
-    found += _find_key_faults(switch, _PASSES, ("Switch",))
+    faults += _find_key_faults(switch, _PASSES, ("Switch",))
     for group, passes in switch.items() if isinstance(switch, dict) else ():
         if not isinstance(passes, dict):
-            found.append((("Switch", group), "not a table of passes", 'write { SoftmaxFusionPass = "off" }'))
+            faults.append((("Switch", group), "not a table of passes", 'write { SoftmaxFusionPass = "off" }'))
             continue
-        found += [
+        faults += [
             (("Switch", group, name), f"{state!r} is not a switch", 'write "on" or "off"')
             for name, state in passes.items()
             if state not in SWITCH["enum"]
         ]
-    return found + ([] if found else find_json_faults(value))
+    return faults + ([] if faults else find_json_faults(value))
 
 
 def _parse_fusion(text: str) -> Any:
@@ -272,12 +272,12 @@ def _parse_fusion(text: str) -> Any:
 
 
 def _parse_debug(text: str) -> Any:
-    found: dict[str, list[str]] = {}
+    lists: dict[str, list[str]] = {}
     for line in map(str.strip, text.split("\n")):
         name, equals, rest = line.partition("=")
         if equals and not line.startswith("#") and name.strip() in _DEBUG["properties"] and rest.strip():
-            found[name.strip()] = [item.strip() for item in rest.split(",")]
-    return found or None
+            lists[name.strip()] = [item.strip() for item in rest.split(",")]
+    return lists or None
 
 
 def _format_debug(value: dict[str, list[str]]) -> str:
@@ -285,30 +285,30 @@ def _format_debug(value: dict[str, list[str]]) -> str:
 
 
 def _find_debug_faults(value: Any) -> list[Fault]:
-    found = _find_key_faults(value, _DEBUG)
+    faults = _find_key_faults(value, _DEBUG)
     if not isinstance(value, dict):
-        return found
+        return faults
     if not value.get("op_debug_config"):
-        found.append(((), "no op_debug_config", 'write { op_debug_config = ["oom"] }'))
+        faults.append(((), "no op_debug_config", 'write { op_debug_config = ["oom"] }'))
     for name, inner in _DEBUG["properties"].items():
-        found += _find_name_list_faults(value.get(name, []), (name,), inner)
+        faults += _find_name_list_faults(value.get(name, []), (name,), inner)
     entries = value.get("op_debug_list", [])
     for index, entry in enumerate(entries if isinstance(entries, list) else []):
         if isinstance(entry, str) and ("," in entry or entry != entry.strip()):
-            found.append((("op_debug_list", index), f"{entry!r} cannot be written in the list", "one operator an element"))
-    return found
+            faults.append((("op_debug_list", index), f"{entry!r} cannot be written in the list", "one operator an element"))
+    return faults
 
 
 def _find_aoe_faults(value: Any) -> list[Fault]:
-    found = _find_key_faults(value, _TUNING)
+    faults = _find_key_faults(value, _TUNING)
     if not isinstance(value, dict):
-        return found
+        return faults
     for name, inner in _TUNING["properties"].items():
         if inner.get("type") == "array":
-            found += _find_name_list_faults(value.get(name, []), (name,), inner)
+            faults += _find_name_list_faults(value.get(name, []), (name,), inner)
     if value.get("tune_optimization_level", "O2") not in _TUNING["properties"]["tune_optimization_level"]["enum"]:
-        found.append((("tune_optimization_level",), "not a level", 'write "O1" or "O2"'))
-    return found
+        faults.append((("tune_optimization_level",), "not a level", 'write "O1" or "O2"'))
+    return faults
 
 
 #: The forms that are files of their own.

@@ -89,13 +89,13 @@ def _format_shapes(value: dict[str, list[int]]) -> str:
 def _find_shapes_faults(value: Any) -> list[Fault]:
     if not isinstance(value, dict) or not value:
         return [((), "not a table of shapes", "write { data = [1, -1], label = [1] }")]
-    found: list[Fault] = []
+    faults: list[Fault] = []
     for name, dims in value.items():
         if not re.fullmatch(r"[^:;,\s]+", name):
-            found.append(((name,), f"{name!r} is not an input name", "leave out ':', ';', ',' and blanks"))
+            faults.append(((name,), f"{name!r} is not an input name", "leave out ':', ';', ',' and blanks"))
         if not fits_schema(dims, _SHAPE):
-            found.append(((name,), "a shape is a list of whole numbers from -1", f"write {name} = [1, -1]"))
-    return found
+            faults.append(((name,), "a shape is a list of whole numbers from -1", f"write {name} = [1, -1]"))
+    return faults
 
 
 def _parse_size_profiles(text: str) -> Any:
@@ -105,10 +105,10 @@ def _parse_size_profiles(text: str) -> Any:
 
 
 def _find_size_profiles_faults(value: Any) -> list[Fault]:
-    whole = ("not a list of size profiles", "write [[20, 20], [40, 40]]")
+    no_profiles = ("not a list of size profiles", "write [[20, 20], [40, 40]]")
     if isinstance(value, list) and not any(isinstance(sizes, list) for sizes in value):
-        return [((), *whole)]  # one profile by itself, if anything
-    return find_part_faults(value, _SIZE_PROFILES, whole, ("a size profile is a list of whole numbers", "write [20, 20]"))
+        return [((), *no_profiles)]  # one profile by itself, if anything
+    return find_part_faults(value, _SIZE_PROFILES, no_profiles, ("a size profile is a list of whole numbers", "write [20, 20]"))
 
 
 def _is_whole(text: str) -> bool:
@@ -125,15 +125,15 @@ def _parse_steps(text: str) -> Any:
 
 def _find_steps_faults(value: Any) -> list[Fault]:
     part = ("{item} is neither a step nor a range", 'write 7 or "3-5"')
-    found = find_part_faults(value, _STEPS, ("not a list of steps", 'write [0, "3-5", 10]'), part)
+    faults = find_part_faults(value, _STEPS, ("not a list of steps", 'write [0, "3-5", 10]'), part)
     if not isinstance(value, list) or not value:
-        return found
+        return faults
     for index, step in enumerate(value):
         first, _, last = step.partition("-") if isinstance(step, str) and fits_schema(step, _STEPS["items"]) else ("0", "-", "1")
         if int(first) >= int(last):
-            found.append(((index,), f"the range {step!r} does not rise", "write the smaller step first"))
+            faults.append(((index,), f"the range {step!r} does not rise", "write the smaller step first"))
     many = f"{len(value)} steps and ranges, of which the adapter takes 100"
-    return [((), many, "join steps to ranges")] * (len(value) > 100) + sorted(found, key=lambda fault: fault[0])
+    return [((), many, "join steps to ranges")] * (len(value) > 100) + sorted(faults, key=lambda fault: fault[0])
 
 
 def _parse_counts(text: str) -> Any:
@@ -147,9 +147,9 @@ def _parse_counts(text: str) -> Any:
 
 
 def _find_counts_faults(value: Any) -> list[Fault]:
-    whole = ("not a table of engines", "write { DNN_VM_AICPU = 10, AIcoreEngine = 1 }")
+    no_table = ("not a table of engines", "write { DNN_VM_AICPU = 10, AIcoreEngine = 1 }")
     return find_part_faults(
-        value, _COUNTS, whole, ("{name} = {item} is not an engine with a count", "write a whole number from 1"), _ENGINE
+        value, _COUNTS, no_table, ("{name} = {item} is not an engine with a count", "write a whole number from 1"), _ENGINE
     )
 
 
@@ -230,20 +230,20 @@ def _find_shape_ranges_faults(value: Any) -> list[Fault]:
     hint = 'write { getnext = [[128, "3~5", -1]] }'
     if not isinstance(value, dict) or not value:
         return [((), "not a table of getnext and data shapes", hint)]
-    found: list[Fault] = []
+    faults: list[Fault] = []
     for kind, shapes in value.items():
         if kind not in _SHAPE_RANGES["properties"]:
-            found.append(((kind,), f"{kind!r} is not a kind of input", "write getnext or data"))
+            faults.append(((kind,), f"{kind!r} is not a kind of input", "write getnext or data"))
         elif not isinstance(shapes, list) or not shapes or not all(isinstance(shape, list) for shape in shapes):
-            found.append(((kind,), "not a list of shapes", hint))
+            faults.append(((kind,), "not a list of shapes", hint))
         else:
-            found += [
+            faults += [
                 ((kind, row, column), f"{item!r} is not a dimension", 'write 128, "3~5" or -1')
                 for row, shape in enumerate(shapes)
                 for column, item in enumerate(shape)
                 if not fits_schema(item, _SIZE)
             ]
-    return found
+    return faults
 
 
 def _parse_switches(text: str) -> Any:
@@ -255,8 +255,8 @@ def _parse_switches(text: str) -> Any:
 
 
 def _find_switches_faults(value: Any) -> list[Fault]:
-    whole = ("not a table of passes", 'write { SomePass = "off" }')
-    return find_part_faults(value, _SWITCHES, whole, ("{name} = {item} is not a switch", 'write "on" or "off"'), r"[^:;\s]+")
+    no_table = ("not a table of passes", 'write { SomePass = "off" }')
+    return find_part_faults(value, _SWITCHES, no_table, ("{name} = {item} is not a switch", 'write "on" or "off"'), r"[^:;\s]+")
 
 
 def parse_json(text: str) -> Any:
@@ -299,8 +299,8 @@ def _build_list_formatter(between: str) -> Callable[[Any], str]:
 
 
 def _find_profile_faults(value: Any) -> list[Fault]:
-    if found := find_json_faults(value):
-        return found
+    if faults := find_json_faults(value):
+        return faults
     from npuprof.catalog.profiling import find_profiling_faults  # few presets profile
 
     return find_profiling_faults(value)

@@ -176,8 +176,8 @@ def _copy_tables(value: Any) -> Any:
 def find_value(key: str, value: Any, tail: Path) -> tuple[bool, Any]:
     """Return whether something stands at ``tail`` below a setting, and what."""
     if tail and isinstance(value, Leaf):
-        found, inner = find_value(key, value.value, tail)
-        return found, wrap_in_leaves(inner, value.origin) if found else None
+        is_set, inner = find_value(key, value.value, tail)
+        return is_set, wrap_in_leaves(inner, value.origin) if is_set else None
     if tail and isinstance(value, str):
         value = _parse_text_once(key, value)
     for part in tail:

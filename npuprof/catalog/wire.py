@@ -59,8 +59,8 @@ class Wire(Record):
 
     def keys(self, stage: str) -> dict[str, str]:
         """Return the keys of a stage, each with its text where nobody set the option."""
-        found: dict[str, str] = getattr(self, stage)
-        return found
+        texts: dict[str, str] = getattr(self, stage)
+        return texts
 
 
 @cache
@@ -87,14 +87,14 @@ def list_standing_keys(generation: str, stage: str) -> tuple[str, ...]:
 
     Where the title of a block is that of several adapters, they are those of all of them; early ones have the keys of the engine alone.
     """
-    found = next(one for one in load_generations() if one.name == generation)
-    names = {found.name, *found.also}
+    generation_row = next(row for row in load_generations() if row.name == generation)
+    names = {generation_row.name, *generation_row.also}
     keys = {
         key
         for wire in load_wires().values()
         if names <= set(wire.logged_by)
         for key, unset in wire.keys(stage).items()
-        if unset != NO_KEY and (not found.also or key.startswith("ge."))
+        if unset != NO_KEY and (not generation_row.also or key.startswith("ge."))
     }
     return tuple(sorted(keys, key=str.encode))
 
@@ -122,14 +122,14 @@ def load_known_keys() -> dict[str, frozenset[str]]:
 
     Below ``tf2`` are those of TF 2 and its leaves, below ``tf1`` those that it never sends.
     """
-    found: dict[str, frozenset[str]] = {}
+    known: dict[str, frozenset[str]] = {}
     wires = load_wires().values()
     for stage in STAGES:
-        found[stage] = frozenset(key for wire in wires for key in wire.keys(stage))
-    sent = {wire.tf2.get(one) for wire in wires for one in ("global", "session")}
-    found["tf1"] = (found["init"] | found["session"]) - sent
-    found["tf2"] = frozenset(text for wire in wires for name, text in wire.tf2.items() if name != "unset")
-    return found
+        known[stage] = frozenset(key for wire in wires for key in wire.keys(stage))
+    sent = {wire.tf2.get(stage_name) for wire in wires for stage_name in ("global", "session")}
+    known["tf1"] = (known["init"] | known["session"]) - sent
+    known["tf2"] = frozenset(text for wire in wires for name, text in wire.tf2.items() if name != "unset")
+    return known
 
 
 @cache

@@ -168,8 +168,8 @@ def _find_kind(key: str) -> tuple[tuple[type, ...], str] | None:
         return _KINDS.get(record.field or record.kind, _TEXT) if record.field or record.kind == "bool" else None
     if isinstance(record, catalog.Variable):
         return _KINDS[record.kind] if record.kind in ("int", "float") else _TEXT
-    found = tuple({type(choice) for choice in record.choices})
-    return next(((types, name) for types, name in (*_KINDS.values(), _TEXT) if types == found), None) or _KINDS.get(record.kind, _TEXT)
+    kinds = tuple({type(choice) for choice in record.choices})
+    return next(((types, name) for types, name in (*_KINDS.values(), _TEXT) if types == kinds), None) or _KINDS.get(record.kind, _TEXT)
 
 
 def _refuse_unlike_sides(word: str, left: Any, right: Any, guess: Guess | None, text: str) -> None:
@@ -257,8 +257,8 @@ def _read_variable(key: str, value: Any) -> Any:
 
 def list_paths(rule: TeamRule) -> list[tuple[str, ...]]:
     """Return what a rule of a team names, what it requires first."""
-    asked = [rule.require, *([rule.when] if rule.when else [])]
-    return [path for _, tree in asked for path in condition.collect_condition_paths(tree)]
+    conditions = [rule.require, *([rule.when] if rule.when else [])]
+    return [path for _, tree in conditions for path in condition.collect_condition_paths(tree)]
 
 
 def list_team_reads(rule: TeamRule, with_facts: bool = False) -> tuple[str, ...]:

@@ -50,19 +50,19 @@ def judge_config(config: Config, notes: bool = True, everywhere: bool = True) ->
     if lineages.has_overrides(config.lineage):
         from npuprof.checks import contexts
 
-        found = contexts.check_contexts(view, notes, everywhere)
+        findings = contexts.check_contexts(view, notes, everywhere)
     else:
-        told = judgement.judge_view(view, notes)
+        placed = judgement.judge_view(view, notes)
         if not view.asked.target:
-            told += judgement.judge_unasked(view)
-        found = [judgement.say_where(finding, [words]) for finding, words in told]
+            placed += judgement.judge_unasked(view)
+        findings = [judgement.say_where(finding, [words]) for finding, words in placed]
     others: list[Told] = [(finding, ()) for check in _PROFILE_CHECKS for finding in check(view)]
-    found += [finding for finding, _ in view.sift_findings(others)]
+    findings += [finding for finding, _ in view.sift_findings(others)]
     if lineages.says_anywhere(config.lineage, "ignore"):
         from npuprof.checks.accepted import check_ignores
 
-        found += check_ignores(config)
-    return Verdict(found if notes else [finding for finding in found if finding.severity != "info"], view.accepted)
+        findings += check_ignores(config)
+    return Verdict(findings if notes else [finding for finding in findings if finding.severity != "info"], view.accepted)
 
 
 def check_before_export(config: Config) -> list[Finding]:
@@ -87,8 +87,8 @@ def require_exportable(config: Config) -> list[Finding]:
 def check_values(config: Config, notes: bool = True) -> list[Finding]:
     """Return what is wrong with each value of a config, and with what it is for: all that can be said where the rest is not known."""
     view = View(config)
-    found = [view.build_finding(fault, key) for faults in judgement.collect_faults(view)[:2] for fault, key in faults]
-    return [finding for finding in (*found, *scope.check_profile_claims(view)) if notes or finding.severity != "info"]
+    findings = [view.build_finding(fault, key) for faults in judgement.collect_faults(view)[:2] for fault, key in faults]
+    return [finding for finding in (*findings, *scope.check_profile_claims(view)) if notes or finding.severity != "info"]
 
 
 def is_fixable(finding: Finding) -> bool:

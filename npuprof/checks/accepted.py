@@ -34,25 +34,25 @@ class Acceptance:
         self._config = config
         self._by_code: dict[str, dict[str, tuple[Profile, Ignore]]] = {}
         self._reached: dict[str, set[SourceText]] = {}
-        for member, one in _collect_ignores(config):
-            if not find_acceptance_fault(one.code):
-                self._by_code.setdefault(one.code, {}).setdefault(member.key, (member, one))
+        for member, ignore in _collect_ignores(config):
+            if not find_acceptance_fault(ignore.code):
+                self._by_code.setdefault(ignore.code, {}).setdefault(member.key, (member, ignore))
 
     def __bool__(self) -> bool:
         return bool(self._by_code)
 
     def find_ignore(self, config: Config, finding: Finding) -> Ignore | None:
         """Return who accepts a finding of the config, or of the same preset in some context; None where nobody does."""
-        said = self._by_code.get(finding.code)
-        if not said:
+        ignores = self._by_code.get(finding.code)
+        if not ignores:
             return None
         documents = list(_list_documents(config, finding))
-        return next((one for member, one in said.values() if self._list_reached(member).issuperset(documents)), None)
+        return next((ignore for member, ignore in ignores.values() if self._list_reached(member).issuperset(documents)), None)
 
     def _list_reached(self, member: Profile) -> set[SourceText]:
         """Return the documents of a member and of all that it builds on: it may accept what they set."""
         if member.key not in self._reached:
-            self._reached[member.key] = {member.document, *(one.document for one in self._config.list_ancestors(member))}
+            self._reached[member.key] = {member.document, *(ancestor.document for ancestor in self._config.list_ancestors(member))}
         return self._reached[member.key]
 
 
@@ -60,14 +60,14 @@ def _collect_ignores(config: Config) -> Iterator[tuple[Profile, Ignore]]:
     """Yield what is accepted in a preset, with the member of its lineage that says so, or that npuprof.toml says it of."""
     own = config.lineage[-1]
     for member in config.lineage:
-        yield from ((member, one) for one in member.ignores)
+        yield from ((member, ignore) for ignore in member.ignores)
         if member is own:
             policy = config.policy
         else:
             policy = None
             with suppress(NpuprofError):  # told where that store is judged
                 policy = member.home.find_policy(member.name) if member.home is not None else None
-        yield from ((member, one) for one in (policy.ignores if policy else ()))
+        yield from ((member, ignore) for ignore in (policy.ignores if policy else ()))
 
 
 def _list_documents(config: Config, finding: Finding) -> Iterator[SourceText]:
@@ -111,10 +111,10 @@ def _list_rule_reads(config: Config, code: str) -> tuple[str, ...] | None:
 
 @cache
 def _list_catalogue_reads() -> dict[str, tuple[str, ...]]:
-    found = {rule.code: tuple(rule.reads) for rule in catalog.load_rules()}
+    reads = {rule.code: tuple(rule.reads) for rule in catalog.load_rules()}
     shapes = ("dynamic_dims", "input_shape")
     return {
-        **found,
+        **reads,
         **dict.fromkeys(("NP381", "NP382", "NP383"), shapes),
         "NP384": ("iterations_per_loop", "estimator.save_checkpoints_steps"),
     }
@@ -130,17 +130,19 @@ def check_ignores(config: Config) -> Iterator[Finding]:
 
 def find_idle_ignores(configs: Iterable[Config], accepted: Iterable[Accepted]) -> list[Finding]:
     """Return a note for everything that is accepted and occurs nowhere among some configs, which are all that there are of a store."""
-    used = {_mark(one) for _, one in accepted}
-    found: dict[tuple[str, object], Finding] = {}
+    used = {_mark(ignore) for _, ignore in accepted}
+    findings: dict[tuple[str, object], Finding] = {}
     for config in configs:
         own = config.lineage[-1]
-        for one in (*own.ignores, *(config.policy.ignores if config.policy else ())):
-            if _mark(one) not in used and not find_acceptance_fault(one.code):
-                what = f"{one.code} is accepted here ({one.reason}), and does not occur"
+        for ignore in (*own.ignores, *(config.policy.ignores if config.policy else ())):
+            if _mark(ignore) not in used and not find_acceptance_fault(ignore.code):
+                what = f"{ignore.code} is accepted here ({ignore.reason}), and does not occur"
                 why = "What is accepted for nothing hides the next one of its kind."
-                hint, key = "take it out", ".".join(str(part) for part in one.origin.path if isinstance(part, str))
-                found[_mark(one)] = catalog.build_finding("NP705", what, why, hint, one.origin, key, (own.name,) if not one.presets else ())
-    return list(found.values())
+                hint, key = "take it out", ".".join(str(part) for part in ignore.origin.path if isinstance(part, str))
+                findings[_mark(ignore)] = catalog.build_finding(
+                    "NP705", what, why, hint, ignore.origin, key, (own.name,) if not ignore.presets else ()
+                )
+    return list(findings.values())
 
 
 def find_idle_globs(tables: Iterable[Ignore | TeamRule], names: Iterable[str]) -> Iterator[Finding]:
@@ -158,5 +160,5 @@ def find_idle_globs(tables: Iterable[Ignore | TeamRule], names: Iterable[str]) -
                 )
 
 
-def _mark(one: Ignore) -> tuple[str, object]:
-    return one.origin.document.source, one.origin.path
+def _mark(ignore: Ignore) -> tuple[str, object]:
+    return ignore.origin.document.source, ignore.origin.path

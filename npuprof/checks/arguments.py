@@ -41,8 +41,8 @@ def find_argument_faults(name: str, value: Any) -> list[Fault]:
         ]
     key = f"estimator.{name}"
     bounds = argument.minimum, argument.maximum
-    found = _find_plain_value_faults(key, argument.kind, argument.choices, *bounds, value, unit=argument.unit)
-    return found or (find_path_faults(key, value) if argument.kind == "path" else [])
+    faults = _find_plain_value_faults(key, argument.kind, argument.choices, *bounds, value, unit=argument.unit)
+    return faults or (find_path_faults(key, value) if argument.kind == "path" else [])
 
 
 def find_flag_faults(name: str, value: Any) -> list[Fault]:
@@ -55,21 +55,21 @@ def find_flag_faults(name: str, value: Any) -> list[Fault]:
     bounds = flag.minimum, flag.maximum
     if isinstance(value, str):
         value = find_spelling(flag, value)
-    found = _find_plain_value_faults(f"atc.{name}", flag.kind, flag.choices, *bounds, value, flag.pattern, numbered=flag.numbered)
-    if found and isinstance(value, str) and may_be_taken(flag, value):
-        return [fault._replace(severity="info") for fault in found]
+    faults = _find_plain_value_faults(f"atc.{name}", flag.kind, flag.choices, *bounds, value, flag.pattern, numbered=flag.numbered)
+    if faults and isinstance(value, str) and may_be_taken(flag, value):
+        return [fault._replace(severity="info") for fault in faults]
     if flag.kind == "chip":
-        wrong = [fault._replace(hint='write the name of a chip, as "Ascend910B2"', fix=None) for fault in found]  # no number is one
+        wrong = [fault._replace(hint='write the name of a chip, as "Ascend910B2"', fix=None) for fault in faults]  # no number is one
         return wrong or find_chip_faults(f"atc.{name}", value)
-    return found or (find_path_faults(f"atc.{name}", value, flag.path_characters) if flag.kind == "path" else [])
+    return faults or (find_path_faults(f"atc.{name}", value, flag.path_characters) if flag.kind == "path" else [])
 
 
-def find_chip_faults(said: str, value: str) -> list[Fault]:
-    """Return that no chip has a name, ``said`` by whom; one that is none of Ascend is doubtful only."""
+def find_chip_faults(setting: str, value: str) -> list[Fault]:
+    """Return the fault that a ``setting`` names no known chip; a name that is none of Ascend is a warning."""
     if products.find_chip_family(value):
         return []
     hint, fix = products.suggest_chip(value)
-    what = f"{said} = {format_short_value(value)} is no known chip"
+    what = f"{setting} = {format_short_value(value)} is no known chip"
     fault = Fault("NP403", what, "ATC compiles for the chips it has files of, and checks for a product cannot be made.", hint, fix=fix)
     return [fault if fix or value.startswith("Ascend") else fault._replace(severity="warning")]
 

@@ -36,19 +36,19 @@ def check_contexts(view: View, notes: bool, everywhere: bool) -> list[Finding]:
     here = ContextMap(view.config)
     touched = here.touched
     chips = touched.intersection(list_chip_settings())  # the chip of a conversion decides for which product all else is judged
-    told = judge_view(view, notes, touched.isdisjoint if not chips else lambda reads: False)
-    asked = *((key,) for key in sharing.list_locked_keys(view.config)), *_list_team_reads(view)
-    parts = (*_list_parts(touched, asked), *([frozenset[str]()] if chips else []))
+    placed = judge_view(view, notes, touched.isdisjoint if not chips else lambda reads: False)
+    read_together = *((key,) for key in sharing.list_locked_keys(view.config)), *_list_team_reads(view)
+    parts = (*_list_parts(touched, read_together), *([frozenset[str]()] if chips else []))
     for region, about in _visit_parts(here, parts, chips):
         if everywhere or region.plain:
-            told += judge_view(view.view_region(region), notes, about)
+            placed += judge_view(view.view_region(region), notes, about)
     if not view.asked.target:
-        told += _judge_unasked_targets(view, here, (*parts, frozenset()), chips, everywhere)
+        placed += _judge_unasked_targets(view, here, (*parts, frozenset()), chips, everywhere)
     if not everywhere:  # what is used without naming a product is just that
-        told = [(finding, tuple(piece for piece in words if piece not in UNASKED)) for finding, words in told]
-    found = [*_merge_places(told), *here.problems]
+        placed = [(finding, tuple(piece for piece in words if piece not in UNASKED)) for finding, words in placed]
+    findings = [*_merge_places(placed), *here.problems]
     idle = {*here.find_idle_overrides(), *_find_unfitting_overrides(view)}
-    return [*found, *_check_idle_overrides(view, sorted(idle), notes)] if everywhere else found
+    return [*findings, *_check_idle_overrides(view, sorted(idle), notes)] if everywhere else findings
 
 
 def _find_unfitting_overrides(view: View) -> Iterator[int]:
@@ -61,18 +61,18 @@ def _find_unfitting_overrides(view: View) -> Iterator[int]:
 
 
 def _visit_parts(
-    here: ContextMap, parts: Iterable[frozenset[str]], beside: frozenset[str], target: str = ""
+    here: ContextMap, parts: Iterable[frozenset[str]], always: frozenset[str], target: str = ""
 ) -> Iterator[tuple[Region, About]]:
-    """Yield where to look at parts of the settings, and at which; what stands ``beside`` them decides as well, or one ``target``."""
+    """Yield where to look at parts of the settings, and at which; the settings ``always`` decide as well, or one ``target``."""
     alike: dict[tuple[int, ...], set[frozenset[str]]] = {}  # what is looked at together, by the kinds of contexts it sees
     for part in parts:
-        alike.setdefault(here.find_kinds(part | beside), set()).add(part)
+        alike.setdefault(here.find_kinds(part | always), set()).add(part)
     for together in alike.values():
 
         def is_about(reads: Iterable[str], together: set[frozenset[str]] = together) -> bool:
             return here.touched.intersection(reads) in together
 
-        settings = next(iter(together)) | beside
+        settings = next(iter(together)) | always
         for region in here.find_target_regions(settings, target) if target else here.find_regions(settings):
             yield region, is_about
 
@@ -81,8 +81,8 @@ def _judge_unasked_targets(
     view: View, here: ContextMap, parts: tuple[frozenset[str], ...], chips: frozenset[str], everywhere: bool
 ) -> Iterator[Told]:
     """Yield what targets cannot write where nobody asks for one, each with the values that it has."""
-    held = here.touched.union(view.settings)
-    narrow = {name for key in held for name in targets.NARROW.get(key, ())}
+    keys = here.touched.union(view.settings)
+    narrow = {name for key in keys for name in targets.NARROW.get(key, ())}
     alike: dict[tuple[frozenset[str], str], list[str]] = {}  # targets for which the same decides
     for name in targets.SURFACES:
         if name in narrow or (name == "atc" and not view.config.scenario):
@@ -95,14 +95,14 @@ def _judge_unasked_targets(
 
 
 @lru_cache(256)  # presets of one kind override the same keys
-def _list_parts(touched: frozenset[str], asked: tuple[tuple[str, ...], ...]) -> tuple[frozenset[str], ...]:
-    """Return the settings among those that overrides touch that some check looks at together; ``asked`` are those this preset brings."""
+def _list_parts(touched: frozenset[str], read_together: tuple[tuple[str, ...], ...]) -> tuple[frozenset[str], ...]:
+    """Return the settings among those that overrides touch that some check looks at together; ``read_together`` are those of this preset."""
     looked_at = (
         *((key,) for key in touched),
         *map(list_value_reads, sorted(touched)),
         *rules.list_rule_reads(),
         *list_flag_reads(),
-        *asked,
+        *read_together,
     )
     return tuple(dict.fromkeys(part for reads in looked_at if (part := touched.intersection(reads))))
 
@@ -116,14 +116,14 @@ def _list_team_reads(view: View) -> tuple[tuple[str, ...], ...]:
     return tuple(list_team_reads(rule) for rule in policy.rules)
 
 
-def _merge_places(told: Iterable[Told]) -> list[Finding]:
+def _merge_places(placed: Iterable[Told]) -> list[Finding]:
     """Return findings with equal ones made one, which says where it holds."""
-    found: dict[tuple[object, ...], tuple[Finding, list[tuple[str, ...]]]] = {}
-    for finding, words in told:
+    merged: dict[tuple[object, ...], tuple[Finding, list[tuple[str, ...]]]] = {}
+    for finding, words in placed:
         origin = finding.origin
         mark = (finding.code, finding.key, finding.message, origin and (id(origin.document), origin.path))
-        found.setdefault(mark, (finding, []))[1].append(words)
-    return [_excuse_unasked(say_where(finding, places), places) for finding, places in found.values()]
+        merged.setdefault(mark, (finding, []))[1].append(words)
+    return [_excuse_unasked(say_where(finding, places), places) for finding, places in merged.values()]
 
 
 def _excuse_unasked(finding: Finding, places: list[tuple[str, ...]]) -> Finding:
@@ -142,7 +142,7 @@ def _check_idle_overrides(view: View, idle: list[int], notes: bool) -> Iterator[
         override = profile.overrides[place]
         if view.config.context == Context() and not any(scope.find_match_faults(override.match)):
             origin = profile.origin("override", place, "match")
-            yield from (found for found, _ in view.sift_findings([(_build_dead_finding(view, override, origin), ())]))
+            yield from (finding for finding, _ in view.sift_findings([(_build_dead_finding(view, override, origin), ())]))
         for step in override.steps:
             if step.op == "set":
                 for fault in judge_value_alone(step.key, step.value, view.scenario):
@@ -153,7 +153,7 @@ def _check_idle_overrides(view: View, idle: list[int], notes: bool) -> Iterator[
 def _build_dead_finding(view: View, override: Override, origin: Origin) -> Finding:
     """Return that an override matches in no context that the preset is meant for."""
     config = view.config
-    match = ", ".join(f"{axis} = {format_short_value(one[0] if len(one) == 1 else [*one])}" for axis, one in override.match.items())
+    match = ", ".join(f"{axis} = {format_short_value(names[0] if len(names) == 1 else [*names])}" for axis, names in override.match.items())
     claims = {"scenario": config.scenario, "cann": config.cann, "products": ", ".join(config.products)}
     meant = "; ".join(f"{name} {value}" for name, value in claims.items() if value)
     why = f"{config.name} is meant for {meant or 'the releases that npuprof knows'}: the override never applies."

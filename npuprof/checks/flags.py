@@ -25,25 +25,25 @@ _DIMENSIONS = {1: "the first dimension", 2: "height and width"}
 
 def check_flags(view: View, about: About | None = None) -> Iterator[Finding]:
     """Yield flags that exclude each other, lack another one, or are given twice; for what ATC reads."""
-    given: dict[str, list[str]] = {}
+    setters_by_flag: dict[str, list[str]] = {}
     for key in view.settings:
         if flag := find_flag_name(key):
-            given.setdefault(flag, []).append(key)
+            setters_by_flag.setdefault(flag, []).append(key)
     yield from _check_chip(view, about)
-    for flag, setters in given.items():
+    for flag, setters in setters_by_flag.items():
         if len(setters) == 2 and (about is None or about(setters)):
             yield from _check_twice_given(view, flag, *sorted(setters))
         record = catalog.find_flag(flag)
-        for own, other in _list_conflicts(record):
-            name = other.removeprefix("--").partition("=")[0]
-            pair = [setters[0], given[name][0]] if name in given else []
+        for own, excluded in _list_conflicts(record):
+            name = excluded.removeprefix("--").partition("=")[0]
+            pair = [setters[0], setters_by_flag[name][0]] if name in setters_by_flag else []
             if record is not None and pair and (about is None or about(pair)):
-                yield from _check_conflict(view, record, own, other, *pair)
+                yield from _check_conflict(view, record, own, excluded, *pair)
         if record is not None and not view.config.abstract:
-            yield from _check_requirements(view, record, setters[0], given, about)
-    for flag, other in _list_sized_pairs():
-        pair = [given[flag][0], given[other][0]] if flag in given and other in given else []
-        counter, counted = catalog.find_flag(flag), catalog.find_flag(other)
+            yield from _check_requirements(view, record, setters[0], setters_by_flag, about)
+    for flag, excluded in _list_sized_pairs():
+        pair = [setters_by_flag[flag][0], setters_by_flag[excluded][0]] if flag in setters_by_flag and excluded in setters_by_flag else []
+        counter, counted = catalog.find_flag(flag), catalog.find_flag(excluded)
         if counter and counted and pair and all(map(view.is_decided, pair)) and (about is None or about(pair)):
             text, named = (str(_format_value(view.settings[key], key)) for key in pair)
             if fault := _find_size_fault(counter, text, counted, named):
@@ -54,24 +54,26 @@ def _list_conflicts(flag: Flag | None) -> list[tuple[str, str]]:
     """Return the flags that exclude a flag, each with the only value of it that it excludes, empty for any."""
     if flag is None:
         return []
-    return [*(("", other) for other in flag.conflicts), *((own, other) for own, listed in flag.value_conflicts.items() for other in listed)]
+    return [*(("", rival) for rival in flag.conflicts), *((own, rival) for own, listed in flag.value_conflicts.items() for rival in listed)]
 
 
 @cache
 def list_flag_reads() -> tuple[frozenset[str], ...]:
     """Return the settings that are looked at together, for each flag that may be given twice, each conflict and each requirement."""
     setters = _list_setters()
-    found = {frozenset(both) for both in setters.values() if len(both) == 2}
-    found |= {frozenset((one, another)) for flag, other in _list_sized_pairs() for one in setters[flag] for another in setters[other]}
+    groups = {frozenset(both) for both in setters.values() if len(both) == 2}
+    groups |= {
+        frozenset((setter, another)) for flag, second in _list_sized_pairs() for setter in setters[flag] for another in setters[second]
+    }
     for flag, ours in setters.items():
         record = catalog.find_flag(flag)
-        for _, other in _list_conflicts(record):
-            theirs = setters.get(other.removeprefix("--").partition("=")[0], ())
-            found |= {frozenset((one, another)) for one in ours for another in theirs}
+        for _, second in _list_conflicts(record):
+            theirs = setters.get(second.removeprefix("--").partition("=")[0], ())
+            groups |= {frozenset((setter, another)) for setter in ours for another in theirs}
         for requirement in record.requires if record else ():
             theirs = [key for term in _parse_requirement(requirement) for key in setters.get(term.name, ())]
-            found |= {frozenset((one, *theirs)) for one in ours}
-    return tuple(found)
+            groups |= {frozenset((setter, *theirs)) for setter in ours}
+    return tuple(groups)
 
 
 @cache
@@ -101,31 +103,31 @@ class Term(Record):
 @cache
 def _parse_requirement(text: str) -> tuple[Term, ...]:
     """Return the flags any of which meets a requirement of the catalogue."""
-    found = []
+    terms = []
     for part in text.split(" or "):
         name, _, listed = part.removeprefix("--").partition("=")
-        found.append(Term(name.removesuffix("!"), tuple(listed.split("|")) if listed else (), name.endswith("!")))
-    return tuple(found)
+        terms.append(Term(name.removesuffix("!"), tuple(listed.split("|")) if listed else (), name.endswith("!")))
+    return tuple(terms)
 
 
-def _check_requirements(view: View, flag: Flag, key: str, given: dict[str, list[str]], about: About | None) -> Iterator[Finding]:
+def _check_requirements(view: View, flag: Flag, key: str, setters_by_flag: dict[str, list[str]], about: About | None) -> Iterator[Finding]:
     """Yield the flags that another one certainly lacks."""
     if flag.requires_unless and (not view.is_decided(key) or _format_value(view.settings[key], key) in flag.requires_unless):
         return
     for requirement in flag.requires:
         terms = _parse_requirement(requirement)
-        reads = (key, *(other for term in terms for other in _list_setters().get(term.name, ())))
-        if (about is None or about(reads)) and not any(_may_be_met(view, term, given) for term in terms):
+        reads = (key, *(setter for term in terms for setter in _list_setters().get(term.name, ())))
+        if (about is None or about(reads)) and not any(_may_be_met(view, term, setters_by_flag) for term in terms):
             wanted = " or ".join(map(str, terms))
             why = f"ATC stops{'' if flag.stops_without else ', or ignores the flag'}."
             fault = Fault("NP912", f"--{flag.name} needs {wanted}", why, f"give {wanted}, or leave out --{flag.name}")
             yield view.build_finding(fault._replace(severity="error") if flag.stops_without else fault, key)
 
 
-def _may_be_met(view: View, term: Term, given: dict[str, list[str]]) -> bool:
+def _may_be_met(view: View, term: Term, setters_by_flag: dict[str, list[str]]) -> bool:
     """Return whether a flag is given as it has to be, or nobody can tell."""
     flag = catalog.find_flag(term.name)
-    if setters := given.get(term.name):
+    if setters := setters_by_flag.get(term.name):
         return not term.values or any(
             not view.is_decided(key) or (_format_value(view.settings[key], key) in term.values) != term.barred for key in setters
         )
@@ -145,19 +147,19 @@ def find_flag_name(key: str) -> str:
     return option.spelling.get("atc", "").removeprefix("--") if option else ""
 
 
-def _check_conflict(view: View, record: Flag, own: str, other: str, key: str, beside: str) -> Iterator[Finding]:
+def _check_conflict(view: View, record: Flag, own: str, excluded: str, key: str, excluded_key: str) -> Iterator[Finding]:
     """Yield that two flags exclude each other, one maybe with its ``own`` value only; once, where each of them says so."""
-    name, equals, value = other.removeprefix("--").partition("=")
+    name, equals, value = excluded.removeprefix("--").partition("=")
     if own and not (view.is_decided(key) and _format_value(view.settings[key], key) == own):
         return
-    if equals and not (view.is_decided(beside) and _format_value(view.settings[beside], beside) == value):
+    if equals and not (view.is_decided(excluded_key) and _format_value(view.settings[excluded_key], excluded_key) == value):
         return
     back = catalog.find_flag(name)
     if back is not None and f"--{record.name}" in back.conflicts and name < record.name:
         return
     stops = record.stops and back is not None and back.stops
-    what = f"--{record.name}{f'={own}' if own else ''} and {other} exclude each other"
-    fault = Fault("NP912", what, "ATC stops." if stops else "One overrules the other.", f"unset {key} or {beside}")
+    what = f"--{record.name}{f'={own}' if own else ''} and {excluded} exclude each other"
+    fault = Fault("NP912", what, "ATC stops." if stops else "One overrules the other.", f"unset {key} or {excluded_key}")
     yield view.build_finding(fault._replace(severity="error") if stops else fault, key)
 
 
@@ -198,24 +200,24 @@ def _write(value: Any) -> str:
 def _list_sized_pairs() -> tuple[tuple[str, str], ...]:
     """Return the flags that count something, each with the flag that names it."""
     flags = [flag for name in catalog.record_names("atc") if (flag := catalog.find_flag(name))]
-    return tuple((flag.name, other) for flag in flags for other in (*flag.filled, flag.one_per) if other)
+    return tuple((flag.name, counted) for flag in flags for counted in (*flag.filled, flag.one_per) if counted)
 
 
-def _find_size_fault(flag: Flag, text: str, other: Flag, named: str) -> Fault | None:
+def _find_size_fault(flag: Flag, text: str, counted: Flag, named: str) -> Fault | None:
     """Return what is wrong with the texts of two flags, of which the first counts what the second names."""
-    count = flag.filled.get(other.name)
+    count = flag.filled.get(counted.name)
     if count is not None:
         where = _DIMENSIONS[count]
         if "~" in named or _is_filled(named, count):
             return None
-        what = f"--{flag.name} fills {where}, and --{other.name} has no -1 there, or one elsewhere"
-        return Fault("NP382", what, "ATC puts each size where a -1 stands.", f"write -1 for {where} in --{other.name}, and nowhere else")
-    parts = [part for part in named.split(other.separator) if part]
+        what = f"--{flag.name} fills {where}, and --{counted.name} has no -1 there, or one elsewhere"
+        return Fault("NP382", what, "ATC puts each size where a -1 stands.", f"write -1 for {where} in --{counted.name}, and nowhere else")
+    parts = [part for part in named.split(counted.separator) if part]
     count = len(text.split(flag.separator))
     if count == len(parts):
         return None
     why = "There is one for each, in the same order."
-    return Fault("NP912", f"--{flag.name} is for {count}, and --{other.name} names {len(parts)}", why, f"write {len(parts)} of them")
+    return Fault("NP912", f"--{flag.name} is for {count}, and --{counted.name} names {len(parts)}", why, f"write {len(parts)} of them")
 
 
 def _is_filled(shapes: str, count: int) -> bool:

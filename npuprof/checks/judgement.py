@@ -31,10 +31,10 @@ def judge_view(view: View, notes: bool, about: About | None = None) -> list[Told
     Only what looks at settings that are asked for, where it is told ``about`` which.
     """
     alone, scoped, frozen = (
-        [(fault, key) for fault, key in found if notes or fault.severity != "info"] for found in collect_faults(view, about)[:3]
+        [(fault, key) for fault, key in findings if notes or fault.severity != "info"] for findings in collect_faults(view, about)[:3]
     )
     refused = [(fault, key) for fault, key in scoped if view.scope.surface and fault.code.startswith("NP2")]  # by the target asked for
-    found = [
+    findings = [
         *((view.build_finding(fault, key), ()) for fault, key in alone if not scope.is_fault_excused(view.settings, key, fault)),
         *rules.check_rules(view, about),
         *_check_team_rules(view, about),
@@ -48,17 +48,17 @@ def judge_view(view: View, notes: bool, about: About | None = None) -> list[Told
         *((view.build_finding(fault, key), ()) for fault, key in frozen if sharing.is_written_down(view.config, key)),
         *((finding, rules.describe_place(view)) for finding in sharing.check_locked_keys(view, about)),
     ]
-    return [*view.sift_findings(found), *((view.build_finding(fault, key), ()) for fault, key in refused)]
+    return [*view.sift_findings(findings), *((view.build_finding(fault, key), ()) for fault, key in refused)]
 
 
 def judge_unasked(view: View, names: Collection[str] = targets.NAMES, about: About | None = None) -> list[Told]:
     """Return what targets cannot write although they have a place for each option, where nobody asked for one."""
     words = rules.describe_place(view)
     unwritable = collect_faults(view, about)[3]
-    found = list(surfaces.check_unasked_surfaces(view, [fault for fault in unwritable if fault[0][0] in names]))
+    findings = list(surfaces.check_unasked_surfaces(view, [fault for fault in unwritable if fault[0][0] in names]))
     if view.scenario is None and "atc" in names and not view.config.abstract and surfaces.has_place(view, "atc"):
-        found += _check_unasked_conversion(view, about)
-    return view.sift_findings([(finding, words) for finding in found])
+        findings += _check_unasked_conversion(view, about)
+    return view.sift_findings([(finding, words) for finding in findings])
 
 
 def _check_unasked_conversion(view: View, about: About | None) -> Iterator[Finding]:
@@ -97,7 +97,7 @@ def say_where(finding: Finding, places: Sequence[tuple[str, ...]]) -> Finding:
     """Return a finding that says in which places it holds, unless it holds wherever nothing is asked for."""
     if () in places:
         return finding
-    widest = [place for place in dict.fromkeys(places) if not any(set(other) < set(place) for other in places)]
+    widest = [place for place in dict.fromkeys(places) if not any(set(wider) < set(place) for wider in places)]
     return finding._replace(message=f"{finding.message} {'; '.join(' '.join(place) for place in widest)}")
 
 
@@ -112,7 +112,7 @@ def collect_faults(view: View, about: About | None = None) -> Judged:
     """Return what is wrong with each setting taken alone; a value is judged once for all presets of a store that hold it."""
     if about is None and view.faults is not None:
         return view.faults
-    found: Judged = ([], [], [], [])
+    judged_view: Judged = ([], [], [], [])
     memory = view.memory
     for key, value in view.settings.items():
         if about is not None and not about(list_value_reads(key)):
@@ -124,12 +124,12 @@ def collect_faults(view: View, about: About | None = None) -> Judged:
             judged = _judge_value(view.scope, key, value, view.config.resolver.in_python)
             known = memory[mark] = (judged, value)  # while the value is kept no other has its id
         if known[0]:
-            for kept, faults in zip(found[:3], known[0][:3], strict=True):
-                kept += [(fault, key) for fault in faults]
-            found[3].extend((fault, key) for fault in known[0][3])
+            for collected, faults in zip(judged_view[:3], known[0][:3], strict=True):
+                collected += [(fault, key) for fault in faults]
+            judged_view[3].extend((fault, key) for fault in known[0][3])
     if about is None:
-        view.faults = found
-    return found
+        view.faults = judged_view
+    return judged_view
 
 
 def judge_value_alone(key: str, value: Any, scenario: str | None = None) -> tuple[Fault, ...]:

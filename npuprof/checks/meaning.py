@@ -148,14 +148,14 @@ def _are_opposite(left: str, right: str) -> bool:
     return (_NEGATION.match(left.lower()) is None) != (_NEGATION.match(right.lower()) is None)
 
 
-def suggest_value(name: str, guess: Any, otherwise: str, given: Any = None) -> tuple[str, Fix | None]:
-    """Return the hint to write what a ``given`` value was guessed to mean, and the change it is; else another hint, and none.
+def suggest_value(name: str, guess: Any, otherwise: str, written: Any = None) -> tuple[str, Fix | None]:
+    """Return the hint to write what a ``written`` value was guessed to mean, and the change it is; else another hint, and none.
 
     Where the value holds a remark, which would be lost, nothing is changed unasked.
     """
     if guess is UNKNOWN:
         return otherwise, None
-    if has_remark(given):
+    if has_remark(written):
         return f"write {name} = {format_short_value(guess)}, and the remark behind # in a line of the file", None
     return f"write {name} = {format_short_value(guess)}", Fix(guess)
 
@@ -170,9 +170,9 @@ def suggest_choice(
     guess = guess_choice(value, choices, numbered)
     if guess is not UNKNOWN:
         return suggest_value(name, guess, "", value)
-    near = find_near_choices(strip_noise(value), [str(choice) for choice in choices]) if isinstance(value, str) else []
-    if near:
-        return f"did you mean {' or '.join(map(format_short_value, near))}?", None
+    similar = find_near_choices(strip_noise(value), [str(choice) for choice in choices]) if isinstance(value, str) else []
+    if similar:
+        return f"did you mean {' or '.join(map(format_short_value, similar))}?", None
     return f"write one of {', '.join(map(format_short_value, listed or choices))}", None
 
 

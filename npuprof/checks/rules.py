@@ -60,10 +60,10 @@ class RulePlan(Record):
 def _plan_rules(names: tuple[str, ...]) -> tuple[RulePlan, ...]:
     """Return the rules that some settings set off, by code: one of the triggers is there, and all that a rule requires."""
     known, by_trigger = frozenset(names), catalog.rules_by_trigger()
-    found = {rule.code: rule for name in names for rule in by_trigger.get(name, ()) if known.issuperset(rule.required)}
+    rules = {rule.code: rule for name in names for rule in by_trigger.get(name, ()) if known.issuperset(rule.required)}
     return tuple(
         RulePlan(rule, known.intersection(rule.reads), tuple(key for key in rule.compares if key in known))
-        for _, rule in sorted(found.items())
+        for _, rule in sorted(rules.items())
     )
 
 

@@ -119,21 +119,23 @@ def _check_scenario(view: View) -> Iterator[Finding]:
 
 @cache
 def _find_claim_faults(cann: str | None, meant: tuple[str, ...]) -> tuple[tuple[Fault, Path], ...]:
-    found: list[tuple[Fault, Path]] = []
+    faults: list[tuple[Fault, Path]] = []
     if cann is not None:
         covered = releases.find_releases_in_range(cann)
         if covered is None:
-            found.append(
+            faults.append(
                 (Fault("NP402", f"cann = {format_short_value(cann)} is no range of releases", "", releases.suggest_range(cann)), ("cann",))
             )
         elif not covered:
             what = f"cann = {format_short_value(cann)} holds no known release"
-            found.append((Fault("NP402", what, "", f"the newest known is {releases.load_releases()[-1]}", severity="warning"), ("cann",)))
+            faults.append((Fault("NP402", what, "", f"the newest known is {releases.load_releases()[-1]}", severity="warning"), ("cann",)))
     for index, name in enumerate(meant):
         if products.find_product(name) is None:
             hint, fix = products.suggest_product(name)
-            found.append((Fault("NP403", f"unknown product {name!r}", "Checks for it cannot be made.", hint, fix=fix), ("products", index)))
-    return tuple(found)
+            faults.append(
+                (Fault("NP403", f"unknown product {name!r}", "Checks for it cannot be made.", hint, fix=fix), ("products", index))
+            )
+    return tuple(faults)
 
 
 def find_match_faults(match: dict[str, tuple[str, ...]]) -> Iterator[tuple[Fault, Path]]:
@@ -157,8 +159,8 @@ def find_match_faults(match: dict[str, tuple[str, ...]]) -> Iterator[tuple[Fault
 
 def _find_release_faults(scope: Scope, option: Option, value: Any) -> Iterator[Fault]:
     states = option.surface_states.get(scope.surface, option.states)
-    asked = list_surface_releases(scope, scope.surface)
-    missing = [name for name in asked if states[releases.release_index(name)] == "."]
+    covered = list_surface_releases(scope, scope.surface)
+    missing = [name for name in covered if states[releases.release_index(name)] == "."]
     if missing and option.field:
         readers = [name for name, state in zip(releases.load_releases(), states, strict=True) if state == "Y"]
         why = "The adapter of that release does not know the key and ignores it silently."
@@ -170,7 +172,7 @@ def _find_release_faults(scope: Scope, option: Option, value: Any) -> Iterator[F
             hint = f"use {option.replaced_by}; {span}"
         yield Fault("NP404", f"{option.name} is not read in CANN {_format_release_span(missing)}", why, hint)
         return
-    unknown = [name for name in asked if states[releases.release_index(name)] == "?"]
+    unknown = [name for name in covered if states[releases.release_index(name)] == "?"]
     if unknown:
         why = "The sources of these releases could not be read; the option is missing before them and there after them."
         yield Fault(

@@ -310,12 +310,12 @@ def _list_words(schema: Any) -> Iterator[str]:
 
 def _find_structure_faults(option: Option, value: Any) -> list[Fault]:
     form = values.load_form(option.structure)
-    found = [_build_structure_fault(option, fault) for fault in form.faults(value)]
-    if not found and values.format_structured_value(form, value) is None:
+    faults = [_build_structure_fault(option, fault) for fault in form.faults(value)]
+    if not faults and values.format_structured_value(form, value) is None:
         empty = next((path for path in _list_empty_lists(value, ())), None)
         what = "is empty, and there is no way to write that" if empty is not None else "cannot be written so that it is read back the same"
-        found = [_build_structure_fault(option, (empty or (), what, "name what belongs into it, or leave it out"))]
-    return found or _find_undocumented_form_faults(option, value)
+        faults = [_build_structure_fault(option, (empty or (), what, "name what belongs into it, or leave it out"))]
+    return faults or _find_undocumented_form_faults(option, value)
 
 
 def _list_empty_lists(value: Any, path: Path) -> Iterator[Path]:

@@ -88,10 +88,10 @@ def check_locked_keys(view: View, about: About | None = None) -> Iterator[Findin
         if "locked" not in profile.table:
             continue
         locks = [(index, *(keys.parse_key(written) or (written, ()))) for index, written in enumerate(profile.locked)]
-        asked = locks if about is None else [lock for lock in locks if about((lock[1],))]
-        then = view.resolver.fold_lineage(lineage[: place + 1], view.scenario) if asked else {}
+        wanted = locks if about is None else [lock for lock in locks if about((lock[1],))]
+        then = view.resolver.fold_lineage(lineage[: place + 1], view.scenario) if wanted else {}
         named: set[str] = set()
-        for index, key, tail in asked:
+        for index, key, tail in wanted:
             if key not in named:
                 named.add(key)
                 yield from _check_unknown_lock(view, profile, key, index)
@@ -133,17 +133,17 @@ def check_deprecated_parents(view: View) -> Iterator[Finding]:
     own = view.config.lineage[-1]
     if not own.extends or not lineages.says_anywhere(view.config.lineage[:-1], "deprecated"):
         return
-    deprecated = {member.name: said for member in view.config.lineage[:-1] if (said := member.table.get("deprecated"))}
+    deprecated = {member.name: reason for member in view.config.lineage[:-1] if (reason := member.table.get("deprecated"))}
     known = {member.name: member for member in view.config.lineage[:-1]}
     for index, reference in enumerate(own.extends):
         origin = own.origin("profile", "extends", index)
-        if said := deprecated.get(reference.partition("@")[0]):
-            what = f"{own.name} extends {reference}, which is deprecated: {said}"
+        if reason := deprecated.get(reference.partition("@")[0]):
+            what = f"{own.name} extends {reference}, which is deprecated: {reason}"
             fault = Fault("NP703", what, _DEPRECATED, "extend what they name in its place")
             yield view.build_finding(fault, "profile.extends", origin)
         for name in _list_ancestors_in_sources(known, reference.partition("@")[0]):
-            if said := deprecated.get(name):
-                what = f"{own.name} extends {reference}, which builds on {name}, and that is deprecated: {said}"
+            if reason := deprecated.get(name):
+                what = f"{own.name} extends {reference}, which builds on {name}, and that is deprecated: {reason}"
                 source = reference.partition(":")[0]
                 hint = f"it is mended where {source} is kept; once it is: npuprof source update {source.partition('/')[0]}"
                 yield view.build_finding(Fault("NP703", what, _DEPRECATED, hint), "profile.extends", origin)
@@ -151,17 +151,17 @@ def check_deprecated_parents(view: View) -> Iterator[Finding]:
 
 def _list_ancestors_in_sources(known: Mapping[str, Profile], name: str) -> list[str]:
     """Return what a preset of a source builds on, nearest first: nobody here checks that preset by itself."""
-    found: dict[str, None] = {}
+    ancestors: dict[str, None] = {}
     waiting = [name] if ":" in name else []
     for current in waiting:
         source = current.partition(":")[0]
         for parent in known[current].extends if current in known else ():
             plain = parent.partition("@")[0]
             above = f"{source}/{plain}" if ":" in plain else f"{source}:{plain}"
-            if above not in found and above != name:
-                found[above] = None
+            if above not in ancestors and above != name:
+                ancestors[above] = None
                 waiting.append(above)
-    return list(found)
+    return list(ancestors)
 
 
 def check_yanked_parents(view: View) -> Iterator[Finding]:
@@ -174,18 +174,18 @@ def check_yanked_parents(view: View) -> Iterator[Finding]:
         return
     own, known = lineage[-1], {member.key: member for member in lineage}
     homes = {id(own.home), *(id(known[key].home) for key in view.resolver.lineages.list_parent_keys(own) if own.stacked)}
-    if said := own.yanked.get(ASKED):
-        yield view.build_finding(Fault("NP704", f"{view.config.name} was yanked: {said.why}", _YANKED, said.hint), "profile")
+    if yank := own.yanked.get(ASKED):
+        yield view.build_finding(Fault("NP704", f"{view.config.name} was yanked: {yank.why}", _YANKED, yank.hint), "profile")
     for member in lineage:
         if id(member.home) not in homes:
             continue
         for index, (reference, parent) in enumerate(zip(member.extends, view.resolver.lineages.list_parent_keys(member), strict=False)):
             origin = member.origin("profile", "extends", index)
-            if said := member.yanked.get(reference):
-                what = f"{member.name} extends {reference} in a version that was yanked: {said.why}"
-                yield view.build_finding(Fault("NP704", what, _YANKED, said.hint), "profile.extends", origin)
-            for name, behind, said in _list_yanked_behind(view, known, parent, homes):
-                what = f"{member.name} extends {reference}, which builds on {behind} in a version that was yanked: {said.why}"
+            if yank := member.yanked.get(reference):
+                what = f"{member.name} extends {reference} in a version that was yanked: {yank.why}"
+                yield view.build_finding(Fault("NP704", what, _YANKED, yank.hint), "profile.extends", origin)
+            for name, behind, yank in _list_yanked_behind(view, known, parent, homes):
+                what = f"{member.name} extends {reference}, which builds on {behind} in a version that was yanked: {yank.why}"
                 plain = reference.partition("@")[0]
                 hint = f"extend a version of {plain} that does without it; {name} names it, and is mended where it is kept"
                 yield view.build_finding(Fault("NP704", what, _YANKED, hint), "profile.extends", origin)
@@ -195,8 +195,8 @@ def check_outdated_copies(view: View) -> Iterator[Finding]:
     """Yield the references to released versions of which the store keeps another one as files, or none beside those it keeps."""
     own = view.config.lineage[-1]
     for index, reference in enumerate(own.extends if own.outdated else ()):
-        if kept := own.outdated.get(reference):
-            what = f"{own.name} extends {reference}, of which the store keeps {kept} in .released"
+        if copied := own.outdated.get(reference):
+            what = f"{own.name} extends {reference}, of which the store keeps {copied} in .released"
             why = "Those files are what it means where no history is at hand: in a wheel, an image, an export."
             fault = Fault("NP710", what, why, "keep what is pinned now: npuprof source vendor .")
             yield view.build_finding(fault, "profile.extends", own.origin("profile", "extends", index))
@@ -210,9 +210,9 @@ def _list_yanked_behind(view: View, known: Mapping[str, Profile], key: str, home
         member = known.get(current)
         if member is None or id(member.home) in homes:
             continue
-        for reference, said in member.yanked.items():
+        for reference, yank in member.yanked.items():
             if reference != ASKED:
-                yield member.name, reference, said
+                yield member.name, reference, yank
         above = [parent for parent in view.resolver.lineages.list_parent_keys(member) if parent not in seen]
         seen.update(above)
         waiting += above
@@ -243,9 +243,9 @@ def check_dead_steps(view: View) -> Iterator[Finding]:
     cuts: dict[str, values.Cut] = {}
     for step in profile.steps:
         if step.op == "set" and step.key in current:
-            found = list(_check_repeated_values(view, profile, step, current[step.key]))
-            if found and step.key not in _collect_overridden_keys(lineage):
-                yield from found
+            repeated = list(_check_repeated_values(view, profile, step, current[step.key]))
+            if repeated and step.key not in _collect_overridden_keys(lineage):
+                yield from repeated
         if step.op == "unset" and not take_unset_step(current, step, cuts) and not _is_host_variable(step.key):
             yield _build_idle_unset(view, profile, step, before)
     if profile.overrides:
@@ -301,11 +301,11 @@ def _check_repeated_values(view: View, profile: Profile, step: Step, before: Any
 
 
 def _collect_repeated_leaves(before: Any, value: dict[str, Any], tail: tuple[str, ...]) -> list[tuple[tuple[str, ...], Any]]:
-    found: list[tuple[tuple[str, ...], Any]] = []
+    leaves: list[tuple[tuple[str, ...], Any]] = []
     for name, item in value.items():
         inner = before.get(name) if isinstance(before, dict) else None
         if isinstance(item, dict):
-            found += _collect_repeated_leaves(inner, item, (*tail, name))
+            leaves += _collect_repeated_leaves(inner, item, (*tail, name))
         elif inner is not None and values.is_same_typed_value(inner, item):
-            found.append(((*tail, name), item))
-    return found
+            leaves.append(((*tail, name), item))
+    return leaves

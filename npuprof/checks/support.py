@@ -72,7 +72,11 @@ class SupportMatrix(Record):
         marks = set(map(identify_finding, kept))
         cells = {
             name: [
-                cell._replace(findings=tuple(one for one in cell.findings if one.code in MEANT_CODES or identify_finding(one) in marks))
+                cell._replace(
+                    findings=tuple(
+                        finding for finding in cell.findings if finding.code in MEANT_CODES or identify_finding(finding) in marks
+                    )
+                )
                 for cell in row
             ]
             for name, row in self.cells.items()
@@ -109,8 +113,8 @@ def build_support_matrix(names: Sequence[str], contexts: Sequence[Context], open
             if faults:
                 unresolved += 1
                 cells[name].append(Cell(context, tuple(faults)))
-    found = fold_findings(finding for row in cells.values() for cell in row for finding in cell.findings)
-    return SupportMatrix(tuple(contexts), cells, found, unresolved)
+    findings = fold_findings(finding for row in cells.values() for cell in row for finding in cell.findings)
+    return SupportMatrix(tuple(contexts), cells, findings, unresolved)
 
 
 def _format_platform(context: Context) -> str:

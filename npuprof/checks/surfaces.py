@@ -93,9 +93,9 @@ def _find_late_fault(scope: Scope, option: Option, target: str) -> Fault | None:
 def check_unasked_surfaces(view: View, unwritable: Sequence[tuple[tuple[str, Fault], str]]) -> Iterator[Finding]:
     """Yield the values that a target cannot write although it has a place for each option."""
     for target, surface in targets.SURFACES.items() if unwritable else ():
-        found = [(fault, key) for (name, fault), key in unwritable if name == target]
-        if found and (surface == "atc") == (view.scenario == OFFLINE) and has_place(view, target):
-            for fault, key in found:
+        faults = [(fault, key) for (name, fault), key in unwritable if name == target]
+        if faults and (surface == "atc") == (view.scenario == OFFLINE) and has_place(view, target):
+            for fault, key in faults:
                 yield view.build_finding(fault, key)
 
 
@@ -161,8 +161,8 @@ def _find_unlisted_names(option: Option, value: Any) -> Iterator[Fault]:
 def _find_flag_faults(option: Option, flag: Flag, value: Any) -> Iterator[Fault]:
     carried, written = option.write_on("atc", value)
     text = str(written).lower() if isinstance(written, bool) else str(written)
-    told = option.choices and text not in map(str, (*option.choices, *option.choices_until))  # as what no session takes either
-    if carried and flag.choices and not told and not isinstance(value, (dict, list)) and text not in map(str, flag.choices):
+    is_reported = option.choices and text not in map(str, (*option.choices, *option.choices_until))  # as what no session takes either
+    if carried and flag.choices and not is_reported and not isinstance(value, (dict, list)) and text not in map(str, flag.choices):
         listed = ", ".join(map(str, flag.choices))
         what = f"{option.name} = {format_short_value(value)} is nothing that --{flag.name} takes"
         yield Fault("NP203", what, "ATC stops at such a value.", f"it takes {listed}")

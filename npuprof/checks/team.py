@@ -38,12 +38,12 @@ def _list_families(view: View, rule: TeamRule) -> tuple[str | None, ...]:
 def _is_broken(view: View, rule: TeamRule, family: str | None) -> bool:
     if rule.when is not None and _evaluate(view, rule.when, family) is not True:
         return False
-    kept = _evaluate(view, rule.require, family)
-    return kept is not True if view.speaks_of_doubts else kept is False
+    holds = _evaluate(view, rule.require, family)
+    return holds is not True if view.speaks_of_doubts else holds is False
 
 
-def _evaluate(view: View, asked: Condition, family: str | None) -> bool | None:
-    return condition.evaluate_condition(asked[1], lambda path: _look_up(view, path, family))
+def _evaluate(view: View, clause: Condition, family: str | None) -> bool | None:
+    return condition.evaluate_condition(clause[1], lambda path: _look_up(view, path, family))
 
 
 def _look_up(view: View, path: tuple[str, ...], family: str | None) -> tuple[bool | None, Any]:

@@ -89,9 +89,9 @@ def find_variable_faults(name: str, value: Any) -> list[Fault]:
     if variable.items:
         severity = "error" if variable.unknown == "fails" else "warning"
         return [fault._replace(severity=severity) for fault in _find_pair_faults(variable, str(value))]
-    found = _find_written_faults(name, find_spelling(variable, str(value)), variable)
+    faults = _find_written_faults(name, find_spelling(variable, str(value)), variable)
     why = variable.otherwise or reading.why
-    return [fault._replace(why=why) for fault in found] if why else found
+    return [fault._replace(why=why) for fault in faults] if why else faults
 
 
 def _find_truth_word(value: bool, variable: catalog.Variable | None) -> Any:
@@ -140,9 +140,9 @@ def _build_text_fault(name: str, text: str, variable: catalog.Variable) -> Fault
             else suggest_choice(name, text, variable.choices, numbered=variable.numbered)
         )
         return Fault("NP203", f"env.{name} = {format_short_value(text)} is none of {listed}", "", hint, fix=fix)
-    told = catalog.find_record_texts("env", name)
-    why = f"Its form is {told['format']}." if "format" in told else ""
-    hint = f"write text like {keys.format_toml_value(told['example'])}"
+    texts = catalog.find_record_texts("env", name)
+    why = f"Its form is {texts['format']}." if "format" in texts else ""
+    hint = f"write text like {keys.format_toml_value(texts['example'])}"
     return Fault("NP203", f"env.{name} = {format_short_value(text)} is not in its format", why, hint)
 
 
@@ -165,8 +165,8 @@ def _find_form_faults(name: str, text: str, form: str) -> list[Fault]:
         return [
             Fault("NP203", f"env.{name} = {format_short_value(text)} is not in its format", why, f"write {structure.shape}, on one line")
         ]
-    found = [Fault("NP203", f"env.{name}: {'.'.join(map(str, (*path, what)))}", "", hint) for path, what, hint in structure.faults(parsed)]
-    return found or [Fault("NP205", f"env.{name}: {what}", "", hint) for _, what, hint in find_doubts(form, parsed)]
+    faults = [Fault("NP203", f"env.{name}: {'.'.join(map(str, (*path, what)))}", "", hint) for path, what, hint in structure.faults(parsed)]
+    return faults or [Fault("NP205", f"env.{name}: {what}", "", hint) for _, what, hint in find_doubts(form, parsed)]
 
 
 def _describe_wanted_text(variable: catalog.Variable | None) -> str:
@@ -201,8 +201,8 @@ def _suggest_variable(name: str) -> tuple[str, Fix | None, str]:
         return "", None, ""
     if same := find_same_name(name, catalog.record_names("env")):
         return f"write {same}", Fix(None, same), ""
-    near = find_nearest_names(name, catalog.record_names("env"), 1, 0.85)  # JOB_NAME is no misspelt POD_NAME
-    return (f"did you mean {near[0]!r}?", None, near[0]) if near and near[0] != name else ("", None, "")
+    similar = find_nearest_names(name, catalog.record_names("env"), 1, 0.85)  # JOB_NAME is no misspelt POD_NAME
+    return (f"did you mean {similar[0]!r}?", None, similar[0]) if similar and similar[0] != name else ("", None, "")
 
 
 def _find_number_faults(name: str, text: str, variable: catalog.Variable) -> list[Fault]:
@@ -285,8 +285,8 @@ def _find_pair_faults(variable: catalog.Variable, text: str) -> Iterator[Fault]:
 
 def _split_items(variable: catalog.Variable, text: str) -> list[str]:
     """Return the pairs of a text; a list in brackets is one value."""
-    found = re.finditer(rf"\[[^\[\]]*\]|{re.escape(variable.joined)}", text)
-    cuts = [match.span() for match in found if match[0] == variable.joined]
+    matches = re.finditer(rf"\[[^\[\]]*\]|{re.escape(variable.joined)}", text)
+    cuts = [match.span() for match in matches if match[0] == variable.joined]
     return [text[start:end] for (_, start), (end, _) in pairwise([(0, 0), *cuts, (len(text), len(text))])]
 
 

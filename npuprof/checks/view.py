@@ -78,9 +78,9 @@ def _build_scope(
     return Scope(scenario, covered, families, _find_surface(target) if target else "")
 
 
-def build_asked_scope(asked: Context) -> Scope:
+def build_asked_scope(context: Context) -> Scope:
     """Return what a value is judged for where nothing is known but what was asked for."""
-    return _build_scope(None, asked.cann, asked.product, None, (), asked.target)
+    return _build_scope(None, context.cann, context.product, None, (), context.target)
 
 
 def _find_surface(target: str) -> str:
@@ -172,29 +172,29 @@ class View:
 
     def view_region(self, region: Region) -> View:
         """Return the same preset in some of its contexts."""
-        found = View(region.config, region)
-        found.acceptance, found.accepted, found._has_looked = self.find_acceptance(), self.accepted, True
-        return found
+        view = View(region.config, region)
+        view.acceptance, view.accepted, view._has_looked = self.find_acceptance(), self.accepted, True
+        return view
 
     def view_surface(self, surface: str) -> View:
         """Return the same preset as a surface reads it that nobody asked for; what somebody has accepted is none of it."""
-        found = View(self.config, self.region, surface)
-        found._has_looked = True
-        return found
+        view = View(self.config, self.region, surface)
+        view._has_looked = True
+        return view
 
-    def sift_findings(self, told: list[Told]) -> list[Told]:
+    def sift_findings(self, placed: list[Told]) -> list[Told]:
         """Return findings, with words for where, without those that somebody has accepted, which are kept in ``accepted``."""
-        acceptance = self.find_acceptance() if told else None
+        acceptance = self.find_acceptance() if placed else None
         if acceptance is None:
-            return told
-        left: list[Told] = []
-        for finding, words in told:
+            return placed
+        remaining: list[Told] = []
+        for finding, words in placed:
             by = acceptance.find_ignore(self.config, finding)
             if by is None:
-                left.append((finding, words))
+                remaining.append((finding, words))
             else:
                 self.accepted.append((finding, by))
-        return left
+        return remaining
 
     def build_finding(self, fault: Fault, key: str, origin: Origin | None = None) -> Finding:
         """Return a fault as a finding at the place of its setting."""
@@ -227,13 +227,13 @@ class View:
             return option.default_training
         if self.scenario == "online-inference" and option.default_inference is not None:
             return option.default_inference
-        found = option.default
+        default = option.default
         if option.default_since and self.releases:
             now = releases.release_index(self.releases[-1])
             for release, value in option.default_since.items():
                 if releases.release_index(release) <= now:
-                    found = value
-        return found
+                    default = value
+        return default
 
     def look_up_written(self, path: tuple[str, ...]) -> tuple[bool | None, Any]:
         """Return whether what a condition of a team names is set, and its value, whatever its default; None is "cannot be known"."""
@@ -304,5 +304,5 @@ def _lookup_member(key: str, value: Any, tail: tuple[str, ...]) -> tuple[bool | 
         inner = dict(zip(structure.members, inner, strict=False))
     if not isinstance(inner, dict):
         return None, None
-    found, member = values.find_value(key, inner, tail)
-    return found, member
+    is_set, member = values.find_value(key, inner, tail)
+    return is_set, member

@@ -51,13 +51,13 @@ def _list_paths() -> Iterator[str]:
 def _load_topic(path: str) -> Topic:
     with open(os.path.join(_FOLDER, path), encoding="utf-8") as file:
         written = file.read()
-    asked = re.search(r"^<!-- order: (\d+) -->$", written, re.MULTILINE)
+    order_comment = re.search(r"^<!-- order: (\d+) -->$", written, re.MULTILINE)
     text = drop_comments(written)
     title, summary, *_ = *text.split("\n\n", 2), ""
     name = os.path.basename(path).removesuffix(".md")
     apart = re.search(r"^<!-- group: ([a-z-]+) -->$", written, re.MULTILINE)
     group = apart[1] if apart else os.path.dirname(path)
-    order = int(asked[1]) if asked else _LAST
+    order = int(order_comment[1]) if order_comment else _LAST
     return Topic(name, path, title.removeprefix("# ").strip(), " ".join(summary.split()), text, order, group)
 
 
@@ -73,29 +73,29 @@ def drop_comments(text: str) -> str:
 
 
 def _drop_from_prose(text: str) -> str:
-    left = re.sub(r"(?m)^<!--(?:(?!-->).)*-->\n|<!--(?:(?!-->).)*-->", "", text)
-    return text if left == text else re.sub(r"\n{3,}", "\n\n", re.sub(r"\A\n{2,}", "\n", left))
+    plain = re.sub(r"(?m)^<!--(?:(?!-->).)*-->\n|<!--(?:(?!-->).)*-->", "", text)
+    return text if plain == text else re.sub(r"\n{3,}", "\n\n", re.sub(r"\A\n{2,}", "\n", plain))
 
 
 def split_code(text: str) -> Iterator[tuple[str, bool]]:
     """Yield the parts of a page, and of each whether it is prose: what stands between fences is not."""
-    held: list[str] = []
+    lines: list[str] = []
     fence = ""
     for line in text.splitlines(keepends=True):
         mark = re.match(r" *(`{3,}|~{3,})", line)
         opens = mark is not None and not fence
         closes = mark is not None and bool(fence) and mark[1].startswith(fence) and not line.strip().strip(fence[0])
-        if opens and held:
-            yield "".join(held), True
-            held = []
-        held.append(line)
+        if opens and lines:
+            yield "".join(lines), True
+            lines = []
+        lines.append(line)
         if opens and mark is not None:
             fence = mark[1]
         elif closes:
-            yield "".join(held), False
-            held, fence = [], ""
-    if held:
-        yield "".join(held), not fence
+            yield "".join(lines), False
+            lines, fence = [], ""
+    if lines:
+        yield "".join(lines), not fence
 
 
 def make_anchor(heading: str) -> str:

@@ -104,25 +104,25 @@ class Resolver:
         """Return a setting with the origin of every leaf, and each step that touched it; no step looks at any other setting."""
         traced: dict[str, Any] = {}
         events: dict[str, list[Event]] = {}
-        near = [profile for profile in members if profile.touched is None or key in profile.touched]
-        for profile in near:
+        candidates = [profile for profile in members if profile.touched is None or key in profile.touched]
+        for profile in candidates:
             if not profile.touches(key):
                 continue
             layers = self._select_layers(profile, scenario)
-            own = [(name, found) for name, steps in layers if (found := self._find_steps(steps, key))]
+            own = [(name, touching) for name, steps in layers if (touching := self._find_steps(steps, key))]
             apply_layers(traced, profile, own, events)
         return traced.get(key), events.get(key, [])
 
     def find_last_origin(self, lineage: tuple[Profile, ...], first: int, scenario: str | None, key: str) -> Origin | None:
         """Return who touched a setting last, of the members from a place on; the history before that member is not gone through."""
-        near = [place for place in range(first, len(lineage)) if (touched := lineage[place].touched) is None or key in touched]
-        for place in reversed(near):
+        places = [place for place in range(first, len(lineage)) if (touched := lineage[place].touched) is None or key in touched]
+        for place in reversed(places):
             profile = lineage[place]
             if not profile.touches(key):
                 continue
             before = self.fold_lineage(lineage[:place], scenario)
             events: dict[str, list[Event]] = {}
-            own = [(name, found) for name, steps in self._select_layers(profile, scenario) if (found := self._find_steps(steps, key))]
+            own = [(name, touching) for name, steps in self._select_layers(profile, scenario) if (touching := self._find_steps(steps, key))]
             apply_layers({key: before[key]} if key in before else {}, profile, own, events)
             if key in events:
                 return events[key][-1].origin
@@ -132,13 +132,13 @@ class Resolver:
         """Return those of a layer's steps that touch a setting; the layer is gone through once, however many settings are asked for."""
         if len(steps) <= _FEW_STEPS:
             return tuple([step for step in steps if step.key == key])
-        kept = self._steps.get(id(steps))
-        if kept is None:
+        sorted_steps = self._steps.get(id(steps))
+        if sorted_steps is None:
             by_key: dict[str, list[Step]] = {}
             for step in steps:
                 by_key.setdefault(step.key, []).append(step)
-            kept = self._steps[id(steps)] = (steps, by_key)  # while the steps are kept no others have their id
-        return tuple(kept[1].get(key, ()))
+            sorted_steps = self._steps[id(steps)] = (steps, by_key)  # while the steps are kept no others have their id
+        return tuple(sorted_steps[1].get(key, ()))
 
     def forget_lineages(self, kept: int) -> None:
         """Forget who extends whom, because the profiles are now other ones; keep at most ``kept`` folds."""
@@ -168,10 +168,10 @@ class Resolver:
 
     def _select_layers(self, profile: Profile, scenario: str | None) -> list[Layer]:
         """Return the layers of one profile that take part in this context, by name."""
-        found = [("values", profile.steps)]
+        layers = [("values", profile.steps)]
         if profile.overrides:
-            found += [(o.layer, o.steps) for o in profile.overrides if is_override_active(o, self.context, scenario)]
-        return found
+            layers += [(o.layer, o.steps) for o in profile.overrides if is_override_active(o, self.context, scenario)]
+        return layers
 
 
 def rebuild_config(
@@ -184,9 +184,9 @@ def rebuild_config(
     in_python: bool = False,
 ) -> Config:
     """Return a config that was pickled: resolved again from the profiles that took part, with no store behind it."""
-    found = Resolver(_find_no_profile, context, in_python=in_python).resolve_members(lineage, name, claims, changes)
-    found.memo["policy"] = policy
-    return found
+    config = Resolver(_find_no_profile, context, in_python=in_python).resolve_members(lineage, name, claims, changes)
+    config.memo["policy"] = policy
+    return config
 
 
 def _find_no_profile(reference: str, *_: object) -> Profile:
@@ -196,21 +196,21 @@ def _find_no_profile(reference: str, *_: object) -> Profile:
 def is_override_active(override: Override, context: Context, scenario: str | None) -> bool:
     """Return whether every key of an override's match holds; what was not asked for matches nothing."""
     for name, wanted in override.match.items():
-        asked = scenario if name == "scenario" else getattr(context, name)
-        if not is_match_met(name, wanted, asked):
+        value = scenario if name == "scenario" else getattr(context, name)
+        if not is_match_met(name, wanted, value):
             return False
     return True
 
 
-def is_match_met(name: str, wanted: tuple[str, ...], asked: str | None) -> bool:
+def is_match_met(name: str, wanted: tuple[str, ...], value: str | None) -> bool:
     """Return whether one key of an override's match holds for a product, a release, a target or a scenario."""
-    if asked is None:
+    if value is None:
         return False
     if name == "product":
-        return any(products.is_product_covered(pattern, asked) for pattern in wanted)
+        return any(products.is_product_covered(pattern, value) for pattern in wanted)
     if name == "cann":
-        return any(asked in (releases.find_releases_in_range(spec) or ()) for spec in wanted)
-    return asked in wanted
+        return any(value in (releases.find_releases_in_range(spec) or ()) for spec in wanted)
+    return value in wanted
 
 
 def apply_layers(settings: dict[str, Any], profile: Profile, layers: list[Layer], events: dict[str, list[Event]] | None) -> None:
@@ -249,12 +249,12 @@ def take_unset_step(settings: dict[str, Any], step: Step, cuts: dict[str, values
     cut = cuts.get(key)
     if cut is None:
         cut = cuts[key] = values.Cut(key, settings[key])
-    found = cut.remove(step.tail)
+    was_set = cut.remove(step.tail)
     if cut.left is None:
         del settings[key], cuts[key]
     else:
         settings[key] = cut.left
-    return found
+    return was_set
 
 
 def _trace_step(profile: Profile, layer: str, step: Step, is_known: bool, events: dict[str, list[Event]]) -> Any:
@@ -267,9 +267,9 @@ def _trace_step(profile: Profile, layer: str, step: Step, is_known: bool, events
 
 def _build_command_line(changes: tuple[Step, ...]) -> tuple[Profile, ...]:
     """Return the profiles that changes from the command line belong to, one for each argument: overrides that always match."""
-    found = []
+    profiles = []
     for argument, steps in groupby(changes, lambda step: str(step.path[0])):
         last = Profile(build_command_line_document(argument, {}))
         last.overrides = (Override({}, tuple(steps), "command line"),)
-        found.append(last)
-    return tuple(found)
+        profiles.append(last)
+    return tuple(profiles)

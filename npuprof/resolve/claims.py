@@ -28,46 +28,46 @@ class Claim(Record):
 
 def combine_claims(profile: Profile, parents: Sequence[Claims]) -> Claims:
     """Return what a preset is for, by what its parents are for, in the order of ``extends``."""
-    found: Claims = {}
+    combined: Claims = {}
     for name in INHERITED_KEYS:
         if name in profile.table:
-            found[name] = Claim(profile.table[name], profile.origin("profile", name))
+            combined[name] = Claim(profile.table[name], profile.origin("profile", name))
             continue
         for claims in parents:
             if name in claims:
-                found[name] = _narrow_claim(profile, name, found[name], claims[name]) if name in found else claims[name]
-    return found
+                combined[name] = _narrow_claim(profile, name, combined[name], claims[name]) if name in combined else claims[name]
+    return combined
 
 
-def _narrow_claim(profile: Profile, name: str, known: Claim, other: Claim) -> Claim:
+def _narrow_claim(profile: Profile, name: str, known: Claim, second: Claim) -> Claim:
     """Return what is left of two claims."""
-    if known.conflict or other.conflict:
-        return known if known.conflict else other
-    if known.value == other.value:
+    if known.conflict or second.conflict:
+        return known if known.conflict else second
+    if known.value == second.value:
         return known
-    value = _NARROWINGS[name](known.value, other.value)
+    value = _NARROWINGS[name](known.value, second.value)
     if not value:
-        return known._replace(conflict=_build_conflict_finding(profile, name, known, other))
-    return known if value == known.value else Claim(value, other.origin)
+        return known._replace(conflict=_build_conflict_finding(profile, name, known, second))
+    return known if value == known.value else Claim(value, second.origin)
 
 
-def _narrow_scenario(known: str, other: str) -> str:
+def _narrow_scenario(known: str, second: str) -> str:
     return ""  # there is nothing between two of them
 
 
-def _narrow_releases(known: str, other: str) -> str:
+def _narrow_releases(known: str, second: str) -> str:
     """Return a range that both cover; one of the two where it lies inside the other."""
-    inside = [releases.find_releases_in_range(spec) for spec in (known, other)]
+    inside = [releases.find_releases_in_range(spec) for spec in (known, second)]
     if inside[0] is None or inside[1] is None:
         return known  # no range: said where it stands
     common = set(inside[0]) & set(inside[1])
-    return known if common == set(inside[0]) else other if common == set(inside[1]) else f"{known},{other}" if common else ""
+    return known if common == set(inside[0]) else second if common == set(inside[1]) else f"{known},{second}" if common else ""
 
 
-def _narrow_products(known: list[str], other: list[str]) -> list[str]:
+def _narrow_products(known: list[str], second: list[str]) -> list[str]:
     """Return the products that both cover, of a family and one of its lines the line."""
-    left = [name for name in known if any(_is_covered(pattern, name) for pattern in other)]
-    return left + [name for name in other if name not in left and any(_is_covered(pattern, name) for pattern in known)]
+    covered = [name for name in known if any(_is_covered(pattern, name) for pattern in second)]
+    return covered + [name for name in second if name not in covered and any(_is_covered(pattern, name) for pattern in known)]
 
 
 def _is_covered(pattern: str, name: str) -> bool:
@@ -82,12 +82,12 @@ _NARROWINGS: dict[str, Callable[[Any, Any], Any]] = {
 _NOTHING_LEFT = {"scenario": "two scenarios", "cann": "no CANN release", "products": "no product"}
 
 
-def _build_conflict_finding(profile: Profile, name: str, known: Claim, other: Claim) -> Finding:
-    sides = " and ".join(f"{_format_claim(claim.value)} by {claim.origin.profile} ({claim.origin})" for claim in (known, other))
+def _build_conflict_finding(profile: Profile, name: str, known: Claim, second: Claim) -> Finding:
+    sides = " and ".join(f"{_format_claim(claim.value)} by {claim.origin.profile} ({claim.origin})" for claim in (known, second))
     what = f"{profile.name} would be for {_NOTHING_LEFT[name]}: it is {sides}"
     why = "What is laid over a preset narrows what it is for, and never replaces it."
     hint = f"take one of them out, or let one of them say nothing of {name}; a preset of its own that extends both can say what it is for"
-    return Finding("NP108", what, why, hint, other.origin, f"profile.{name}", (profile.name,))
+    return Finding("NP108", what, why, hint, second.origin, f"profile.{name}", (profile.name,))
 
 
 def _format_claim(value: Any) -> str:

@@ -65,9 +65,9 @@ class MissingSettingError(KeyError):
         if self.config is None or not isinstance(key, str):
             return super().__str__()
         known = catalog.find_record(*keys.split_section_and_name(key)) is not None
-        told = f"{self.config.name} does not set {key!r}"
+        message = f"{self.config.name} does not set {key!r}"
         hint = "config.get(key) gives None then" if known else suggest_config_key(self.config, key)
-        return f"{told}: {hint}" if hint else told
+        return f"{message}: {hint}" if hint else message
 
 
 def suggest_config_key(config: Config, key: str) -> str:
@@ -168,16 +168,16 @@ class Config(Mapping[str, Any]):
 
     def sections(self) -> dict[str, dict[str, Any]]:
         """Return the settings by section and plain name, all as ``section`` returns one."""
-        found: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
+        by_section: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
         for key, value in self.settings.items():
             section, name = keys.split_section_and_name(key)
-            found[section][name] = _copy_value(value) if isinstance(value, (dict, list)) else value
-        for section, settings in found.items():
+            by_section[section][name] = _copy_value(value) if isinstance(value, (dict, list)) else value
+        for section, settings in by_section.items():
             if len(settings) > 1:
                 place = catalog.record_positions(section)
                 last = len(place)
-                found[section] = {name: settings[name] for name in sorted(settings, key=lambda name: (place.get(name, last), name))}
-        return found
+                by_section[section] = {name: settings[name] for name in sorted(settings, key=lambda name: (place.get(name, last), name))}
+        return by_section
 
     @property
     def options(self) -> Mapping[str, Any]:
@@ -203,8 +203,8 @@ class Config(Mapping[str, Any]):
         mark = f"frozen {section}"
         if mark not in self.memo:
             self.memo[mark] = freeze_value(self.section(section))
-        found: Mapping[str, Any] = self.memo[mark]
-        return found
+        frozen: Mapping[str, Any] = self.memo[mark]
+        return frozen
 
     def find_profile_value(self, name: str) -> Any:
         """Return a key of ``[profile]`` that is inherited: the profile's own word, else what all it builds on leave over."""
@@ -222,14 +222,14 @@ class Config(Mapping[str, Any]):
     @property
     def scenario(self) -> str | None:
         """training, online-inference, offline-inference, or None."""
-        found: str | None = self.find_profile_value("scenario")
-        return found
+        scenario: str | None = self.find_profile_value("scenario")
+        return scenario
 
     @property
     def cann(self) -> str | None:
         """The range of CANN releases the profile is meant for."""
-        found: str | None = self.find_profile_value("cann")
-        return found
+        cann: str | None = self.find_profile_value("cann")
+        return cann
 
     @property
     def products(self) -> tuple[str, ...]:
@@ -246,16 +246,16 @@ class Config(Mapping[str, Any]):
         by_name: dict[str, list[Profile]] = {}
         for member in self.lineage[: self.lineage.index(profile)]:
             by_name.setdefault(member.name, []).append(member)
-        found: list[Profile] = []
+        ancestors: list[Profile] = []
         waiting = [profile]
         for member in waiting:
             source = member.name.rpartition(":")[0] if member.key.startswith("source:") else ""
             for reference in member.extends:
                 name = reference.partition("@")[0]
                 full = f"{source}{'/' if ':' in name else ':'}{name}" if source else name
-                found += [one for one in by_name.pop(full, ()) if one not in found]
-            waiting += found[len(waiting) - 1 :]
-        return found
+                ancestors += [parent for parent in by_name.pop(full, ()) if parent not in ancestors]
+            waiting += ancestors[len(waiting) - 1 :]
+        return ancestors
 
     @property
     def policy(self) -> Policy | None:
@@ -266,24 +266,24 @@ class Config(Mapping[str, Any]):
         if "policy" not in self.memo:
             last = self.lineage[-1]
             self.memo["policy"] = last.home.find_policy(last.name) if last.home is not None else None
-        found: Policy | None = self.memo["policy"]
-        return found
+        policy: Policy | None = self.memo["policy"]
+        return policy
 
     @property
     def digest(self) -> str:
         """SHA-256 of what is in force, in hexadecimal: the same for equal results on every machine, whatever was asked for."""
         if "digest" not in self.memo:
             self.memo["digest"] = compute_digest(self.settings)
-        found: str = self.memo["digest"]
-        return found
+        digest: str = self.memo["digest"]
+        return digest
 
     @property
     def preset_digest(self) -> str:
         """SHA-256 of the layers, in hexadecimal: the same for equal presets in every context."""
         if "preset digest" not in self.memo:
             self.memo["preset digest"] = compute_preset_digest(self.lineage)
-        found: str = self.memo["preset digest"]
-        return found
+        digest: str = self.memo["preset digest"]
+        return digest
 
     def ordered_settings(self) -> dict[str, Any]:
         """Return all settings by full key, in the catalogue's order, section after section."""
@@ -302,8 +302,8 @@ class Config(Mapping[str, Any]):
         """Return who set what is in force at a key or below it; for tables and lists, who wrote there last."""
         leaf = values.find_value(key, self.traced_value(key), tail)[1]
         if isinstance(leaf, values.Leaf):
-            found: Origin = leaf.origin
-            return found
+            origin: Origin = leaf.origin
+            return origin
         for event in reversed(self.history(key)):
             if event.step.op != "unset" and values.find_value(key, event.step.value, tail)[0]:
                 return event.origin._replace(path=(*event.origin.path, *tail))
@@ -324,14 +324,14 @@ class Config(Mapping[str, Any]):
         full, tail = parsed
         if full not in self.settings and not self.history(full) and self._is_misspelt(full):
             raise MissingSettingError(key, self)
-        found = []
+        origins = []
         for event in reversed(self.history(full)):
             if event.step.op == "unset":
                 continue
             present, _ = values.find_value(full, event.step.value, tail)
             if present:
-                found.append(_find_inner_origin(event, full, tail))
-        return found
+                origins.append(_find_inner_origin(event, full, tail))
+        return origins
 
     def _is_misspelt(self, key: str) -> bool:
         return catalog.find_record(*keys.split_section_and_name(key)) is None and bool(suggest_config_key(self, key))
@@ -366,17 +366,17 @@ def _format_html(config: Config) -> str:
     from npuprof.report.html import escape_html
     from npuprof.report.notebook import format_code, format_long, format_table
 
-    said = [config.description, _describe_purpose(config), f"digest {config.digest[:12]}, {format_count(len(config), 'setting')}"]
+    lines = [config.description, _describe_purpose(config), f"digest {config.digest[:12]}, {format_count(len(config), 'setting')}"]
     rows = []
     for key in config:
         winner, *losers = [str(origin) for origin in config.origins(key)] or [""]
         overruled = f"<details><summary>{len(losers)}</summary>{'<br>'.join(map(escape_html, losers))}</details>" if losers else ""
         rows.append([format_code(key), format_long(keys.format_toml_value(config[key])), escape_html(winner), overruled])
-    return format_table(config.name, said, ("setting", "value", "set by", "overruled"), rows)
+    return format_table(config.name, lines, ("setting", "value", "set by", "overruled"), rows)
 
 
 def _describe_purpose(config: Config) -> str:
     asked = config.context
-    said = [config.scenario or "", f"CANN {config.cann}" if config.cann else "", ", ".join(config.products)]
-    said += [f"resolved for {asked.describe()}" if asked.cann or asked.product else "", f"target {asked.target}" if asked.target else ""]
-    return "; ".join(filter(None, said))
+    parts = [config.scenario or "", f"CANN {config.cann}" if config.cann else "", ", ".join(config.products)]
+    parts += [f"resolved for {asked.describe()}" if asked.cann or asked.product else "", f"target {asked.target}" if asked.target else ""]
+    return "; ".join(filter(None, parts))

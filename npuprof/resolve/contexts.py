@@ -44,34 +44,34 @@ def list_override_points(override: Override, asked: Context, claimed: tuple[str,
         covered = [name for name in (releases.find_releases_in_range(cann) or ()) if not claimed or name in claimed] if cann else []
         if cann and not covered:
             continue
-        found = Context(
+        context = Context(
             covered[-1] if cann else asked.cann,
             product or asked.product,
             target or asked.target,
         )
-        yield found, tuple((word, text) for word, text in (("product", product), ("cann", cann), ("target", target)) if text)
+        yield context, tuple((word, text) for word, text in (("product", product), ("cann", cann), ("target", target)) if text)
 
 
 def find_unasked_overrides(config: Config) -> dict[str, list[Origin]]:
     """Return where the overrides stand that were left out only because no product, or no release, was asked for, by which of the two."""
-    asked = {**config.context._asdict(), "scenario": config.scenario}
+    here = {**config.context._asdict(), "scenario": config.scenario}
     claimed = set(releases.find_releases_in_range(config.cann) or ()) if config.cann else None
-    found: dict[str, list[Origin]] = {}
+    unasked: dict[str, list[Origin]] = {}
     for profile in config.lineage:
         for index, override in enumerate(profile.overrides):
-            open_ = [axis for axis in ("product", "cann") if axis in override.match and not asked[axis]]
-            met = all(is_match_met(axis, wanted, asked[axis]) for axis, wanted in override.match.items() if axis not in open_)
+            open_ = [axis for axis in ("product", "cann") if axis in override.match and not here[axis]]
+            met = all(is_match_met(axis, wanted, here[axis]) for axis, wanted in override.match.items() if axis not in open_)
             if open_ and met and _may_be_asked(config, override, claimed):
-                found.setdefault(" and ".join(f"--{axis}" for axis in open_), []).append(profile.origin("override", index))
-    return found
+                unasked.setdefault(" and ".join(f"--{axis}" for axis in open_), []).append(profile.origin("override", index))
+    return unasked
 
 
 def _may_be_asked(config: Config, override: Override, claimed: set[str] | None) -> bool:
     """Return whether an override is for products and releases that the preset is for."""
     wanted = override.match.get("product", ())
     if wanted and config.products:
-        pairs = [(one, other) for one in wanted for other in config.products]
-        if not any(products.may_contain(one, other) or products.may_contain(other, one) for one, other in pairs):
+        pairs = [(name, meant) for name in wanted for meant in config.products]
+        if not any(products.may_contain(name, meant) or products.may_contain(meant, name) for name, meant in pairs):
             return False
     spans = [set(releases.find_releases_in_range(spec) or ()) for spec in override.match.get("cann", ())]
     return not spans or claimed is None or any(span & claimed for span in spans)
@@ -130,9 +130,9 @@ class ContextMap:
             for step in override.steps:
                 self._touching[step.key] = self._touching.get(step.key, 0) | 1 << place
         self.touched = frozenset(self._touching)
-        asked = config.context
+        context = config.context
         self._alike: dict[str | None, Stretch] = {}  # releases by the newest of them, which is looked at for all
-        self._base = (asked.product, asked.cann, asked.target, config.scenario)
+        self._base = (context.product, context.cann, context.target, config.scenario)
         self.named_targets = frozenset(self._list_named("target"))  #: those that overrides name
         self._points = self._list_points()
         self._kinds: dict[int, tuple[int, ...]] = {}
@@ -180,22 +180,22 @@ class ContextMap:
     def _list_points(self) -> list[Point]:
         product, cann, target, scenario = self._list_axis_values()
         axes = [self._find_stretches("product", product).items(), self._find_stretches("cann", cann).items()]
-        found = []
+        points = []
         for (on, families), (by, span) in combinations(*axes):
             for place, name in combinations(target, scenario):  # each for itself: checks ask for them
                 active = on & by & self._find_active("target", place) & self._find_active("scenario", name)
-                found.append(Point(tuple(families), tuple(span), place, name, active))
-        return found
+                points.append(Point(tuple(families), tuple(span), place, name, active))
+        return points
 
     def _list_axis_values(self) -> list[Sequence[str | None]]:
         """Return the values of each axis; those that were asked for, or that the preset is for alone, are the only ones of theirs."""
         config, asked = self._config, self._config.context
-        found: list[Sequence[str | None]] = []
-        found.append([asked.product] if asked.product else [_OPEN, *_list_products(config.products, self._list_named("product"))])
-        found.append([asked.cann] if asked.cann else [_OPEN, *self._list_releases()])
-        for axis, given, known in (("target", asked.target, targets.NAMES), ("scenario", config.scenario, SCENARIOS)):
-            found.append([given] if given else [_OPEN, *(name for name in self._list_named(axis) if name in known)])
-        return found
+        axes: list[Sequence[str | None]] = []
+        axes.append([asked.product] if asked.product else [_OPEN, *_list_products(config.products, self._list_named("product"))])
+        axes.append([asked.cann] if asked.cann else [_OPEN, *self._list_releases()])
+        for axis, fixed, known in (("target", asked.target, targets.NAMES), ("scenario", config.scenario, SCENARIOS)):
+            axes.append([fixed] if fixed else [_OPEN, *(name for name in self._list_named(axis) if name in known)])
+        return axes
 
     def _list_named(self, axis: str) -> list[str]:
         """Return what overrides name on an axis, each once."""
@@ -212,18 +212,18 @@ class ContextMap:
         return [newest or "" for newest in self._alike]
 
     def _find_stretches(self, axis: str, values: Iterable[str | None]) -> dict[int, list[str | None]]:
-        found: dict[int, list[str | None]] = {}
+        stretches: dict[int, list[str | None]] = {}
         for value in values:
-            found.setdefault(self._find_active(axis, value), []).append(value)
-        return found
+            stretches.setdefault(self._find_active(axis, value), []).append(value)
+        return stretches
 
     def _find_active(self, axis: str, value: str | None) -> int:
         """Return a bit for each override that takes part as far as one axis decides."""
-        found = 0
+        active = 0
         for place, override in enumerate(self._overrides):
             if axis not in override.match or is_match_met(axis, override.match[axis], value):
-                found |= 1 << place
-        return found
+                active |= 1 << place
+        return active
 
     def _build_regions(self, points: list[Point], unasked: bool) -> list[Region]:
         """Return points of one kind in pieces in which every product goes with every release; ``unasked`` as if for no target."""
@@ -282,12 +282,12 @@ class ContextMap:
             claims["scenario"] = Claim(scenario, config.lineage[-1].origin("profile"))
         resolver = config.resolver.for_context(Context(point.cann[-1], point.product[-1], point.target))
         try:
-            found = resolver.resolve_members(config.lineage, config.name, claims, config.changes)
+            resolved = resolver.resolve_members(config.lineage, config.name, claims, config.changes)
         except NpuprofError as error:
             self.problems += [finding for finding in error.findings if finding not in self.problems]
             return None
-        found.memo["policy"] = config.policy
-        return found
+        resolved.memo["policy"] = config.policy
+        return resolved
 
 
 def _list_products(claimed: Sequence[str], named: Sequence[str]) -> list[str]:

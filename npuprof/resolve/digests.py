@@ -44,14 +44,14 @@ def compute_preset_digest(lineage: Sequence[Profile]) -> str:
 def _write_layer(profile: Profile) -> str:
     """Return what a profile says as canonical JSON, an empty text where it says nothing: written once for all that it is a layer of."""
     if profile.layer is None:
-        said = _describe_layer(profile)
-        profile.layer = _format_canonical_json(said) if said else ""
+        content = _describe_layer(profile)
+        profile.layer = _format_canonical_json(content) if content else ""
     return profile.layer
 
 
 def _describe_layer(profile: Profile) -> dict[str, Any]:
     """Return what a profile says for itself and its heirs, without the parts it leaves out."""
-    said = {
+    content = {
         **{name: _sort_texts(profile.table[name]) for name in (*INHERITED_KEYS, "locked") if name in profile.table},
         **_describe_steps(profile.steps),
         "override": [
@@ -59,7 +59,7 @@ def _describe_layer(profile: Profile) -> dict[str, Any]:
             for override in profile.overrides
         ],
     }
-    return {name: part for name, part in said.items() if part not in ([], {}, "")}
+    return {name: part for name, part in content.items() if part not in ([], {}, "")}
 
 
 def _describe_steps(steps: Sequence[Step]) -> dict[str, Any]:

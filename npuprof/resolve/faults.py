@@ -58,12 +58,12 @@ def build_long_lineage_finding(profile: Profile, most: int) -> Finding:
     )
 
 
-def build_two_versions_finding(profile: Profile, one: Profile, other: Profile, paths: list[str]) -> Finding:
+def build_two_versions_finding(profile: Profile, first: Profile, second: Profile, paths: list[str]) -> Finding:
     """Return that a profile comes to two versions of one preset, by the two ``paths`` (NP110)."""
-    cited = [member.document.source.partition(":")[0] for member in (one, other)]
+    cited = [member.document.source.partition(":")[0] for member in (first, second)]
     return Finding(
         "NP110",
-        f"{profile.name} builds on two versions of {one.name}: {cited[0]} by {paths[0]}, and {cited[1]} by {paths[1]}",
+        f"{profile.name} builds on two versions of {first.name}: {cited[0]} by {paths[0]}, and {cited[1]} by {paths[1]}",
         "Each counts once, and neither is newer for both of those who extend it.",
         "let both take one version: npuprof source update, or pin the same one in extends; or extend only one of them",
         profile.origin("profile", "extends"),
@@ -74,11 +74,11 @@ def build_two_versions_finding(profile: Profile, one: Profile, other: Profile, p
 
 def build_order_finding(profile: Profile, queues: list[list[Profile]]) -> Finding:
     """Return that the wishes for an order, each a queue, contradict each other (NP103)."""
-    left = list(dict.fromkeys(member.name for queue in queues for member in queue))
+    unordered = list(dict.fromkeys(member.name for queue in queues for member in queue))
     wishes = [" before ".join(member.name for member in queue) for queue in queues if len(queue) > 1]
     return Finding(
         "NP103",
-        f"{profile.name} has parents that cannot be ordered: {', '.join(left)}",
+        f"{profile.name} has parents that cannot be ordered: {', '.join(unordered)}",
         f"{_NO_ORDER} Asked for: {'; '.join(dict.fromkeys(wishes))}.",
         "write them in the same order everywhere, or drop the one that another already extends",
         profile.origin("profile", "extends"),

@@ -134,17 +134,19 @@ class Lineages:
         Raises NpuprofError (NP110) where they do not.
         """
         first: dict[str, Profile] = {}
-        kept: list[Profile] = []
+        settled: list[Profile] = []
         for member in lineage:
-            other = first.setdefault(identify_preset(member), member) if is_of_source(member) else member
-            if other is member or member is profile or other in self._lineages[member.key]:  # (a preset may build on its own older release)
-                kept.append(member)
-            elif [one.document.text for one in self._lineages[other.key]] == [one.document.text for one in self._lineages[member.key]]:
+            known = first.setdefault(identify_preset(member), member) if is_of_source(member) else member
+            if known is member or member is profile or known in self._lineages[member.key]:  # (a preset may build on its own older release)
+                settled.append(member)
+            elif [layer.document.text for layer in self._lineages[known.key]] == [
+                layer.document.text for layer in self._lineages[member.key]
+            ]:
                 self.resolve_claims(self._lineages[member.key])  # its heirs ask for them
             else:
-                paths = [self._find_path(profile, {one.key: one for one in (*lineage, profile)}, end) for end in (other, member)]
-                raise NpuprofError([faults.build_two_versions_finding(profile, other, member, paths)])
-        return tuple(kept)
+                paths = [self._find_path(profile, {layer.key: layer for layer in (*lineage, profile)}, end) for end in (known, member)]
+                raise NpuprofError([faults.build_two_versions_finding(profile, known, member, paths)])
+        return tuple(settled)
 
     def _find_path(self, profile: Profile, members: dict[str, Profile], end: Profile) -> str:
         """Return how a profile comes to one of its ancestors, in words."""

@@ -15,8 +15,8 @@ def find_overruled(config: Config, key: str, tail: Path) -> list[tuple[Any, Orig
     lost = []
     history = config.history(key)
     for event, place in reversed([*zip(history, _locate_step_values(key, [event.step for event in history], tail), strict=True)]):
-        found, value = values.find_value(key, event.step.value, place) if place is not None else (False, None)
-        if event.step.op == "unset" or place is None or not found:
+        is_set, value = values.find_value(key, event.step.value, place) if place is not None else (False, None)
+        if event.step.op == "unset" or place is None or not is_set:
             continue
         written = isinstance(event.step.value, str)  # all that stands in a text has the place of the text
         origin = event.origin if written else event.origin._replace(path=(*event.origin.path, *place))
@@ -28,8 +28,8 @@ def find_overruled(config: Config, key: str, tail: Path) -> list[tuple[Any, Orig
 
 def find_authors_at(config: Config, key: str, tail: Path) -> list[Origin]:
     """Return who set each leaf of what stands at a place, in its order."""
-    found, value = values.find_value(key, config.traced_value(key), tail)
-    return collect_authors(value) if found and value is not None else []
+    is_set, value = values.find_value(key, config.traced_value(key), tail)
+    return collect_authors(value) if is_set and value is not None else []
 
 
 def collect_authors(value: Any) -> list[Origin]:
@@ -48,23 +48,23 @@ def _locate_step_values(key: str, steps: list[Step], tail: Path) -> list[Path | 
     depth = next((depth for depth, part in enumerate(tail) if isinstance(part, int)), None)
     if depth is None:
         return [tail for _ in steps]
-    found: list[Path | None] = []
+    places: list[Path | None] = []
     value: Any = None
     for step in steps:
         if step.op == "append":
             before = values.find_value(key, value, tail[:depth])[1]
             index = tail[depth] - (len(before) if isinstance(before, list) else 0)
-            found.append((*tail[:depth], index, *tail[depth + 1 :]) if index >= 0 else None)
+            places.append((*tail[:depth], index, *tail[depth + 1 :]) if index >= 0 else None)
             value = values.append_lists(key, value, step.value)
         else:
-            found.append(tail)
+            places.append(tail)
             value = values.remove_path(key, value, step.tail) if step.op == "unset" else values.merge_values(key, value, step.value)
-    return found
+    return places
 
 
-def are_apart(one: Path, other: Path) -> bool:
+def are_apart(path: Path, other_path: Path) -> bool:
     """Return whether neither of two places holds the other."""
-    return any(left != right for left, right in zip(one, other, strict=False))
+    return any(left != right for left, right in zip(path, other_path, strict=False))
 
 
 def _list_paths(value: Any, path: Path) -> list[Path]:

@@ -91,10 +91,10 @@ def find_program(name: str) -> str | None:
 
 def require_program(name: str) -> str:
     """Return the absolute path of a program. Raises FileNotFoundError where there is none."""
-    found = find_program(name)
-    if found is None:
+    program = find_program(name)
+    if program is None:
         raise FileNotFoundError(2, f"{name} was not found", name)
-    return found
+    return program
 
 
 def _start(command: list[str], **how: Any) -> subprocess.Popen[bytes]:
@@ -128,17 +128,17 @@ def _limit_memory(process: int) -> None:
             resource.prlimit(process, resource.RLIMIT_DATA, (MEMORY, hard))
 
 
-def finish(process: subprocess.Popen[bytes], given: bytes | None = None) -> tuple[bytes, bytes]:
-    """Return what a process says until it ends, on standard output and on standard error; ``given`` is its standard input.
+def finish(process: subprocess.Popen[bytes], stdin: bytes | None = None) -> tuple[bytes, bytes]:
+    """Return what a process says until it ends, on standard output and on standard error; ``stdin`` is its standard input.
 
     Raises SilentError where it neither says nor takes anything for longer than ``PATIENCE``.
     """
     import selectors
 
-    said: dict[IO[bytes], list[bytes]] = {pipe: [] for pipe in (process.stdout, process.stderr) if pipe is not None}
-    left = memoryview(given or b"")
+    output: dict[IO[bytes], list[bytes]] = {pipe: [] for pipe in (process.stdout, process.stderr) if pipe is not None}
+    unsent = memoryview(stdin or b"")
     with selectors.DefaultSelector() as selector:
-        for pipe in said:
+        for pipe in output:
             selector.register(pipe, selectors.EVENT_READ)
         if process.stdin is not None:
             os.set_blocking(process.stdin.fileno(), False)
@@ -149,31 +149,31 @@ def finish(process: subprocess.Popen[bytes], given: bytes | None = None) -> tupl
                 end_silent(process)
             for key, _ in ready:
                 if key.fileobj is process.stdin:
-                    left = _write_some(process, selector, left)
+                    unsent = _write_some(process, selector, unsent)
                 elif piece := os.read(key.fd, 1 << 16):
-                    said[key.fileobj].append(piece)  # type: ignore[index]
+                    output[key.fileobj].append(piece)  # type: ignore[index]
                 else:
                     selector.unregister(key.fileobj)
-    for pipe in said:
+    for pipe in output:
         pipe.close()
     _wait_briefly(process)
-    out, complaints = (b"".join(said[pipe]) if pipe is not None else b"" for pipe in (process.stdout, process.stderr))
+    out, complaints = (b"".join(output[pipe]) if pipe is not None else b"" for pipe in (process.stdout, process.stderr))
     return out, complaints
 
 
-def _write_some(process: subprocess.Popen[bytes], selector: selectors.BaseSelector, left: memoryview) -> memoryview:
+def _write_some(process: subprocess.Popen[bytes], selector: selectors.BaseSelector, unsent: memoryview) -> memoryview:
     """Hand on as much as a process takes; at the end of it close its standard input."""
     pipe = process.stdin
     assert pipe is not None, "it is being written"
     with suppress(BlockingIOError, BrokenPipeError):
-        if left:
-            left = left[os.write(pipe.fileno(), left[: 1 << 16]) :]
-            if left:
-                return left
+        if unsent:
+            unsent = unsent[os.write(pipe.fileno(), unsent[: 1 << 16]) :]
+            if unsent:
+                return unsent
     selector.unregister(pipe)
     with suppress(BrokenPipeError):
         pipe.close()
-    return left
+    return unsent
 
 
 def _wait_briefly(process: subprocess.Popen[bytes]) -> None:
@@ -290,22 +290,22 @@ def start_git_talk(
 @contextmanager
 def take_environment(wanted: Mapping[str, str]) -> Iterator[None]:
     """Let GitPython hand on this environment: it can add to ours, and take nothing out."""
-    kept = {name: os.environ.pop(name) for name in set(os.environ).difference(wanted)}
+    removed = {name: os.environ.pop(name) for name in set(os.environ).difference(wanted)}
     try:
         yield
     finally:
-        os.environ.update(kept)
+        os.environ.update(removed)
 
 
 def _import_gitpython() -> Any:
     """Return GitPython, with the git that is meant: it would start whichever it finds, the first time as it is imported."""
     program = find_program("git") or "git"
-    kept = {name: os.environ.get(name) for name in ("GIT_PYTHON_REFRESH", "GIT_PYTHON_GIT_EXECUTABLE")}
+    saved = {name: os.environ.get(name) for name in ("GIT_PYTHON_REFRESH", "GIT_PYTHON_GIT_EXECUTABLE")}
     os.environ.update(GIT_PYTHON_REFRESH="quiet", GIT_PYTHON_GIT_EXECUTABLE=program)
     try:
         import git
     finally:
-        for name, text in kept.items():
+        for name, text in saved.items():
             os.environ.pop(name)
             if text is not None:
                 os.environ[name] = text
@@ -324,10 +324,10 @@ def start_user_command(command: Sequence[str], **how: Any) -> subprocess.Popen[b
 @contextmanager
 def hold_signals() -> Iterator[None]:
     """Let a request to end wait while a process is started: until its starter has noted it, nobody would end it."""
-    asked: list[int] = []
+    received: list[int] = []
 
     def note(number: int, frame: object) -> None:
-        asked.append(number)
+        received.append(number)
 
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     handlers = {number: handler for number in numbers if (handler := signal.getsignal(number)) not in (signal.SIG_IGN, None)}
@@ -342,7 +342,7 @@ def hold_signals() -> Iterator[None]:
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
-        for signalled in asked:
+        for signalled in received:
             signal.raise_signal(signalled)
 
 

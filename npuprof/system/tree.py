@@ -64,9 +64,9 @@ def refuse_link_out(path: str) -> None:
         if links > _MOST_LINKS:
             return
         target = os.readlink(below)
-        top, found = find_repository_top(here), os.path.realpath(os.path.join(here, target))
-        if top and not is_below(found, top):
-            what = f"{path} leads out of {top}, to {found}: {below} is a link"
+        top, real = find_repository_top(here), os.path.realpath(os.path.join(here, target))
+        if top and not is_below(real, top):
+            what = f"{path} leads out of {top}, to {real}: {below} is a link"
             why = "A clone may bring such a link; nothing was written."
             raise NpuprofError([Finding("NP941", what, why, "remove the link, or name where it leads", where=Place(path))])
         todo += target.split(os.sep)[::-1]
@@ -184,8 +184,8 @@ class Tree:
         """
         with self._open_folder(name) as handle:
             for where, folders, names, here in os.fwalk(".", dir_fd=handle):
-                links = [one for one in folders if stat.S_ISLNK(os.stat(one, dir_fd=here, follow_symlinks=False).st_mode)]
-                folders[:] = [one for one in folders if one not in links]
+                links = [folder for folder in folders if stat.S_ISLNK(os.stat(folder, dir_fd=here, follow_symlinks=False).st_mode)]
+                folders[:] = [folder for folder in folders if folder not in links]
                 path = os.path.normpath(os.path.join(name, where))
                 yield "" if path == "." else path, folders, [*names, *links]
 
@@ -195,15 +195,15 @@ class Tree:
 
     def write_file(self, name: str, content: bytes, mode: int = 0o666) -> None:
         """Write a file: whoever reads it sees it as it was, or whole."""
-        beside = name_under_way(os.path.dirname(name))
-        handle = self.create_file(beside, mode)
+        temporary = name_under_way(os.path.dirname(name))
+        handle = self.create_file(temporary, mode)
         try:
             with open(handle, "wb") as file:
                 file.write(content)
-            self.rename(beside, name)
+            self.rename(temporary, name)
         except BaseException:
             with suppress(OSError):
-                self.remove_file(beside)
+                self.remove_file(temporary)
             raise
 
     def write_files(self, files: Mapping[str, bytes]) -> None:
