@@ -308,7 +308,7 @@ def test_completion_offers_topics_and_verbs() -> None:
 )
 def test_a_terminal_shows_a_page_laid_out(written: str, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from npuprof.commands.help import _build_link_words
-    from npuprof.report.markdown import Markdown
+    from npuprof.report.tables import Markdown
 
     topics = [docs.Topic("file", "file.md", "", "", "", 1, "start"), docs.Topic("here", "here.md", "", "", "", 2, "start")]
     page = Markdown(written, tuple(docs.split_code(written)), _build_link_words(topics[1], topics))
@@ -319,7 +319,7 @@ def test_a_terminal_shows_a_page_laid_out(written: str, shown: str, monkeypatch:
 
 
 def test_on_a_terminal_headings_stand_out_and_lines_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    from npuprof.report.markdown import Markdown
+    from npuprof.report.tables import Markdown
 
     monkeypatch.setenv("COLUMNS", "50")
     text = "# A title\n\n" + "word " * 60 + "\n\n```text\n" + "x" * 90 + "\n```\n"

@@ -21,9 +21,8 @@ from repositories import Repo
 from npuprof import catalog
 from npuprof.document.keys import format_toml_value
 from npuprof.report.tables import Table, wrap_paragraph
-from npuprof.report.terminal import fit_columns, wrap_cell, wrap_lines
 from npuprof.report.text import measure_width
-from npuprof.report.wrapping import split_pieces
+from npuprof.report.wrapping import fit_columns, split_pieces, wrap_cell, wrap_lines
 
 LONG = "Use it to train a model of many layers on several devices; not where memory is short."
 STORE = {

@@ -11,9 +11,8 @@ from lanes import product_at_night
 from repositories import Repo
 from test_report_terminal import capture, strip_colours
 
-from npuprof.report.excerpts import fit_excerpt
-from npuprof.report.terminal import wrap_lines
 from npuprof.report.text import measure_width
+from npuprof.report.wrapping import fit_excerpt, wrap_lines
 
 LONG = "a-preset-of-a-name-that-nobody-would-type/" * 2 + "end"
 WORDS = "所有训练任务共用的基础配置：混合精度、通信超时以及日志级别，由平台组维护，修改前请先与负责人沟通。"
@@ -67,7 +66,7 @@ def test_no_row_of_a_table_and_no_sentence_is_wider_than_the_terminal(world: Pat
 
 def test_what_a_command_of_a_page_prints_is_wrapped_and_what_is_typed_is_not(world: Path) -> None:
     from npuprof import docs
-    from npuprof.report.markdown import Markdown
+    from npuprof.report.tables import Markdown
 
     text = f"```console\n$ npuprof show {LONG}{LONG} \\\n>   --origin {LONG}{LONG}\n{'some words ' * 20}\n```\n"
     page = Markdown(text, tuple(docs.split_code(text)), lambda said, target: said)
@@ -81,7 +80,7 @@ def test_what_a_command_of_a_page_prints_is_wrapped_and_what_is_typed_is_not(wor
 
 def test_a_remark_at_the_end_of_a_wide_line_of_code_stands_above_it() -> None:
     from npuprof import docs
-    from npuprof.report.markdown import Markdown
+    from npuprof.report.tables import Markdown
 
     remark = "words of a remark that goes on and on"
     text = (

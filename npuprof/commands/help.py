@@ -11,8 +11,7 @@ from npuprof.commands.framework.registry import list_verb_names
 from npuprof.commands.framework.verb import Verb, arguments
 from npuprof.model import Finding, NpuprofError, did_you_mean
 from npuprof.report.answer import Answer
-from npuprof.report.markdown import Markdown
-from npuprof.report.tables import Table
+from npuprof.report.tables import Markdown, Table
 
 _ALL = "\nnpuprof help TOPIC shows one of these; npuprof VERB --help lists the flags of a verb.\n"
 

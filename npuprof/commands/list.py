@@ -11,7 +11,8 @@ from npuprof.document.profile import Profile
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.report.isolating import isolate_faults
-from npuprof.report.tables import Table, format_markdown_table
+from npuprof.report.tables import Table, format_code_span
+from npuprof.report.text import Code, Markup
 from npuprof.resolve.config import Config
 from npuprof.store import Folder, ReadOnceStore, is_profile_name, spec
 from npuprof.store.around import has_release_tags
@@ -167,19 +168,17 @@ def _build_table(rows: list[dict[str, Any]]) -> Table:
 
 
 def _format_markdown_list(rows: list[dict[str, Any]]) -> str:
-    from npuprof.compare.spans import format_code_span
-
-    cells = (
+    cells = [
         (
-            format_code_span(row["name"]),
+            Code(row["name"]),
             "abstract" if row["abstract"] else row["scenario"] or "",
             row["version"] or "",
-            ", ".join(map(format_code_span, row["extends"])),
-            format_code_span(row["description"]) if row["description"] else "",
+            Markup(", ".join(map(format_code_span, row["extends"]))),
+            Code(row["description"] or ""),
         )
         for row in rows
-    )
-    return format_markdown_table(_COLUMNS, cells)[0]
+    ]
+    return Table(cells, header=_COLUMNS).format_markdown()[0]
 
 
 def _name_parent(heir: Profile, reference: str) -> str:

@@ -12,7 +12,9 @@ from npuprof.compare.folds import (
     format_survey_totals,
     identify_change,
 )
-from npuprof.report.html import escape_html, format_html_table, format_page
+from npuprof.report.html import escape_html, format_page
+from npuprof.report.tables import Table
+from npuprof.report.text import Code, Markup
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,11 +31,15 @@ def format_survey_html(survey: Survey) -> str:
     wide = [fold for fold in fold_changes(touched) if len(fold.presets) > 1]
     if wide:
         rows = [
-            (*_list_cells(fold.change), f"<details><summary>{len(fold.presets)}</summary>{escape_html(', '.join(fold.presets))}</details>")
+            (
+                *_list_cells(fold.change),
+                Markup(f"<details><summary>{len(fold.presets)}</summary>{escape_html(', '.join(fold.presets))}</details>"),
+            )
             for fold in wide
         ]
         out.append("<h2>In several presets</h2>\n")
-        out.append(format_html_table("Changes of several presets", (*_COLUMNS, "presets"), rows, [fold.change.kind for fold in wide]))
+        table = Table(rows, header=(*_COLUMNS, "presets"))
+        out.append(table.format_html("Changes of several presets", [fold.change.kind for fold in wide]))
     shared = {identify_change(fold.change) for fold in wide}
     for pair in touched:
         own = [change for change in pair.changes if identify_change(change) not in shared]
@@ -44,7 +50,8 @@ def format_survey_html(survey: Survey) -> str:
         if headline:
             out.append(f"<p>{escape_html(headline)}</p>\n")
         if own:
-            out.append(format_html_table(f"Changes of {pair.name}", _COLUMNS, map(_list_cells, own), [change.kind for change in own]))
+            table = Table([*map(_list_cells, own)], header=_COLUMNS)
+            out.append(table.format_html(f"Changes of {pair.name}", [change.kind for change in own]))
         for line in verdicts:
             kind = _CLASSES.get(line.partition(" ")[0], "good")
             out.append(f'<p class="{kind}">{escape_html(line)}</p>\n')
@@ -52,5 +59,4 @@ def format_survey_html(survey: Survey) -> str:
 
 
 def _list_cells(change: Change) -> tuple[str, ...]:
-    sign, sentence, cause = map(escape_html, (change.sign, format_change_sentence(change), format_change_cause(change)))
-    return f"<code>{sign} {sentence}</code>", escape_html(", ".join(change.risk)), cause
+    return Code(f"{change.sign} {format_change_sentence(change)}"), ", ".join(change.risk), format_change_cause(change)

@@ -11,9 +11,9 @@ from npuprof.compare.changes import Change
 from npuprof.compare.folds import fold_changes, format_moved_origin, format_pair_headline, format_pair_verdicts, identify_change
 from npuprof.compare.longvalues import format_short_sentence, list_full_values, shorten_text
 from npuprof.compare.pagehead import RISKS, format_head, is_broken, rank_risk
-from npuprof.compare.spans import Page, collect_revisions, format_code_span, format_listed_span, list_names, show_place
-from npuprof.report.tables import format_markdown_table
-from npuprof.report.text import count_rest, escape_controls, format_count
+from npuprof.compare.spans import Page, collect_revisions, format_listed_span, list_names, show_place
+from npuprof.report.tables import Table, format_code_span
+from npuprof.report.text import Code, Markup, count_rest, escape_controls, format_count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,16 +63,11 @@ def format_change_table(changes: Sequence[Change], page: Page) -> str:
 
 def _format_table(changes: Sequence[Change], page: Page, room: int | None) -> tuple[str, int]:
     """Return changes as a table, as many as fit in ``room`` characters, and how many are left out."""
-    rows = (
-        (
-            format_code_span(change.sign),
-            format_code_span(format_short_sentence(change)),
-            ", ".join(change.risk),
-            _show_cause(change, page),
-        )
+    rows = [
+        (Code(change.sign), Code(format_short_sentence(change)), ", ".join(change.risk), Markup(_show_cause(change, page)))
         for change in changes
-    )
-    table, shown = format_markdown_table(_COLUMNS, rows, room)
+    ]
+    table, shown = Table(rows, header=_COLUMNS).format_markdown(room)
     left_out = len(changes) - shown
     return table + (f"\nand {format_count(left_out, 'change')} more\n" if left_out else ""), left_out
 

@@ -7,11 +7,12 @@ from typing import Any
 
 from npuprof.catalog import values
 from npuprof.compare.changes import find_catalogue_position, find_meta_value
-from npuprof.compare.spans import COMMENT_LIMIT, format_code_span
+from npuprof.compare.spans import COMMENT_LIMIT
 from npuprof.document import keys
 from npuprof.document.profile import INHERITED_KEYS
 from npuprof.report.json_text import format_json_answer
-from npuprof.report.tables import Table, format_markdown_table
+from npuprof.report.tables import Table
+from npuprof.report.text import Code
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,31 +39,27 @@ def collect_matrix_rows(configs: Sequence[Config], everything: bool = False) -> 
     return rows
 
 
-def build_matrix_table(configs: Sequence[Config], table: list[Row]) -> Table:
-    """Return rows as a table; ``-`` is what is not set."""
-    names = [config.name for config in configs]
-    return Table([["", *names], *_format_matrix_cells(configs, table)], wrapping=len(configs), named=True)
+def build_matrix_table(configs: Sequence[Config], rows: list[Row], corner: str = "", absent: str = "-") -> Table:
+    """Return rows as a table; ``absent`` is the cell of what is not set, ``corner`` the name of the column of keys."""
+    cells = [
+        [Code(key), *(Code(keys.format_toml_value(row[place]) if place in row else absent) for place in range(len(configs)))]
+        for key, row, _ in rows
+    ]
+    return Table(cells, header=(corner, *(Code(config.name) for config in configs)), wrapping=len(configs), named=True)
 
 
-def _format_matrix_cells(configs: Sequence[Config], table: list[Row]) -> list[list[str]]:
-    return [[key, *(keys.format_toml_value(row[place]) if place in row else "-" for place in range(len(configs)))] for key, row, _ in table]
-
-
-def format_matrix_markdown(configs: Sequence[Config], table: list[Row]) -> str:
+def format_matrix_markdown(configs: Sequence[Config], rows: list[Row]) -> str:
     """Return rows as a markdown table."""
-    header = ("key", *(format_code_span(config.name) for config in configs))
-    cells = ([format_code_span(cell) if cell != "-" else "" for cell in row] for row in _format_matrix_cells(configs, table))
-    shown, fitting = format_markdown_table(header, cells, COMMENT_LIMIT)
-    return shown + (f"\n{len(table) - fitting} more rows\n" if fitting < len(table) else "")
+    shown, fitting = build_matrix_table(configs, rows, "key", "").format_markdown(COMMENT_LIMIT)
+    return shown + (f"\n{len(rows) - fitting} more rows\n" if fitting < len(rows) else "")
 
 
-def format_matrix_html(configs: Sequence[Config], table: list[Row]) -> str:
+def format_matrix_html(configs: Sequence[Config], rows: list[Row]) -> str:
     """Return rows as an HTML page."""
-    from npuprof.report.html import escape_html, format_html_table, format_page
+    from npuprof.report.html import format_page
 
-    rows = [[f"<code>{escape_html(cell)}</code>" for cell in cells] for cells in _format_matrix_cells(configs, table)]
-    names = [config.name for config in configs]
-    return format_page(", ".join(names), format_html_table("What differs", ["key", *names], rows, matrix=True))
+    table = build_matrix_table(configs, rows, "key")
+    return format_page(", ".join(config.name for config in configs), table.format_html("What differs", matrix=True))
 
 
 def format_matrix_json(configs: Sequence[Config], table: list[Row]) -> str:

@@ -6,9 +6,8 @@ from collections.abc import Iterable
 
 from npuprof.compare.changes import Change
 from npuprof.compare.folds import format_change_cause, format_change_sentence
-from npuprof.report.html import escape_html
-from npuprof.report.notebook import format_code, format_long, format_table
-from npuprof.report.text import format_count
+from npuprof.report.html import fold_long_text, format_notebook_table
+from npuprof.report.text import Code, format_count
 
 
 class Changes(list[Change]):
@@ -21,14 +20,9 @@ class Changes(list[Change]):
 def format_changes_html(changes: Iterable[Change]) -> str:
     """Return changes as a table: what was and is, what it puts at risk, and who brought it about."""
     rows = [
-        [
-            format_code(change.sign),
-            format_long(format_change_sentence(change)),
-            escape_html(", ".join(change.risk)),
-            escape_html(format_change_cause(change)),
-        ]
+        (Code(change.sign), fold_long_text(format_change_sentence(change)), ", ".join(change.risk), format_change_cause(change))
         for change in changes
     ]
     if not rows:
         return "<p>no difference</p>"
-    return format_table(format_count(len(rows), "change"), [], ("", "change", "risk", "cause"), rows)
+    return format_notebook_table(format_count(len(rows), "change"), [], ("", "change", "risk", "cause"), rows)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
 from npuprof.model import Finding, Origin
-from npuprof.report.text import escape_controls
+from npuprof.report.tables import format_code_span
 from npuprof.system.patterns import lazy_pattern
 
 TYPE_CHECKING = False
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
 
 #: GitHub takes 65,536 characters in a comment; some room is left for a heading above.
 COMMENT_LIMIT = 60_000
-_PIPE = lazy_pattern(r"(?<!\\)(\\*)\|")
 _ADDRESS = lazy_pattern(r"https?://[^\s()<>\[\]`|]+")
 
 
@@ -47,21 +45,6 @@ class Page(NamedTuple):
     def list_limit(self) -> int:
         """How many characters one list of names takes at most."""
         return self.limit // 10
-
-
-def format_code_span(text: str, in_table: bool = True) -> str:
-    """Return text as a code span, in which nothing is a link, a mention or a mark; it may stand in a table cell."""
-    shown = escape_controls(text)
-    ticks = "`" * (max((len(run) for run in re.findall("`+", shown)), default=0) + 1)
-    pad = " " if shown.startswith("`") or shown.endswith("`") or not shown.strip() else ""
-    span = f"{ticks}{pad}{shown}{pad}{ticks}"
-    return _PIPE.sub(_escape_pipe, span) if in_table else span
-
-
-def _escape_pipe(match: re.Match[str]) -> str:
-    """Return a pipe that ends no cell, whatever stands before it: backslashes escape each other there, so an odd number."""
-    before: str = match[1]
-    return before + ("\\" if len(before) % 2 == 0 else "\\\\") + "|"
 
 
 def format_listed_span(text: str) -> str:

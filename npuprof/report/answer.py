@@ -11,8 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    from npuprof.report.markdown import Markdown
-    from npuprof.report.tables import Page, Table
+    from npuprof.report.tables import Markdown, Page, Table
 
     #: What a form of an answer is: text, bytes, a table, a page, pieces that are printed as they come, or the fields of a JSON answer.
     Text: TypeAlias = str | bytes | Table | Page | Markdown | Iterable[str] | dict[str, Any]

@@ -8,6 +8,7 @@ from typing import Any
 
 from npuprof.document.secrets import hide_secrets
 from npuprof.model import Finding, __version__
+from npuprof.report.json_text import format_json_answer
 from npuprof.report.output import read_plain_file
 from npuprof.report.text import count_rest, escape_controls, format_count, measure_width, paint_text, shorten_words
 from npuprof.system.patterns import lazy_pattern
@@ -128,8 +129,6 @@ def build_finding_dict(finding: Finding) -> dict[str, Any]:
 
 def format_json_findings(findings: Sequence[Finding], accepted: int = 0, coverage: Mapping[str, Any] | None = None) -> str:
     """Return findings as JSON; ``accepted`` is how many more there would be without accepted ones, ``coverage`` what was checked."""
-    from npuprof.report.json_text import format_json_answer
-
     fields = [build_finding_dict(finding) for finding in findings]
     covered = {} if coverage is None else {"coverage": coverage}
     return format_json_answer({"schema": "npuprof.findings/1", "findings": fields, "accepted": accepted, **covered})
@@ -156,7 +155,6 @@ def _escape_github_text(text: str, property_: bool = False) -> str:
 
 def _format_sarif_findings(findings: Sequence[Finding]) -> str:
     from npuprof.catalog import pages
-    from npuprof.report.json_text import format_json_answer
 
     codes = sorted({finding.code for finding in findings})
     described = []
@@ -194,8 +192,6 @@ def _format_gitlab_findings(findings: Sequence[Finding]) -> str:
     """Return a code-quality report. What makes a finding the same in another pipeline is no line: lines move."""
     import posixpath
     from hashlib import sha256
-
-    from npuprof.report.json_text import format_json_answer
 
     seen: dict[str, int] = {}
     rows = []

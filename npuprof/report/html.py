@@ -5,10 +5,16 @@ The pages of a site have the same style.
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterable, Sequence
+from hashlib import sha256
 from html import escape
 
-from npuprof.report.text import escape_controls
+from npuprof.report.text import Code, Markup, escape_controls
+
+_LEFT = ' style="text-align: left"'
+#: A value that is longer is folded.
+_LONGEST = 120
 
 
 def escape_html(text: str) -> str:
@@ -23,32 +29,37 @@ def read_style() -> str:
     return resources.files("npuprof").joinpath("templates", "page.css").read_text(encoding="utf-8")
 
 
-def format_html_table(
-    caption: str, columns: Sequence[str], rows: Iterable[Sequence[str]], kinds: Sequence[str] = (), matrix: bool = False
-) -> str:
-    """Return a table that scrolls by itself where a page is narrower; the cells are HTML, the first of a row names it.
+def format_html_cell(cell: str) -> str:
+    """Return a cell as HTML: ``Markup`` as it is, ``Code`` as code, other text escaped."""
+    if isinstance(cell, Markup):
+        return cell
+    return f"<code>{escape_html(cell)}</code>" if isinstance(cell, Code) else escape_html(cell)
 
-    ``kinds`` are the classes of the rows. A matrix keeps its first column in sight; any other table stands cell below cell on a
-    narrow page.
+
+def format_html_table(
+    caption: str, header: Sequence[str], rows: Iterable[Sequence[str]], kinds: Sequence[str] = (), matrix: bool = False
+) -> str:
+    """Return a table that scrolls by itself if a page is narrower; the first cell of a row names it.
+
+    ``kinds`` are the classes of the rows. A matrix keeps its first column in sight; any other table has its cells below each other on
+    a narrow page.
     """
     shown = escape_html(caption)
     out = [f'<div class="wide" role="region" aria-label="{shown}" tabindex="0">\n<table class="{"matrix" if matrix else "cards"}">\n']
     out.append(f'<caption class="quiet">{shown}</caption>\n')
-    if columns:
-        names = "".join(f'<th scope="col">{escape_html(name)}</th>' for name in columns)
+    if header:
+        names = "".join(f'<th scope="col">{escape_html(name)}</th>' for name in header)
         out.append(f"<thead><tr>{names}</tr></thead>\n")
     out.append("<tbody>\n")
-    for place, (name, *cells) in enumerate(rows):
+    for place, row in enumerate(rows):
         kind = f' class="{kinds[place]}"' if kinds else ""
+        name, *cells = map(format_html_cell, row)
         out.append(f'<tr{kind}><th scope="row">{name}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>\n')
     return "".join([*out, "</tbody>\n</table>\n</div>\n"])
 
 
 def format_page(title: str, body: str) -> str:
     """Return a page with a title, given as text, and a body, given as HTML; it may load nothing, and its style is in it."""
-    from base64 import b64encode
-    from hashlib import sha256
-
     shown, style = escape_html(title), f"\n{read_style()}"
     policy = (
         f"default-src 'none'; style-src 'sha256-{b64encode(sha256(style.encode()).digest()).decode()}'; base-uri 'none'; form-action 'none'"
@@ -59,3 +70,21 @@ def format_page(title: str, body: str) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">', f"<title>{shown}</title>", f"<style>{style}</style>", "</head>",
     ]  # fmt: skip
     return "\n".join([*head, f"<body>\n<main>\n<h1>{shown}</h1>\n{body}</main>\n</body>\n</html>\n"])
+
+
+def fold_long_text(text: str) -> str:
+    """Return the cell of a text as code, folded if it is long."""
+    if len(text) <= _LONGEST:
+        return Code(text)
+    start, full = format_html_cell(Code(text[:_LONGEST] + "…")), format_html_cell(Code(text))
+    return Markup(f"<details><summary>{start}</summary>{full}</details>")
+
+
+def format_notebook_table(title: str, lines_above: Iterable[str], header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Return a table with a title and lines of text above it, without a style of its own: a notebook has a theme, light or dark."""
+    lines = [f"<p><strong>{escape_html(title)}</strong></p>"]
+    lines += [f"<p>{escape_html(line)}</p>" for line in lines_above if line]
+    names = "".join(f'<th scope="col"{_LEFT}>{escape_html(name)}</th>' for name in header)
+    lines += ["<table>", f"<thead><tr>{names}</tr></thead>", "<tbody>"]
+    lines += ["<tr>" + "".join(f"<td{_LEFT}>{format_html_cell(cell)}</td>" for cell in row) + "</tr>" for row in rows]
+    return "\n".join([*lines, "</tbody>", "</table>", ""])

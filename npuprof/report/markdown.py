@@ -1,76 +1,62 @@
-"""A page of Markdown: as it is in a pipe, laid out on a terminal."""
+"""A page of Markdown laid out for a terminal."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from io import StringIO
 from itertools import groupby
 
-from npuprof.model import Record
+from rich.console import Console
+from rich.markdown import Heading, TableElement
+from rich.markdown import Markdown as RichMarkdown
+from rich.theme import Theme
+
 from npuprof.report.text import measure_width, paint_text
+from npuprof.report.wrapping import find_width, wrap_lines
 from npuprof.system.patterns import lazy_pattern
 
-#: What is never wider, since long lines of prose are hard to read.
+#: The most columns of prose: long lines are hard to read.
 _WIDEST = 100
 #: A line of code with a remark at its end, which blanks set apart.
 _REMARKED = lazy_pattern(r"(\s*[^\s#].*?) {2,}# (.+)")
-#: What stands before the lines of a block of code.
+#: Precedes the lines of a block of code.
 _INDENT = "    "
 _LINK = lazy_pattern(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 
 
-class Markdown(Record):
-    """A text in Markdown, and its pieces: of each whether it is prose.
+class _LeftHeading(Heading):
+    LEVEL_ALIGN = dict.fromkeys(Heading.LEVEL_ALIGN, "left")
 
-    ``show_link`` says what a terminal shows of a link: it is given what is linked and where to.
-    """
 
-    text: str
-    parts: tuple[tuple[str, bool], ...]
-    show_link: Callable[[str, str], str]
+class _Page(RichMarkdown):
+    elements = {**RichMarkdown.elements, "heading_open": _LeftHeading, "table_open": TableElement}
 
-    def format_plain(self, coloured: bool = False) -> str:
-        """Return the text as it is written."""
-        return self.text
 
-    def format_terminal(self, coloured: bool) -> str:
-        """Return the text as lines that a terminal holds: paragraphs, tables and what commands print of its width, code as it is."""
-        from npuprof.report.terminal import find_width
+def format_markdown_page(parts: Iterable[tuple[str, bool]], show_link: Callable[[str, str], str], coloured: bool) -> str:
+    """Return a page as lines: paragraphs, tables and what commands print of the terminal's width, code as it is."""
+    columns = find_width()
+    width = min(columns, _WIDEST)
+    return "".join(
+        _format_prose(part, width, show_link, coloured) if is_prose else _format_code(part, columns, coloured) for part, is_prose in parts
+    )
 
-        columns = find_width()
-        width = min(columns, _WIDEST)
-        return "".join(
-            self._format_prose(part, width, coloured) if prose else _format_code(part, columns, coloured) for part, prose in self.parts
-        )
 
-    def _format_prose(self, text: str, width: int, coloured: bool) -> str:
-        from io import StringIO
-
-        from rich.console import Console
-        from rich.markdown import Heading, TableElement
-        from rich.markdown import Markdown as Laid
-        from rich.theme import Theme
-
-        class LeftHeading(Heading):
-            LEVEL_ALIGN = dict.fromkeys(Heading.LEVEL_ALIGN, "left")
-
-        class Page(Laid):
-            elements = {**Laid.elements, "heading_open": LeftHeading, "table_open": TableElement}
-
-        styles = dict.fromkeys(("markdown.h1", "markdown.h2", "markdown.h3", "markdown.table.header"), "bold")
-        plain = {"markdown.code": "cyan", "markdown.table.border": "none", "markdown.item.bullet": "none", "markdown.item.number": "none"}
-        console = Console(
-            file=StringIO(), width=width, theme=Theme({**styles, **plain}), highlight=False, emoji=False, markup=False,
-            force_terminal=coloured, no_color=not coloured, color_system="standard" if coloured else None, legacy_windows=False,
-        )  # fmt: skip
-        with console.capture() as captured:
-            console.print(Page(_LINK.sub(self._write_link, text), hyperlinks=False))
-        lines = [line.rstrip() for line in captured.get().split("\n")]
-        return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n") + "\n\n"
-
-    def _write_link(self, match: re.Match[str]) -> str:
+def _format_prose(text: str, width: int, show_link: Callable[[str, str], str], coloured: bool) -> str:
+    def write_link(match: re.Match[str]) -> str:
         picture, label, target = match.groups()
-        return f"(a picture: {label})" if picture else self.show_link(label, target)
+        return f"(a picture: {label})" if picture else show_link(label, target)
+
+    styles = dict.fromkeys(("markdown.h1", "markdown.h2", "markdown.h3", "markdown.table.header"), "bold")
+    plain = {"markdown.code": "cyan", "markdown.table.border": "none", "markdown.item.bullet": "none", "markdown.item.number": "none"}
+    console = Console(
+        file=StringIO(), width=width, theme=Theme({**styles, **plain}), highlight=False, emoji=False, markup=False,
+        force_terminal=coloured, no_color=not coloured, color_system="standard" if coloured else None, legacy_windows=False,
+    )  # fmt: skip
+    with console.capture() as captured:
+        console.print(_Page(_LINK.sub(write_link, text), hyperlinks=False))
+    lines = [line.rstrip() for line in captured.get().split("\n")]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n") + "\n\n"
 
 
 def _format_code(text: str, width: int, coloured: bool) -> str:
@@ -78,8 +64,6 @@ def _format_code(text: str, width: int, coloured: bool) -> str:
 
     What commands printed is wrapped. What may be copied is never broken: a remark at the end of a line that is too wide stands above it.
     """
-    from npuprof.report.terminal import wrap_lines
-
     fence, *lines = text.splitlines()[:-1]
     room = width - len(_INDENT)
     if fence.strip("`~ ") == "console":
@@ -93,8 +77,6 @@ def _format_code(text: str, width: int, coloured: bool) -> str:
 
 def _set_remark_apart(line: str, room: int) -> str:
     """Return a line of code below the remark at its end; as it is where it has none."""
-    from npuprof.report.terminal import wrap_lines
-
     remarked = _REMARKED.fullmatch(line)
     if remarked is None:
         return line

@@ -1,26 +1,31 @@
-"""Rows and columns as aligned text, as a layout that fits a terminal, and as markdown; ``html`` has the tables of pages."""
+"""One table, as each back end writes it: aligned text, a layout that fits a terminal, Markdown, HTML. Pages of prose for the first two."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import zip_longest
 
 from npuprof.model import Record
-from npuprof.report.text import escape_controls, measure_width, paint_text
-from npuprof.report.wrapping import wrap_words
+from npuprof.report.text import Code, Markup, escape_controls, measure_width, paint_text
+from npuprof.report.wrapping import find_width, fit_columns, wrap_cell, wrap_lines, wrap_words
+from npuprof.system.patterns import lazy_pattern
 
 #: How wide a paragraph is where no terminal is narrower.
 PAGE_COLUMNS = 96
 _BOLD, _YELLOW = "1", "33"
+_PIPE = lazy_pattern(r"(?<!\\)(\\*)\|")
+#: Characters that Markdown may take for markup.
+_MARKS = lazy_pattern(r"([\\`*_\[\]~|<>&])")
 
 
 class Table(Record):
-    """Rows of equally many cells; ``gaps`` are the blanks after each column of plain text, two where there are none.
+    """Rows of equally many cells: plain text, ``Code``, or ``Markup`` of the back end that writes them.
 
-    ``after`` is a text that follows the rows. ``header`` names the columns on a terminal; a program that reads a pipe gets rows
-    only. In a ``named`` table the first row names the columns, in a pipe too. On a terminal the first column is ``highlighted``; the
-    last columns, as many as ``wrapping`` says, are wrapped if it is too narrow, and printed below each other if their words do not
-    fit. With ``below`` the last cell is printed below its row.
+    ``header`` names the columns; a program that reads a pipe gets it only if the table is ``named``. ``after`` is a text that follows
+    the rows. ``gaps`` are the blanks after each column of plain text, two by default. On a terminal the first column is
+    ``highlighted``; the last columns, as many as ``wrapping`` says, are wrapped if it is too narrow, and printed below each other if
+    their words do not fit. With ``below`` the last cell is printed below its row.
     """
 
     rows: Sequence[Sequence[str]]
@@ -34,18 +39,36 @@ class Table(Record):
 
     def format_plain(self, coloured: bool = False) -> str:
         """Return the rows as lines with aligned columns."""
-        return "".join(f"{line}\n" for line in self._align(self._escape_rows(), coloured, self.gaps)) + self.after
+        rows = self._escape_rows([self.header, *self.rows] if self.named else self.rows)
+        return "".join(f"{line}\n" for line in self._align(rows, coloured, self.gaps)) + self.after
 
     def format_terminal(self, coloured: bool) -> str:
         """Return the rows as they fit a terminal of its width, and what follows them."""
-        from npuprof.report.terminal import find_width, wrap_lines
+        header = self.header if self.named else tuple(name.upper() for name in self.header)
+        rows = self._escape_rows([header, *self.rows] if header else self.rows)
+        width = find_width()
+        lines = self._format_apart(rows, coloured, width) if self.below else self._format_grid(rows, coloured, width)
+        return "".join(f"{line}\n" for line in lines) + wrap_lines(self.after, width)
 
-        rows = [tuple(name.upper() for name in self.header), *self._escape_rows()] if self.header else self._escape_rows()
-        lines = self._format_apart(rows, coloured) if self.below else self._format_grid(rows, coloured, find_width())
-        return "".join(f"{line}\n" for line in lines) + wrap_lines(self.after, find_width())
+    def format_markdown(self, room: int | None = None) -> tuple[str, int]:
+        """Return the table in Markdown, with as many rows as fit in ``room`` characters, and their number."""
+        head = " | ".join(map(_format_markdown_cell, self.header))
+        out = f"| {head} |\n".replace("|  |", "| |") + "|" + "---|" * len(self.header) + "\n"
+        for shown, row in enumerate(self.rows):
+            line = f"| {' | '.join(map(_format_markdown_cell, row))} |\n"
+            if room is not None and len(out) + len(line) > room:
+                return out, shown
+            out += line
+        return out, len(self.rows)
 
-    def _escape_rows(self) -> list[tuple[str, ...]]:
-        return [tuple(map(escape_controls, row)) for row in self.rows]
+    def format_html(self, caption: str, kinds: Sequence[str] = (), matrix: bool = False) -> str:
+        """Return the table of a page, see ``html.format_html_table``."""
+        from npuprof.report.html import format_html_table
+
+        return format_html_table(caption, self.header, self.rows, kinds, matrix)
+
+    def _escape_rows(self, rows: Iterable[Sequence[str]]) -> list[tuple[str, ...]]:
+        return [tuple(map(escape_controls, row)) for row in rows]
 
     def _align(self, rows: Sequence[Sequence[str]], coloured: bool, gaps: tuple[int, ...] = ()) -> list[str]:
         """Return a line for each row, its columns as wide as their widest cell and the gap after it."""
@@ -61,37 +84,30 @@ class Table(Record):
             line += paint_text(cell, style, bool(coloured and style and cell)) + " " * padding
         return line.rstrip()
 
-    def _format_apart(self, rows: Sequence[Sequence[str]], coloured: bool) -> list[str]:
+    def _format_apart(self, rows: Sequence[Sequence[str]], coloured: bool, width: int) -> list[str]:
         """Return each row with its last cell below it; the last name of a header is left out."""
-        from npuprof.report.terminal import find_width, wrap_lines
-
         lines = []
         for number, (line, row) in enumerate(zip(self._align([row[:-1] for row in rows], coloured), rows, strict=True)):
             is_shown = row[-1] not in ("", "-") and not (self.header and number == 0)
             lines += [line, f"    {row[-1]}"] if is_shown else [line]
-        return [part for line in lines for part in wrap_lines(line, find_width()).split("\n")]
+        return [part for line in lines for part in wrap_lines(line, width).split("\n")]
 
     def _format_grid(self, rows: Sequence[Sequence[str]], coloured: bool, width: int) -> list[str]:
         """Return rows whose cells are wrapped to the widths that their columns have together."""
-        from npuprof.report.terminal import fit_columns, wrap_cell
-
         columns = len(rows[0]) if rows else 0
         room, fixed = width - 2 * max(columns - 1, 0), columns - self.wrapping
-        is_stackable = self.wrapping > 1 and bool(self.header or self.named)
-        widths = fit_columns(rows, room, fixed, is_stackable)
+        widths = fit_columns(rows, room, fixed, self.wrapping > 1 and bool(self.header))
         if widths is None:
             return self._format_stacked(rows, coloured, width)
         lines = []
         for number, row in enumerate(rows):
-            code = _BOLD if self.header and number == 0 else ""
+            code = _BOLD if self.header and not self.named and number == 0 else ""
             wrapped = zip_longest(*map(wrap_cell, row, widths), fillvalue="")
             lines += [self._join_cells(parts, widths, coloured, code=code) for parts in wrapped]
         return lines
 
     def _format_stacked(self, rows: Sequence[Sequence[str]], coloured: bool, width: int) -> list[str]:
         """Return the fixed cells of each row but the first, and below them a line for each other cell, after the name of its column."""
-        from npuprof.report.terminal import wrap_cell
-
         fixed = len(rows[0]) - self.wrapping
         names = [wrap_cell(name, width // 2) for name in rows[0][fixed:]]
         widest = max(measure_width(line) for name in names for line in name)
@@ -104,17 +120,27 @@ class Table(Record):
         return lines
 
 
-def format_markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]], room: int | None = None) -> tuple[str, int]:
-    """Return a table of cells that are markdown, with as many rows as fit in ``room`` characters, and their number."""
-    out = f"| {' | '.join(header)} |\n".replace("|  |", "| |") + "|" + "---|" * len(header) + "\n"
-    shown = 0
-    for row in rows:
-        line = f"| {' | '.join(row)} |\n"
-        if room is not None and len(out) + len(line) > room:
-            break
-        out += line
-        shown += 1
-    return out, shown
+def format_code_span(text: str, in_table: bool = True) -> str:
+    """Return text as a code span of Markdown, in which nothing is a link, a mention or markup; by default for a table cell."""
+    shown = escape_controls(text)
+    ticks = "`" * (max((len(run) for run in re.findall("`+", shown)), default=0) + 1)
+    pad = " " if shown.startswith("`") or shown.endswith("`") or not shown.strip() else ""
+    span = f"{ticks}{pad}{shown}{pad}{ticks}"
+    return _PIPE.sub(_escape_pipe, span) if in_table else span
+
+
+def _escape_pipe(match: re.Match[str]) -> str:
+    """Return a pipe that ends no cell, whatever precedes it: backslashes escape each other there, so an odd number."""
+    before: str = match[1]
+    return before + ("\\" if len(before) % 2 == 0 else "\\\\") + "|"
+
+
+def _format_markdown_cell(cell: str) -> str:
+    if isinstance(cell, Markup):
+        return cell
+    if isinstance(cell, Code):
+        return format_code_span(cell) if cell else ""
+    return _MARKS.sub(r"\\\1", escape_controls(cell))
 
 
 class Page(Record):
@@ -128,9 +154,28 @@ class Page(Record):
 
     def format_terminal(self, coloured: bool) -> str:
         """Return the page for the columns of the terminal."""
-        from npuprof.report.terminal import find_width
-
         return self.write(min(PAGE_COLUMNS, find_width()))
+
+
+class Markdown(Record):
+    """A page in Markdown, and its pieces: of each whether it is prose.
+
+    ``show_link`` returns what a terminal shows of a link: it is called with what is linked and where to.
+    """
+
+    text: str
+    parts: tuple[tuple[str, bool], ...]
+    show_link: Callable[[str, str], str]
+
+    def format_plain(self, coloured: bool = False) -> str:
+        """Return the text as it is written."""
+        return self.text
+
+    def format_terminal(self, coloured: bool) -> str:
+        """Return the text as lines that a terminal can show."""
+        from npuprof.report.markdown import format_markdown_page
+
+        return format_markdown_page(self.parts, self.show_link, coloured)
 
 
 def wrap_paragraph(text: str, columns: int = PAGE_COLUMNS) -> list[str]:

@@ -1,4 +1,4 @@
-"""What a terminal needs: lines of its width, the user's pager, how far long work is."""
+"""The terminal of the user: the pager, and progress of long work."""
 
 from __future__ import annotations
 
@@ -11,108 +11,10 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import TypeVar
 
-from npuprof.report.excerpts import fit_excerpt, is_cited_line
-from npuprof.report.text import measure_width
-from npuprof.report.wrapping import split_parts, split_pieces, split_words
-from npuprof.system.patterns import lazy_pattern
-
 Item = TypeVar("Item")
 Tell = Callable[[str], None]
 
-_ANSI = lazy_pattern(r"\033\[[0-9;]*m")
-#: What stands before the text of a line that goes on: a label, a sign.
-_LABEL = lazy_pattern(r"\s*(?:[a-z]+: +|[A-Za-z][A-Za-z ]{1,14}?  +|[-+~!*] )")
 _FIRST_WORD = 1.0  # seconds before long work says how far it is
-
-
-def wrap_lines(text: str, width: int) -> str:
-    """Return a text whose lines are at most ``width`` columns wide where words allow that, those that go on indented."""
-    lines = text.split("\n")
-    wrapped: list[str] = []
-    for place, line in enumerate(lines):
-        plain = _ANSI.sub("", line)
-        if measure_width(plain) <= width:
-            wrapped.append(line)
-        elif not is_cited_line(plain):
-            wrapped += _wrap_line(line, plain, width)
-        elif place + 1 < len(lines):
-            line, lines[place + 1] = fit_excerpt(line, lines[place + 1], width)
-            wrapped.append(line)
-        else:
-            wrapped.append(line)
-    return "\n".join(wrapped)
-
-
-def _wrap_line(line: str, plain: str, width: int) -> list[str]:
-    label = _LABEL.match(plain)
-    own = len(plain) - len(plain.lstrip())
-    indent = measure_width(label[0]) if label else own if own == 4 else own + 4
-    indent = min(indent, width // 2)
-    lines, current, used = [], "", 0
-    for word in split_pieces(line):
-        size = measure_width(_ANSI.sub("", word))
-        if current and used + size > width:
-            lines.append(current)
-            word = word.lstrip()
-            current, used = " " * indent + word, indent + measure_width(_ANSI.sub("", word))
-        else:
-            current, used = current + word, used + size
-    return [*lines, current]
-
-
-def fit_columns(rows: Sequence[Sequence[str]], room: int, fixed: int, whole: bool = False) -> list[int] | None:
-    """Return the widths of columns that have so much room together; all but the first ``fixed`` give way where it is too little.
-
-    No word is broken where there is room for all of them, and no part of a word where there is room for those; below the first row no
-    word at all, where they are to stay ``whole``. None where that cannot be; if they need not, words are broken anywhere.
-    """
-    columns = list(zip(*rows, strict=True))
-    widths = [max((measure_width(cell) for cell in column), default=0) for column in columns]
-    left = room - sum(widths[:fixed])
-    if sum(widths[fixed:]) <= left:
-        return widths
-    wanted = widths[fixed:]
-    for split_first, split in ((split_words, split_words), (split_parts, split_words if whole else split_parts)):
-        pieces = [[*split_first(column[0]), *(word for cell in column[1:] for word in split(cell))] for column in columns[fixed:]]
-        least = [max(map(measure_width, words), default=1) for words in pieces]
-        if sum(least) <= left:
-            break
-    else:
-        if whole:
-            return None
-        share = max(left // max(len(wanted), 1), 1)
-        least = [min(width, share) for width in wanted]
-    return [*widths[:fixed], *_share_room(left, least, wanted)]
-
-
-def _share_room(room: int, least: Sequence[int], wanted: Sequence[int]) -> list[int]:
-    """Return what each column gets of a room: what it needs at least, and a part of the rest."""
-    spare, missing = max(room - sum(least), 0), sum(wanted) - sum(least)
-    return [low + spare * (high - low) // missing if missing else low for low, high in zip(least, wanted, strict=True)]
-
-
-def wrap_cell(text: str, width: int) -> list[str]:
-    """Return the lines of a cell: it breaks between words, a word that is too wide behind a sign in it, and anywhere where it has none."""
-    if measure_width(text) <= width:
-        return [text]
-    lines, current = [], ""
-    for word in text.split(" "):
-        gap = " " if current else ""
-        for part in [word] if measure_width(word) <= width else split_parts(word):
-            if current and measure_width(current) + len(gap) + measure_width(part) > width:
-                lines.append(current)
-                current, gap = "", ""
-            current, gap = f"{current}{gap}{part}", ""
-            while len(current) > 1 and measure_width(current) > width:
-                cut = next((end for end in range(len(current) - 1, 1, -1) if measure_width(current[:end]) <= width), 1)
-                lines.append(current[:cut])
-                current = current[cut:]
-    return [*lines, current]
-
-
-def find_width() -> int:
-    """Return the columns of the terminal, ``$COLUMNS`` first."""
-    return shutil.get_terminal_size().columns
 
 
 def page_answer(pieces: Iterable[bytes], write: Callable[[Iterable[bytes]], None], at_once: bool = True) -> None:

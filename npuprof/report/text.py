@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 
 from npuprof.document.keys import is_visible
 
 _LONGEST_WORD = 400
 _LONGEST_TEXT = 6000
+
+
+class Code(str):
+    """A cell that is literal text: in Markdown and HTML it is set as code."""
+
+    __slots__ = ()
+
+
+class Markup(str):
+    """A cell in the language of the back end that writes it, escaped already."""
+
+    __slots__ = ()
 
 
 def paint_text(text: str, code: str, coloured: bool) -> str:
@@ -33,8 +46,6 @@ def shorten_words(text: str) -> str:
     """Return a text for a message with what somebody wrote and nobody reads to its end cut, and marked: long words, and very long texts."""
     if len(text) <= _LONGEST_WORD:
         return text
-    import re
-
     text = re.sub(rf"\S{{{_LONGEST_WORD},}}", lambda match: f"{match[0][:200]}...{match[0][-40:]}", text)
     return text if len(text) <= _LONGEST_TEXT else f"{text[:4000]} ... {text[-1500:]}"
 
@@ -66,16 +77,18 @@ def escape_terminal_text(text: str, coloured: bool) -> str:
     if not coloured:
         lines = text.split("\n")
         return "\n".join(escape_file_line(line).removesuffix("\n") for line in lines)
-    import re
-
     parts = re.split(r"(\033\[[0-9;]*m)", text)
     return "".join(part if place % 2 else escape_terminal_text(part, False) for place, part in enumerate(parts))
 
 
 def _escape_character(char: str) -> str:
+    return {"\n": "\\n", "\r": "\\r"}.get(char) or escape_code_point(char)
+
+
+def escape_code_point(char: str) -> str:
+    """Return a character by its number in hexadecimal digits, as YAML and Python read it."""
     code = ord(char)
-    short = {"\n": "\\n", "\r": "\\r"}.get(char)
-    return short or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}")
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def format_count(number: int, noun: str) -> str:

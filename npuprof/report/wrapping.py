@@ -1,8 +1,9 @@
-"""Where a line may end: between words, and between the characters of scripts that are written without blanks."""
+"""Lines of a given width: where a line may end, cited lines of files, the columns of a table."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from npuprof.report.text import measure_width
 from npuprof.system.patterns import lazy_pattern
@@ -22,6 +23,15 @@ _PIECE = lazy_pattern(
     rf"\s*(?:[{_OPENING}(\[{{]*[{_FREE}][{_CLOSING})\]}}.,;:!?%]*|[{_OPENING}]*(?:(?![{_FREE}{_OPENING}])\S)+|[{_OPENING}]+)"
 )
 _PART = lazy_pattern(r"[^\s/_.,;:=+-]+[/_.,;:=+-]*|[/_.,;:=+-]+")
+_ANSI = lazy_pattern(r"\033\[[0-9;]*m")
+#: Precedes the text of a line that goes on: a label, a sign.
+_LABEL = lazy_pattern(r"\s*(?:[a-z]+: +|[A-Za-z][A-Za-z ]{1,14}?  +|[-+~!*] )")
+#: Replaces the parts of a cited line that are not shown.
+_MORE = "..."
+#: The fewest columns of a cited line that are shown.
+_LEAST_ROOM = 20
+_CITED = lazy_pattern(r"\s*\d* \| ")
+_CARET = lazy_pattern(r"(\s+\| (?:\033\[[0-9;]*m)?)( *)(\^.*)")
 
 
 def split_pieces(text: str) -> list[str]:
@@ -51,3 +61,134 @@ def wrap_words(text: str, width: int, indent: str = "") -> list[str]:
             current, used, size = indent, measure_width(indent), measure_width(piece)
         current, used = current + piece, used + size
     return [*lines, current] if current != indent else lines
+
+
+def find_width() -> int:
+    """Return the columns of the terminal, ``$COLUMNS`` first."""
+    import shutil
+
+    return shutil.get_terminal_size().columns
+
+
+def wrap_lines(text: str, width: int) -> str:
+    """Return a text whose lines are at most ``width`` columns wide where words allow that, those that go on indented."""
+    lines = text.split("\n")
+    wrapped: list[str] = []
+    for place, line in enumerate(lines):
+        plain = _ANSI.sub("", line)
+        if measure_width(plain) <= width:
+            wrapped.append(line)
+        elif not _CITED.match(plain):  # the columns of a cited line are those of its file
+            wrapped += _wrap_line(line, plain, width)
+        elif place + 1 < len(lines):
+            line, lines[place + 1] = fit_excerpt(line, lines[place + 1], width)
+            wrapped.append(line)
+        else:
+            wrapped.append(line)
+    return "\n".join(wrapped)
+
+
+def _wrap_line(line: str, plain: str, width: int) -> list[str]:
+    label = _LABEL.match(plain)
+    own = len(plain) - len(plain.lstrip())
+    indent = measure_width(label[0]) if label else own if own == 4 else own + 4
+    indent = min(indent, width // 2)
+    lines, current, used = [], "", 0
+    for word in split_pieces(line):
+        size = measure_width(_ANSI.sub("", word))
+        if current and used + size > width:
+            lines.append(current)
+            word = word.lstrip()
+            current, used = " " * indent + word, indent + measure_width(_ANSI.sub("", word))
+        else:
+            current, used = current + word, used + size
+    return [*lines, current]
+
+
+def fit_excerpt(line: str, below: str, width: int) -> tuple[str, str]:
+    """Return a cited line and the one below it as so many columns hold them, the caret still under what it points at.
+
+    Both are as they were where the line below has no caret.
+    """
+    head, caret = _CITED.match(line), _CARET.fullmatch(below)
+    if head is None or caret is None:
+        return line, below
+    before, blanks, sign = caret.groups()
+    room = max(width - head.end(), _LEAST_ROOM)
+    first = 0 if len(blanks) + 1 < room - len(_MORE) else len(blanks) - room // 2
+    opening = _MORE if first else ""
+    text, skipped = _drop_columns(line[head.end() :], first + len(opening))
+    if measure_width(text) > room - len(opening):
+        text = _take_columns(text, room - len(opening) - len(_MORE)) + _MORE
+    skipped -= len(opening)
+    return head[0] + opening + text, before + blanks[skipped:] + sign
+
+
+def _drop_columns(text: str, columns: int) -> tuple[str, int]:
+    """Return a text without its first columns, and how many they were: no character is cut in two."""
+    used = 0
+    for place, char in enumerate(text):
+        if used >= columns and measure_width(char):
+            return text[place:], used
+        used += measure_width(char)
+    return "", used
+
+
+def _take_columns(text: str, columns: int) -> str:
+    """Return the beginning of a text that so many columns hold."""
+    used = 0
+    for place, char in enumerate(text):
+        used += measure_width(char)
+        if used > columns:
+            return text[:place]
+    return text
+
+
+def fit_columns(rows: Sequence[Sequence[str]], room: int, fixed: int, whole: bool = False) -> list[int] | None:
+    """Return the widths of columns that have so much room together; all but the first ``fixed`` shrink if it is too little.
+
+    No word is broken where there is room for all of them, and no part of a word where there is room for those; below the first row no
+    word at all, where they are to stay ``whole``. None where that cannot be; if they need not, words are broken anywhere.
+    """
+    columns = list(zip(*rows, strict=True))
+    widths = [max((measure_width(cell) for cell in column), default=0) for column in columns]
+    left = room - sum(widths[:fixed])
+    if sum(widths[fixed:]) <= left:
+        return widths
+    wanted = widths[fixed:]
+    for split_first, split in ((split_words, split_words), (split_parts, split_words if whole else split_parts)):
+        pieces = [[*split_first(column[0]), *(word for cell in column[1:] for word in split(cell))] for column in columns[fixed:]]
+        least = [max(map(measure_width, words), default=1) for words in pieces]
+        if sum(least) <= left:
+            break
+    else:
+        if whole:
+            return None
+        share = max(left // max(len(wanted), 1), 1)
+        least = [min(width, share) for width in wanted]
+    return [*widths[:fixed], *_share_room(left, least, wanted)]
+
+
+def _share_room(room: int, least: Sequence[int], wanted: Sequence[int]) -> list[int]:
+    """Return what each column gets of a room: what it needs at least, and a part of the rest."""
+    spare, missing = max(room - sum(least), 0), sum(wanted) - sum(least)
+    return [low + spare * (high - low) // missing if missing else low for low, high in zip(least, wanted, strict=True)]
+
+
+def wrap_cell(text: str, width: int) -> list[str]:
+    """Return the lines of a cell: it breaks between words, a word that is too wide behind a sign in it, and anywhere where it has none."""
+    if measure_width(text) <= width:
+        return [text]
+    lines, current = [], ""
+    for word in text.split(" "):
+        gap = " " if current else ""
+        for part in [word] if measure_width(word) <= width else split_parts(word):
+            if current and measure_width(current) + len(gap) + measure_width(part) > width:
+                lines.append(current)
+                current, gap = "", ""
+            current, gap = f"{current}{gap}{part}", ""
+            while len(current) > 1 and measure_width(current) > width:
+                cut = next((end for end in range(len(current) - 1, 1, -1) if measure_width(current[:end]) <= width), 1)
+                lines.append(current[:cut])
+                current = current[cut:]
+    return [*lines, current]

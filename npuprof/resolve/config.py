@@ -363,16 +363,16 @@ def _find_inner_origin(event: Event, key: str, tail: Path) -> Origin:
 
 def _format_html(config: Config) -> str:
     """Return a config as a table of its settings with their values, origins and overridden values."""
-    from npuprof.report.html import escape_html
-    from npuprof.report.notebook import format_code, format_long, format_table
+    from npuprof.report.html import escape_html, fold_long_text, format_notebook_table
+    from npuprof.report.text import Code, Markup
 
     lines = [config.description, _describe_purpose(config), f"digest {config.digest[:12]}, {format_count(len(config), 'setting')}"]
     rows = []
     for key in config:
         winner, *losers = [str(origin) for origin in config.origins(key)] or [""]
         overruled = f"<details><summary>{len(losers)}</summary>{'<br>'.join(map(escape_html, losers))}</details>" if losers else ""
-        rows.append([format_code(key), format_long(keys.format_toml_value(config[key])), escape_html(winner), overruled])
-    return format_table(config.name, lines, ("setting", "value", "set by", "overruled"), rows)
+        rows.append((Code(key), fold_long_text(keys.format_toml_value(config[key])), winner, Markup(overruled)))
+    return format_notebook_table(config.name, lines, ("setting", "value", "set by", "overruled"), rows)
 
 
 def _describe_purpose(config: Config) -> str:

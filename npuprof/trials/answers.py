@@ -192,7 +192,7 @@ def _tell_limit(bisection: Bisection) -> str:
 
 def format_answer_markdown(bisection: Bisection, command: str) -> str:
     """Return the answer as a text for an issue."""
-    from npuprof.compare.spans import format_code_span
+    from npuprof.report.tables import format_code_span
 
     before, after = bisection.difference.before, bisection.difference.after
     return (

@@ -10,7 +10,7 @@ from typing import Any
 
 from npuprof.model import Record
 from npuprof.report.findings import build_finding_dict
-from npuprof.report.html import escape_html, format_html_table, format_page
+from npuprof.report.html import escape_html, format_page
 from npuprof.report.tables import Table
 from npuprof.report.text import escape_controls, format_count
 from npuprof.trials.journal import Result
@@ -128,11 +128,9 @@ def format_sweep_page(sweep: Sweep, goals: tuple[Goal, Goal]) -> str:
     body += [_format_metric(sweep, name) for name in (*sweep.metrics, TIME)]
     body.append(_format_rows(sweep))
     if sweep.refused:
-        rows = [
-            (escape_html(describe_choices(sweep, one)), escape_html("; ".join(f"{error.code} {error.message}" for error in one.errors)))
-            for one in sweep.refused
-        ]
-        body.append(f"<h2>Not allowed</h2>\n{format_html_table('Combinations that break a rule', ('combination', 'rule'), rows)}")
+        rows = [(describe_choices(sweep, one), "; ".join(f"{error.code} {error.message}" for error in one.errors)) for one in sweep.refused]
+        table = Table(rows, header=("combination", "rule"))
+        body.append(f"<h2>Not allowed</h2>\n{table.format_html('Combinations that break a rule')}")
     return format_page(f"Sweep of {sweep.name}", "".join(body))
 
 
@@ -218,6 +216,6 @@ def _list_ticks(values: Sequence[float]) -> list[float]:
 
 
 def _format_rows(sweep: Sweep) -> str:
-    columns, *rows = list_rows(sweep)
-    cells = [[escape_html(cell) for cell in row] for row in rows]
-    return f"<h2>Runs</h2>\n{format_html_table('All combinations, with what their runs gave', columns, cells, matrix=True)}"
+    header, *rows = list_rows(sweep)
+    table = Table(rows, header=tuple(header))
+    return f"<h2>Runs</h2>\n{table.format_html('All combinations, with what their runs gave', matrix=True)}"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from npuprof.report.html import escape_html, format_html_table, format_page
+from npuprof.report.html import escape_html, format_page
 from npuprof.report.tables import Table as TextTable
-from npuprof.report.text import count_rest, escape_controls, format_count, paint_text, shorten_words
+from npuprof.report.text import Markup, count_rest, escape_controls, format_count, paint_text, shorten_words
 from npuprof.scripts.summary.report import Report, Table, Weighty
 
 _TITLE = "What is wrong in the scripts"
@@ -79,8 +79,8 @@ def _show(text: str) -> str:
 
 def format_report_page(report: Report) -> str:
     """Return a report as a page."""
-    counts = [(escape_html(name.replace("_", " ")), str(number)) for name, number in report.counts.items()]
-    parts = [format_html_table("Counts", (), counts, matrix=True)]
+    counts = [(name.replace("_", " "), str(number)) for name, number in report.counts.items()]
+    parts = [TextTable(counts).format_html("Counts", matrix=True)]
     parts.append(f"<h2>{_head_weighty(report) if report.weighty else 'Nothing is found wrong'}</h2>\n")
     if report.weighty:
         parts.append(f"<ol>\n{''.join(map(_format_weighty_item, report.weighty))}</ol>\n")
@@ -99,15 +99,15 @@ def _format_weighty_item(group: Weighty) -> str:
 def _format_table_part(table: Table) -> str:
     most = table.most * 5
     rows = [[_format_cell(cell) for cell in row] for row in table.rows[:most]]
-    shown = format_html_table(table.title, [name.replace("_", " ") for name in table.columns], rows)
+    shown = TextTable(rows, header=tuple(name.replace("_", " ") for name in table.columns)).format_html(table.title)
     endings = (f"<p>{_escape(text)}</p>\n" for text in _list_endings(table, most))
     return f"<h2>{escape_html(table.title)}</h2>\n{shown}{''.join(endings)}"
 
 
 def _format_cell(cell: Any) -> str:
     if not isinstance(cell, tuple) or len(cell) <= _MOST_NAMES:
-        return _escape(_shorten_cell(cell))
-    return f"<details><summary>{_escape(_shorten_cell(cell, 1))}</summary>{_escape(_shorten_cell(cell, _MOST_OPENED))}</details>"
+        return shorten_words(_shorten_cell(cell))
+    return Markup(f"<details><summary>{_escape(_shorten_cell(cell, 1))}</summary>{_escape(_shorten_cell(cell, _MOST_OPENED))}</details>")
 
 
 def _escape(text: str) -> str:
