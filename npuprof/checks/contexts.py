@@ -96,7 +96,7 @@ def _judge_unasked_targets(
 
 @lru_cache(256)  # presets of one kind override the same keys
 def _list_parts(touched: frozenset[str], read_together: tuple[tuple[str, ...], ...]) -> tuple[frozenset[str], ...]:
-    """Return the settings among those that overrides touch that some check looks at together; ``read_together`` are those of this preset."""
+    """Return the settings among those touched by overrides that a check looks at together; ``read_together`` are those of this preset."""
     looked_at = (
         *((key,) for key in touched),
         *map(list_value_reads, sorted(touched)),
