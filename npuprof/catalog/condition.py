@@ -11,10 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import ast
-
 #: ``(True | False | None, value)``: whether the thing is set, and what it holds. None is "cannot be known".
 Lookup = "Callable[[tuple[str, ...]], tuple[bool | None, Any]]"
 
@@ -31,59 +27,54 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
+#: The words of comparisons, by the classes of ``ast``.
+_COMPARISONS = {"Eq": "==", "NotEq": "!=", "Lt": "<", "LtE": "<=", "Gt": ">", "GtE": ">=", "In": "in", "NotIn": "not in"}
+
+
 def parse_condition(text: str) -> Any:
     """Return ``text`` as nested tuples. Raises ValueError for anything outside the small language."""
-    import ast
+    import ast  # rules are parsed when the catalogue is built
 
     return _parse_expression(ast.parse(text, mode="eval").body, text)
 
 
-def _parse_expression(node: ast.expr, text: str) -> Any:
-    import ast
-
-    if isinstance(node, ast.BoolOp):
-        word = "and" if isinstance(node.op, ast.And) else "or"
-        return (word, *(_parse_expression(value, text) for value in node.values))
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        return ("not", _parse_expression(node.operand, text))
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
-        return ("const", -node.operand.value)  # type: ignore[operator]
-    if isinstance(node, ast.Compare) and len(node.ops) == 1:
-        return _parse_comparison(node, text)
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-        return ("*", _parse_expression(node.left, text), _parse_expression(node.right, text))
-    if isinstance(node, ast.Constant):
-        return ("const", node.value)
-    if isinstance(node, ast.Tuple):
-        return ("const", tuple(_parse_expression(item, text)[1] for item in node.elts))
-    if isinstance(node, ast.Name) and node.id in _WORDS:
-        return ("const", _WORDS[node.id])
-    if isinstance(node, (ast.Name, ast.Attribute)):
-        return ("value", _parse_dotted_name(node, text))
+def _parse_expression(node: Any, text: str) -> Any:
+    match type(node).__name__:
+        case "BoolOp":
+            word = "and" if type(node.op).__name__ == "And" else "or"
+            return (word, *(_parse_expression(value, text) for value in node.values))
+        case "UnaryOp" if type(node.op).__name__ == "Not":
+            return ("not", _parse_expression(node.operand, text))
+        case "UnaryOp" if type(node.op).__name__ == "USub" and type(node.operand).__name__ == "Constant":
+            return ("const", -node.operand.value)
+        case "Compare" if len(node.ops) == 1:
+            return _parse_comparison(node, text)
+        case "BinOp" if type(node.op).__name__ == "Mult":
+            return ("*", _parse_expression(node.left, text), _parse_expression(node.right, text))
+        case "Constant":
+            return ("const", node.value)
+        case "Tuple":
+            return ("const", tuple(_parse_expression(item, text)[1] for item in node.elts))
+        case "Name" if node.id in _WORDS:
+            return ("const", _WORDS[node.id])
+        case "Name" | "Attribute":
+            return ("value", _parse_dotted_name(node, text))
     raise ValueError(f"not a condition: {text}")
 
 
-def _parse_comparison(node: ast.Compare, text: str) -> Any:
-    import ast
-
-    op, right = node.ops[0], node.comparators[0]
-    if isinstance(op, ast.Is) and isinstance(right, ast.Name) and right.id in ("set", "unset"):
+def _parse_comparison(node: Any, text: str) -> Any:
+    word, right = type(node.ops[0]).__name__, node.comparators[0]
+    if word == "Is" and getattr(right, "id", "") in ("set", "unset"):
         return (right.id, _parse_dotted_name(node.left, text))
-    words = {
-        ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=",
-        ast.Gt: ">", ast.GtE: ">=", ast.In: "in", ast.NotIn: "not in",
-    }  # fmt: skip
-    if type(op) not in words:
+    if word not in _COMPARISONS:
         raise ValueError(f"not a condition: {text}")
-    return (words[type(op)], _parse_expression(node.left, text), _parse_expression(right, text))
+    return (_COMPARISONS[word], _parse_expression(node.left, text), _parse_expression(right, text))
 
 
-def _parse_dotted_name(node: ast.expr, text: str) -> tuple[str, ...]:
-    import ast
-
-    if isinstance(node, ast.Attribute):
+def _parse_dotted_name(node: Any, text: str) -> tuple[str, ...]:
+    if type(node).__name__ == "Attribute":
         return (*_parse_dotted_name(node.value, text), node.attr)
-    if isinstance(node, ast.Name):
+    if type(node).__name__ == "Name":
         return (node.id,)
     raise ValueError(f"not a name: {text}")
 

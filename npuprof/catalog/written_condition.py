@@ -19,7 +19,7 @@ _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
 }  # fmt: skip
 _TEXT: tuple[tuple[type, ...], str] = ((str,), "text")
 #: Longer conditions are no slips of somebody who types.
-_LONGEST_MENDED = 2000
+_LONGEST_CORRECTED = 2000
 _ORDER = ("<", "<=", ">", ">=")
 
 #: What a condition may be made of.
@@ -46,12 +46,8 @@ def read_condition(text: str, guess: Guess | None = None) -> Any:
         tree = condition.parse_condition(text)
         odd = condition.find_misplaced_operand(tree)
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
-        worded = _put_into_words(text)
-        mended = _mend_comparisons(worded or text, guess) or (worded if _is_condition(worded) else "")
-        hint = f"write '{mended}'" if mended else "for example 'precision_mode_v2 == \"fp16\"'"
-        hint = f"{hint}: the words are and, or, not" if worded and mended else hint
-        if not mended and (listed := _put_into_parentheses(text)):
-            hint = f"write '{listed}'"
+        corrected = _correct_condition(text, guess)
+        hint = f"write '{corrected}'" if corrected else "for example 'precision_mode_v2 == \"fp16\"'"
         raise ConditionError(f"{text!r} is not a condition", hint) from None
     if odd is not None and odd[0] == "value":
         key = ".".join(odd[1])
@@ -72,64 +68,57 @@ def read_condition(text: str, guess: Guess | None = None) -> Any:
     return _read_variables_alike(tree)
 
 
-def _put_into_words(text: str) -> str:
-    """Return a condition with the words for ``&&``, ``||`` and ``!``; empty where none of them is in it."""
-    signs = {"&&": " and ", "||": " or ", "&": " and ", "|": " or ", "!": " not "}
-    pieces = re.findall(r"\"[^\"]*\"|'[^']*'|&&?|\|\|?|!(?!=)|[^&|!\"']+|.", text)
-    if not any(piece in signs for piece in pieces):
-        return ""
-    worded = "".join(piece if piece[0] in "\"'" else re.sub(r"\s+", " ", signs.get(piece, piece)) for piece in pieces)
-    return re.sub(r" {2,}", " ", worded).strip()
+def _correct_condition(text: str, guess: Guess | None) -> str:
+    """Return a text as the condition that it is meant to be, empty where that is none.
 
-
-def _is_condition(text: str) -> bool:
-    try:
-        condition.parse_condition(text)
-    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
-        return False
-    return True
-
-
-def _mend_comparisons(text: str, guess: Guess | None) -> str:
-    """Return a condition with ``==`` for ``=`` and texts in quotes; empty where that is none that would be taken."""
-    if len(text) > _LONGEST_MENDED:
+    It gets the words for ``&&``, ``||`` and ``!``, ``==`` for ``=``, quotes around texts and parentheses around lists.
+    """
+    if len(text) > _LONGEST_CORRECTED:
         return ""
     pieces = re.findall(r"\"[^\"]*\"|'[^']*'|[^\"']+|.", text)
-    mended = "".join(piece if piece[0] in "\"'" else _mend_signs(piece) for piece in pieces)
-    mended = re.sub(r"([=!]=\s*)([A-Za-z_][\w-]*)(?![\w.-])", _quote_text, mended).strip()
-    if mended == text:
+    corrected = "".join(piece if piece[0] in "\"'" else _correct_signs(piece) for piece in pieces)
+    corrected = re.sub(r"([=!]=\s*)([A-Za-z_][\w-]*)(?![\w.-])", _quote_text, corrected).strip()
+    if any("[" in piece for piece in pieces if piece[0] not in "\"'"):
+        corrected = re.sub(r"\(([^(),]+)\)", r"(\1,)", corrected)  # one thing in parentheses is no list yet
+    if corrected == text:
         return ""
     try:
-        read_condition(mended, guess)
+        read_condition(corrected, guess)
     except ConditionError:
         return ""
-    return mended if '"' in mended else mended.replace("'", '"')  # single quotes are for the shell
+    return corrected if '"' in corrected else corrected.replace("'", '"')  # single quotes are for the shell
 
 
-def _mend_signs(text: str) -> str:
-    return re.sub(r"\s*(?<![=!<>])=(?!=)\s*", " == ", text.replace("=>", ">=").replace("=<", "<="))
+def _correct_signs(text: str) -> str:
+    for pattern, word in (
+        (r"&&?", " and "),
+        (r"\|\|?", " or "),
+        (r"!(?!=)", " not "),
+        ("=>", ">="),
+        ("=<", "<="),
+        (r"\[", "("),
+        (r"\]", ")"),
+    ):
+        text = re.sub(pattern, word, text)
+    return re.sub(r"\s+", " ", re.sub(r"\s*(?<![=!<>])=(?!=)\s*", " == ", text))
 
 
-def _quote_text(found: re.Match[str]) -> str:
-    known = found[2] in ("true", "false", "True", "False", "scenario", "product") or catalog.find_option(found[2]) is not None
-    return found[0] if known else f'{found[1]}"{found[2]}"'
-
-
-def _put_into_parentheses(text: str) -> str:
-    """Return a condition whose lists stand in parentheses; empty where none stands in brackets, or it is no condition then either."""
-    pieces = re.findall(r"\"[^\"]*\"|'[^']*'|.", text)
-    if "[" not in pieces:
-        return ""
-    listed = "".join({"[": "(", "]": ")"}.get(piece, piece) for piece in pieces)
-    listed = re.sub(r"\(([^(),]+)\)", r"(\1,)", listed)  # one thing in parentheses is no list yet
-    return listed if _is_condition(listed) else ""
+def _quote_text(match: re.Match[str]) -> str:
+    known = match[2] in ("true", "false", "True", "False", "scenario", "product") or catalog.find_option(match[2]) is not None
+    return match[0] if known else f'{match[1]}"{match[2]}"'
 
 
 def _put_list_into_parentheses(text: str) -> str:
     """Return a condition whose one list stands in parentheses, where commas part its values without any; empty where that is not it."""
-    found = re.fullmatch(r"(.*\bin)\s+([^()]+?,[^()]+?)((?:\s+(?:and|or)\b.*)?)", text)
-    listed = f"{found[1]} ({found[2]}){found[3]}" if found else ""
-    return listed if _is_condition(listed) else ""
+    match = re.fullmatch(r"(.*\bin)\s+([^()]+?,[^()]+?)((?:\s+(?:and|or)\b.*)?)", text)
+    if match is None:
+        return ""
+    listed = f"{match[1]} ({match[2]}){match[3]}"
+    try:
+        condition.parse_condition(listed)
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+        return ""
+    return listed
 
 
 def _find_example(key: str) -> Any:
@@ -185,8 +174,8 @@ def _refuse_unlike_sides(word: str, left: Any, right: Any, guess: Guess | None, 
             and other[1][0] not in ("scenario", "product")
             and not catalog.find_option(other[1][0])
         ):
-            mended = _mend_comparisons(text, guess) or f"{key} == {keys.format_toml_value(other[1][0])}"
-            raise ConditionError(f"{other[1][0]} is no setting, and a text stands in quotes", f"write '{mended}'")
+            corrected = _correct_condition(text, guess) or f"{key} == {keys.format_toml_value(other[1][0])}"
+            raise ConditionError(f"{other[1][0]} is no setting, and a text stands in quotes", f"write '{corrected}'")
         if other[0] != "const":
             continue
         wanted = other[1] if word in ("in", "not in") and isinstance(other[1], tuple) else (other[1],)
