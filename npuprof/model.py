@@ -6,6 +6,8 @@ that ``npuprof render`` does after it has read its files.
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any, Protocol, Self, dataclass_transform
@@ -217,8 +219,6 @@ def _shorten_values(text: str, longest: int) -> str:
     """Return a message with long values cut: a word, a text in quotes, a list in brackets."""
     if len(text) <= longest:
         return text
-    import re
-
     long_value = rf"""(?<!\w)"[^"]{{{longest},}}"|(?<!\w)'[^']{{{longest},}}'|\[[^\[\]]{{{longest},}}\]|\S{{{longest},}}"""
     return re.sub(long_value, lambda match: match[0][:_SHORTENED] + "...", text)
 
@@ -398,8 +398,6 @@ class _NameIndex:
         """Return the names that have enough characters in common with a word, in whatever order."""
         size, mark = len(word), self._collect_bits(word, False)
         bounds = size * likeness / (2 - likeness), size * (2 - likeness) / likeness  # whatever the characters are
-        from bisect import bisect_left
-
         first, last = bisect_left(self._marks, (int(bounds[0]),)), bisect_left(self._marks, (int(bounds[1]) + 1,))
         return [
             name for length, name, bits in self._marks[first:last] if 2 * (bits & mark).bit_count() >= likeness * (length + size)

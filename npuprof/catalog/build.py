@@ -20,7 +20,7 @@ if __name__ != "npuprof.catalog.build":  # run by the build backend, outside the
     sys.path.insert(0, str(HERE.parent.parent))
 
 from npuprof.catalog import condition  # noqa: E402
-from npuprof.catalog.versions import parse_release_version  # noqa: E402
+from npuprof.catalog.releases import parse_release_version  # noqa: E402
 from npuprof.model import SECTIONS  # noqa: E402
 
 #: The files of environment variables, in the order of every output.

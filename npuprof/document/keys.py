@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from functools import cache
 
 from npuprof.model import SECTIONS
@@ -51,8 +52,6 @@ def split_dotted_key(text: str) -> tuple[str, ...] | None:
     while match := pattern.match(text, position):
         bare, literal, basic = match.groups()
         if basic is not None and "\\" in basic:
-            import tomllib
-
             try:
                 basic = tomllib.loads(f'k = "{basic}"')["k"]
             except tomllib.TOMLDecodeError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from bisect import bisect_right
 from io import StringIO
 from itertools import accumulate
@@ -189,6 +190,4 @@ def _find_match_end(pattern: re.Pattern[str], text: str, position: int) -> int:
 def _unquote_key_segment(text: str) -> str:
     if text[0] == "'" or "\\" not in text:
         return text[1:-1]
-    import tomllib
-
     return str(tomllib.loads(f"k = {text}")["k"])
