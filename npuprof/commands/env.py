@@ -59,10 +59,10 @@ class Env(Verb):
 
     def run(self) -> Answer:
         """Return assignments for the shell's eval, the file, or what would change. Raises NpuprofError."""
+        from npuprof.renderers import find_left_out_sections
         from npuprof.renderers.environment import collect_env_variables, describe_kept_variables, list_unset_variables
         from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, write_sidecars
-        from npuprof.renderers.sections import find_left_out_sections
-        from npuprof.renderers.undoing import BEFORE, format_undo_lines, format_values_before
+        from npuprof.renderers.shell import BEFORE, format_undo_lines, format_values_before
 
         if self.file_format is not None or self.diff:
             self._refuse_shell_flags()

@@ -71,9 +71,9 @@ class Run(Verb):
 
         if has_other_threads() and (self.record is not None or self.prove):
             return Answer(code=run_in_subprocess(self.list_words()))
+        from npuprof.renderers import find_left_out_sections
         from npuprof.renderers.environment import collect_env_variables, describe_kept_variables, list_unset_variables
         from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, strip_environment, write_sidecars
-        from npuprof.renderers.sections import find_left_out_sections
 
         if not self.command:
             hint = "write it after --: npuprof run NAME -- python train.py"

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import cache
 from importlib import import_module
 from typing import Any
 
 from npuprof.catalog.targets import MODULES as MODULES
+from npuprof.document import keys
 from npuprof.model import Finding, NpuprofError, Record
+from npuprof.wording import say_switch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.resolve.config import Config
+
+
+_SECTION_COMMANDS = {"env": "npuprof env", "estimator": "npuprof render --to estimator", "atc": "npuprof render --to atc"}
 
 
 class Rendered(Record):
@@ -51,15 +56,11 @@ class Target(Record):
 
     def render(self, config: Config, inline: bool = False) -> Rendered:
         """Return a config written down. Raises NpuprofError for what the target cannot carry, or is not for."""
-        from npuprof.renderers.sections import find_left_out_sections
-
         self.refuse_offline(config)
         return self.write(config, inline)._replace(left_out=find_left_out_sections(config, self.sections))
 
     def render_onto(self, config: Config, onto: str) -> Rendered:
         """Return only the lines that set the options on an object that is there. Raises NpuprofError where the target has none such."""
-        from npuprof.renderers.sections import find_left_out_sections
-
         self.refuse_offline(config)
         if self.write_onto is None:
             what, why = f"the lines of {self.file} do not work on an object that is there", "They make all they need themselves."
@@ -76,9 +77,35 @@ class Target(Record):
             raise NpuprofError([Finding("NP916", what, why, hint, origin, "profile.scenario", (config.name,))])
 
 
-@cache  # asked thousands of times where many presets are written: which targets have a place for an option
+def config_section(config: Config, name: str) -> dict[str, Any]:
+    """Return one section of a config, computed once for all targets; not to be modified."""
+    if "sections" not in config.memo:
+        config.memo["sections"] = config.sections()
+    section: dict[str, Any] = config.memo["sections"][name]
+    return section
+
+
+def find_left_out_sections(config: Config, written: Collection[str]) -> tuple[Finding, ...]:
+    """Return a finding for each section that belongs to other targets than one that writes ``written``."""
+    left_out = {name: [*config_section(config, name)] for name in _SECTION_COMMANDS if name not in written}
+    return tuple(
+        Finding(
+            "NP917",
+            f"[{name}] ({', '.join(settings)}) is for {_SECTION_COMMANDS[name]}",
+            "This target has no place for it.",
+            f"leave out {say_switch('strict', config.resolver.in_python)}, or unset them in an [[override]] for this target",
+            config.origin(key := keys.format_full_key(name, settings[0])),
+            key,
+            (config.name,),
+        )
+        for name, settings in left_out.items()
+        if settings
+    )
+
+
+@cache  # called thousands of times where many presets are written: which targets have a place for an option
 def load_target(name: str) -> Target:
     """Return a target by name. Raises KeyError."""
     table: dict[str, Any] = import_module(f"npuprof.renderers.{MODULES[name]}").TARGETS
-    found: Target = table[name]
-    return found
+    target: Target = table[name]
+    return target

@@ -8,18 +8,16 @@ from typing import Any
 from npuprof import catalog
 from npuprof.document.keys import format_short_value
 from npuprof.model import LONGEST_WORD, Finding, NpuprofError
-from npuprof.renderers import Rendered, Target
+from npuprof.renderers import Rendered, Target, config_section
 from npuprof.renderers.common import (
-    add_render_header,
     build_not_carried_error,
-    build_unfit_finding,
+    build_render_finding,
+    build_setting_finding,
     collect_sidecars,
-    encode_field_value,
-    fits_proto_field,
+    encode_fitting_value,
+    finish_code,
 )
 from npuprof.renderers.environment import build_unstartable_finding
-from npuprof.renderers.quirks import build_render_finding
-from npuprof.renderers.sections import config_section
 from npuprof.renderers.shell import quote_posix
 from npuprof.resolve.config import Config
 from npuprof.wording import say_set
@@ -41,7 +39,7 @@ def render_atc(config: Config, inline: bool) -> Rendered:
     """Return one command line, a flag on each line; with ``inline`` on a single line."""
     words, findings = _format_atc_words(config)
     line = " ".join(["atc", *words]) if inline else " \\\n    ".join(["atc", *words])
-    return _finish_text(config, f"{'' if inline else chr(10)}{line}\n", findings)
+    return finish_code(config, "atc", f"{'' if inline else chr(10)}{line}\n", *findings)
 
 
 def write_flags_onto(config: Config, onto: str) -> Rendered:
@@ -52,14 +50,14 @@ def write_flags_onto(config: Config, onto: str) -> Rendered:
     """
     words, findings = _format_atc_words(config)
     if not onto.startswith("$"):
-        return _finish_text(config, "".join([f"{onto}=(\n", *(f"    {word}\n" for word in words), ")\n"]), findings)
+        return finish_code(config, "atc", "".join([f"{onto}=(\n", *(f"    {word}\n" for word in words), ")\n"]), *findings)
     plain = [" ".join(shlex.split(word)) for word in words]
     for word, text in zip(words, plain, strict=True):
         if "$" in word or not is_plain_flag(text):
             what = f"{text.partition('=')[0]} cannot be handed on in a variable"
             why = "A shell without arrays takes a variable apart at blanks, and reads *, ? and [ in it as names of files."
             raise NpuprofError([Finding("NP902", what, why, "begin the script with #!/bin/bash, and inject anew")])
-    return _finish_text(config, "".join([f"{onto[1:]}='\n", *(f"    {text}\n" for text in plain), "'\n"]), findings)
+    return finish_code(config, "atc", "".join([f"{onto[1:]}='\n", *(f"    {text}\n" for text in plain), "'\n"]), *findings)
 
 
 def is_plain_flag(text: str) -> bool:
@@ -67,21 +65,16 @@ def is_plain_flag(text: str) -> bool:
     return not set(text) & set("*?[\\'\"") and text.split() == [text]
 
 
-def _finish_text(config: Config, body: str, findings: list[Finding]) -> Rendered:
-    beside = dict(collect_sidecars(config).values())
-    return Rendered(add_render_header(config, "atc", body, beside), beside, findings=tuple(findings))
-
-
 def _format_atc_words(config: Config) -> tuple[list[str], list[Finding]]:
     """Return the flags as words of a shell, and what is to be said of them. Raises NpuprofError for what ATC cannot be told."""
-    given, keys = _collect_atc_flags(config)
-    findings = _check_atc_flags(config, given, keys)
+    flags, keys = _collect_atc_flags(config)
+    findings = _check_atc_flags(config, flags, keys)
     files = {name: file for name, (file, _) in collect_sidecars(config).items()}
-    refused = [(flag, reason) for flag, value in given.items() if (reason := _explain_flag_refusal(flag, format_flag_value(value)))]
+    refused = [(flag, reason) for flag, value in flags.items() if (reason := _explain_flag_refusal(flag, format_flag_value(value)))]
     if refused:
         hint = "keep long values in a file"
         raise NpuprofError([build_unstartable_finding(config, keys[flag], f"{keys[flag]} {reason}", hint) for flag, reason in refused])
-    return [f"--{flag}={_format_atc_argument(value, keys[flag], files)}" for flag, value in given.items()], findings
+    return [f"--{flag}={_format_atc_argument(value, keys[flag], files)}" for flag, value in flags.items()], findings
 
 
 def _collect_atc_flags(config: Config) -> tuple[dict[str, Any], dict[str, str]]:
@@ -89,7 +82,7 @@ def _collect_atc_flags(config: Config) -> tuple[dict[str, Any], dict[str, str]]:
 
     Raises NpuprofError for options that ATC has no flag for.
     """
-    found: dict[str, Any] = {}
+    flags: dict[str, Any] = {}
     keys: dict[str, str] = {}
     lost: dict[str, str] = {}
     for name, value in config_section(config, "options").items():
@@ -99,39 +92,35 @@ def _collect_atc_flags(config: Config) -> tuple[dict[str, Any], dict[str, str]]:
         if option is None or "atc" not in option.spelling:
             lost[name] = option.not_carried.get("atc", "") if option else ""
             continue
-        wired = encode_field_value(name, value)
-        if not fits_proto_field(option, wired):
-            raise NpuprofError([build_unfit_finding(config, name, "atc")])
-        carried, written = option.write_on("atc", wired)
+        carried, written = option.write_on("atc", encode_fitting_value(config, option, value, "atc"))
         flag = option.spelling["atc"].removeprefix("--")
         if not carried:
             lost[name] = f"--{flag} takes {' or '.join(option.surface_values['atc'].values())} there."
             continue
         if option.structure == "shapes":
             written = ";".join(f"{part[:-2]}:" if part.endswith(":0") else part for part in written.split(";"))  # a scalar
-        found[flag], keys[flag] = written, name
+        flags[flag], keys[flag] = written, name
     if lost:
-        raise build_not_carried_error(config, list(lost), "atc", lost)
+        raise build_not_carried_error(config, lost, "atc")
     for name, value in config_section(config, "atc").items():
         if catalog.find_flag(name) is None or isinstance(value, (dict, list)):
             key = f"atc.{name}"
             what = f"{key} cannot be carried by the target atc"
             why = "ATC knows no such flag." if catalog.find_flag(name) is None else "A flag holds one text or number."
-            raise NpuprofError([Finding("NP901", what, why, "npuprof options lists them", config.origin(key), key, (config.name,))])
-        if name in found and format_flag_value(found[name]) != format_flag_value(value):
-            raise NpuprofError(
-                [_build_duplicate_flag_finding(config, name, format_flag_value(found[name]), format_flag_value(value), keys[name])]
-            )
-        found[name], keys[name] = value, f"atc.{name}"
+            raise NpuprofError([build_setting_finding(config, "NP901", key, what, why, "npuprof options lists them")])
+        if name in flags and format_flag_value(flags[name]) != format_flag_value(value):
+            raise NpuprofError([_build_duplicate_flag_finding(config, name, flags[name], value, keys[name])])
+        flags[name], keys[name] = value, f"atc.{name}"
     place = catalog.record_positions("atc")
-    return {flag: found[flag] for flag in sorted(found, key=lambda flag: (place.get(flag, len(place)), flag))}, keys
+    return {flag: flags[flag] for flag in sorted(flags, key=lambda flag: (place.get(flag, len(place)), flag))}, keys
 
 
-def _build_duplicate_flag_finding(config: Config, flag: str, first: str, second: str, key: str) -> Finding:
-    what = f"--{flag} is {format_short_value(first)} by {key} and {format_short_value(second)} by atc.{flag}"
+def _build_duplicate_flag_finding(config: Config, flag: str, first: Any, second: Any, key: str) -> Finding:
+    shown = [format_short_value(format_flag_value(value)) for value in (first, second)]
+    what = f"--{flag} is {shown[0]} by {key} and {shown[1]} by atc.{flag}"
     why = "Either is a setting of the preset, and a command line takes one."
     hint = f"unset atc.{flag}, or {key} in an [[override]] for this target"
-    return Finding("NP912", what, why, hint, config.origin(f"atc.{flag}"), f"atc.{flag}", (config.name,), severity="error")
+    return build_setting_finding(config, "NP912", f"atc.{flag}", what, why, hint)
 
 
 def _explain_flag_refusal(flag: str, value: str) -> str:
@@ -151,31 +140,28 @@ def format_flag_value(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _check_atc_flags(config: Config, given: dict[str, Any], keys: dict[str, str]) -> list[Finding]:
-    found: list[Finding] = []
-    mode = given.get("mode", 0)
-    missing = [flag for flag in (_list_required_flags() if mode == 0 else _REQUIRED.get(mode, ())) if flag not in given]
+def _check_atc_flags(config: Config, flags: dict[str, Any], keys: dict[str, str]) -> list[Finding]:
+    findings: list[Finding] = []
+    mode = flags.get("mode", 0)
+    missing = [flag for flag in (_list_required_flags() if mode == 0 else _REQUIRED.get(mode, ())) if flag not in flags]
     if missing:
         what = f"the command lacks {', '.join(f'--{flag}' for flag in missing)}"
         why = "They belong to one conversion, not to a preset that many share."
         hint = f"add them to the command, or give {say_set(f'atc.{missing[0]}', config.resolver.in_python)}"
-        found.append(build_render_finding(config, "NP911", "", what, why, hint))
-    if "op_select_implmode" in given:
-        value = given["op_select_implmode"]
+        findings.append(build_render_finding(config, "NP911", "", what, why, hint))
+    if "op_select_implmode" in flags:
+        value = flags["op_select_implmode"]
         best = "high_precision_for_all" if "precision" in str(value) else "high_performance_for_all"
         copy = f"copy {best}.ini to a file of the model, adjust single operators, and set op_precision_mode"
         hint = f"if it serves, {copy}" if value == best else f"see whether {best} serves; if so, {copy}"
         what = f"--op_select_implmode={value} is not for conversions that count"
-        found.append(build_render_finding(config, "NP913", keys["op_select_implmode"], what, _ADVICE, hint))
-        if str(value).endswith("_for_all") and "optypelist_for_implmode" in given:
+        findings.append(build_render_finding(config, "NP913", keys["op_select_implmode"], what, _ADVICE, hint))
+        if str(value).endswith("_for_all") and "optypelist_for_implmode" in flags:
             what = f"--optypelist_for_implmode has no effect beside --op_select_implmode={value}"
             why = "The values ending in _for_all read the built-in list and nothing else."
-            found.append(
-                build_render_finding(
-                    config, "NP912", keys["optypelist_for_implmode"], what, why, "unset it, or write the value without _for_all"
-                )
-            )
-    return found
+            hint = "unset it, or write the value without _for_all"
+            findings.append(build_render_finding(config, "NP912", keys["optypelist_for_implmode"], what, why, hint))
+    return findings
 
 
 def _list_required_flags() -> list[str]:

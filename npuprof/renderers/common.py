@@ -8,13 +8,10 @@ from typing import Any
 from npuprof import catalog
 from npuprof.catalog import values
 from npuprof.model import Finding, NpuprofError, __version__, is_utf8
-from npuprof.renderers import MODULES, load_target
-from npuprof.renderers.sections import config_section
+from npuprof.renderers import MODULES, Rendered, config_section, load_target
 from npuprof.renderers.stamp import list_sidecars, stamp_text
 from npuprof.resolve.config import Config
 from npuprof.resolve.digests import FORM
-
-TYPE_CHECKING = False
 
 
 def add_render_header(config: Config, target: str, body: str, sidecars: Mapping[str, str] | None = None) -> str:
@@ -33,6 +30,12 @@ def add_render_header(config: Config, target: str, body: str, sidecars: Mapping[
         f"# preset digest: sha256:{config.preset_digest} (form {FORM})\n"
     )
     return stamp_text(head + list_sidecars(sidecars or {}), body)
+
+
+def finish_code(config: Config, target: str, body: str, *findings: Finding) -> Rendered:
+    """Return a body with its header and the sidecar files of its config."""
+    files = dict(collect_sidecars(config).values())
+    return Rendered(add_render_header(config, target, body, files), files, findings=findings)
 
 
 def encode_field_value(name: str, value: Any) -> Any:
@@ -54,16 +57,16 @@ def collect_sidecars(config: Config) -> dict[str, tuple[str, str]]:
     known: dict[str, tuple[str, str]] | None = config.memo.get("sidecars")
     if known is not None:
         return known
-    found: dict[str, tuple[str, str]] = {}
+    files: dict[str, tuple[str, str]] = {}
     for name, value in config_section(config, "options").items():
         structure = values.find_structure(name) if isinstance(value, dict) else None
         if structure is not None and structure.file:
             text = values.format_structured_value(structure, value)
             if text is None:
                 raise NpuprofError([build_unfit_finding(config, name, structure.file)])
-            found[name] = (structure.file, text)
-    config.memo["sidecars"] = found
-    return found
+            files[name] = (structure.file, text)
+    config.memo["sidecars"] = files
+    return files
 
 
 def place_sidecars(config: Config, folder: str) -> dict[str, str]:
@@ -77,7 +80,7 @@ def place_sidecars(config: Config, folder: str) -> dict[str, str]:
         what = f"the folder of sidecar files is no UTF-8: {ascii(folder)[1:-1]}"
         why = f"{name} holds the path of its file."
         hint = "let XDG_CACHE_HOME, or what names the folder, name another place"
-        raise NpuprofError([Finding("NP903", what, why, hint, config.origin(name), name, (config.name,))])
+        raise NpuprofError([build_setting_finding(config, "NP903", name, what, why, hint)])
     return {name: f"{folder}/{file}" for name, (file, _) in files.items()}
 
 
@@ -91,34 +94,45 @@ def fits_proto_field(option: catalog.Option, value: Any) -> bool:
     return isinstance(value, str) or (structure is not None and bool(structure.file))
 
 
-def build_not_carried_error(config: Config, names: list[str], target: str, reasons: dict[str, str] | None = None) -> NpuprofError:
-    """Return the error for options that a target has no place for; ``reasons`` says why, name by name."""
-    return NpuprofError(_build_not_carried_finding(config, name, target, (reasons or {}).get(name)) for name in names)
+def encode_fitting_value(config: Config, option: catalog.Option, value: Any, target: str) -> Any:
+    """Return what the protobuf field of an option stores. Raises NpuprofError if it cannot hold the value."""
+    stored = encode_field_value(option.name, value)
+    if not fits_proto_field(option, stored):
+        raise NpuprofError([build_unfit_finding(config, option.name, target)])
+    return stored
 
 
-def _build_not_carried_finding(config: Config, name: str, target: str, reason: str | None) -> Finding:
+def build_not_carried_error(config: Config, reasons: Mapping[str, str], target: str) -> NpuprofError:
+    """Return the error for options that a target has no place for, with the reason of each, which may be empty."""
+    return NpuprofError(_build_not_carried_finding(config, name, target, reason) for name, reason in reasons.items())
+
+
+def _build_not_carried_finding(config: Config, name: str, target: str, reason: str) -> Finding:
     option = catalog.find_option(name)
-    others = [
-        other
-        for surface in (option.spelling if option else ())
-        for other in MODULES
-        if other != target and load_target(other).surface == surface
-    ]
-    hint = (
-        f"it can be carried by {', '.join(others)}; unset it here, or in an [[override]] for this target"
-        if others
-        else "unset it: nothing reads it"
-    )
+    spelling = option.spelling if option else {}
+    others = [other for surface in spelling for other in MODULES if other != target and load_target(other).surface == surface]
+    hint = f"it can be carried by {', '.join(others)}; unset it here, or in an [[override]] for this target"
     what = f"{name} cannot be carried by the target {target}"
     why = reason or "A setting is never dropped silently."
-    return Finding("NP901", what, why, hint, config.origin(name), name, (config.name,))
+    return build_setting_finding(config, "NP901", name, what, why, hint if others else "unset it: nothing reads it")
 
 
 def build_unfit_finding(config: Config, name: str, target: str) -> Finding:
     """Return the finding for a value of a type that its place cannot hold."""
     from npuprof.checks.settings import find_setting_faults
 
-    held = config.settings[name] if name in config.settings else config.options[name]  # its key has quotes where its name is no bare one
-    why = next((fault.message for fault in find_setting_faults(name, held)), "Its place holds another type.")
+    value = config.settings[name] if name in config.settings else config.options[name]  # the key is quoted if the name is not a bare one
+    why = next((fault.message for fault in find_setting_faults(name, value)), "Its place holds another type.")
     what = f"{name} cannot be carried by the target {target}"
-    return Finding("NP901", what, f"{why}.", "npuprof check says what to write", config.origin(name), name, (config.name,))
+    return build_setting_finding(config, "NP901", name, what, f"{why}.", "npuprof check says what to write")
+
+
+def build_setting_finding(config: Config, code: str, key: str, what: str, why: str, hint: str) -> Finding:
+    """Return an error about a setting, at the place that set it."""
+    return Finding(code, what, why, hint, config.origin(key), key, (config.name,))
+
+
+def build_render_finding(config: Config, code: str, key: str, what: str, why: str, hint: str) -> Finding:
+    """Return a finding with the severity of its code, at the place that set its key if it is more than a note."""
+    finding = catalog.build_finding(code, what, why, hint, None, key, (config.name,))
+    return finding._replace(origin=config.origin(key)) if finding.severity != "info" and key in config.settings else finding

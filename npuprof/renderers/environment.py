@@ -10,7 +10,7 @@ from npuprof.catalog.execution import find_execution, is_own_variable, is_unknow
 from npuprof.catalog.launchers import FACTS
 from npuprof.document import keys
 from npuprof.model import LONGEST_WORD, Finding, NpuprofError, is_utf8
-from npuprof.renderers.common import build_unfit_finding, encode_field_value, place_sidecars
+from npuprof.renderers.common import build_setting_finding, build_unfit_finding, encode_field_value, place_sidecars
 from npuprof.renderers.trusting import format_switch_variable, refuse_untrusted
 from npuprof.resolve import is_override_active
 from npuprof.resolve.config import Config
@@ -137,7 +137,7 @@ def _build_variable_finding(config: Config, name: str, what: str, hint: str) -> 
 
 def build_unstartable_finding(config: Config, key: str, what: str, hint: str) -> Finding:
     """Return the finding on a setting with whose variable or argument no program could be started."""
-    return Finding("NP903", what, "No program could be started with it.", hint, config.origin(key), key, (config.name,))
+    return build_setting_finding(config, "NP903", key, what, "No program could be started with it.", hint)
 
 
 def find_variable_key(config: Config, name: str) -> str:
@@ -152,13 +152,6 @@ def find_variable_key(config: Config, name: str) -> str:
 
 def build_export_finding(config: Config, name: str, reason: str) -> Finding:
     """Return the finding on a variable that a shell or a format cannot take."""
-    key = find_variable_key(config, name)
-    return Finding(
-        "NP903",
-        f"{name} cannot be exported: {reason}",
-        "A value comes back byte for byte or not at all.",
-        "use another shell or format, or write the value without it",
-        config.origin(key),
-        key,
-        (config.name,),
-    )
+    what, why = f"{name} cannot be exported: {reason}", "A value comes back byte for byte or not at all."
+    hint = "use another shell or format, or write the value without it"
+    return build_setting_finding(config, "NP903", find_variable_key(config, name), what, why, hint)

@@ -9,19 +9,18 @@ from npuprof import catalog
 from npuprof.catalog import releases
 from npuprof.document.keys import format_toml_value
 from npuprof.model import Finding, NpuprofError
-from npuprof.renderers import Rendered, Target
+from npuprof.renderers import Rendered, Target, config_section
 from npuprof.renderers.common import (
-    add_render_header,
     build_not_carried_error,
+    build_render_finding,
+    build_setting_finding,
     build_unfit_finding,
     collect_sidecars,
-    encode_field_value,
-    fits_proto_field,
+    encode_fitting_value,
+    finish_code,
 )
 from npuprof.renderers.python import SCRIPT_FOLDER, format_call, format_literal
-from npuprof.renderers.quirks import build_render_finding, find_companion_lines
-from npuprof.renderers.sections import config_section
-from npuprof.renderers.session import format_parameter_map
+from npuprof.renderers.session import find_companion_lines, format_parameter_map
 from npuprof.resolve.config import Config
 from npuprof.wording import say_option
 
@@ -51,10 +50,10 @@ session_config.graph_options.rewrite_options.memory_optimization = RewriterConfi
 
 def _class_names() -> dict[str, str]:
     """Return the class of each argument that takes an object, of the last name of the argument."""
-    found: dict[str, str] = {}
-    for name, made in catalog.load_config_classes().items():
-        found.setdefault(made.taken_as, name)
-    return found
+    names: dict[str, str] = {}
+    for name, config_class in catalog.load_config_classes().items():
+        names.setdefault(config_class.taken_as, name)
+    return names
 
 
 def _dynamic_arguments() -> tuple[str, ...]:
@@ -64,42 +63,37 @@ def _dynamic_arguments() -> tuple[str, ...]:
 
 def render_estimator(config: Config, inline: bool) -> Rendered:
     """Return the module with ``run_config(session_config=None)``, or the bare lines."""
-    arguments, beside = _collect_run_arguments(config)
+    paths, beside = _collect_run_arguments(config)
     remarks, findings = find_companion_lines(config)
     indent = "" if inline else "    "
-    used = sorted({_class_names()[part] for path in arguments for part in path[:-1]})
-    given = [
+    used = sorted({_class_names()[part] for path in paths for part in path[:-1]})
+    arguments = [
         "session_config=session_config",
-        *_build_nested_arguments(config, _build_argument_tree(config, arguments)),
+        *_build_nested_arguments(config, _build_argument_tree(config, paths)),
         *_format_estimator_section(config),
     ]
     if not inline:
-        given.append("**more")
-    made = format_call(("config = NPURunConfig(" if inline else "return NPURunConfig(", given, ")"), indent)
+        arguments.append("**more")
+    call = format_call(("config = NPURunConfig(" if inline else "return NPURunConfig(", arguments, ")"), indent)
     body = (_INLINE if inline else _MODULE).format(
         os="import os\n\n" if collect_sidecars(config) else "",
         imports=_format_config_imports(["NPURunConfig", *used]),
         parameters=_format_session_entry(config, beside, inline),
         remarks="".join(f"{indent}# {remark}\n" for remark in remarks),
-        call="\n".join(made),
+        call="\n".join(call),
     )
-    files = dict(collect_sidecars(config).values())
-    return Rendered(
-        add_render_header(config, "estimator", body, files),
-        files,
-        findings=(*findings, *_check_estimator_defaults(config), *_check_session_options(config, beside)),
-    )
+    findings = (*findings, *_check_estimator_defaults(config), *_check_session_options(config, beside))
+    return finish_code(config, "estimator", body, *findings)
 
 
 def write_arguments_onto(config: Config, onto: str) -> Rendered:
     """Return a table of the arguments alone, for a call of NPURunConfig that is there: ``NPURunConfig(..., **onto)``."""
-    arguments, beside = _collect_run_arguments(config)
+    paths, beside = _collect_run_arguments(config)
     if beside:
-        raise build_not_carried_error(config, beside, "estimator")
-    given = [*_build_nested_arguments(config, _build_argument_tree(config, arguments)), *_format_estimator_section(config)]
-    files = dict(collect_sidecars(config).values())
-    body = "\n".join([*(["import os", ""] if files else []), *format_call((f"{onto} = dict(", given, ")")), ""])
-    return Rendered(add_render_header(config, "estimator", body, files), files)
+        raise build_not_carried_error(config, dict.fromkeys(beside, ""), "estimator")
+    arguments = [*_build_nested_arguments(config, _build_argument_tree(config, paths)), *_format_estimator_section(config)]
+    imports = ["import os", ""] if collect_sidecars(config) else []
+    return finish_code(config, "estimator", "\n".join([*imports, *format_call((f"{onto} = dict(", arguments, ")")), ""]))
 
 
 def _collect_run_arguments(config: Config) -> tuple[dict[tuple[str, ...], str], list[str]]:
@@ -107,7 +101,7 @@ def _collect_run_arguments(config: Config) -> tuple[dict[tuple[str, ...], str], 
 
     Raises NpuprofError for options that NPUEstimator loses.
     """
-    found: dict[tuple[str, ...], str] = {}
+    names_by_path: dict[tuple[str, ...], str] = {}
     beside: list[str] = []
     lost: dict[str, str] = {}
     options = config_section(config, "options")
@@ -120,14 +114,14 @@ def _collect_run_arguments(config: Config) -> tuple[dict[tuple[str, ...], str], 
         elif "run_config" in option.not_carried and not option.is_always("run_config", value):
             lost[name] = option.not_carried["run_config"]
         elif "run_config" in option.spelling and name != lone:
-            found[_split_argument_path(option.spelling["run_config"])] = name
+            names_by_path[_split_argument_path(option.spelling["run_config"])] = name
         elif option.field is None or option.states.endswith("."):
             lost[name] = ""
         else:
             beside.append(name)
     if lost:
-        raise build_not_carried_error(config, list(lost), "estimator", lost)
-    return found, beside
+        raise build_not_carried_error(config, lost, "estimator")
+    return names_by_path, beside
 
 
 def _build_argument_tree(config: Config, arguments: dict[tuple[str, ...], str]) -> dict[str, Any]:
@@ -146,7 +140,7 @@ def _build_argument_tree(config: Config, arguments: dict[tuple[str, ...], str]) 
             key = next(iter(dynamic.values()))
             why = "DynamicInputConfig takes four arguments, and NPUEstimator drops all of them where one is None."
             what = f"{key} needs {', '.join(missing)} beside it"
-            raise NpuprofError([Finding("NP908", what, why, "set them as well", config.origin(key), key, (config.name,))])
+            raise NpuprofError([build_setting_finding(config, "NP908", key, what, why, "set them as well")])
         absent = taken[-1] not in dynamic and _is_hybrid_mode_absent(config)
         tree["dynamic_input_config"] = {name: dynamic.get(name) for name in (taken[:-1] if absent else taken)}
     return tree
@@ -155,8 +149,8 @@ def _build_argument_tree(config: Config, arguments: dict[tuple[str, ...], str]) 
 def _find_hybrid_mode_states(config: Config) -> set[str]:
     """Return whether DynamicInputConfig has its fourth argument in the releases in question: ``Y``, ``.`` or ``?``."""
     option = catalog.find_option(_dynamic_arguments()[-1])
-    asked = config.context.cann
-    named = (asked,) if asked else releases.find_releases_in_range(config.cann) or () if config.cann else ()
+    release = config.context.cann
+    named = (release,) if release else releases.find_releases_in_range(config.cann) or () if config.cann else ()
     return {option.states[releases.release_index(name)] for name in named} if option else set()
 
 
@@ -182,10 +176,11 @@ def _build_argument_leaf(config: Config, argument: str, name: str, value: Any) -
         files = collect_sidecars(config)
         if name in files:
             return f"{argument}=os.path.join(", f"{SCRIPT_FOLDER}, {format_literal(files[name][0])}", ")"
-        value = encode_field_value(name, value)
     option = catalog.find_option(name)
     assert option is not None
-    if not (fits_proto_field(option, value) if option.field else isinstance(value, bool)):
+    if option.field:
+        value = encode_fitting_value(config, option, value, "estimator")
+    elif not isinstance(value, bool):
         raise NpuprofError([build_unfit_finding(config, name, "estimator")])
     return _format_run_argument(argument, option.estimator_bytes, value)
 
@@ -212,7 +207,7 @@ def _format_estimator_section(config: Config) -> list[str]:
             what = f"{key} cannot be carried by the target estimator"
             why = "NPURunConfig has no such argument." if record is None else "A preset cannot hold what the argument takes."
             hint = "give it to run_config() in the script" if record else "npuprof options lists what there is"
-            raise NpuprofError([Finding("NP901", what, why, hint, config.origin(key), key, (config.name,))])
+            raise NpuprofError([build_setting_finding(config, "NP901", key, what, why, hint)])
         lines.append(f"{name}={format_literal(value)}")
     return lines
 
@@ -242,13 +237,13 @@ def _check_session_options(config: Config, beside: list[str]) -> tuple[Finding, 
 
 
 def _check_estimator_defaults(config: Config) -> tuple[Finding, ...]:
-    found: list[Finding] = []
+    findings: list[Finding] = []
     records = [option for name in catalog.record_names() if (option := catalog.find_option(name))]
     for option in records:
         if option.estimator_default is not None and option.name not in config.settings:
             what = f"NPUEstimator sets {option.name} = {format_toml_value(option.estimator_default)}, which a session leaves off"
             why = "It writes its own default for every argument that is not given."
-            found.append(build_render_finding(config, "NP909", option.name, what, why, f"set {option.name} if it matters"))
+            findings.append(build_render_finding(config, "NP909", option.name, what, why, f"set {option.name} if it matters"))
     _, dims, _, newest = _dynamic_arguments()
     if (
         dims in config.settings
@@ -260,7 +255,7 @@ def _check_estimator_defaults(config: Config) -> tuple[Finding, ...]:
         why = "CANN 7.0.0 and before raise TypeError for a fourth argument, 9.0.0 and later for a missing one; those between are not known."
         release = say_option("cann", "RELEASE", config.resolver.in_python)
         hint = f"render with {release}; where the release raises TypeError, take the argument out"
-        found.append(build_render_finding(config, "NP909", dims, what, why, hint))
+        findings.append(build_render_finding(config, "NP909", dims, what, why, hint))
     for option in records:
         needed = option.needs_argument
         if needed and option.name in config.settings and needed not in config.settings:
@@ -268,8 +263,8 @@ def _check_estimator_defaults(config: Config) -> tuple[Finding, ...]:
                 if f"env.{twin}" in config.settings:
                     what = f"{option.name} is lost: NPUEstimator passes it on only beside the argument {needed}"
                     why = f"{twin} in the environment does not count."
-                    found.append(build_render_finding(config, "NP910", option.name, what, why, f"set {needed}"))
-    return tuple(found)
+                    findings.append(build_render_finding(config, "NP910", option.name, what, why, f"set {needed}"))
+    return tuple(findings)
 
 
 TARGETS = {

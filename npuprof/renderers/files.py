@@ -17,6 +17,8 @@ from npuprof.document.keys import is_visible
 from npuprof.model import Record
 from npuprof.renderers.environment import list_unset_variables
 from npuprof.renderers.shell import SHELLS, format_clear_lines, format_export_lines, quote_posix
+from npuprof.report.json_text import format_json_answer
+from npuprof.report.text import escape_code_point
 from npuprof.resolve.digests import compute_digest
 from npuprof.system.patterns import lazy_pattern
 
@@ -161,15 +163,7 @@ _PLAIN_NAME = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
 def quote_yaml_string(text: str) -> str:
     """Return a text as YAML in double quotes."""
-    shown = []
-    for char in text:
-        code = ord(char)
-        if char in _YAML:
-            shown.append(_YAML[char])
-        elif is_visible(char) and code < 0x10000:
-            shown.append(char)
-        else:
-            shown.append(f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}")
+    shown = (_YAML.get(char) or (char if is_visible(char) and char < "\U00010000" else escape_code_point(char)) for char in text)
     return f'"{"".join(shown)}"'
 
 
@@ -286,8 +280,6 @@ def is_told_by_slurm(value: Any) -> bool:
 
 
 def _format_env_json(config: Config, variables: dict[str, str], files: dict[str, str]) -> str:
-    from npuprof.report.json_text import format_json_answer
-
     return format_json_answer(
         {"schema": "npuprof.env/1", "preset": config.name, "digest": config.digest, "preset_digest": config.preset_digest, "env": variables}
     )
@@ -295,8 +287,6 @@ def _format_env_json(config: Config, variables: dict[str, str], files: dict[str,
 
 def _format_ray_env(config: Config, variables: dict[str, str], files: dict[str, str]) -> str:
     """Return a runtime environment of Ray, as ``ray job submit --runtime-env`` and ``--runtime-env-json`` read it."""
-    from npuprof.report.json_text import format_json_answer
-
     return format_json_answer({"env_vars": variables})
 
 

@@ -7,19 +7,16 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import Option
-from npuprof.model import Finding, NpuprofError
-from npuprof.renderers import Rendered, Target
+from npuprof.model import Finding
+from npuprof.renderers import Rendered, Target, config_section
 from npuprof.renderers.common import (
-    add_render_header,
     build_not_carried_error,
-    build_unfit_finding,
+    build_render_finding,
     collect_sidecars,
-    encode_field_value,
-    fits_proto_field,
+    encode_fitting_value,
+    finish_code,
 )
 from npuprof.renderers.python import SCRIPT_FOLDER, format_assignment, format_literal, format_statement
-from npuprof.renderers.quirks import build_render_finding
-from npuprof.renderers.sections import config_section
 from npuprof.resolve.config import Config
 
 _MODULE = '''\
@@ -58,9 +55,8 @@ def write_options_onto(config: Config, onto: str) -> Rendered:
 
 
 def _finish_text(config: Config, form: str, lines: list[str], findings: list[Finding]) -> Rendered:
-    beside = dict(collect_sidecars(config).values())
-    body = form.format(lines="".join(f"{line}\n" for line in lines), os="import os\n\n" if beside else "")
-    return Rendered(add_render_header(config, "global-options", body, beside), beside, findings=tuple(findings))
+    body = form.format(lines="".join(f"{line}\n" for line in lines), os="import os\n\n" if collect_sidecars(config) else "")
+    return finish_code(config, "global-options", body, *findings)
 
 
 def _format_all_lines(config: Config, onto: str, indent: str) -> tuple[list[str], list[Finding]]:
@@ -78,10 +74,7 @@ def _format_all_lines(config: Config, onto: str, indent: str) -> tuple[list[str]
             target = f"{onto}.{option.spelling['global_options']}"
             lines += format_statement(f"{target} = os.path.join(", f"{SCRIPT_FOLDER}, {format_literal(files[name][0])}", ")", indent)
             continue
-        wired = encode_field_value(name, value)
-        if not fits_proto_field(option, wired):
-            raise NpuprofError([build_unfit_finding(config, name, "global-options")])
-        carried, written = option.write_on("global_options", wired)
+        carried, written = option.write_on("global_options", encode_fitting_value(config, option, value, "global-options"))
         if not carried:
             taken = option.surface_values["global_options"].values()
             lost[name] = f"There the adapter of TF 2 takes {' or '.join(map(format_literal, taken))} only."
@@ -89,7 +82,7 @@ def _format_all_lines(config: Config, onto: str, indent: str) -> tuple[list[str]
         lines += _format_option_lines(name, written, onto, indent)
         findings += _check_adapter_value(config, option, written)
     if lost:
-        raise build_not_carried_error(config, list(lost), "global-options", lost)
+        raise build_not_carried_error(config, lost, "global-options")
     return lines, findings
 
 

@@ -6,12 +6,17 @@ from collections.abc import Callable
 
 from npuprof import catalog
 from npuprof.model import Finding, NpuprofError, Record
-from npuprof.renderers import Rendered, Target
-from npuprof.renderers.common import add_render_header, collect_sidecars
+from npuprof.renderers import Rendered, Target, config_section
+from npuprof.renderers.common import add_render_header, build_render_finding, build_setting_finding, collect_sidecars
 from npuprof.renderers.python import format_call, format_literal
-from npuprof.renderers.quirks import SESSION_LOOP, build_render_finding, find_companion_lines
-from npuprof.renderers.sections import config_section
-from npuprof.renderers.session import format_bare_session, format_parameter_map, format_session_function, format_session_imports
+from npuprof.renderers.session import (
+    SESSION_LOOP,
+    find_companion_lines,
+    format_bare_session,
+    format_parameter_map,
+    format_session_function,
+    format_session_imports,
+)
 from npuprof.resolve.config import Config
 
 
@@ -219,7 +224,7 @@ def _build_no_argument_finding(config: Config, name: str) -> Finding:
     key = f"estimator.{name}"
     what = f"{key} cannot be carried by the target estimator-migrated"
     why = "tf.estimator.RunConfig has no such argument."
-    return Finding("NP901", what, why, "the target estimator can carry it", config.origin(key), key, (config.name,))
+    return build_setting_finding(config, "NP901", key, what, why, "the target estimator can carry it")
 
 
 def _build_target(place: int, name: str, summary: str, surface: str = "session") -> Target:

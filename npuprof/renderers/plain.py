@@ -7,9 +7,8 @@ from typing import Any
 from npuprof.document import keys
 from npuprof.document.profile import INHERITED_KEYS
 from npuprof.model import SECTIONS
-from npuprof.renderers import Rendered, Target
+from npuprof.renderers import Rendered, Target, config_section
 from npuprof.renderers.common import add_render_header
-from npuprof.renderers.sections import config_section
 from npuprof.renderers.stamp import stamp_json
 from npuprof.resolve.config import Config
 from npuprof.resolve.digests import FORM

@@ -36,7 +36,7 @@ def fill_config_proto(config: Config, config_proto: Any, folder: str | None = No
     records = {name: catalog.find_option(name) for name in options}
     lost = [name for name, record in records.items() if record is None or record.field is None]
     if lost:
-        raise build_not_carried_error(config, lost, "session")
+        raise build_not_carried_error(config, dict.fromkeys(lost, ""), "session")
     for name, record in records.items():
         if record is not None and not fits_proto_field(record, encode_field_value(name, options[name])):
             raise NpuprofError([build_unfit_finding(config, name, "session")])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from npuprof.document.keys import is_no_number, is_visible
+from npuprof.report.text import escape_code_point, measure_width
 
 WIDTH = 88
 #: The folder of the rendered file, where its sidecar files lie.
@@ -29,18 +30,9 @@ def _quote_python_string(text: str) -> str:
     if '"' not in text and "\\" not in text and is_visible(text):
         return f'"{text}"'
     quote = "'" if '"' in text and text.count('"') > text.count("'") else '"'
-    shown = []
-    for char in text:
-        if char in _ESCAPES:
-            shown.append(_ESCAPES[char])
-        elif char == quote:
-            shown.append(f"\\{char}")
-        elif is_visible(char):
-            shown.append(char)
-        else:
-            code = ord(char)
-            shown.append(f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}")
-    return quote + "".join(shown) + quote
+    escapes = {**_ESCAPES, quote: f"\\{quote}"}
+    body = "".join(escapes.get(char) or (char if is_visible(char) else escape_code_point(char)) for char in text)
+    return quote + body + quote
 
 
 def format_statement(head: str, argument: str, tail: str, indent: str = "") -> list[str]:
@@ -82,12 +74,3 @@ def format_call(argument: Any, indent: str = "", end: str = "") -> list[str]:
         return [f"{indent}{head}{tail}{end}"]
     inner = [line for item in body for line in format_call(item, f"{indent}    ", ",")]
     return [f"{indent}{head}", *inner, f"{indent}{tail}{end}"]
-
-
-def measure_width(text: str) -> int:
-    """Return the columns a text takes, wide characters counting two, as black counts."""
-    if text.isascii():
-        return len(text)
-    from unicodedata import combining, east_asian_width
-
-    return sum(0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text)

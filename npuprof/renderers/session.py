@@ -9,21 +9,21 @@ from typing import Any
 
 from npuprof import catalog
 from npuprof.catalog import Option
-from npuprof.model import Finding, NpuprofError
-from npuprof.renderers import Rendered, Target
+from npuprof.model import Finding
+from npuprof.renderers import Rendered, Target, config_section
 from npuprof.renderers.common import (
-    add_render_header,
     build_not_carried_error,
-    build_unfit_finding,
+    build_render_finding,
     collect_sidecars,
-    encode_field_value,
-    fits_proto_field,
+    encode_fitting_value,
+    finish_code,
 )
 from npuprof.renderers.python import SCRIPT_FOLDER, format_literal, format_statement
-from npuprof.renderers.sections import config_section
 from npuprof.resolve.config import Config
 from npuprof.system.patterns import lazy_pattern
 
+#: The line that makes the loop on the device in a script with a session of its own.
+SESSION_LOOP = "train_op = util.set_iteration_per_loop(sess, train_op, {count})"
 _TF = "import tensorflow as tf\n"
 _REWRITER = "from tensorflow.core.protobuf.rewriter_config_pb2 import RewriterConfig\n"
 #: Rendered lines that find the NpuOptimizer of a ``config`` or add it, and that switch off what must not rewrite it.
@@ -67,12 +67,12 @@ def format_parameter_map(config: Config, names: Iterable[str] | None, indent: st
     known: dict[str, str] = config.memo.setdefault(f"parameters{len(indent)}", {})
     options = config_section(config, "options")
     wanted = options if names is None else names
-    lost: list[str] = []
+    lost: dict[str, str] = {}
     for name in wanted:
         if name not in known:
             option = catalog.find_option(name)
             if option is None or option.field is None:
-                lost.append(name)
+                lost[name] = ""
             else:
                 known[name] = _format_parameter(config, option, options[name], indent, target)
     if lost:
@@ -86,10 +86,7 @@ def _format_parameter(config: Config, option: Option, value: Any, indent: str, t
         if option.name in files:
             argument = f"os.path.join({SCRIPT_FOLDER}, {format_literal(files[option.name][0])})"
             return _join_source_lines(format_statement(f"{_format_parameter_head(option)}tf.compat.as_bytes(", argument, ")", indent))
-        value = encode_field_value(option.name, value)
-    if not fits_proto_field(option, value):
-        raise NpuprofError([build_unfit_finding(config, option.name, target)])
-    return _format_parameter_line(option.name, value, indent)
+    return _format_parameter_line(option.name, encode_fitting_value(config, option, value, target), indent)
 
 
 @lru_cache(4096, typed=True)
@@ -131,32 +128,65 @@ def format_bare_session(lines: str, remarks: Iterable[str] = (), files: bool = F
     return f"{head}{_REWRITER}\n" + _INLINE_HEAD + lines + "".join(f"# {remark}\n" for remark in remarks) + _INLINE_TAIL
 
 
+def find_companion_lines(config: Config, loop: str = "", trains: bool = True) -> tuple[list[str], tuple[Finding, ...]]:
+    """Return the remarks for the rendered code, and findings, on lines that the script has to add.
+
+    ``trains`` tells whether the rendered session is the one that trains, ``loop`` which line of its script makes the loop on the
+    device, empty where no line is needed.
+    """
+    remarks: list[str] = []
+    findings: list[Finding] = []
+    mode = config.settings.get("experimental_accelerate_train_mode")
+    if mode is not None and trains:
+        trigger = mode[1] if isinstance(mode, list) and len(mode) > 1 else str(mode).split("|")[1:2]
+        loss = trigger == "loss" or trigger == ["loss"]
+        hook = f"TellMeStepOrLossHook({'loss=..., final_loss=...' if loss else 'step=..., total_step=...'})"
+        remarks += ["The script has to train with this hook, or acceleration never ends:", hook]
+        pair = "LOSS_NOW and TARGET_LOSS" if loss else "STEP_NOW and TOTAL_STEP"
+        findings.append(
+            build_render_finding(
+                config,
+                "NP905",
+                "experimental_accelerate_train_mode",
+                f"the script has to add {hook} to its hooks",
+                f"The adapter splits the training by {pair}, which nothing else keeps current.",
+                f"hooks.append({hook}), or set {pair} in os.environ at every step",
+            )
+        )
+    count = config.settings.get("iterations_per_loop", 1)
+    if loop and type(count) is int and count > 1:
+        line = loop.format(count=count)
+        remarks += ["The loop on the device needs this in the script as well:", line]
+        findings.append(
+            build_render_finding(
+                config,
+                "NP906",
+                "iterations_per_loop",
+                f"iterations_per_loop = {count} needs a change of the script as well",
+                "The option alone does not move the loop to the device.",
+                f"add {line}",
+            )
+        )
+    return remarks, tuple(findings)
+
+
 def write_session_onto(config: Config, onto: str) -> Rendered:
     """Return the parameter-map lines alone, for an optimizer entry that is there."""
-    files = dict(collect_sidecars(config).values())
     lines = _ENTRY.sub(lambda _: f"{onto}.", format_parameter_map(config, None, "", "session"))
-    return Rendered(add_render_header(config, "session", ("import os\n\n" if files else "") + lines, files), files)
-
-
-def _find_session_companions(config: Config) -> tuple[list[str], tuple[Finding, ...]]:
-    if not {"experimental_accelerate_train_mode", "iterations_per_loop"} & config.settings.keys():
-        return [], ()
-    from npuprof.renderers.quirks import SESSION_LOOP, find_companion_lines
-
-    return find_companion_lines(config, SESSION_LOOP)
+    return finish_code(config, "session", ("import os\n\n" if collect_sidecars(config) else "") + lines)
 
 
 def render_session(config: Config, inline: bool) -> Rendered:
     """Return the module with ``session_config(config=None)``, or the bare lines for a ``config`` at hand."""
-    files = dict(collect_sidecars(config).values())
-    remarks, findings = _find_session_companions(config)
+    files = collect_sidecars(config)
+    remarks, findings = find_companion_lines(config, SESSION_LOOP)
     lines = format_parameter_map(config, None, "" if inline else "    ", "session")
     if inline:
         body = format_bare_session(lines, remarks, bool(files))
     else:
         doc = "Set the options in a tf.ConfigProto, a new one if none is given; return it."
         body = f"\n{format_session_imports(('os',) if files else ())}\n\n{format_session_function(doc, lines, remarks)}"
-    return Rendered(add_render_header(config, "session", body, files), files, findings=findings)
+    return finish_code(config, "session", body, *findings)
 
 
 TARGETS = {
