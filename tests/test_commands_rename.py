@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import stat
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from repositories import Repo
 
 import npuprof
+from npuprof.document import parse_document
 from npuprof.edit.renaming import replace_strings
 from npuprof.model import NpuprofError
 
@@ -268,7 +270,17 @@ def test_every_preset_resolves_as_before_in_any_store(tmp_path_factory: pytest.T
     ],
 )
 def test_a_string_is_replaced_where_it_stands_in_its_own_quotes(text: str, path: tuple[Any, ...], after: str) -> None:
-    assert replace_strings(text, {path: "new"}) == after
+    assert replace_strings(parse_document("x", "x.toml", text), {path: "new"}).text == after
+
+
+def test_a_rename_parses_each_text_once(tmp_path: Path, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    heirs = {f"h{number}": f'profile.extends = ["base"]\nenv.A = {number}\n' for number in range(9)}
+    store = build_store(tmp_path / "profiles", {"base": "[profile]\n", "other": "env.B = 1\n", **heirs})
+    parsed: list[str] = []
+    parse = tomllib.loads
+    monkeypatch.setattr(tomllib, "loads", lambda text: parsed.append(text) or parse(text))
+    run("rename", "base", "root", "--store", store)
+    assert len(parsed) == len(set(parsed)) + 1  # the text of the preset itself is the same under both names
 
 
 # -- copy ------------------------------------------------------------------------------------------------------

@@ -19,9 +19,11 @@ from zoo import write_zoo
 
 from npuprof.commands.git import configuration
 from npuprof.document import parse_document
+from npuprof.edit.dependents import find_dependents
 from npuprof.model import NpuprofError, did_you_mean, renew_hints
 from npuprof.scripts.lint import check_script
 from npuprof.scripts.reading import import_script
+from npuprof.store import Folder
 from npuprof.store.gitstore.objects import Git
 from npuprof.store.spec import Workspace
 
@@ -126,6 +128,18 @@ def test_presets_cost_what_their_length_costs(name: str, tmp_path: Path, run: Ca
         return lambda: run(*words, "--store", store)
 
     assert measure_growth(build_command, 50) < 1.15
+
+
+def test_dependents_take_the_time_of_the_presets_of_their_store(tmp_path: Path) -> None:
+    def build_search(size: int) -> Callable[[], object]:
+        heirs = {f"h{i}": 'profile.extends = ["base"]\n' for i in range(size)}
+        others = {f"o{i}": 'profile.extends = ["root"]\n' for i in range(size)}
+        home = Folder(str(build_store(tmp_path / str(size), {"base": HEAD, "root": HEAD, **heirs, **others})))
+        home.read_ahead = {name: text.encode() for name, text in (heirs | others).items()}
+        return lambda: find_dependents(home, "base")
+
+    assert len(build_search(3)()) == 3  # type: ignore[arg-type]
+    assert measure_time_growth(build_search, 500) < 2
 
 
 def test_a_fault_that_many_inherit_costs_what_as_many_without_it_cost(tmp_path: Path, run: Callable[..., Any]) -> None:

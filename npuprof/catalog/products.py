@@ -88,7 +88,7 @@ def find_product_family(name: str) -> str:
     for candidate, record in load_products().items():
         if name in record.get("lines", ()):
             return candidate
-    return find_chip_family(name) or name
+    return name if name in load_products() else find_chip_family(name) or name
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 
 from npuprof import checks
@@ -11,6 +12,9 @@ from npuprof.edit.changed import build_opener, find_faults
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import output
 from npuprof.store import Folder, spec
+from npuprof.system.patterns import lazy_pattern
+
+_WORD = lazy_pattern(r"[^\s\"',\[\]]+")
 
 
 def require_valid_dependents(workspace: spec.Workspace, path: str, old: Profile, new: str) -> None:
@@ -42,20 +46,29 @@ def require_valid_dependents(workspace: spec.Workspace, path: str, old: Profile,
 
 def find_dependents(home: Folder, name: str) -> list[str]:
     """Return the presets of a store that extend one, or another that does."""
-    texts = {heir: text for heir, text in home.read_ahead.items() if b"extends" in text or b"\\" in text}
+    mentions: dict[str, list[str]] = {known: [] for known in home.names()}
+    for heir, text in home.read_ahead.items():
+        for word in mentions.keys() & _list_words(home, heir, text):
+            mentions[word].append(heir)
     dependents: dict[str, None] = {}
     waiting = [name]
     while waiting:
         parent = waiting.pop()
-        wanted = parent.encode()
-        for heir, text in texts.items():
-            # only what names it, or may in escapes, is worth a parser
-            if heir not in dependents and heir != name and (wanted in text or b"\\u" in text or b"\\U" in text or b"\\x" in text):
+        for heir in mentions.get(parent, ()):
+            if heir not in dependents and heir != name:
                 with suppress(NpuprofError):
                     if parent in home.profile(heir).extends:
                         dependents[heir] = None
                         waiting.append(heir)
     return sorted(dependents)
+
+
+def _list_words(home: Folder, heir: str, text: bytes) -> Sequence[str]:
+    """Return all that may be the name of a parent in a preset's text: only where there are escapes, its parents by a parser."""
+    if b"\\u" in text or b"\\U" in text or b"\\x" in text:
+        with suppress(NpuprofError):
+            return home.profile(heir).extends
+    return _WORD.findall(text.decode(errors="replace")) if b"extends" in text else ()
 
 
 def _list_read(workspace: spec.Workspace, profile: Profile) -> dict[str, bytes]:

@@ -2,43 +2,41 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from copy import deepcopy
 from typing import Any
 
 from npuprof.catalog import values
-from npuprof.document import Document
+from npuprof.document import Document, parse_document
 from npuprof.document.positions import Positions
 from npuprof.edit.paths import assign_at_path
 from npuprof.model import Finding, NpuprofError, Origin, Path
 
 
-def replace_strings(text: str, places: Mapping[Path, str]) -> str:
-    """Return TOML with the strings at some places replaced; their quotes and all else stay. Raises NpuprofError."""
+def replace_strings(document: Document, places: Mapping[Path, str]) -> Document:
+    """Return a document with the strings at some places replaced; their quotes and all else stay. Raises NpuprofError."""
+    if not places:
+        return document
+    text = document.text
     positions = Positions(text)
-    expected = deepcopy(tomllib.loads(text))
+    expected = deepcopy(document.data)
     result = text
     for (start, end), path in sorted(((positions.find_string(path), path) for path in places), reverse=True):
         quote = text[start] * 3 if text.startswith(text[start] * 3, start) and end - start >= 6 else text[start]
         result = f"{result[:start]}{quote}{places[path]}{quote}{result[end:]}"
         assign_at_path(expected, path, places[path])
-    if not _holds(result, expected):
-        why = "An edit is read again before it is written; this one would have changed something else."
-        raise NpuprofError([Finding("NP921", "a name cannot be replaced where it stands", why, "make this change by hand")])
-    return result
+    with suppress(NpuprofError):  # what is new may need an escape
+        renamed = parse_document(document.name, document.source, result)
+        if values.is_same_typed_value(renamed.data, expected):
+            return renamed
+    why = "An edit is read again before it is written; this one would have changed something else."
+    raise NpuprofError([Finding("NP921", "a name cannot be replaced where it stands", why, "make this change by hand")])
 
 
-def _holds(text: str, expected: dict[str, Any]) -> bool:
-    try:
-        return values.is_same_typed_value(tomllib.loads(text), expected)
-    except tomllib.TOMLDecodeError:  # what is new would need an escape
-        return False
-
-
-def rename_references(document: Document, old: str, new: str) -> str:
-    """Return the text of a preset with a parent under its new name. Raises NpuprofError."""
-    return replace_strings(document.text, {path: new for path, name in _list_parents(document) if name == old})
+def rename_references(document: Document, old: str, new: str) -> Document:
+    """Return a preset with a parent under its new name. Raises NpuprofError."""
+    return replace_strings(document, {path: new for path, name in _list_parents(document) if name == old})
 
 
 def list_pinned_references(document: Document, old: str) -> list[Origin]:
@@ -52,7 +50,7 @@ def rename_in_project(document: Document, old: str, new: str) -> str:
     for index, glob in enumerate(_list_texts(document.data.get("presets"))):
         if glob == f"{old}.toml":
             places["presets", index] = f"{new}.toml"
-    return replace_strings(document.text, places)
+    return replace_strings(document, places).text
 
 
 def _list_parents(document: Document) -> list[tuple[Path, str]]:
