@@ -71,23 +71,23 @@ class Likeness(Record):
     different: tuple[str, ...]
 
 
-def read_adapter(given: str | None) -> Adapter:
+def read_adapter(path: str | None) -> Adapter:
     """Return the adapter at a path (a folder, a wheel, a library), or the one of the Python that is on PATH.
 
     Raises NpuprofError (NP963) where there is none.
     """
-    sources = [open_source(given)] if given is not None else list(find_installed())
-    found = [_read_source(source) for source in sources]
-    found = [one for one in found if one.packages or one.libraries]
-    if not found:
-        raise NpuprofError([_build_missing_finding(given)])
-    return _join(found)
+    sources = [open_source(path)] if path is not None else list(find_installed())
+    adapters = [_read_source(source) for source in sources]
+    adapters = [adapter for adapter in adapters if adapter.packages or adapter.libraries]
+    if not adapters:
+        raise NpuprofError([_build_missing_finding(path)])
+    return _join(adapters)
 
 
-def _build_missing_finding(given: str | None) -> Finding:
-    if given is not None:
-        what = f"{given} holds no adapter: neither {PACKAGES[0]}, nor {PACKAGES[1]}, nor a library with its options"
-        return Finding("NP963", what, "", "name the folder that holds the packages, a wheel, or the shared library", where=Place(given))
+def _build_missing_finding(path: str | None) -> Finding:
+    if path is not None:
+        what = f"{path} holds no adapter: neither {PACKAGES[0]}, nor {PACKAGES[1]}, nor a library with its options"
+        return Finding("NP963", what, "", "name the folder that holds the packages, a wheel, or the shared library", where=Place(path))
     what = f"the Python on PATH has neither {PACKAGES[0]} nor {PACKAGES[1]}"
     hint = "activate the environment that the training runs in, or name the adapter with --adapter"
     return Finding("NP963", what, "What an adapter reads can only be told from it.", hint)
@@ -108,10 +108,10 @@ def _read_source(source: Source) -> Adapter:
                     classes.read(file.read(LARGEST_FILE))
             elif re.search(r"\.so(?:\.\d+)*$", name) and (inside or not packages):
                 with source.open(name) as file:
-                    found = find_names(iter(lambda file=file: file.read(_PIECE), b""), catalog.record_names())  # type: ignore[misc]
-                if _is_library(found):
+                    option_names = find_names(iter(lambda file=file: file.read(_PIECE), b""), catalog.record_names())  # type: ignore[misc]
+                if _is_library(option_names):
                     libraries.append(os.path.join(source.shown, name))
-                    keys = found | (keys or frozenset())
+                    keys = option_names | (keys or frozenset())
         except (OSError, ValueError, RecursionError, MemoryError, zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
             unread.append((os.path.join(source.shown, name), describe_os_error(error)))
     if keys is not None:
@@ -119,20 +119,20 @@ def _read_source(source: Source) -> Adapter:
     return Adapter(packages, tuple(libraries), keys, short_kept, classes.list_attributes(), tuple(unread))
 
 
-def _join(found: Iterable[Adapter]) -> Adapter:
+def _join(adapters: Iterable[Adapter]) -> Adapter:
     """Return several finds as one: the first that has a thing has it, as the first on the path is imported."""
-    made = Adapter()
-    for one in found:
-        known = {package.name for package in made.packages}
-        made = Adapter(
-            (*made.packages, *(package for package in one.packages if package.name not in known)),
-            made.libraries or one.libraries,
-            made.keys if made.keys is not None else one.keys,
-            made.short_kept if made.keys is not None else one.short_kept,
-            made.attributes if made.attributes is not None else one.attributes,
-            (*made.unread, *one.unread),
+    joined = Adapter()
+    for adapter in adapters:
+        known = {package.name for package in joined.packages}
+        joined = Adapter(
+            (*joined.packages, *(package for package in adapter.packages if package.name not in known)),
+            joined.libraries or adapter.libraries,
+            joined.keys if joined.keys is not None else adapter.keys,
+            joined.short_kept if joined.keys is not None else adapter.short_kept,
+            joined.attributes if joined.attributes is not None else adapter.attributes,
+            (*joined.unread, *adapter.unread),
         )
-    return made
+    return joined
 
 
 def _list_packages(source: Source, unread: list[tuple[str, str]]) -> Iterator[Package]:
@@ -141,8 +141,8 @@ def _list_packages(source: Source, unread: list[tuple[str, str]]) -> Iterator[Pa
         head, _, tail = name.rpartition("/")
         if tail in ("METADATA", "PKG-INFO") and head.endswith((".dist-info", ".egg-info")):
             with suppress(OSError, ValueError), source.open(name) as file:
-                said = re.search(rb"^Version: *(\S+)", file.read(65536), re.MULTILINE)
-                versions[re.split(r"-", head.rpartition("/")[2])[0].lower()] = said[1].decode(errors="replace") if said else ""
+                match = re.search(rb"^Version: *(\S+)", file.read(65536), re.MULTILINE)
+                versions[re.split(r"-", head.rpartition("/")[2])[0].lower()] = match[1].decode(errors="replace") if match else ""
     for package in PACKAGES:
         init = next((name for name in source.names if name.endswith(f"{package}/__init__.py") or f"/{package}/" in f"/{name}"), None)
         if init is not None:
@@ -160,16 +160,16 @@ def find_names(pieces: Iterable[bytes], names: Iterable[str]) -> frozenset[str]:
     ``ge.NAME``, and over another of the names.
     """
     wanted = {name: name.encode() + b"\0" for name in names}
-    left = dict(wanted)
+    missing = dict(wanted)
     longest = max(map(len, wanted.values()), default=0) + 1
     rest = b"\0"
     for piece in pieces:
         text = rest + piece
-        for name in [name for name, word in left.items() if _holds_word(text, word)]:
-            del left[name]
+        for name in [name for name, word in missing.items() if _holds_word(text, word)]:
+            del missing[name]
         rest = text[-longest:]
-    found = wanted.keys() - left.keys()
-    return frozenset(found | {name for name in left if any(other.endswith(f"_{name}") for other in found)})
+    present = wanted.keys() - missing.keys()
+    return frozenset(present | {name for name in missing if any(longer.endswith(f"_{name}") for longer in present)})
 
 
 def _holds_word(text: bytes, word: bytes) -> bool:
@@ -194,9 +194,9 @@ def _load_option(name: str) -> catalog.Option:
     return option
 
 
-def _is_library(found: frozenset[str]) -> bool:
+def _is_library(option_names: frozenset[str]) -> bool:
     constant = [name for name in _list_constant() if len(name) > _SHORT]
-    return sum(name in found for name in constant) >= _LEAST_SHARE * len(constant)
+    return sum(name in option_names for name in constant) >= _LEAST_SHARE * len(constant)
 
 
 # -- the release -------------------------------------------------------------------------------------------------------
@@ -207,15 +207,15 @@ def find_likeness(adapter: Adapter) -> Likeness | None:
 
     Of some releases it is not known whether they have a name.
     """
-    found: dict[str, tuple[int, list[str]]] = {}
+    by_release: dict[str, tuple[int, list[str]]] = {}
     for release in releases.load_releases():
         known = [(label, expected == "Y", there) for label, expected, there in _list_traits(adapter, release) if expected in ("Y", ".")]
         if known:
-            found[release] = len(known), [label for label, expected, there in known if expected is not there]
-    if not found:
+            by_release[release] = len(known), [label for label, expected, there in known if expected is not there]
+    if not by_release:
         return None
-    compared, different = min(found.values(), key=lambda pair: len(pair[1]))
-    alike = [release for release, (_, others) in found.items() if len(others) == len(different)]
+    compared, different = min(by_release.values(), key=lambda pair: len(pair[1]))
+    alike = [release for release, (_, others) in by_release.items() if len(others) == len(different)]
     return Likeness(tuple(alike), compared, tuple(different))
 
 
@@ -240,7 +240,7 @@ def _list_traits(adapter: Adapter, release: str) -> Iterator[tuple[str, str, boo
 def is_read_by_attributes(option: Option, attributes: AbstractSet[str]) -> bool | None:
     """Return whether ``global_options()`` of TF 2 has an option, under whatever path; None where its group was not read."""
     path = option.spelling.get("global_options", option.name)
-    if path in attributes or any(one.rpartition(".")[2] == option.name for one in attributes):
+    if path in attributes or any(attribute.rpartition(".")[2] == option.name for attribute in attributes):
         return True
     return None if _lacks_group(path, attributes) else False
 
@@ -248,7 +248,7 @@ def is_read_by_attributes(option: Option, attributes: AbstractSet[str]) -> bool 
 def _lacks_group(path: str, known: AbstractSet[str]) -> bool:
     """Return whether what holds a path is known, and nothing in it: the file of its class could not be read."""
     group = path.rpartition(".")[0]
-    return group in known and not any(one.startswith(f"{group}.") for one in known)
+    return group in known and not any(attribute.startswith(f"{group}.") for attribute in known)
 
 
 #: How many classes of settings hold one another.
@@ -284,14 +284,14 @@ class Classes:
         best = max(self._attributes, key=lambda name: len(plain & self._attributes[name].keys()), default=None)
         if best is None or len(plain & self._attributes[best].keys()) < _LEAST:
             return None
-        found: set[str] = set()
+        paths: set[str] = set()
         waiting = [("", best, 0)]
         for before, holder, depth in waiting:
             for name, inner in self._attributes.get(holder, {}).items():
-                found.add(f"{before}{name}")
+                paths.add(f"{before}{name}")
                 if inner in self._attributes and depth < _DEEPEST:
                     waiting.append((f"{before}{name}.", inner, depth + 1))
-        return frozenset(found)
+        return frozenset(paths)
 
 
 def _list_attributes(start: ast.FunctionDef) -> Iterator[tuple[str, str]]:

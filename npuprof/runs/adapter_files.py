@@ -35,9 +35,9 @@ def find_installed() -> Iterator[Source]:
         folders = json.loads(ask_python(_ASK_FOLDERS))
     except ValueError:
         return
-    given = [folder for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if os.path.isabs(folder)]
+    listed = [folder for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if os.path.isabs(folder)]
     top = find_repository_top(os.path.realpath(os.curdir))
-    for folder in dict.fromkeys([*(one for one in given if not (top and is_below(one, top))), *folders]):
+    for folder in dict.fromkeys([*(entry for entry in listed if not (top and is_below(entry, top))), *folders]):
         if any(os.path.isdir(os.path.join(folder, name)) for name in PACKAGES):
             yield _list_folder(folder, only_packages=True)
 
@@ -89,8 +89,8 @@ def _open_file(path: str) -> IO[bytes]:
 
 def _require_readable(path: str) -> None:
     """Raise UnfitFileError where nothing would be read of a path for long, or for ever."""
-    found = os.stat(path)
-    if name := name_special_file(found.st_mode):
+    status = os.stat(path)
+    if name := name_special_file(status.st_mode):
         raise UnfitFileError(0, f"it is {name}, not a file")
-    if found.st_size > _LARGEST and not zipfile.is_zipfile(path):
+    if status.st_size > _LARGEST and not zipfile.is_zipfile(path):
         raise UnfitFileError(0, f"it is longer than {_LARGEST >> 20} MiB")

@@ -19,30 +19,30 @@ _ENOUGH = 2
 
 def find_names(process: Process, epoch: Epoch) -> tuple[str, ...]:
     """Return the names of the early adapters that it may have been, none where it was the newest, or nothing tells."""
-    generation = next((one for one in load_generations() if one.name == process.generation), None)
+    generation = next((candidate for candidate in load_generations() if candidate.name == process.generation), None)
     if generation is None:
         is_single = epoch.has("single init", "single session") and not epoch.has("init", "session")
-        return tuple(one.name for one in load_generations() if one.single) if is_single else ()
+        return tuple(candidate.name for candidate in load_generations() if candidate.single) if is_single else ()
     if not generation.also:
         return ()
     names = (generation.name, *generation.also)
-    maps = [(stage, found) for one in process.epochs for stage in ("init", "session") for found in one.maps.get(stage, ())]
-    keys = {key for _, found in maps for key in found.values}
+    maps = [(stage, block) for any_epoch in process.epochs for stage in ("init", "session") for block in any_epoch.maps.get(stage, ())]
+    keys = {key for _, block in maps for key in block.values}
     wires = load_wires()
     knowing = [_list_writing(wire) for wire in wires.values() if not keys.isdisjoint(wire.init.keys() | wire.session.keys())]
-    whole = {stage for stage, found in maps if found.whole and not found.engine}
+    whole_stages = {stage for stage, block in maps if block.whole and not block.engine}
     if process.pid is not None:  # the logger of TensorFlow names neither process nor thread
         names = tuple(name for name in names if (name >= generation.threads_since) == process.threaded)
-    known = tuple(name for name in names if all(name in one for one in knowing))
-    return tuple(name for name in known if len(_list_always(name, frozenset(whole)) - keys) < _ENOUGH) or known
+    known = tuple(name for name in names if all(name in writing for writing in knowing))
+    return tuple(name for name in known if len(_list_always(name, frozenset(whole_stages)) - keys) < _ENOUGH) or known
 
 
 def tell_names(process: Process) -> str:
     """Return which adapter it was, or the oldest and the newest that it may have been; empty where nothing tells."""
     if not process.epochs or process.tf2:
         return process.generation
-    found = [find_names(process, epoch) for epoch in process.epochs]
-    names = sorted(set.intersection(*map(set, found)) or set().union(*found))
+    by_epoch = [find_names(process, epoch) for epoch in process.epochs]
+    names = sorted(set.intersection(*map(set, by_epoch)) or set().union(*by_epoch))
     return " to ".join(dict.fromkeys((names[0], names[-1]))) if names else process.generation
 
 
@@ -55,7 +55,7 @@ def hands_on_nothing(wire: Wire, process: Process, epoch: Epoch) -> bool:
 @cache
 def _list_writing(wire: Wire) -> frozenset[str]:
     """Return the adapters that write the keys of an option: those, too, that write them for one that needs it."""
-    needing = (one.logged_by for one in load_wires().values() if wire.name in one.needs)
+    needing = (dependent.logged_by for dependent in load_wires().values() if wire.name in dependent.needs)
     return frozenset(wire.logged_by).union(*needing)
 
 
@@ -90,16 +90,16 @@ def never_came(wire: Wire, process: Process) -> bool:
         process.pid is None or process.generation != load_generations()[0].name or process.torn or process.crowded
     ):  # what comes later may have it
         return False
-    if any(one.crowded or one.doubtful or _lacks_line(wire, one) or _is_in_single_line(wire, one) for one in process.epochs):
+    if any(epoch.crowded or epoch.doubtful or _lacks_line(wire, epoch) or _is_in_single_line(wire, epoch) for epoch in process.epochs):
         return False
-    return all(one.has("init") and one.late != GLOBAL and not _is_of_resource(one) for one in process.epochs)
+    return all(epoch.has("init") and epoch.late != GLOBAL and not _is_of_resource(epoch) for epoch in process.epochs)
 
 
 def _lacks_line(wire: Wire, epoch: Epoch) -> bool:
     """Return whether one of the lines is lost that the adapter always writes of an option: what is left may be a rest, too."""
     for stage in ("init", "session"):
         always = {key for key, text in wire.keys(stage).items() if text != NO_KEY}
-        maps = [one.values.keys() for one in epoch.maps.get(stage, ()) if not one.engine or len(always) > 1]
+        maps = [block.values.keys() for block in epoch.maps.get(stage, ()) if not block.engine or len(always) > 1]
         if always and (not maps or not all(always <= keys for keys in maps)):
             return True
     return False
@@ -107,13 +107,13 @@ def _lacks_line(wire: Wire, epoch: Epoch) -> bool:
 
 def _is_in_single_line(wire: Wire, epoch: Epoch) -> bool:
     """Return whether a line of its own has a text of an option: that of a session whose block is lost, maybe."""
-    singles = [one.values for stage in ("single init", "single session") for one in epoch.maps.get(stage, ())]
+    singles = [block.values for stage in ("single init", "single session") for block in epoch.maps.get(stage, ())]
     return any(values[wire.name].text for values in singles if wire.name in values)
 
 
 def _is_of_resource(epoch: Epoch) -> bool:
     """Return whether init_resource started the engine: it writes None for what it was not given."""
-    return any(text.text == "None" for one in epoch.maps.get("init", ()) for text in one.values.values())
+    return any(text.text == "None" for block in epoch.maps.get("init", ()) for text in block.values.values())
 
 
 #: What would show the blocks of the adapter next time, what keeps the beginning of a log, what dumps graphs.

@@ -28,61 +28,61 @@ _NOT_ASKED = "this session did not ask for it; only the log tells what the engin
 
 def judge_unknown(name: str, process: Process) -> Verdict:
     """Judge a key that no adapter knows: a dump shows that it never arrives."""
-    if any(found.whole and kind == "node" for kind, found in process.dumps):
+    if any(dump.whole and kind == "node" for kind, dump in process.dumps):
         return Verdict(name, ABSENT, (), "no adapter knows the key, and the graph dump has no attribute of it")
     return Verdict(name, CANNOT_TELL, (), "no adapter is known to read it", "" if process.tf2 else "PRINT_MODEL=1")
 
 
-def complete(found: Verdict, wanted: Wanted, process: Process) -> Verdict:
+def complete(verdict: Verdict, wanted: Wanted, process: Process) -> Verdict:
     """Return a verdict with what the dumps of the process add to it."""
     wire = wanted.wire
-    said = _judge_dumps(wanted, process)
-    if found.state == ABSENT and said is not None:  # the adapter read something
-        found = found._replace(state=CHANGED, found=("",), note="")
-    if found.state == CHANGED and wire.init and not wire.session and said is not None and said.says == SAME:
-        return Verdict(found.setting, TOO_LATE, found.found, "the adapter read it, the engine was started without it")
-    if found.state != CANNOT_TELL or found.found:
-        return found
-    if said is None:
-        kinds = [(kind, one) for kind, one in process.dumps if one.whole and (wire.node if kind == "node" else wire.operator)]
+    dumped = _judge_dumps(wanted, process)
+    if verdict.state == ABSENT and dumped is not None:  # the adapter read something
+        verdict = verdict._replace(state=CHANGED, found=("",), note="")
+    if verdict.state == CHANGED and wire.init and not wire.session and dumped is not None and dumped.says == SAME:
+        return Verdict(verdict.setting, TOO_LATE, verdict.found, "the adapter read it, the engine was started without it")
+    if verdict.state != CANNOT_TELL or verdict.found:
+        return verdict
+    if dumped is None:
+        kinds = [(kind, dump) for kind, dump in process.dumps if dump.whole and (wire.node if kind == "node" else wire.operator)]
         if kinds and (wire.node or wire.operator):
             if wire.init and not wire.session:  # another session, or init_resource, may have started the engine with it
-                return found._replace(note=_NOT_ASKED, tell=_BLOCKS)
+                return verdict._replace(note=_NOT_ASKED, tell=_BLOCKS)
             if wanted.is_default(()):
-                return Verdict(found.setting, DEFAULT_OR_SET, (), "the graph dump has no attribute of it, as where nobody set it")
+                return Verdict(verdict.setting, DEFAULT_OR_SET, (), "the graph dump has no attribute of it, as where nobody set it")
             if any(NO_KEY in wire.keys(stage).values() for stage in STAGES):  # as well where it is in another field of the map
-                return Verdict(found.setting, CHANGED, (), "the graph dump has no attribute of it, as where nobody set it")
-            return Verdict(found.setting, ABSENT, (), "the graph dump has no attribute of it")
-        return found
-    if said.says == UNSURE:
-        return found
-    if said.says == OTHER:
+                return Verdict(verdict.setting, CHANGED, (), "the graph dump has no attribute of it, as where nobody set it")
+            return Verdict(verdict.setting, ABSENT, (), "the graph dump has no attribute of it")
+        return verdict
+    if dumped.says == UNSURE:
+        return verdict
+    if dumped.says == OTHER:
         if wire.init and not wire.session:
-            return found._replace(note=_NOT_ASKED, tell=_BLOCKS)
+            return verdict._replace(note=_NOT_ASKED, tell=_BLOCKS)
         # nobody set it, and what then holds is the wanted value
-        if said.texts == ("",) and wanted.is_default(()) and not _is_given_badly(wanted, process):
-            return Verdict(found.setting, DEFAULT_OR_SET, (), "by the graph dump")
-        return Verdict(found.setting, CHANGED, said.texts, "by the graph dump")
+        if dumped.texts == ("",) and wanted.is_default(()) and not _is_given_badly(wanted, process):
+            return Verdict(verdict.setting, DEFAULT_OR_SET, (), "by the graph dump")
+        return Verdict(verdict.setting, CHANGED, dumped.texts, "by the graph dump")
     if wire.init:
         note = "the adapter read it; only the log tells what the engine was started with"
-        return found._replace(note=note, tell=_BLOCKS)
-    return Verdict(found.setting, DEFAULT_OR_SET if wanted.is_default(()) else IN_FORCE, (), "by the graph dump")
+        return verdict._replace(note=note, tell=_BLOCKS)
+    return Verdict(verdict.setting, DEFAULT_OR_SET if wanted.is_default(()) else IN_FORCE, (), "by the graph dump")
 
 
 def _judge_dumps(wanted: Wanted, process: Process) -> Outcome | None:
     """Return what all dumps say together, None where none has an attribute of the option."""
     wire = wanted.wire
     outcomes = []
-    for kind, one in process.dumps:
+    for kind, dump in process.dumps:
         names = wire.node if kind == "node" else wire.operator
-        there = [(name, one.values[name]) for name in names if name in one.values]
-        found = merge([Outcome(_judge(wanted, name, text), (text.text,)) for name, text in there], one)
-        if found is not None:
-            outcomes.append(found)
+        there = [(name, dump.values[name]) for name in names if name in dump.values]
+        merged = merge([Outcome(_judge(wanted, name, text), (text.text,)) for name, text in there], dump)
+        if merged is not None:
+            outcomes.append(merged)
     if not outcomes:
         return None
-    says = {one.says for one in outcomes}
-    texts = tuple(dict.fromkeys(text for one in outcomes for text in one.texts))
+    says = {outcome.says for outcome in outcomes}
+    texts = tuple(dict.fromkeys(text for outcome in outcomes for text in outcome.texts))
     return Outcome(says.pop() if len(says) == 1 else UNSURE, texts)
 
 
@@ -95,7 +95,7 @@ def _is_given_badly(wanted: Wanted, process: Process) -> bool:
     if wire.form != "text" or not wanted.unset or "" in wanted.unset:
         return False
     needed = [attribute for name in wire.needs if (need := find_wire(name)) is not None for attribute in (*need.node, *need.operator)]
-    return not wire.needs or any(one.values[name].text == "1" for _, one in process.dumps for name in needed if name in one.values)
+    return not wire.needs or any(dump.values[name].text == "1" for _, dump in process.dumps for name in needed if name in dump.values)
 
 
 def _judge(wanted: Wanted, name: str, text: Text) -> str:

@@ -22,23 +22,23 @@ _ITEM = lazy_pattern(r"[A-Z][A-Z0-9_]*=[0-4]")
 def find_interference(config: Config | None, environ: Mapping[str, str]) -> list[Finding]:
     """Return what in an environment would interfere with a preset, or with any."""
     set_here = {name: text for name in catalog.record_names("env") if (text := environ.get(name)) is not None}
-    found = [*_find_log_faults(set_here)]
+    findings = [*_find_log_faults(set_here)]
     own = dict(config.env) if config is not None else {}
     exported = {(name, text) for _, name, text in _list_twins(config)} if config is not None else set()
-    left = {name: text for name, text in set_here.items() if name not in own and (name, text) not in exported}
-    told = {finding.key for finding in found}
-    found += [one for one in _check_variables(config, left) if one.key not in told]
+    others = {name: text for name, text in set_here.items() if name not in own and (name, text) not in exported}
+    reported = {finding.key for finding in findings}
+    findings += [finding for finding in _check_variables(config, others) if finding.key not in reported]
     if config is not None:
-        known = " ".join(finding.message for finding in found)
-        found += [one for one in _find_rivals(config, left) if keys.split_section_and_name(one.key)[1] not in known]
-    return found
+        known = " ".join(finding.message for finding in findings)
+        findings += [finding for finding in _find_rivals(config, others) if keys.split_section_and_name(finding.key)[1] not in known]
+    return findings
 
 
-def _check_variables(config: Config | None, left: Mapping[str, str]) -> Iterator[Finding]:
+def _check_variables(config: Config | None, others: Mapping[str, str]) -> Iterator[Finding]:
     """Yield what the checks say of variables as if the preset set them, and do not say without them."""
-    if not left:
+    if not others:
         return
-    document = build_command_line_document(_FROM, {"env": dict(left)})
+    document = build_command_line_document(_FROM, {"env": dict(others)})
     workspace = Workspace()
     layer = Profile(document, key="composed:environment")
     try:
@@ -50,13 +50,13 @@ def _check_variables(config: Config | None, left: Mapping[str, str]) -> Iterator
             joined = Profile(build_command_line_document(config.name, {}), key="composed:surroundings")
             lineage = (*config.lineage, layer, joined) if base is not joined else config.lineage
             seen = context.resolve_members(lineage, config.name, config.claims, config.changes)
-        before = {(one.code, one.key) for one in checks.check_config(config)} if config is not None else set()
+        before = {(earlier.code, earlier.key) for earlier in checks.check_config(config)} if config is not None else set()
         findings = checks.check_config(seen)
     except NpuprofError:
         return
     for finding in findings:
         section, name = keys.split_section_and_name(finding.key) if finding.key else ("", "")
-        concerned = (section == "env" and name in left) or any(name in finding.message for name in left)
+        concerned = (section == "env" and name in others) or any(name in finding.message for name in others)
         if concerned and (finding.code, finding.key) not in before and finding.severity != "info":
             yield finding._replace(severity="warning", profiles=())
 
@@ -93,12 +93,12 @@ def _list_twins(config: Config) -> Iterator[tuple[str, str, str]]:
             yield option, name, format_twin_text(name, value, format_variable_text(encode_field_value(option, value)))
 
 
-def _find_rivals(config: Config, left: Mapping[str, str]) -> Iterator[Finding]:
+def _find_rivals(config: Config, others: Mapping[str, str]) -> Iterator[Finding]:
     """Yield variables that stand for an option of the preset, and say something else."""
     for option, name, text in _list_twins(config):
-        if name in left:
+        if name in others:
             order = str(catalog.find_record_texts("env", name).get("precedence", ""))
-            what = f"{name}={left[name]!r} says something else than {option} = {keys.format_short_value(config.options[option])}"
+            what = f"{name}={others[name]!r} says something else than {option} = {keys.format_short_value(config.options[option])}"
             why = "Where the script sets the option it wins; where it does not, the variable is in force." + (
                 f" ({order})" if order else ""
             )

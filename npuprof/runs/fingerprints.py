@@ -11,14 +11,12 @@ from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.renderers.stamp import judge_found_text
 from npuprof.report.output import describe_os_error, is_handed_over, read_file_content, read_plain_file, read_standard_input
 from npuprof.resolve.digests import list_digests
+from npuprof.runs.evidence import Evidence
+from npuprof.runs.evidence.reading import read_told_evidence
 from npuprof.runs.kinds import EVIDENCE, find_kind
 from npuprof.runs.records import SCHEMA_BEGINNING, SUFFIX, decode_value, parse_record, read_folder
 from npuprof.system.folders import expand_home
 from npuprof.system.patterns import lazy_pattern
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.runs.evidence import Evidence
 
 #: The least of a digest that is looked for.
 _LEAST = 6
@@ -73,15 +71,15 @@ class Clue(Record):
         return tuple(digest for digest in (self.digest, self.preset_digest) if digest)
 
 
-def read_clues(given: str, unread: list[Finding]) -> list[Clue]:
+def read_clues(argument: str, unread: list[Finding]) -> list[Clue]:
     """Return what a user's word leads to: a file, a folder of records, or a digest. Raises NpuprofError where it is none of them.
 
     What cannot be read of a folder, while the rest can, goes to ``unread``.
     """
-    path = expand_home(given)
-    if given == "-":
-        if _is_evidence(given):
-            return [_read_evidence(given)]
+    path = expand_home(argument)
+    if argument == "-":
+        if _is_evidence(argument):
+            return [_read_evidence(argument)]
         return _read_text("standard input", _read_standard_input())
     if os.path.isdir(path):
         return _read_folder(path, unread)
@@ -91,10 +89,10 @@ def read_clues(given: str, unread: list[Finding]) -> list[Clue]:
         if path.endswith("/environ"):
             return _read_variables(path, _read_environ(path))
         return _read_text(path, read_file_content(path))
-    if match := _DIGEST.fullmatch(given.lower()):
+    if match := _DIGEST.fullmatch(argument.lower()):
         return [Clue("", digest=match[1])]
     find_kind(path)  # which says that it is not there, where it looks like the path of a log or a record
-    what = f"{given!r} is no file, and no digest"
+    what = f"{argument!r} is no file, and no digest"
     hint = f"a digest is 64 hexadecimal digits, of which the first {_LEAST} are enough; npuprof whatran --pid N reads a process"
     raise NpuprofError([Finding("NP962", what, "", hint)])
 
@@ -122,14 +120,14 @@ def _read_standard_input() -> bytes:
         raise NpuprofError([Finding("NP003", f"cannot read standard input: {describe_os_error(error)}")]) from None
 
 
-def _read_variables(found: str, raw: bytes) -> list[Clue]:
+def _read_variables(place: str, raw: bytes) -> list[Clue]:
     """Return what variables that are separated as the kernel does it say."""
-    said = dict(entry.partition(b"=")[::2] for entry in raw.split(b"\0") if entry.startswith(b"NPUPROF_"))
-    fields: dict[str, Any] = {name: said.get(variable, b"").decode(errors="replace") for name, variable in _VARIABLES.items()}
+    by_name = dict(entry.partition(b"=")[::2] for entry in raw.split(b"\0") if entry.startswith(b"NPUPROF_"))
+    fields: dict[str, Any] = {name: by_name.get(variable, b"").decode(errors="replace") for name, variable in _VARIABLES.items()}
     if not fields["digest"] and not fields["preset_digest"]:
-        what, why = f"{found} has no NPUPROF_DIGEST", "npuprof run and npuprof env give it to what they start."
+        what, why = f"{place} has no NPUPROF_DIGEST", "npuprof run and npuprof env give it to what they start."
         raise NpuprofError([Finding("NP962", what, why, "look at the process that npuprof started, or at one of its children")])
-    return [Clue(found, **fields)]
+    return [Clue(place, **fields)]
 
 
 def _read_folder(path: str, unread: list[Finding]) -> list[Clue]:
@@ -152,8 +150,6 @@ def _is_evidence(path: str) -> bool:
 
 
 def _read_evidence(path: str) -> Clue:
-    from npuprof.runs.evidence.reading import read_told_evidence
-
     return Clue("standard input" if path == "-" else path, evidence=read_told_evidence([path]))
 
 
@@ -184,19 +180,19 @@ def _read_fields(path: str, fields: dict[str, Any]) -> Clue:
 
 def _is_record_edited(fields: dict[str, Any]) -> bool:
     """Return whether the values of a record are not those that its digest was made of; what is hidden in it cannot be told."""
-    said = fields["preset"].get("digest")
-    if not said or fields.get("hidden"):
+    digest = fields["preset"].get("digest")
+    if not digest or fields.get("hidden"):
         return False
-    settings = {one["key"]: decode_value(one["value"]) for one in fields["settings"]}
-    return said not in list_digests(settings)
+    settings = {setting["key"]: decode_value(setting["value"]) for setting in fields["settings"]}
+    return digest not in list_digests(settings)
 
 
 def _find_clues(path: str, text: str) -> Iterator[Clue]:
     """Yield what each part of a text says; a part begins where one of the digests is said again."""
-    said = sorted(((match.start(), kind, match[1].strip()) for kind, pattern in _SAID.items() for match in pattern.finditer(text)))
+    matches = sorted(((match.start(), kind, match[1].strip()) for kind, pattern in _SAID.items() for match in pattern.finditer(text)))
     part: dict[str, Any] = {}
     line = 0
-    for start, kind, value in [*said, (len(text), "", "")]:
+    for start, kind, value in [*matches, (len(text), "", "")]:
         if (kind in part and part[kind] != value) or not kind:
             if "digest" in part or "preset_digest" in part:
                 yield Clue(f"{path}:{line}", **part)

@@ -28,10 +28,10 @@ class Fit(Record):
 def _judge_preset(name: str, config: Config, judge: Callable[[str, Any], set[str]]) -> Fit | None:
     """Return how a preset fits; None if the logs contradict it, or prove nothing of it."""
     states = [judge(option, value) for option, value in config.options.items()]
-    if any(not found.isdisjoint(NOT_IN_FORCE) for found in states):
+    if any(not seen.isdisjoint(NOT_IN_FORCE) for seen in states):
         return None
-    in_force = sum(found == {IN_FORCE} for found in states)
-    unknown = sum(CANNOT_TELL in found for found in states)
+    in_force = sum(seen == {IN_FORCE} for seen in states)
+    unknown = sum(CANNOT_TELL in seen for seen in states)
     return Fit(name, config, in_force, unknown, len(states)) if in_force else None
 
 
@@ -52,13 +52,13 @@ def find_fits(
         return known[key]
 
     seen: set[tuple[str, str]] = set()
-    found: list[Fit] = []
+    fits: list[Fit] = []
 
     def try_preset(name: str, config: Config) -> None:
         if (name, config.digest) not in seen:
             seen.add((name, config.digest))
             if (fit := _judge_preset(name, config, judge)) is not None:
-                found.append(fit)
+                fits.append(fit)
 
     for name, config in current:
         try_preset(name, config)
@@ -69,5 +69,5 @@ def find_fits(
                     try_preset(name, load(name, state.commits[0]))
                 except NpuprofError:
                     continue
-    most = max((fit.in_force for fit in found), default=0)
-    return [fit for fit in found if fit.in_force == most]
+    most = max((fit.in_force for fit in fits), default=0)
+    return [fit for fit in fits if fit.in_force == most]

@@ -10,7 +10,9 @@ from npuprof.model import Context, NpuprofError, Record
 from npuprof.resolve import Resolver
 from npuprof.resolve.config import Config
 from npuprof.resolve.digests import list_digests
+from npuprof.runs.evidence import Evidence
 from npuprof.runs.fingerprints import Clue
+from npuprof.runs.fitting import Fit, find_fits
 from npuprof.runs.index import Index, group_commits, list_commits, list_configs, load_index
 from npuprof.runs.records import list_asked, list_texts
 from npuprof.store import Folder
@@ -22,11 +24,6 @@ from npuprof.store.one_time import parse_assignments
 from npuprof.store.parents import find_parent
 from npuprof.store.spec import Workspace, build_context
 from npuprof.store.versions import Version
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.runs.evidence import Evidence
-    from npuprof.runs.fitting import Fit
 
 
 class Match(Record):
@@ -102,33 +99,33 @@ class Identifier:
             for key, match in matches.items():
                 if match.kind == "preset" and match.name == clue.name:
                     matches[key] = match._replace(asked=over)
-        found = sorted(matches.values(), key=lambda match: (match.name != clue.name, not match.in_work_tree, match.name))
+        ordered = sorted(matches.values(), key=lambda match: (match.name != clue.name, not match.in_work_tree, match.name))
         return Identified(
             clue,
-            tuple(self._compare(match) for match in found),
+            tuple(self._compare(match) for match in ordered),
             (*([f"{clue.found}: {clue.edited}"] if clue.edited else []), *self._list_doubts(bool(matches))),
         )
 
-    def _list_doubts(self, found: bool) -> Iterable[str]:
+    def _list_doubts(self, has_matches: bool) -> Iterable[str]:
         if self._repository is None:
             yield "there is no git repository around the store: only the presets as they are now were looked at"
-        elif self._repository.is_shallow() and not found:
+        elif self._repository.is_shallow() and not has_matches:
             yield "this clone is shallow, older commits were not looked at: git fetch --unshallow"
-        if self._index is not None and self._index.untold and not found:
+        if self._index is not None and self._index.untold and not has_matches:
             yield "some presets cannot be resolved here, as a source is not on this machine: npuprof source sync --history"
-        if self._index is not None and self._index.lacking and not found:
+        if self._index is not None and self._index.lacking and not has_matches:
             yield f"some presets of older commits cannot be read here, {self._index.lacking.message}: {self._index.lacking.hint}"
 
     # -- the work tree -------------------------------------------------------------------------------------------------
 
     def _search_work_tree(self, wanted: str) -> list[Match]:
-        found = []
+        matches = []
         for name in self._list_names():
             for config in self._load_current(name):
                 if kind := _match(config, wanted):
-                    found.append(Match(name, kind, config, in_work_tree=True))
+                    matches.append(Match(name, kind, config, in_work_tree=True))
                     break
-        return found
+        return matches
 
     def _list_names(self) -> list[str]:
         try:
@@ -154,18 +151,18 @@ class Identifier:
         index = self.index
         assert index is not None, "there is a repository"
         versions = self._list_versions()
-        found: list[Match] = []
+        matches: list[Match] = []
         for holding in index.find(wanted, self._order):
             config = self._confirm(repository, holding.name, holding.commits[0], wanted)
             if config is None:
                 continue
             commits = [Commit(repository, oid, (), {}) for oid in dict.fromkeys((holding.commits[0], holding.commits[-1]))]
             load_commit_headers(commits)
-            held = set(holding.commits)
-            named = tuple(one.number_text for one in versions if one.name == holding.name and one.commit in held)
+            commit_set = set(holding.commits)
+            named = tuple(version.number_text for version in versions if version.name == holding.name and version.commit in commit_set)
             kind = _match(config, wanted)
-            found.append(Match(holding.name, kind, config, len(holding.commits), commits[0], commits[-1], named))
-        return found
+            matches.append(Match(holding.name, kind, config, len(holding.commits), commits[0], commits[-1], named))
+        return matches
 
     def _list_versions(self) -> Sequence[Version]:
         assert self._repository is not None, "there are none without"
@@ -192,9 +189,9 @@ class Identifier:
         if len(parts) < 2:
             return []
         now = next((config for config in self._load_current(name) if _match(config, wanted)), None)
-        found = [] if now is None else [Match(name, _match(now, wanted), now, in_work_tree=True)]
+        matches = [] if now is None else [Match(name, _match(now, wanted), now, in_work_tree=True)]
         if self._repository is None or self.index is None:
-            return found
+            return matches
         for commits in group_commits(self.index, dict.fromkeys(part for part in parts if not _is_fixed(part)), self._order):
             with suppress(NpuprofError):
                 workspace = Workspace(None)
@@ -204,14 +201,13 @@ class Identifier:
                 if config is not None:
                     ends = [Commit(self._repository, oid, (), {}) for oid in dict.fromkeys((commits[0], commits[-1]))]
                     load_commit_headers(ends)
-                    found.append(Match(name, _match(config, wanted), config, len(commits), ends[0], ends[-1]))
-        return found
+                    matches.append(Match(name, _match(config, wanted), config, len(commits), ends[0], ends[-1]))
+        return matches
 
     # -- evidence ------------------------------------------------------------------------------------------------------
 
     def _search_fits(self, evidence: Evidence) -> list[Match]:
         """Return the presets of which evidence proves the most, with the commits that had what fits."""
-        from npuprof.runs.fitting import find_fits
 
         def load(name: str, commit: str) -> Config:
             assert self._repository is not None, "the commit is one of it"
@@ -219,22 +215,22 @@ class Identifier:
             return self._load_past(self._repository, name, commit)
 
         current = ((name, configs[0]) for name in self._list_names() if (configs := self._load_current(name)))
-        found: list[Match] = []
+        matches: list[Match] = []
         for fit in find_fits(evidence, current, self.index if self._order else None, load):
-            there = [one for one in self._search_history(fit.config.digest) if one.name == fit.name]
+            there = [past for past in self._search_history(fit.config.digest) if past.name == fit.name]
             now = any(config.digest == fit.config.digest for config in self._load_current(fit.name))
             match = there[0] if there else Match(fit.name, "fits", fit.config)
-            found.append(match._replace(kind="fits", fit=fit, in_work_tree=now))
-        return sorted(found, key=lambda match: (not match.in_work_tree, match.name))
+            matches.append(match._replace(kind="fits", fit=fit, in_work_tree=now))
+        return sorted(matches, key=lambda match: (not match.in_work_tree, match.name))
 
     # -- records -------------------------------------------------------------------------------------------------------
 
     def _repeat(self, clue: Clue) -> Match | None:
         """Return what a record asked for, asked for again at the commit that it names; None where that gives something else."""
-        asked, files = clue.record.get("asked") or {}, clue.record.get("profiles") or []
-        own = [one for one in files if isinstance(one, dict) and one.get("layer") == "preset"]
-        commits = {str(one.get("commit")) for one in own}
-        if len(own) < len(files) or len(commits) != 1 or any(one.get("dirty") for one in own) or self._repository is None:
+        request, files = clue.record.get("asked") or {}, clue.record.get("profiles") or []
+        own = [file for file in files if isinstance(file, dict) and file.get("layer") == "preset"]
+        commits = {str(file.get("commit")) for file in own}
+        if len(own) < len(files) or len(commits) != 1 or any(file.get("dirty") for file in own) or self._repository is None:
             return None
         commit = commits.pop()
         if commit not in self._order and self._repository.git.read_objects([commit])[0] is None:
@@ -243,17 +239,19 @@ class Identifier:
             context = clue.record.get("context") or {}
             workspace = Workspace(None, build_context(context.get("cann"), context.get("product"), "env"))
             workspace.use_store(self._workspace.store)
-            changes = parse_assignments(list_texts(asked.get("set")), list_texts(asked.get("unset")))
-            spec = self._pin(workspace, str(asked.get("spec", "")), commit)
-            config = workspace.resolve_spec(spec, [self._pin(workspace, one, commit) for one in list_texts(asked.get("with"))], changes)
+            changes = parse_assignments(list_texts(request.get("set")), list_texts(request.get("unset")))
+            spec = self._pin(workspace, str(request.get("spec", "")), commit)
+            config = workspace.resolve_spec(
+                spec, [self._pin(workspace, mixin, commit) for mixin in list_texts(request.get("with"))], changes
+            )
         except (NpuprofError, TypeError):
             return None
         if not clue.digest or _match(config, clue.digest) != "resolved":
             return None
-        made = Commit(self._repository, commit, (), {})
-        load_commit_headers([made])
-        name = str(asked.get("spec", ""))
-        return Match(name, "resolved", config, 1, made, made, asked=list_asked(clue.record))
+        past_commit = Commit(self._repository, commit, (), {})
+        load_commit_headers([past_commit])
+        name = str(request.get("spec", ""))
+        return Match(name, "resolved", config, 1, past_commit, past_commit, asked=list_asked(clue.record))
 
     def _pin(self, workspace: Workspace, spec: str, commit: str) -> str:
         """Return a spec with each preset of the store that stands in it at a commit."""
@@ -307,13 +305,15 @@ def _match(config: Config, wanted: str) -> str:
     return "resolved" if any(digest.startswith(wanted) for digest in list_digests(config.settings)) else ""
 
 
-def _join(one: Match, other: Match) -> Match:
+def _join(match: Match, other_match: Match) -> Match:
     """Return what two matches of the same preset and digest say together."""
-    if other.in_work_tree or (one.newest is not None and other.newest is None):
-        one, other = other, one
-    if other.newest is None:
-        return one
-    first = other if other.count >= one.count else one
+    if other_match.in_work_tree or (match.newest is not None and other_match.newest is None):
+        match, other_match = other_match, match
+    if other_match.newest is None:
+        return match
+    first = other_match if other_match.count >= match.count else match
     return first._replace(
-        in_work_tree=one.in_work_tree or other.in_work_tree, asked=one.asked or other.asked, versions=other.versions or one.versions
+        in_work_tree=match.in_work_tree or other_match.in_work_tree,
+        asked=match.asked or other_match.asked,
+        versions=other_match.versions or match.versions,
     )

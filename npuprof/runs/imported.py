@@ -17,6 +17,7 @@ from npuprof.report.answer import Answer
 from npuprof.report.text import escape_controls, format_count
 from npuprof.runs.evidence import Evidence, Process, Text
 from npuprof.runs.evidence.places import is_evidence
+from npuprof.runs.evidence.reading import read_told_evidence
 from npuprof.runs.log_values import ABSENT, CANNOT_TELL, DEFAULT_OR_SET, IN_FORCE, NOT_IN_FORCE, find_texts, is_unreadable
 from npuprof.runs.verdicts import judge_process
 from npuprof.store.parents import ComposedParts
@@ -56,19 +57,19 @@ def import_evidence(evidence: Evidence) -> ImportedRun:
     unknown: dict[str, str] = {}
     for name, wire in load_wires().items():
         candidates: dict[str, Any] = {"true": True} if wire.any_operator == "1" else {}
-        texts = [found for process in evidence.processes for found in _find_texts(wire, process)]
+        texts = [pair for process in evidence.processes for pair in _find_texts(wire, process)]
         for key, text in texts:
             if (value := _read_value(wire, key, text)) is not None:
                 candidates.setdefault(keys.format_toml_value(value), value)
         states = {shown: _judge(name, value, evidence.processes) for shown, value in candidates.items()}
-        proven = [shown for shown, found in states.items() if IN_FORCE in found and found <= {IN_FORCE, DEFAULT_OR_SET}]
+        proven = [shown for shown, seen in states.items() if IN_FORCE in seen and seen <= {IN_FORCE, DEFAULT_OR_SET}]
         if len(proven) == 1:
             settings[name] = candidates[proven[0]]
-        elif partly := [shown for shown, found in states.items() if IN_FORCE in found]:
+        elif partly := [shown for shown, seen in states.items() if IN_FORCE in seen]:
             differing[name] = "not the same everywhere: " + ", ".join(partly)
             if all(states[shown] <= {IN_FORCE, CANNOT_TELL} for shown in partly):  # the others may have it, or not
                 differing[name] += ", not known of all processes"
-        elif not any(DEFAULT_OR_SET in found for found in states.values()) and not _is_unset(wire, evidence.processes):
+        elif not any(DEFAULT_OR_SET in seen for seen in states.values()) and not _is_unset(wire, evidence.processes):
             unknown[name] = _explain(wire, candidates, bool(texts), evidence.processes)
     return ImportedRun(settings, differing, unknown, _find_scenario(evidence.processes))
 
@@ -76,41 +77,41 @@ def import_evidence(evidence: Evidence) -> ImportedRun:
 def _find_scenario(processes: Sequence[Process]) -> str:
     """Return what the run was for, empty where that is not written down, or not the same everywhere."""
     wires = [wire for wire in load_wires().values() if wire.scenarios]
-    found = {wire.scenarios.get(text.text, "") for wire in wires for process in processes for _, text in _find_texts(wire, process)}
-    return found.pop() if len(found) == 1 else ""
+    scenarios = {wire.scenarios.get(text.text, "") for wire in wires for process in processes for _, text in _find_texts(wire, process)}
+    return scenarios.pop() if len(scenarios) == 1 else ""
 
 
 def _find_texts(wire: Wire, process: Process) -> Iterable[tuple[str, Text]]:
     """Yield the texts of an option in a process, each with its key."""
     if process.tf2:
         for epoch in process.epochs:
-            for one in epoch.maps.get("init", ()):
-                yield from ((key, one.values[key]) for field, key in wire.tf2.items() if field != "unset" and key in one.values)
+            for block in epoch.maps.get("init", ()):
+                yield from ((key, block.values[key]) for field, key in wire.tf2.items() if field != "unset" and key in block.values)
         if "leaf" in wire.tf2 and "global" not in wire.tf2:
             yield from ((wire.tf2["leaf"], text) for text in process.warned.get(wire.tf2["leaf"], ()))
         return
     for epoch in process.epochs:
         for stage in STAGES:
             read = "graph" if stage == "session" and not (wire.init or wire.session) else stage  # early adapters gave it to the session
-            for one in epoch.maps.get(stage, ()):
-                yield from find_texts(wire, read, one.values).items()
+            for block in epoch.maps.get(stage, ()):
+                yield from find_texts(wire, read, block.values).items()
         for stage, field in wire.lines.items():
-            for one in epoch.maps.get(stage, ()):
+            for block in epoch.maps.get(stage, ()):
                 if wire.form == "split":
-                    yield from _join_ranges(one.values)
-                elif field in one.values:
-                    yield field, one.values[field]
+                    yield from _join_ranges(block.values)
+                elif field in block.values:
+                    yield field, block.values[field]
         for stage in ("single init", "single session"):
-            yield from ((wire.name, one.values[wire.name]) for one in epoch.maps.get(stage, ()) if wire.name in one.values)
-    for kind, one in process.dumps:
+            yield from ((wire.name, block.values[wire.name]) for block in epoch.maps.get(stage, ()) if wire.name in block.values)
+    for kind, block in process.dumps:
         names = wire.node if kind == "node" else wire.operator
-        yield from ((name.removeprefix("_"), one.values[name]) for name in names if name in one.values)
+        yield from ((name.removeprefix("_"), block.values[name]) for name in names if name in block.values)
 
 
-def _join_ranges(found: dict[str, Text]) -> Iterable[tuple[str, Text]]:
-    if not any(f"{kind}_inputs_shape_range" in found for kind in ("getnext", "data")):
+def _join_ranges(fields: dict[str, Text]) -> Iterable[tuple[str, Text]]:
+    if not any(f"{kind}_inputs_shape_range" in fields for kind in ("getnext", "data")):
         return
-    parts = [f"{kind}:{text.text}" for kind in ("getnext", "data") if (text := found.get(f"{kind}_inputs_shape_range")) and text.text]
+    parts = [f"{kind}:{text.text}" for kind in ("getnext", "data") if (text := fields.get(f"{kind}_inputs_shape_range")) and text.text]
     yield "", Text(";".join(parts))
 
 
@@ -141,8 +142,8 @@ def _read_value(wire: Wire, key: str, text: Text) -> Any:
 def _may_be_cut(value: str, wire: Wire) -> bool:
     """Return whether a value is none of the known ones of its option, but one of them begins with it."""
     option = catalog.find_option(wire.name)
-    known = [str(one) for one in option.choices] if option is not None else []
-    return value not in known and any(one.startswith(value) for one in known)
+    known = [str(choice) for choice in option.choices] if option is not None else []
+    return value not in known and any(choice.startswith(value) for choice in known)
 
 
 def _judge(name: str, value: Any, processes: Sequence[Process]) -> set[str]:
@@ -153,7 +154,7 @@ def _is_unset(wire: Wire, processes: Sequence[Process]) -> bool:
     """Return whether the evidence has texts of an option, and all of them are what stands there where nobody set it."""
     if processes and all(process.tf2 for process in processes) and (not wire.tf2 or _judge(wire.name, _guess(wire), processes) == {ABSENT}):
         return True
-    found = False
+    has_texts = False
     for process in processes:
         unset = (
             set(wire.keys("init").values())
@@ -164,17 +165,17 @@ def _is_unset(wire: Wire, processes: Sequence[Process]) -> bool:
         if process.tf2:
             unset = {wire.tf2.get("unset"), "", "None"}
         for _, text in _find_texts(wire, process):
-            found = True
+            has_texts = True
             if text.cut or text.followed or text.text not in unset:
                 return False
-    return found
+    return has_texts
 
 
 def _explain(wire: Wire, candidates: dict[str, Any], has_texts: bool, processes: Sequence[Process]) -> str:
     value = next(iter(candidates.values()), _guess(wire))
     verdicts = [judge_process({wire.name: value}, process)[0] for process in processes]
     if candidates:
-        return f"perhaps {keys.format_short_value(value)}: {next((one.note for one in verdicts if one.note), 'not proven')}"
+        return f"perhaps {keys.format_short_value(value)}: {next((verdict.note for verdict in verdicts if verdict.note), 'not proven')}"
     if has_texts:
         return "its line may be cut, or other lines stand in it"
     variables = dict.fromkeys(verdict.tell for verdict in verdicts if verdict.tell)
@@ -252,17 +253,17 @@ SCHEMA = "npuprof.imported-run/1"
 
 def is_all_evidence(paths: Sequence[str], others: dict[str, Any]) -> bool:
     """Return whether what is to be imported is evidence. Raises NpuprofError where only some of it is, or with flags for scripts."""
-    found = [path for path in paths if _is_evidence(path)]
-    if not found:
+    logs = [path for path in paths if _is_evidence(path)]
+    if not logs:
         return False
-    if len(found) < len(paths):
-        script = next(path for path in paths if path not in found)
-        what = f"{found[0]} is the log of a run, and {script} is none"
+    if len(logs) < len(paths):
+        script = next(path for path in paths if path not in logs)
+        what = f"{logs[0]} is the log of a run, and {script} is none"
         raise NpuprofError(
             [Finding("NP902", what, "A preset is made of scripts, or of what a run left behind.", "import one, then the other")]
         )
-    if given := [flag for flag, value in others.items() if value]:
-        what = f"{', '.join(given)} is for scripts, and {found[0]} is the log of a run"
+    if flags := [flag for flag, value in others.items() if value]:
+        what = f"{', '.join(flags)} is for scripts, and {logs[0]} is the log of a run"
         raise NpuprofError([Finding("NP902", what, "", "leave one of them out")])
     return True
 
@@ -284,8 +285,6 @@ def answer_import(paths: Sequence[str], path: str | None, write: Callable[[dict[
 
     Exit 1 where ``strict`` and something was not the same everywhere, or is not known.
     """
-    from npuprof.runs.evidence.reading import read_told_evidence
-
     evidence = read_told_evidence(paths)
     run = import_evidence(evidence)
     first = (

@@ -65,7 +65,7 @@ class Index:
     def find(self, wanted: str, order: dict[str, int]) -> list[Holding]:
         """Return the presets that had a digest which begins like this, each with its commits in an order."""
         holding: set[str] = set()
-        found: dict[str, list[str]] = {}
+        commits_of: dict[str, list[str]] = {}
         for state in self.states:
             for name, digests in state.changed.items():
                 if digests is not None and digests.match(wanted):
@@ -73,8 +73,8 @@ class Index:
                 else:
                     holding.discard(name)
             for name in holding:
-                found.setdefault(name, []).extend(commit for commit in state.commits if commit in order)
-        return [Holding(name, tuple(sorted(commits, key=order.__getitem__))) for name, commits in found.items() if commits]
+                commits_of.setdefault(name, []).extend(commit for commit in state.commits if commit in order)
+        return [Holding(name, tuple(sorted(commits, key=order.__getitem__))) for name, commits in commits_of.items() if commits]
 
 
 def group_commits(index: Index, names: Collection[str], order: dict[str, int]) -> list[list[str]]:
@@ -146,37 +146,37 @@ class _Builder:
     def _locate(self, commits: list[str]) -> Iterator[tuple[str, _Place]]:
         """Yield commits with where their presets are; of the last, the store may have been in another folder then."""
         prefix = self._repository.prefix
-        found: dict[str, _Place] = {}
-        left = commits
+        places: dict[str, _Place] = {}
+        missing = commits
         for _ in range(_MOST_MOVES):
-            found |= self._look_up(left, prefix)
-            left = [commit for commit in left if commit not in found]
+            places |= self._look_up(missing, prefix)
+            missing = [commit for commit in missing if commit not in places]
             head = self._repository.git.read_objects(["HEAD"])[0]
-            if not left or head is None:
+            if not missing or head is None:
                 break
-            newer = commits[commits.index(left[-1]) + 1 :][:1] or [head.oid]
-            former = find_former_folder(self._repository.with_store_prefix(prefix), left[-1], newer[0])
+            newer = commits[commits.index(missing[-1]) + 1 :][:1] or [head.oid]
+            former = find_former_folder(self._repository.with_store_prefix(prefix), missing[-1], newer[0])
             if former is None or former == prefix:
                 break
             prefix = former
-        yield from ((commit, found[commit]) for commit in commits if commit in found)
+        yield from ((commit, places[commit]) for commit in commits if commit in places)
 
     def _look_up(self, commits: list[str], prefix: str) -> dict[str, _Place]:
         """Return where the presets of commits are that have a store in a folder, or globs that lead elsewhere: one process for all."""
         base = prefix.rstrip("/").rpartition("/")[0]
-        beside = f"{base}/" if base else ""
-        names = (prefix.rstrip("/"), f"{beside}npuprof.toml", f"{beside}npuprof.lock", "")
-        asked = "".join(f"{commit}:{name}\n" for commit in commits for name in names)
-        out = self._repository.git.run_command("cat-file", "--batch-check=%(objectname)", stdin=os.fsencode(asked)).split(b"\n")
-        found = {}
+        folder = f"{base}/" if base else ""
+        names = (prefix.rstrip("/"), f"{folder}npuprof.toml", f"{folder}npuprof.lock", "")
+        request = "".join(f"{commit}:{name}\n" for commit in commits for name in names)
+        out = self._repository.git.run_command("cat-file", "--batch-check=%(objectname)", stdin=os.fsencode(request)).split(b"\n")
+        places = {}
         for place, commit in enumerate(commits):
             ids = [row.decode(errors="replace") if not row.endswith(b" missing") else "" for row in out[4 * place : 4 * place + 4]]
             store, project, lock, root = ids
             if project and prefix and self._leads_outside(project):
                 store = root
             if store:
-                found[commit] = _Place(prefix, f"{prefix}:{store}:{project}:{lock}")
-        return found
+                places[commit] = _Place(prefix, f"{prefix}:{store}:{project}:{lock}")
+        return places
 
     def _leads_outside(self, project: str) -> bool:
         if project not in self._outside:
@@ -210,7 +210,7 @@ class _Builder:
             self._digests.pop(name)
             self._members.pop(name, None)
             self._moving.discard(name)
-        ahead = {name for one in wanted for name in (one, *(self._members.get(one) or ()))}
+        ahead = {name for member in wanted for name in (member, *(self._members.get(member) or ()))}
         with suppress(NpuprofError):
             store.load_texts(name for name in sorted(ahead) if name in files)
         resolver = Resolver(find_parent)
@@ -244,7 +244,8 @@ class _Builder:
         if any(_is_moving(reference) for member in config.lineage for reference in member.extends):
             self._moving.add(name)
         return Digests(
-            config.preset_digest, tuple(dict.fromkeys(digest for one in list_configs(config) for digest in list_digests(one.settings)))
+            config.preset_digest,
+            tuple(dict.fromkeys(digest for region in list_configs(config) for digest in list_digests(region.settings))),
         )
 
 

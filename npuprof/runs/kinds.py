@@ -66,10 +66,10 @@ def _read_record_folder(path: str, unread: list[Finding] | None) -> Profile:
     if damaged and unread is None:
         raise NpuprofError(damaged)
     (unread if unread is not None else []).extend(damaged)
-    started = {one: fields for one, fields in read.items() if fields.get("by") != "env-loader"}
-    found = ranks.find_launches(started or read)
-    newest = list(found[0].paths.values())
-    if len(found) == 1 and len({ranks.identify_record(read[one]) for one in newest}) == 1:
+    started = {record_path: fields for record_path, fields in read.items() if fields.get("by") != "env-loader"}
+    launches = ranks.find_launches(started or read)
+    newest = list(launches[0].paths.values())
+    if len(launches) == 1 and len({ranks.identify_record(read[record_path]) for record_path in newest}) == 1:
         return records.build_profile(newest[0], read[newest[0]])
     what, why = f"{path} holds the records of {len(read)} processes", "They were not given the same, so that one is to be named."
     hint = f"name one, such as {newest[0]}; npuprof diff {path} compares them"

@@ -61,28 +61,28 @@ class Wanted:
             return None
         return write_text(self.wire.form, encoded)
 
-    def judge(self, key: str, found: Text) -> str:
+    def judge(self, key: str, text: Text) -> str:
         """Return what the text of a key says of it."""
         form = self.wire.key_forms.get(key, self.wire.form)
         wanted = self._spell(form)
-        return self._judge_text(key, found, form, wanted) if wanted else UNSURE
+        return self._judge_text(key, text, form, wanted) if wanted else UNSURE
 
-    def _judge_text(self, key: str, found: Text, form: str, wanted: tuple[str, ...]) -> str:
-        text = _read_text(form, found.text, wanted)
-        if found.text and not text and self.is_default(()):
+    def _judge_text(self, key: str, shown: Text, form: str, wanted: tuple[str, ...]) -> str:
+        text = _read_text(form, shown.text, wanted)
+        if shown.text and not text and self.is_default(()):
             return UNSURE  # nobody gave it, which is no other value than the default
         is_word = form in _ONE_WORD
         spelled = [*wanted, *(word for word, flag in _FLAGS.items() if form in ("flag", "inverted") and flag in wanted)]
-        if found.cut or (found.followed and not is_word):
-            hole = _HOLE.search(found.text)
-            start = found.text[: hole.start()] if hole is not None else found.text
+        if shown.cut or (shown.followed and not is_word):
+            hole = _HOLE.search(shown.text)
+            start = shown.text[: hole.start()] if hole is not None else shown.text
             may_be = any(_begins(spelling, start) for spelling in spelled) or self._may_lead_there(form, text)
-            return UNSURE if may_be or (found.followed and _is_unclosed(text)) else OTHER
+            return UNSURE if may_be or (shown.followed and _is_unclosed(text)) else OTHER
         if self._is_same(text, wanted, form):
             return UNSURE if _is_unclosed(text) else SAME
-        is_complete = is_word or self.is_unset(key, found.text) or self._is_choice(text)
+        is_complete = is_word or self.is_unset(key, shown.text) or self._is_choice(text)
         is_beginning = not is_complete and any(_begins(spelling, text) for spelling in spelled)
-        if is_beginning or self._may_lead_there(form, text) or any(_may_be_damaged(spelling, found.text) for spelling in spelled):
+        if is_beginning or self._may_lead_there(form, text) or any(_may_be_damaged(spelling, shown.text) for spelling in spelled):
             return UNSURE
         return OTHER
 
@@ -158,11 +158,11 @@ def _read_text(form: str, text: str, wanted: tuple[str, ...]) -> str:
     return text
 
 
-def find_texts(wire: Wire, stage: str, found: Values) -> dict[str, Text]:
+def find_texts(wire: Wire, stage: str, texts: Values) -> dict[str, Text]:
     """Return the texts that a map has of an option: by the keys of its stage, of a graph by those of all stages."""
     stages = STAGES if stage == "graph" else (stage,)
-    keys = dict.fromkeys(key for one in stages for key in wire.keys(one))
-    return {key: found[key] for key in keys if key in found}
+    keys = dict.fromkeys(key for name in stages for key in wire.keys(name))
+    return {key: texts[key] for key in keys if key in texts}
 
 
 def split_ranges(text: str) -> dict[str, str] | None:
@@ -228,17 +228,17 @@ class Outcome(NamedTuple):
     engine: bool = False
 
 
-def merge(found: list[Outcome], of: Map) -> Outcome | None:
+def merge(outcomes: list[Outcome], of: Map) -> Outcome | None:
     """Return what the lines of one block say together of an option, None where there is none."""
-    if not found:
+    if not outcomes:
         return None
-    says = {one.says for one in found}
-    texts = tuple(dict.fromkeys(text for one in found for text in one.texts))
-    note = next((one.note for one in found if one.note), "")
+    says = {outcome.says for outcome in outcomes}
+    texts = tuple(dict.fromkeys(text for outcome in outcomes for text in outcome.texts))
+    note = next((outcome.note for outcome in outcomes if outcome.note), "")
     if OTHER in says and SAME not in says:
         state = OTHER
     elif SAME in says and OTHER not in says:
         state, note, texts = SAME, "", ()
     else:
         state = UNSURE
-    return Outcome(state, texts, note, all(one.unset for one in found), of.engine)
+    return Outcome(state, texts, note, all(outcome.unset for outcome in outcomes), of.engine)

@@ -10,6 +10,7 @@ from npuprof.catalog import build_finding
 from npuprof.document import keys
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
+from npuprof.report.findings import FORMATS
 from npuprof.report.tables import Table
 from npuprof.report.text import count_rest, escape_controls, format_count
 from npuprof.runs.adapters import tell_names
@@ -58,12 +59,12 @@ def answer_proof(config: Config, read: Callable[[], Evidence]) -> Answer:
 
 def name_process(process: Process) -> str:
     """Return what a process is called: its rank where that is known, its number, the file where it has none."""
-    said = f"pid {process.pid}" if process.pid is not None else os.path.basename(process.place)
+    name = f"pid {process.pid}" if process.pid is not None else os.path.basename(process.place)
     if process.pid is None and process.number > 1:
-        said = f"{said} ({process.number})"
+        name = f"{name} ({process.number})"
     if process.label:
-        said = f"{said} of {escape_controls(process.label)}"
-    return f"rank {process.rank} ({said})" if process.rank.isdigit() else said
+        name = f"{name} of {escape_controls(process.label)}"
+    return f"rank {process.rank} ({name})" if process.rank.isdigit() else name
 
 
 def _group(runs: Sequence[JudgedRun], number: int) -> list[tuple[Verdict, list[Process]]]:
@@ -80,12 +81,12 @@ def _build_table(options: Any, runs: Sequence[JudgedRun]) -> Table:
     for number, (name, value) in enumerate(options.items()):
         groups = _group(runs, number)
         for verdict, processes in groups:
-            said = _describe(verdict, value)
+            description = _describe(verdict, value)
             if several:
                 where = "all" if len(groups) == 1 else name_processes(processes)
-                rows.append((name, verdict.state, where, said))
+                rows.append((name, verdict.state, where, description))
             else:
-                rows.append((name, verdict.state, said))
+                rows.append((name, verdict.state, description))
     tells: dict[str, list[str]] = {}
     for run in runs:
         for verdict in run.verdicts:
@@ -103,43 +104,45 @@ def name_processes(processes: Sequence[Process], most: int = 4) -> str:
 
 
 def _describe(verdict: Verdict, value: Any) -> str:
-    texts = [text for text in verdict.found if not any(other != text and other.startswith(text) for other in verdict.found if text)]
+    texts = [text for text in verdict.found if not any(longer != text and longer.startswith(text) for longer in verdict.found if text)]
     shown = [text or "(empty)" for text in texts]
     wanted = keys.format_short_value(value)
     if verdict.state in NOT_IN_FORCE:
-        said = f"{' and '.join(shown)}, not {wanted}" if shown else f"not {wanted}"
+        summary = f"{' and '.join(shown)}, not {wanted}" if shown else f"not {wanted}"
     elif verdict.state == CANNOT_TELL:
-        said = f"the log has {' and '.join(keys.format_short_value(text) for text in shown)}" if shown else ""
+        summary = f"the log has {' and '.join(keys.format_short_value(text) for text in shown)}" if shown else ""
     else:
-        said = wanted
-    return "; ".join(part for part in (said, verdict.note) if part)
+        summary = wanted
+    return "; ".join(part for part in (summary, verdict.note) if part)
 
 
 def _tell_summary(config: Config, evidence: Evidence, runs: Sequence[JudgedRun]) -> list[str]:
     states = [verdict.state for run in runs for verdict in run.verdicts]
     counts = ", ".join(f"{states.count(state)} {state}" for state in reversed(STATES) if state in states)
     adapters = ", ".join(dict.fromkeys(name for run in runs if (name := tell_names(run.process))))
-    one = len(runs) == 1
-    count = "1 process" if one else f"{len(runs)} processes"
-    told = [f"{count} of {format_count(evidence.files, 'file')}{f', adapter of {adapters}' if adapters else ''}: {counts}"]
+    is_single = len(runs) == 1
+    count = "1 process" if is_single else f"{len(runs)} processes"
+    remarks = [f"{count} of {format_count(evidence.files, 'file')}{f', adapter of {adapters}' if adapters else ''}: {counts}"]
     disagreeing = find_disagreeing(config, runs)
     if disagreeing:
-        told.append(f"the processes do not agree on {', '.join(disagreeing)}")
+        remarks.append(f"the processes do not agree on {', '.join(disagreeing)}")
     if others := list_others(config):
         count = format_count(len(others), "setting")
-        told.append(f"{count} outside [options] left out: no adapter writes them down ({count_rest(others, 4)})")
-    return [*told, *evidence.remarks]
+        remarks.append(f"{count} outside [options] left out: no adapter writes them down ({count_rest(others, 4)})")
+    return [*remarks, *evidence.remarks]
 
 
 def find_disagreeing(config: Config, runs: Sequence[JudgedRun]) -> list[str]:
     """Return the settings on which what is proven of one process is not what is proven of another."""
-    found = []
+    names = []
     for number, name in enumerate(config.options):
         verdicts = [run.verdicts[number] for run in runs if run.verdicts[number].state != CANNOT_TELL]
-        told = {(IN_FORCE if one.state == DEFAULT_OR_SET else one.state, one.found) for one in verdicts}  # of either it is the value
-        if len(told) > 1:
-            found.append(name)
-    return found
+        proven = {
+            (IN_FORCE if verdict.state == DEFAULT_OR_SET else verdict.state, verdict.found) for verdict in verdicts
+        }  # of either it is the value
+        if len(proven) > 1:
+            names.append(name)
+    return names
 
 
 def list_others(config: Config) -> list[str]:
@@ -180,24 +183,22 @@ def _build_fields(config: Config, evidence: Evidence, runs: Sequence[JudgedRun])
 
 
 def _format_github(config: Config, runs: Sequence[JudgedRun]) -> str:
-    from npuprof.report.findings import FORMATS
-
     return FORMATS["github"](build_findings(config, runs))
 
 
 def build_findings(config: Config, runs: Sequence[JudgedRun]) -> list[Finding]:
     """Return a finding for each setting that was not in force (NP971), and for each that could not be told (NP972)."""
-    found = []
+    findings = []
     for number, (name, value) in enumerate(config.options.items()):
         for verdict, processes in _group(runs, number):
             where = name_processes(processes)
-            said = escape_controls(_describe(verdict, value))
+            description = escape_controls(_describe(verdict, value))
             if verdict.state in NOT_IN_FORCE:
-                what = f"{name} was {verdict.state} in {where}: {said}"
-                found.append(Finding("NP971", what, "", _HINTS[verdict.state], config.origin(name), name, (config.name,)))
+                what = f"{name} was {verdict.state} in {where}: {description}"
+                findings.append(Finding("NP971", what, "", _HINTS[verdict.state], config.origin(name), name, (config.name,)))
             elif verdict.state == CANNOT_TELL:
-                what = f"whether {name} was in force in {where} cannot be told" + (f": {said}" if said else "")
+                what = f"whether {name} was in force in {where} cannot be told" + (f": {description}" if description else "")
                 tells = dict.fromkeys(run.verdicts[number].tell for run in runs if run.process in processes)
                 hint = f"let the next run have {' '.join(filter(None, tells))}" if any(tells) else ""
-                found.append(build_finding("NP972", what, "", hint, config.origin(name), name, (config.name,)))
-    return found
+                findings.append(build_finding("NP972", what, "", hint, config.origin(name), name, (config.name,)))
+    return findings

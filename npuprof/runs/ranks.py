@@ -75,20 +75,20 @@ def sort_label(label: str) -> tuple[int, str]:
     return (int(label), "") if label.isdecimal() else (1 << 62, label)
 
 
-def _select_newest(name: str, key: tuple[Any, ...], found: Mapping[str, dict[str, Any]]) -> Launch:
+def _select_newest(name: str, key: tuple[Any, ...], records: Mapping[str, dict[str, Any]]) -> Launch:
     """Return the newest record of each rank, without those of an earlier launch: the other ranks were started again after they ended."""
-    runs = _number_runs(found)
-    labels = {path: runs.get(path) or _label_rank(fields) for path, fields in found.items()}
+    runs = _number_runs(records)
+    labels = {path: runs.get(path) or _label_rank(fields) for path, fields in records.items()}
     newest = {label: path for path, label in labels.items()}  # in the order in which they began
     counts = Counter(labels.values())
     most = max(counts.values())
-    again = min(_find_start(found[newest[label]]) for label, count in counts.items() if count == most)
+    again = min(_find_start(records[newest[label]]) for label, count in counts.items() if count == most)
     for label, count in counts.items():
-        ended = str(found[newest[label]].get("end") or "")  # the process may still run if it has no end
+        ended = str(records[newest[label]].get("end") or "")  # the process may still run if it has no end
         if count < most and ended and ended < again:
             del newest[label]
-    span = min(map(_find_start, found.values())), max(str(fields.get("end") or _find_start(fields)) for fields in found.values())
-    return Launch(name, key, span, dict(sorted(newest.items(), key=lambda pair: sort_label(pair[0]))), len(found) - len(newest))
+    span = min(map(_find_start, records.values())), max(str(fields.get("end") or _find_start(fields)) for fields in records.values())
+    return Launch(name, key, span, dict(sorted(newest.items(), key=lambda pair: sort_label(pair[0]))), len(records) - len(newest))
 
 
 def _drop_older(launches: Sequence[Launch]) -> list[Launch]:
@@ -112,36 +112,36 @@ def _join_presets(launches: Sequence[Launch]) -> list[Launch]:
     """Return launches, those as one in which ranks of one launch were given different presets: the most common names it."""
     joined: list[Launch] = []
     for launch in sorted(launches, key=lambda launch: -len(launch.paths)):
-        place = next((place for place, other in enumerate(joined) if _are_of_one_launch(launch, other)), None)
+        place = next((place for place, known in enumerate(joined) if _are_of_one_launch(launch, known)), None)
         if place is None:
             joined.append(launch)
             continue
-        other = joined[place]
-        paths = dict(sorted({**other.paths, **launch.paths}.items(), key=lambda pair: sort_label(pair[0])))
-        joined[place] = other._replace(paths=paths, older=other.older + launch.older)
+        known = joined[place]
+        paths = dict(sorted({**known.paths, **launch.paths}.items(), key=lambda pair: sort_label(pair[0])))
+        joined[place] = known._replace(paths=paths, older=known.older + launch.older)
     return joined
 
 
-def _are_of_one_launch(launch: Launch, other: Launch) -> bool:
+def _are_of_one_launch(launch: Launch, known: Launch) -> bool:
     """Return whether the ranks of two presets are of one launch: none is in both, and they ran at the same time."""
-    are_disjoint = launch.paths.keys().isdisjoint(other.paths) and not launch.has_runs and not other.has_runs
-    overlap = max(launch.span[0], other.span[0]) <= min(launch.span[1], other.span[1])
-    return launch.key == other.key and are_disjoint and overlap
+    are_disjoint = launch.paths.keys().isdisjoint(known.paths) and not launch.has_runs and not known.has_runs
+    overlap = max(launch.span[0], known.span[0]) <= min(launch.span[1], known.span[1])
+    return launch.key == known.key and are_disjoint and overlap
 
 
 def _list_missing(launch: Launch) -> tuple[str, ...]:
     return tuple(str(rank) for rank in range(launch.size or 0) if str(rank) not in launch.paths)
 
 
-def _number_runs(found: Mapping[str, dict[str, Any]]) -> dict[str, str]:
+def _number_runs(records: Mapping[str, dict[str, Any]]) -> dict[str, str]:
     """Return labels of the processes that no launcher gave a rank, in the order in which they began: each is a run of its own.
 
     One that is alone is rank 0, as in the name of its record.
     """
-    if len(found) < 2:
+    if len(records) < 2:
         return {}
-    alone = [path for path, fields in found.items() if _find_number(fields, "rank") is None]
-    alone.sort(key=lambda path: _find_start(found[path]))
+    alone = [path for path, fields in records.items() if _find_number(fields, "rank") is None]
+    alone.sort(key=lambda path: _find_start(records[path]))
     return {path: f"{RUN}{number}" for number, path in enumerate(alone, 1)}
 
 
@@ -220,25 +220,27 @@ def load_processes(folder: str, workspace: Workspace) -> tuple[list[Processes], 
     return [_compare_processes(launch, read, workspace) for launch in find_launches(read)], unread
 
 
-def _compare_processes(launch: Launch, found: dict[str, dict[str, Any]], workspace: Workspace) -> Processes:
+def _compare_processes(launch: Launch, records: dict[str, dict[str, Any]], workspace: Workspace) -> Processes:
     newest = launch.paths
     alike: dict[str, list[str]] = {}
     for rank in newest:
-        alike.setdefault(identify_record(found[newest[rank]]), []).append(rank)
+        alike.setdefault(identify_record(records[newest[rank]]), []).append(rank)
     groups = sorted(alike.values(), key=lambda ranks: (-len(ranks), sort_label(ranks[0])))
-    made: list[Ranks] = []
+    compared: list[Ranks] = []
     for ranks in groups:
         first = newest[ranks[0]]
         config = workspace.resolve_spec(
             first if os.path.isabs(first) or first.startswith(f"{os.pardir}/") else os.path.join(os.curdir, first)
         )
-        base = made[0] if made else None
+        base = compared[0] if compared else None
         pair = build_preset_pair(base.config, config, name_ranks(ranks, one="rank")) if base else None
-        environment = compare_environments(found[base.paths[0]], found[first]) if base else {}
-        told = compare_origins(found[base.paths[0]], found[first]) if base else {}
+        environment = compare_environments(records[base.paths[0]], records[first]) if base else {}
+        origins = compare_origins(records[base.paths[0]], records[first]) if base else {}
         paths = tuple(newest[rank] for rank in ranks)
-        made.append(Ranks(paths, tuple(ranks), config, pair, environment, told, tuple(describe_ending(found[path]) for path in paths)))
-    return Processes(launch.name, tuple(made), launch.older, launch.missing, launch.size)
+        compared.append(
+            Ranks(paths, tuple(ranks), config, pair, environment, origins, tuple(describe_ending(records[path]) for path in paths))
+        )
+    return Processes(launch.name, tuple(compared), launch.older, launch.missing, launch.size)
 
 
 def name_ranks(labels: Sequence[str], one: str = "") -> str:
@@ -261,7 +263,7 @@ def join_ranks(labels: Sequence[str]) -> str:
 
 def identify_record(fields: dict[str, Any]) -> str:
     """Return what records of processes have in common that were given the same."""
-    settings = {one["key"]: one["value"] for one in fields["settings"]}
+    settings = {setting["key"]: setting["value"] for setting in fields["settings"]}
     return json.dumps([settings, _select_shared(fields), _select_origins(fields)], sort_keys=True)
 
 
@@ -280,12 +282,12 @@ def compare_origins(before: dict[str, Any], after: dict[str, Any]) -> dict[str, 
 
 def _select_shared(fields: dict[str, Any]) -> dict[str, str]:
     """Return the variables of a process that should be the same for all, and that do not say again what the settings say."""
-    said: set[str] = set()
-    for section, name in (keys.split_section_and_name(one["key"]) for one in fields["settings"]):
-        said.update((name,) if section == "env" else load_env_twins().get(name, ()) if section == "options" else ())
+    repeated: set[str] = set()
+    for section, name in (keys.split_section_and_name(setting["key"]) for setting in fields["settings"]):
+        repeated.update((name,) if section == "env" else load_env_twins().get(name, ()) if section == "options" else ())
     log = (fields.get("proof") or {}).get("log")  # a folder of its own, where npuprof has switched the log on
     variables = (fields.get("environment") or {}).items()
-    return {name: str(text) for name, text in variables if name not in said and text != log and _is_shared(name)}
+    return {name: str(text) for name, text in variables if name not in repeated and text != log and _is_shared(name)}
 
 
 def _is_shared(name: str) -> bool:
@@ -333,12 +335,12 @@ def format_differences(changed: dict[str, tuple[str | None, str | None]], kind: 
     return lines
 
 
-def describe_count(found: Processes) -> str:
+def describe_count(processes: Processes) -> str:
     """Return how many processes are alike, and which are not."""
-    first, *others = found.groups
-    whole = f"{format_count(found.count, 'record')} of {found.name}"
+    first, *others = processes.groups
+    count = f"{format_count(processes.count, 'record')} of {processes.name}"
     if not others:
-        return f"{whole}: all were given the same"
+        return f"{count}: all were given the same"
     alone = len(others) == 1 and len(others[0].labels) == 1
-    said = f"{'; '.join(group.title for group in others)} {'differs' if alone else 'differ'}"
-    return f"{whole}: {said} from {first.title}" if len(first.labels) == 1 else f"{whole}: {first.title} alike; {said}"
+    difference = f"{'; '.join(group.title for group in others)} {'differs' if alone else 'differ'}"
+    return f"{count}: {difference} from {first.title}" if len(first.labels) == 1 else f"{count}: {first.title} alike; {difference}"

@@ -56,16 +56,16 @@ class Recorder:
 
     def start(self) -> None:
         """Write what is known before the command runs; a full disk is told and nothing more. Raises NpuprofError for another reason."""
-        made: list[str] = []
+        created: list[str] = []
         try:
-            made = output.make_folder(self.folder)
+            created = output.make_folder(self.folder)
             self.path = self._claim_name()
         except OSError as error:
             what = f"{self.folder}: {output.describe_os_error(error, os.path.join(self.folder, 'x'))}"
             if error.errno not in _FULL:
                 raise output.build_write_error(what, "The command was not started.") from None
             output.tell_remark(f"no record is kept, cannot write {what}; the command runs all the same")
-        output.tell_made_folders(made)
+        output.tell_made_folders(created)
 
     def tell_started(self, pid: int) -> None:
         """Write which process the command is."""
@@ -79,13 +79,13 @@ class Recorder:
         try:
             self._replace()
         except OSError as error:
-            said = output.describe_os_error(error, self.path)
+            reason = output.describe_os_error(error, self.path)
             if os.path.exists(self.path):
                 if not self._is_stale:
-                    output.tell_remark(f"{self.path} says how the run began, and not how it ended: {said}")
+                    output.tell_remark(f"{self.path} says how the run began, and not how it ended: {reason}")
                 self._is_stale = True
             else:
-                output.tell_remark(f"no record is left, somebody has taken {self.path} away: {said}")
+                output.tell_remark(f"no record is left, somebody has taken {self.path} away: {reason}")
                 self.path = ""
 
     def _claim_name(self) -> str:
@@ -93,12 +93,12 @@ class Recorder:
         rank = self.fields["process"]["rank"]
         stem = f"{name_file(self.fields['preset']['name'])}.{rank if rank is not None else 0}"
         tree = Tree(self.folder)
-        beside = self._write_beside(tree)
+        temporary = self._write_beside(tree)
         try:
             for number in range(1, _MOST):
                 name = f"{stem}{f'-{number}' if number > 1 else ''}{SUFFIX}"
                 try:
-                    tree.link_file(beside, name)
+                    tree.link_file(temporary, name)
                 except FileExistsError:
                     continue
                 except OSError:  # a file system without links
@@ -106,20 +106,20 @@ class Recorder:
                         os.close(tree.create_file(name))
                     except FileExistsError:
                         continue
-                    tree.rename(beside, name)
+                    tree.rename(temporary, name)
                 return tree.find_path(name)
             raise OSError(errno.EEXIST, f"it holds {_MOST} records of {stem}")
         finally:
             with suppress(OSError):
-                tree.remove_file(beside)
+                tree.remove_file(temporary)
 
     def _replace(self) -> None:
         tree = Tree(self.folder)
-        beside = self._write_beside(tree)
+        temporary = self._write_beside(tree)
         try:
-            tree.rename(beside, os.path.basename(self.path))
+            tree.rename(temporary, os.path.basename(self.path))
         except OSError:
-            tree.remove_file(beside)
+            tree.remove_file(temporary)
             raise
 
     def _write_beside(self, tree: Tree) -> str:
@@ -151,9 +151,9 @@ def tell_time() -> str:
 
 def build_fields(
     config: Config,
-    asked: Mapping[str, Any],
+    request: Mapping[str, Any],
     command: Sequence[str],
-    given: Mapping[str, str],
+    variables: Mapping[str, str],
     environment: Mapping[str, str],
     with_arguments: bool = False,
 ) -> dict[str, Any]:
@@ -167,7 +167,7 @@ def build_fields(
         "npuprof": __version__,
         "by": "run",
         "state": "running",
-        "asked": {name: value for name, value in asked.items() if value},
+        "asked": {name: value for name, value in request.items() if value},
         "preset": {
             "name": config.name,
             "description": config.description or None,
@@ -187,7 +187,7 @@ def build_fields(
             }
             for key, value in config.ordered_settings().items()
         ],
-        "environment": _select_variables(given, environment, hidden),
+        "environment": _select_variables(variables, environment, hidden),
         "hidden": hidden,
         "process": _describe_process(environment),
         "start": tell_time(),
@@ -203,13 +203,13 @@ def _describe_context(context: Context) -> dict[str, str]:
 
 def describe_profiles(config: Config) -> list[dict[str, Any]]:
     """Return which files took part, lowest first: of which commit, and whether they were what that has."""
-    found = []
+    profiles = []
     for member in config.lineage:
         if not member.document.text:
             continue  # what only joins others
         layer = "personal" if is_personal(member) else "source" if is_of_source(member) else "preset"
-        found.append({"name": member.name, "path": member.document.source, "layer": layer, **find_place(member)})
-    return found
+        profiles.append({"name": member.name, "path": member.document.source, "layer": layer, **find_place(member)})
+    return profiles
 
 
 def _describe_process(environment: Mapping[str, str]) -> dict[str, Any]:
@@ -225,27 +225,27 @@ def _describe_command(command: Sequence[str], with_arguments: bool) -> dict[str,
     """Return the program, the first argument that is a file, and a digest of all arguments."""
     program, *arguments = command
     script = next((word for word in arguments if not word.startswith("-") and os.path.isfile(word)), None)
-    found = {"program": program, "script": script, "digest": digest_arguments(arguments)}
-    return {**found, "arguments": hide_arguments(arguments)} if with_arguments else found
+    fields = {"program": program, "script": script, "digest": digest_arguments(arguments)}
+    return {**fields, "arguments": hide_arguments(arguments)} if with_arguments else fields
 
 
-def _select_variables(given: Mapping[str, str], environment: Mapping[str, str], hidden: list[str]) -> dict[str, str]:
+def _select_variables(variables: Mapping[str, str], environment: Mapping[str, str], hidden: list[str]) -> dict[str, str]:
     """Return those variables that the preset or the catalogue names, as they are for the command; what may log in is hidden."""
-    named = {*given, *record_names("env"), *(variable for row in FACTS.values() for variable in row)}
-    found: dict[str, str] = {}
+    named = {*variables, *record_names("env"), *(variable for row in FACTS.values() for variable in row)}
+    selected: dict[str, str] = {}
     for name in sorted(named & environment.keys()):
-        found[name] = hide_text(name, environment[name])
-        hidden += [f"env.{name}"] if found[name] != environment[name] else []
-    return found
+        selected[name] = hide_text(name, environment[name])
+        hidden += [f"env.{name}"] if selected[name] != environment[name] else []
+    return selected
 
 
 def _hide_setting(key: str, value: Any, hidden: list[str]) -> Any:
     section, name = keys.split_section_and_name(key)
     text = str(value)
-    told = hide_text(name if section == "env" else "", text)
-    if told != text and (isinstance(value, str) or told == HIDDEN):
+    shown = hide_text(name if section == "env" else "", text)
+    if shown != text and (isinstance(value, str) or shown == HIDDEN):
         hidden.append(key)
-        return told
+        return shown
     return encode_value(value)
 
 
@@ -277,10 +277,10 @@ def find_place(member: Profile) -> dict[str, Any]:
     if repository is None or member.key != member.name:
         return {"commit": None, "dirty": None}
     path = os.path.relpath(os.path.realpath(home.profile_path(member.name)), repository.top)
-    head, kept = repository.git.read_objects(["HEAD", f"HEAD:{path}"])
+    head, committed = repository.git.read_objects(["HEAD", f"HEAD:{path}"])
     if head is None:
         return {"commit": None, "dirty": True, "repository": repository.top}
-    same = kept is not None and _read_plainly(kept.content) == _read_plainly(member.document.text.encode())
+    same = committed is not None and _read_plainly(committed.content) == _read_plainly(member.document.text.encode())
     return {"commit": head.oid, "dirty": not same, "repository": repository.top}
 
 
@@ -302,13 +302,13 @@ def _describe_source(home: object) -> dict[str, Any]:
     locked = getattr(home, "locked", None)
     if locked is None:
         return {}
-    found = {
+    source = {
         "name": locked.name,
         "url": hide_credentials(locked.url),
         "version": getattr(home, "version", "") or None,
         "commit": getattr(home, "commit", None),
     }
-    return {"source": found}
+    return {"source": source}
 
 
 _SECRET_NAME = lazy_pattern(

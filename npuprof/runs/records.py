@@ -70,9 +70,9 @@ def find_fields(profile: Profile) -> dict[str, Any] | None:
 
 
 def _rebuild_document(name: str, source: str, revision: str | None, data: dict[str, Any], places: dict[Path, Any]) -> Document:
-    found = _RecordedDocument(name, source, revision)
-    found.data, found.places = data, places
-    return found
+    document = _RecordedDocument(name, source, revision)
+    document.data, document.places = data, places
+    return document
 
 
 def list_record_names(folder: str) -> list[str]:
@@ -158,10 +158,10 @@ def parse_record(path: str, raw: bytes) -> dict[str, Any]:
         raise NpuprofError(
             [Finding("NP960", f"{path} is no record of a run: {fault}", _WHY, "name a file NAME.RANK.run.json", where=Place(path))]
         )
-    found: dict[str, Any] = fields
-    if list_texts(found.get("command")):
+    record: dict[str, Any] = fields
+    if list_texts(record.get("command")):
         _report_arguments(os.path.dirname(path) or path)
-    return found
+    return record
 
 
 @cache
@@ -185,7 +185,7 @@ class Command(Record):
         """Return whether another command differs, False if that cannot be told: older records lack parts of their arguments."""
         if self.program != other.program:
             return True
-        is_cut = any(HIDDEN in word for one in (self, other) if not one.script for word in one.arguments)
+        is_cut = any(HIDDEN in word for command in (self, other) if not command.script for word in command.arguments)
         return self.digest != other.digest and not is_cut
 
     def __str__(self) -> str:
@@ -202,13 +202,16 @@ def digest_arguments(words: Sequence[str]) -> str:
 
 def read_command(fields: Mapping[str, Any]) -> Command | None:
     """Return the command of a record, None if it has none."""
-    said = fields.get("command")
-    if words := list_texts(said):
+    command = fields.get("command")
+    if words := list_texts(command):
         return Command(words[0], "", digest_arguments(words[1:]), tuple(words[1:]))
-    if not isinstance(said, dict) or not _read_text(said, "program"):
+    if not isinstance(command, dict) or not _read_text(command, "program"):
         return None
     return Command(
-        _read_text(said, "program"), _read_text(said, "script"), _read_text(said, "digest"), tuple(list_texts(said.get("arguments")))
+        _read_text(command, "program"),
+        _read_text(command, "script"),
+        _read_text(command, "digest"),
+        tuple(list_texts(command.get("arguments"))),
     )
 
 
@@ -216,26 +219,26 @@ def _find_fault(fields: dict[str, Any]) -> str:
     """Return what is wrong with the parts of a record that are read, an empty text where nothing is."""
     schema = fields.get("schema")
     if schema not in (SCHEMA, _OLD_SCHEMA):
-        said = f"its schema is {schema!r}" if schema is not None else "it has no schema"
+        fault = f"its schema is {schema!r}" if schema is not None else "it has no schema"
         newer = isinstance(schema, str) and schema.startswith(SCHEMA_BEGINNING)
-        return f"{said}, and this npuprof reads {SCHEMA}" if newer else said
+        return f"{fault}, and this npuprof reads {SCHEMA}" if newer else fault
     if not isinstance(fields.get("preset"), dict) or not isinstance(fields["preset"].get("name"), str):
         return "it does not say which preset"
     settings = fields.get("settings")
     if not isinstance(settings, list):
         return "its settings are no list"
-    for place, one in enumerate(settings):
-        if not isinstance(one, dict) or not isinstance(one.get("key"), str) or "value" not in one:
+    for place, setting in enumerate(settings):
+        if not isinstance(setting, dict) or not isinstance(setting.get("key"), str) or "value" not in setting:
             return f"setting {place + 1} has no key or no value"
-        if keys.split_section_and_name(one["key"])[0] not in SECTIONS:
-            return f"setting {place + 1} is of no section: {one['key']!r}"
+        if keys.split_section_and_name(setting["key"])[0] not in SECTIONS:
+            return f"setting {place + 1} is of no section: {setting['key']!r}"
         try:
-            if is_nested_too_deeply({"value": decode_value(one["value"])}):
-                return f"the value of {one['key']} is nested too deeply"
+            if is_nested_too_deeply({"value": decode_value(setting["value"])}):
+                return f"the value of {setting['key']} is nested too deeply"
         except (ValueError, RecursionError) as error:
-            return f"the value of {one['key']} cannot be read: {error}"
-        if not isinstance(one.get("origins", []), list) or not all(isinstance(origin, dict) for origin in one.get("origins", [])):
-            return f"the origins of {one['key']} are no list of objects"
+            return f"the value of {setting['key']} cannot be read: {error}"
+        if not isinstance(setting.get("origins", []), list) or not all(isinstance(origin, dict) for origin in setting.get("origins", [])):
+            return f"the origins of {setting['key']} are no list of objects"
     if not isinstance(fields.get("command") or {}, (list, dict)):
         return "its command is no object"
     for name in ("environment", "asked", "context", "exit"):
@@ -247,21 +250,21 @@ def _find_fault(fields: dict[str, Any]) -> str:
 def build_profile(path: str, fields: dict[str, Any]) -> Profile:
     """Return a record as a profile that sets what was in force, each value where it was set then."""
     parts: dict[str, _RecordedDocument] = {}
-    for one in fields["settings"]:
-        origin = (one.get("origins") or [{}])[0]
+    for setting in fields["settings"]:
+        origin = (setting.get("origins") or [{}])[0]
         file, revision = _read_text(origin, "path") or path, _read_text(origin, "revision") or None
         name = _read_text(origin, "profile") or fields["preset"]["name"]
         key = f"record:{path}:{name}@{revision or ''}:{file}"
         place = tuple(number if type(number := origin.get(part)) is int else 0 for part in ("line", "column"))
         document = parts.setdefault(key, _RecordedDocument(name, file, revision))
-        document.add_setting(*keys.split_section_and_name(one["key"]), decode_value(one["value"]), (place[0], place[1]))
+        document.add_setting(*keys.split_section_and_name(setting["key"]), decode_value(setting["value"]), (place[0], place[1]))
     profiles = {key: Profile(document, key) for key, document in parts.items()}
     head = {"description": fields["preset"].get("description"), **{name: fields["preset"].get(name) for name in INHERITED_KEYS}}
     table = {"profile": {name: value for name, value in head.items() if value}}
-    found = Profile(build_command_line_document(path, table), f"record:{path}", _RecordedParts(profiles, fields))
-    found.table = {**found.table, "extends": list(profiles)}
-    found.stacked = True
-    return found
+    profile = Profile(build_command_line_document(path, table), f"record:{path}", _RecordedParts(profiles, fields))
+    profile.table = {**profile.table, "extends": list(profiles)}
+    profile.stacked = True
+    return profile
 
 
 def _read_text(fields: dict[str, Any], name: str) -> str:
@@ -269,12 +272,12 @@ def _read_text(fields: dict[str, Any], name: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def list_texts(given: Any) -> list[str]:
+def list_texts(value: Any) -> list[str]:
     """Return the texts of a list in a record, which somebody may have edited."""
-    return [one for one in given if isinstance(one, str)] if isinstance(given, list) else []
+    return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
 
 
 def list_asked(fields: Mapping[str, Any]) -> tuple[str, ...]:
     """Return what a record says was laid over its preset, as it was typed."""
-    asked = fields.get("asked") or {}
-    return tuple(f"--{flag} {one}" for flag in ("with", "set", "unset") for one in list_texts(asked.get(flag)))
+    request = fields.get("asked") or {}
+    return tuple(f"--{flag} {text}" for flag in ("with", "set", "unset") for text in list_texts(request.get(flag)))

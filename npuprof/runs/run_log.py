@@ -95,21 +95,23 @@ def plan_log(environment: Mapping[str, str], folder: str, name: str) -> LogPlan:
     return LogPlan(variables, variables[_FOLDER], tuple(notes))
 
 
-def _plan_levels(said: str | None, notes: list[str]) -> str | None:
+def _plan_levels(levels: str | None, notes: list[str]) -> str | None:
     """Return the levels of modules that are needed beside those that are said; None where those are enough."""
     wanted = [f"{module}={_INFO}" for module in _MODULES]
-    if not said:
+    if not levels:
         return ":".join(wanted)
-    items = [_ITEM.fullmatch(item) for item in said.split(":")]
+    items = [_ITEM.fullmatch(item) for item in levels.split(":")]
     if not all(items):
-        notes.append(f"{_LEVELS}={said!r} has an item that is none, which voids all of it: {':'.join(wanted)} in its place")
+        notes.append(f"{_LEVELS}={levels!r} has an item that is none, which voids all of it: {':'.join(wanted)} in its place")
         return ":".join(wanted)
     known = {match[1]: int(match[2]) for match in items if match is not None}
     quiet = [module for module in _MODULES if known.get(module, _INFO) > _INFO]
     if quiet:
-        notes.append(f"{_LEVELS}={said} leaves {' and '.join(quiet)} without detail: little will be proven; {':'.join(wanted)} would tell")
+        notes.append(
+            f"{_LEVELS}={levels} leaves {' and '.join(quiet)} without detail: little will be proven; {':'.join(wanted)} would tell"
+        )
     missing = [item for module, item in zip(_MODULES, wanted, strict=True) if module not in known]
-    return ":".join([said, *missing]) if missing else None
+    return ":".join([levels, *missing]) if missing else None
 
 
 _ERRORS = "stderr.log"

@@ -12,6 +12,7 @@ block it, and only the main thread may set handlers: such a program can neither 
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import sys
 import time
@@ -51,8 +52,8 @@ class Ending(Record):
 
     def release(self) -> None:
         """Let signals through again; those that came meanwhile were for the command."""
-        held = signal.pthread_sigmask(signal.SIG_BLOCK, ()) - set(self.mask)
-        while held and signal.sigtimedwait(held, 0) is not None:
+        pending = signal.pthread_sigmask(signal.SIG_BLOCK, ()) - set(self.mask)
+        while pending and signal.sigtimedwait(pending, 0) is not None:
             pass
         signal.pthread_sigmask(signal.SIG_SETMASK, self.mask)
 
@@ -71,13 +72,13 @@ def run_command(
     sys.stderr.flush()
     watched: set[int] = {number for number in signal.valid_signals() if number not in _OURS}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
-    told = signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored by who started us, it would take the exit code with it
+    child_signal = signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored by who started us, it would take the exit code with it
     witness = _Witness(watched)
     read, write = os.pipe()
     parent = os.getpid()
     child = processes.fork()
     if child == 0:
-        _become(command, environment, write, before, told, parent, errors)
+        _become(command, environment, write, before, child_signal, parent, errors)
     os.close(write)
     with open(read, "rb") as failed:
         reason = failed.read()
@@ -98,8 +99,6 @@ def run_command(
 
 def die_of(number: int) -> None:
     """End this process by a signal, as the command did; without a core file, of which there is one already. May return where it cannot."""
-    import resource
-
     with suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with suppress(OSError, ValueError):
@@ -182,14 +181,14 @@ def _wait(child: int, watched: set[int], witness: _Witness) -> int:
 
 def _collect_states(child: int) -> int | None:
     """Return the status that a child has now where it has ended or stopped, None where it runs."""
-    found: int | None = None
+    latest: int | None = None
     while True:
         pid, status = os.waitpid(child, os.WNOHANG | os.WUNTRACED | os.WCONTINUED)
         if not pid:
-            return found
+            return latest
         if os.WIFSIGNALED(status) or os.WIFEXITED(status):
             return status
-        found = status if os.WIFSTOPPED(status) else None
+        latest = status if os.WIFSTOPPED(status) else None
 
 
 def _stop_with(child: int) -> int | None:

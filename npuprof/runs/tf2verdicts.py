@@ -13,19 +13,19 @@ _APART = "a launcher that labels lines keeps them apart (mpirun -tag-output, sru
 
 def judge(wanted: Wanted, process: Process) -> Verdict:
     """Return the verdict on a setting, also where another option forces it to a value."""
-    found = _judge_alone(wanted, process)
-    if process.spoilt and found.state in (ABSENT, CHANGED):
+    verdict = _judge_alone(wanted, process)
+    if process.spoilt and verdict.state in (ABSENT, CHANGED):
         note = "lines of this log are cut, lost, or run into each other: that may be what is left of it"
-        return Verdict(found.setting, CANNOT_TELL, found.found, note, SHOWN)
+        return Verdict(verdict.setting, CANNOT_TELL, verdict.found, note, SHOWN)
     wire = wanted.wire
     block = _find_block(process)
-    if not wire.forced or block is None or found.state not in (IN_FORCE, DEFAULT_OR_SET):
-        return found
+    if not wire.forced or block is None or verdict.state not in (IN_FORCE, DEFAULT_OR_SET):
+        return verdict
     by = next((key for key, text in wire.forced_by.items() if key in block.values and block.values[key].text == text), "")
     if not by:
-        return found
+        return verdict
     if wanted.plain == wire.forced:
-        return found._replace(state=DEFAULT_OR_SET)
+        return verdict._replace(state=DEFAULT_OR_SET)
     state = CANNOT_TELL if wire.lines else CHANGED  # what has a line of its own is told to each graph, whatever its session has
     return Verdict(wire.name, state, (wire.forced,), f"{by} = {wire.forced_by[by]} forces it")
 
@@ -39,10 +39,10 @@ def _judge_alone(wanted: Wanted, process: Process) -> Verdict:
     if wanted.plain is None:
         return Verdict(name, CANNOT_TELL, (), wanted.why)
     block = _find_block(process)
-    single = any(one.maps == 1 and one.name == process.generation for one in load_generations())
+    single = any(generation.maps == 1 and generation.name == process.generation for generation in load_generations())
     if any(epoch.doubtful for epoch in process.epochs):
         return Verdict(name, CANNOT_TELL, (), f"the blocks of several processes stand in one another: {_APART}")
-    keys = [wire.tf2[one] for one in ("global", "session") if one in wire.tf2]
+    keys = [wire.tf2[level] for level in ("global", "session") if level in wire.tf2]
     for key in keys if block is not None else ():
         assert block is not None
         if key in block.values:
@@ -74,18 +74,18 @@ def _judge_alone(wanted: Wanted, process: Process) -> Verdict:
 
 
 def _find_block(process: Process) -> Map | None:
-    found = [one for epoch in process.epochs for one in epoch.maps.get("init", ())]
-    return found[0] if len(found) == 1 else None
+    blocks = [block for epoch in process.epochs for block in epoch.maps.get("init", ())]
+    return blocks[0] if len(blocks) == 1 else None
 
 
-def _conclude(wanted: Wanted, key: str, found: Map, single: bool) -> Verdict:
-    text = found.values[key]
+def _conclude(wanted: Wanted, key: str, block: Map, single: bool) -> Verdict:
+    text = block.values[key]
     says = wanted.judge(key, text)
     name = wanted.wire.name
     if says == SAME:
         old = tuple(wanted.wire.unset_in) if single else ()
         same = wanted.plain == wanted.wire.tf2.get("unset") or wanted.is_default(())
-        same = same or any(wanted.plain == wanted.wire.unset_in[one] for one in old)
+        same = same or any(wanted.plain == wanted.wire.unset_in[release] for release in old)
         return Verdict(name, DEFAULT_OR_SET if same else IN_FORCE)
     if says == OTHER:
         return Verdict(name, CHANGED, (text.text,))
@@ -100,5 +100,5 @@ def _are_lines_whole(block: Map, process: Process, stage: str) -> bool:
     session may have been made, which is when the second map is filled.
     """
     rows = [wire.tf2 for wire in load_wires().values() if "unset" in wire.tf2 and ("global" in wire.tf2) != ("session" in wire.tf2)]
-    warned = {one: [row["leaf"] in process.warned for row in rows if one in row] for one in ("global", "session")}
-    return block.whole and all(all(found) or (one != stage and not any(found)) for one, found in warned.items())
+    warned = {level: [row["leaf"] in process.warned for row in rows if level in row] for level in ("global", "session")}
+    return block.whole and all(all(seen) or (level != stage and not any(seen)) for level, seen in warned.items())

@@ -52,23 +52,23 @@ def _judge_setting(name: str, value: Any, process: Process) -> Verdict:
     if wire.proves == "nothing" and not wire.init:
         return Verdict(name, CANNOT_TELL, (), "nothing of it is written down anywhere")
     verdicts = [_judge_epoch(wanted, epoch, process) for epoch in process.epochs if _touches(wire, epoch)]
-    found = _join_epochs(name, verdicts) if verdicts else Verdict(name, CANNOT_TELL, (), "", adapters.find_teller(wire, process))
-    found = _weigh_damage(found, wire, process)
-    return dumps.complete(found, wanted, process) if process.dumps else found
+    verdict = _join_epochs(name, verdicts) if verdicts else Verdict(name, CANNOT_TELL, (), "", adapters.find_teller(wire, process))
+    verdict = _weigh_damage(verdict, wire, process)
+    return dumps.complete(verdict, wanted, process) if process.dumps else verdict
 
 
-def _weigh_damage(found: Verdict, wire: Wire, process: Process) -> Verdict:
+def _weigh_damage(verdict: Verdict, wire: Wire, process: Process) -> Verdict:
     """Return a verdict, or that it cannot be told because something of the log is damaged or was not kept."""
     note = ""
-    if found.state == ABSENT and found.setting in process.traced:
-        return found._replace(state=CHANGED, found=("",), note="")
-    if found.state in NOT_IN_FORCE and process.spoilt:
+    if verdict.state == ABSENT and verdict.setting in process.traced:
+        return verdict._replace(state=CHANGED, found=("",), note="")
+    if verdict.state in NOT_IN_FORCE and process.spoilt:
         note = "lines of this log are cut, or run into each other"
-    elif found.state in (IN_FORCE, DEFAULT_OR_SET) and not process.orphaned.isdisjoint((*wire.keys("init"), *wire.keys("session"))):
+    elif verdict.state in (IN_FORCE, DEFAULT_OR_SET) and not process.orphaned.isdisjoint((*wire.keys("init"), *wire.keys("session"))):
         note = "the log has lines of a block whose title is lost"
-    elif found.state in (IN_FORCE, DEFAULT_OR_SET) and process.crowded:
+    elif verdict.state in (IN_FORCE, DEFAULT_OR_SET) and process.crowded:
         note = "the engine was started more often than npuprof keeps apart"
-    return Verdict(found.setting, CANNOT_TELL, found.found, note, found.tell) if note else found
+    return Verdict(verdict.setting, CANNOT_TELL, verdict.found, note, verdict.tell) if note else verdict
 
 
 def _touches(wire: Wire, epoch: Epoch) -> bool:
@@ -80,16 +80,16 @@ def _touches(wire: Wire, epoch: Epoch) -> bool:
 
 def _judge_epoch(wanted: Wanted, epoch: Epoch, process: Process) -> Verdict:
     wire = wanted.wire
-    generation = next((one for one in load_generations() if one.name == process.generation), None)
+    generation = next((candidate for candidate in load_generations() if candidate.name == process.generation), None)
     apart = process.pid is not None and (generation is None or generation.per == "start")
     init = _judge_init(wanted, epoch)
     session = _judge_sessions(wanted, epoch, apart)
     graph = _judge_graphs(wanted, epoch)
-    stages = [one for one in (init, session, graph) if one is not None]
-    others = tuple(dict.fromkeys(text for one in stages for text in one.texts))
-    says = {one.says for one in stages}
+    stages = [outcome for outcome in (init, session, graph) if outcome is not None]
+    others = tuple(dict.fromkeys(text for outcome in stages for text in outcome.texts))
+    says = {outcome.says for outcome in stages}
     name = wire.name
-    note = next((one.note for one in stages if one.note), "")
+    note = next((outcome.note for outcome in stages if outcome.note), "")
     if not stages and _is_left_out(wire, epoch, process):
         note = "no line of it is in a block that has all that is always there, as where nobody set it"
         if wanted.is_default(()):
@@ -111,7 +111,7 @@ def _judge_epoch(wanted: Wanted, epoch: Epoch, process: Process) -> Verdict:
             note = "graphs have another, as a mode of training may demand; with what the engine was started is not there"
             return Verdict(name, CANNOT_TELL, others, note, adapters.find_teller(wire, process))
         note = note or adapters.explain_needs(wire)
-        if all(one.unset for one in stages) and adapters.is_empty(wire, others):
+        if all(outcome.unset for outcome in stages) and adapters.is_empty(wire, others):
             never = adapters.never_came(wire, process)
             return Verdict(name, ABSENT, (), adapters.NEVER_CAME) if never else Verdict(name, CHANGED, others, note or adapters.EMPTY)
         return Verdict(name, CHANGED, others, note)
@@ -138,7 +138,7 @@ def _is_forced(wanted: Wanted, epoch: Epoch) -> bool:
     wire = wanted.wire
     if not wire.forced or wanted.plain != wire.forced:
         return False
-    maps = [one.values for stage in ("session", "graph", "operator") for one in epoch.maps.get(stage, ())]
+    maps = [block.values for stage in ("session", "graph", "operator") for block in epoch.maps.get(stage, ())]
     return any(key in values and values[key].text == text for values in maps for key, text in wire.forced_by.items())
 
 
@@ -153,9 +153,9 @@ def _is_left_out(wire: Wire, epoch: Epoch, process: Process) -> bool:
         return False
     standing = set(list_standing_keys(newest.name, stages[0]))
     maps = epoch.maps.get(stages[0], ())
-    if stages[0] in epoch.crowded or not all(one.whole and standing <= one.values.keys() for one in maps):
+    if stages[0] in epoch.crowded or not all(block.whole and standing <= block.values.keys() for block in maps):
         return False
-    return len(wire.keys(stages[0])) * len({one.engine for one in maps}) > 1
+    return len(wire.keys(stages[0])) * len({block.engine for block in maps}) > 1
 
 
 def _is_tf2_default(wanted: Wanted, process: Process) -> bool:
@@ -163,19 +163,19 @@ def _is_tf2_default(wanted: Wanted, process: Process) -> bool:
     unset = wanted.wire.tf2.get("unset")
     if unset is None or process.generation:
         return False
-    seen = [one.values.keys() for epoch in process.epochs for maps in epoch.maps.values() for one in maps if one.engine]
+    seen = [block.values.keys() for epoch in process.epochs for maps in epoch.maps.values() for block in maps if block.engine]
     if not seen or any(not keys.isdisjoint(load_known_keys()["tf1"]) for keys in seen):
         return False
-    other = Wanted(wanted.wire, wanted.value, tf2=True)
-    return unset in (wanted.plain, other.plain) or other.is_default(())
+    as_tf2 = Wanted(wanted.wire, wanted.value, tf2=True)
+    return unset in (wanted.plain, as_tf2.plain) or as_tf2.is_default(())
 
 
 def _judge_stage(wanted: Wanted, epoch: Epoch, stage: str) -> list[Outcome]:
     """Return what the blocks of a stage say of an option, or where none has a line of it the single lines that stand for them."""
     name = wanted.wire.name
-    blocks = [merge(_judge_map(wanted, stage, one), one) for one in epoch.maps.get(stage, ())]
-    known = [one for one in blocks if one is not None]
-    singles = [one.values[name] for one in epoch.maps.get(f"single {stage}", ()) if name in one.values]
+    blocks = [merge(_judge_map(wanted, stage, block), block) for block in epoch.maps.get(stage, ())]
+    known = [outcome for outcome in blocks if outcome is not None]
+    singles = [block.values[name] for block in epoch.maps.get(f"single {stage}", ()) if name in block.values]
     return known or [_judge_text(wanted, name, text) for text in singles]
 
 
@@ -184,8 +184,8 @@ def _judge_init(wanted: Wanted, epoch: Epoch) -> Outcome | None:
     if not known:
         return None
     joined = _join(known)
-    if joined.says == UNSURE and any(one.engine and one.says == OTHER for one in known):
-        last = [one for one in known if one.engine]
+    if joined.says == UNSURE and any(outcome.engine and outcome.says == OTHER for outcome in known):
+        last = [outcome for outcome in known if outcome.engine]
         joined = _join(last)
     if epoch.doubtful:
         return joined._replace(says=UNSURE, note="nothing says whether this block was in force, or came when the engine was running")
@@ -202,8 +202,8 @@ def _judge_sessions(wanted: Wanted, epoch: Epoch, apart: bool) -> Outcome | None
         return None
     known += _judge_lacking(wanted, epoch)
     joined = _join(known)
-    rest = [one for one in known if one.says != SAME]
-    if joined.says == UNSURE and apart and len(rest) < len(known) and all(one.says == OTHER and one.unset for one in rest):
+    rest = [outcome for outcome in known if outcome.says != SAME]
+    if joined.says == UNSURE and apart and len(rest) < len(known) and all(outcome.says == OTHER and outcome.unset for outcome in rest):
         return Outcome(SAME, joined.texts, "not in all of its sessions; the others have what nobody set")
     return joined
 
@@ -211,43 +211,44 @@ def _judge_sessions(wanted: Wanted, epoch: Epoch, apart: bool) -> Outcome | None
 def _judge_lacking(wanted: Wanted, epoch: Epoch) -> list[Outcome]:
     """Return what sessions say that have no line of an option where others have one: nobody set it there, or the line is lost."""
     maps = epoch.maps.get("session", ())
-    having = [bool(find_texts(wanted.wire, "session", one.values)) for one in maps]
-    engine = {one.engine for one, has in zip(maps, having, strict=True) if has}
-    lacking = [one for one, has in zip(maps, having, strict=True) if not has and one.engine in engine]
+    having = [bool(find_texts(wanted.wire, "session", block.values)) for block in maps]
+    engine = {block.engine for block, has in zip(maps, having, strict=True) if has}
+    lacking = [block for block, has in zip(maps, having, strict=True) if not has and block.engine in engine]
     unset = set(wanted.wire.keys("session").values()) == {NO_KEY}
-    if unset and all(one.whole for one in lacking):
-        return [Outcome(OTHER, ("",), "one of its sessions has no line of it", unset=True) for one in lacking]
-    return [Outcome(UNSURE, (), "one of its sessions has no line of it, which may be lost") for one in lacking]
+    if unset and all(block.whole for block in lacking):
+        return [Outcome(OTHER, ("",), "one of its sessions has no line of it", unset=True) for block in lacking]
+    return [Outcome(UNSURE, (), "one of its sessions has no line of it, which may be lost") for block in lacking]
 
 
 def _judge_graphs(wanted: Wanted, epoch: Epoch) -> Outcome | None:
     wire = wanted.wire
-    found = [merge(_judge_map(wanted, "graph", one), one) for one in epoch.maps.get("graph", ())]
+    outcomes = [merge(_judge_map(wanted, "graph", block), block) for block in epoch.maps.get("graph", ())]
     if wire.graph and not wire.init and not wire.session:  # early adapters gave it to the session
-        found += [merge(_judge_map(wanted, "graph", one), one) for one in epoch.maps.get("session", ())]
+        outcomes += [merge(_judge_map(wanted, "graph", block), block) for block in epoch.maps.get("session", ())]
     for stage, name in wire.lines.items():
-        found += [
-            _judge_ranges(wanted, one) if wire.form == "split" else _judge_field(wanted, name, one) for one in epoch.maps.get(stage, ())
+        outcomes += [
+            _judge_ranges(wanted, block) if wire.form == "split" else _judge_field(wanted, name, block)
+            for block in epoch.maps.get(stage, ())
         ]
     if wire.any_operator and epoch.has("session", "graph", "operator", "add graph", "single session"):
         says = SAME if wanted.plain == wire.any_operator else OTHER
-        found.append(Outcome(says, () if says == SAME else (wire.any_operator,), "an operator was made, which is not done without it"))
-    known = [one for one in found if one is not None]
+        outcomes.append(Outcome(says, () if says == SAME else (wire.any_operator,), "an operator was made, which is not done without it"))
+    known = [outcome for outcome in outcomes if outcome is not None]
     return _join(known) if known else None
 
 
-def _judge_field(wanted: Wanted, name: str, found: Map) -> Outcome | None:
-    if name not in found.values:
+def _judge_field(wanted: Wanted, name: str, block: Map) -> Outcome | None:
+    if name not in block.values:
         return None
-    text = found.values[name]
+    text = block.values[name]
     if wanted.wire.needs and text.text == "":
         return None  # the line has it only where what it needs is on
     return _judge_text(wanted, wanted.wire.name, text)
 
 
-def _judge_ranges(wanted: Wanted, found: Map) -> Outcome | None:
+def _judge_ranges(wanted: Wanted, block: Map) -> Outcome | None:
     """Judge shape ranges: each kind of input has a field of its own."""
-    fields = {kind: found.values.get(f"{kind}_inputs_shape_range") for kind in ("getnext", "data")}
+    fields = {kind: block.values.get(f"{kind}_inputs_shape_range") for kind in ("getnext", "data")}
     parts = split_ranges(wanted.plain or "")
     if all(text is None for text in fields.values()):
         return None
@@ -261,8 +262,8 @@ def _judge_ranges(wanted: Wanted, found: Map) -> Outcome | None:
     return Outcome(OTHER, tuple(text for text in shown.values() if text) or ("",), unset=not any(shown.values()))
 
 
-def _judge_map(wanted: Wanted, stage: str, found: Map) -> list[Outcome]:
-    return [_judge_text(wanted, key, text) for key, text in find_texts(wanted.wire, stage, found.values).items()]
+def _judge_map(wanted: Wanted, stage: str, block: Map) -> list[Outcome]:
+    return [_judge_text(wanted, key, text) for key, text in find_texts(wanted.wire, stage, block.values).items()]
 
 
 def _judge_text(wanted: Wanted, key: str, text: Text) -> Outcome:
@@ -278,25 +279,25 @@ def _judge_text(wanted: Wanted, key: str, text: Text) -> Outcome:
 
 
 def _join(known: list[Outcome]) -> Outcome:
-    says = {one.says for one in known}
-    texts = tuple(dict.fromkeys(text for one in known for text in one.texts))
-    note = next((one.note for one in known if one.note), "")
-    return Outcome(says.pop() if len(says) == 1 else UNSURE, texts, note, all(one.unset for one in known))
+    says = {outcome.says for outcome in known}
+    texts = tuple(dict.fromkeys(text for outcome in known for text in outcome.texts))
+    note = next((outcome.note for outcome in known if outcome.note), "")
+    return Outcome(says.pop() if len(says) == 1 else UNSURE, texts, note, all(outcome.unset for outcome in known))
 
 
 def _join_epochs(name: str, verdicts: list[Verdict]) -> Verdict:
     """Return one verdict on all epochs of a process: what was not in force in one of them was not."""
     first = verdicts[0]
-    if all(one[:4] == first[:4] for one in verdicts):
+    if all(verdict[:4] == first[:4] for verdict in verdicts):
         return first
     for states in (NOT_IN_FORCE, (CANNOT_TELL,)):
-        numbers = [number for number, one in enumerate(verdicts, 1) if one.state in states]
+        numbers = [number for number, verdict in enumerate(verdicts, 1) if verdict.state in states]
         if numbers:
-            one = verdicts[numbers[0] - 1]
-            told = f"at start {', '.join(map(str, numbers))} of {len(verdicts)} of the engine"
-            state = CHANGED if one.state == ABSENT else one.state  # it came at another start
-            return one._replace(state=state, note=f"{told}: {one.note}" if one.note else told)
-    number, noted = next(((number, one) for number, one in enumerate(verdicts, 1) if one.note), (0, first))
+            verdict = verdicts[numbers[0] - 1]
+            where = f"at start {', '.join(map(str, numbers))} of {len(verdicts)} of the engine"
+            state = CHANGED if verdict.state == ABSENT else verdict.state  # it came at another start
+            return verdict._replace(state=state, note=f"{where}: {verdict.note}" if verdict.note else where)
+    number, noted = next(((number, verdict) for number, verdict in enumerate(verdicts, 1) if verdict.note), (0, first))
     return noted._replace(note=f"at start {number} of {len(verdicts)} of the engine: {noted.note}") if number else first
 
 
@@ -309,7 +310,7 @@ def _was_asked(wanted: Wanted, epoch: Epoch) -> bool:
     """Return whether the setting came, when it was too late; of adapters that do not write that down any session that came is believed."""
     if not epoch.asked:
         return epoch.joined
-    texts = [item for one in epoch.asked for item in find_texts(wanted.wire, "init", one.values).items()]
+    texts = [item for block in epoch.asked for item in find_texts(wanted.wire, "init", block.values).items()]
     return any(_judge_text(wanted, key, text).says == SAME for key, text in texts)
 
 
@@ -317,8 +318,8 @@ def _find_outdone(wire: Wire, epoch: Epoch) -> str:
     """Return the text of the option that wins over one, empty where it is not set."""
     winner = find_wire(wire.outdone_by)
     assert winner is not None
-    maps = [(stage, one.values) for stage in ("init", "graph") for one in epoch.maps.get(stage, ())]
-    texts = [text.text for stage, found in maps for text in find_texts(winner, stage, found).values()]
+    maps = [(stage, block.values) for stage in ("init", "graph") for block in epoch.maps.get(stage, ())]
+    texts = [text.text for stage, values in maps for text in find_texts(winner, stage, values).values()]
     return next((text for text in texts if text not in ("", "None")), "")
 
 
@@ -328,8 +329,8 @@ def _show_texts(wire: Wire, process: Process) -> tuple[str, ...]:
         for epoch in process.epochs
         for stage, maps in epoch.maps.items()
         if stage in ("init", "session", "graph")
-        for one in maps
-        for text in find_texts(wire, stage, one.values).values()
+        for block in maps
+        for text in find_texts(wire, stage, block.values).values()
     )
     return tuple(dict.fromkeys(texts))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from npuprof.report.tables import format_code_span
+
 from collections.abc import Iterator
 from typing import Any
 
@@ -33,22 +35,22 @@ class Member(Record):
 
 def list_members(bisection: Bisection, cause: Cause) -> list[Member]:
     """Return the members of a cause: what can be taken away, each with what only it needs; and what several of them need."""
-    held = [unit for unit in bisection.units if unit & cause.units]
-    barred = [unit for unit in held if cause.units & ~unit in bisection.barred]
-    groups = {unit: unit & cause.units for unit in held if unit not in barred}
+    units = [unit for unit in bisection.units if unit & cause.units]
+    barred = [unit for unit in units if cause.units & ~unit in bisection.barred]
+    groups = {unit: unit & cause.units for unit in units if unit not in barred}
     for unit in barred:
         gone = bisection.find_dropped(unit) & cause.units & ~unit
-        needing = [other for other in groups if other & gone and other not in barred]
+        needing = [dependent for dependent in groups if dependent & gone and dependent not in barred]
         if len(needing) == 1:
             groups[needing[0]] |= unit & cause.units
         else:
             groups[gone] = groups.get(gone, 0) | unit & cause.units
-    found = []
+    members = []
     for key, group in sorted(groups.items(), key=lambda item: item[1] & -item[1]):
         shared = 0 if group & key else key & ~group  # what needs it, and goes with it
         without = cause.units & ~(key if group & key else group | shared)
-        found.append(Member(group, without, bisection.find_verdict(without), group.bit_count() > 1 or bool(shared), shared))
-    return found
+        members.append(Member(group, without, bisection.find_verdict(without), group.bit_count() > 1 or bool(shared), shared))
+    return members
 
 
 # -- in words ----------------------------------------------------------------------------------------------------------
@@ -61,18 +63,18 @@ def format_answer_text(bisection: Bisection) -> str:
 
 def _list_lines(bisection: Bisection) -> Iterator[str]:
     total = len(bisection.difference.changes)
-    made = f"of {format_count(total, 'change')}; {format_count(bisection.count_runs(), 'run')}"
+    counts = f"of {format_count(total, 'change')}; {format_count(bisection.count_runs(), 'run')}"
     if bisection.outcome is None:
-        yield from _list_partial_lines(bisection, made)
+        yield from _list_partial_lines(bisection, counts)
         return
     causes = bisection.outcome.causes
     for number, cause in enumerate(causes, 1):
         members = list_members(bisection, cause)
         if len(causes) > 1:
-            lead = f"Any of {len(causes)} causes is enough ({made}).\n" if number == 1 else ""
+            lead = f"Any of {len(causes)} causes is enough ({counts}).\n" if number == 1 else ""
             yield f"{lead}\ncause {number}: " + _describe_size(members)
         else:
-            yield f"{_capitalize(_describe_size(members))} ({made}):"
+            yield f"{_capitalize(_describe_size(members))} ({counts}):"
         for member in members:
             yield ""
             yield from _list_member_lines(bisection, cause, member, alone=len(members) == 1)
@@ -95,10 +97,10 @@ def _describe_size(members: list[Member]) -> str:
 def _list_member_lines(bisection: Bisection, cause: Cause, member: Member, alone: bool) -> Iterator[str]:
     for change in bisection.difference.select(member.changes):
         yield f"  {change.sign} {escape_controls(format_change_sentence(change))}"
-        beside = [f"[{', '.join(change.risk)}]"] if change.risk else []
-        beside += [escape_controls(by)] if (by := format_change_cause(change)) else []
-        if beside:
-            yield f"      {'  '.join(beside)}"
+        details = [f"[{', '.join(change.risk)}]"] if change.risk else []
+        details += [escape_controls(by)] if (by := format_change_cause(change)) else []
+        if details:
+            yield f"      {'  '.join(details)}"
     if member.needed_by:
         yield f"    the checks allow none of these without it: {_name_changes(bisection, member.needed_by)}"
     elif member.tied and not alone:
@@ -122,7 +124,7 @@ def _name_changes(bisection: Bisection, mask: int) -> str:
 def describe_without(bisection: Bisection, member: Member) -> str:
     """Return what is left of the effect without a member of a cause."""
     if member.without in bisection.barred:
-        codes = dict.fromkeys(one.code for one in bisection.barred[member.without])
+        codes = dict.fromkeys(finding.code for finding in bisection.barred[member.without])
         return f"cannot be told, the checks do not allow it ({', '.join(codes)})"
     results = bisection.list_results(member.without)
     counts = describe_counts(bisection.judgement, results)
@@ -147,22 +149,22 @@ def _list_cure_lines(bisection: Bisection) -> Iterator[str]:
 
 def list_doubts(bisection: Bisection) -> list[str]:
     """Return what could not be told, and what was not tried, a line each."""
-    found: list[str] = []
+    lines: list[str] = []
     outcome = bisection.outcome
     if outcome is not None:
         untold = join_masks([cause.undecided for cause in outcome.causes])
-        found += [
+        lines += [
             f"not told: whether {escape_controls(name_change(change))} matters; its runs could not be judged, or are not allowed"
             for change in bisection.difference.select(untold)
         ]
         if len(outcome.causes) >= MOST_CAUSES:
-            found.append(f"not told: whether there are more causes than these {MOST_CAUSES}")
+            lines.append(f"not told: whether there are more causes than these {MOST_CAUSES}")
         elif not outcome.complete:
-            found.append(
+            lines.append(
                 "not told: whether there is another cause; some of the runs that would tell could not be judged, or are not allowed"
             )
-    found += [f"not tried: {change.key} differs, which says what a preset is for" for change in bisection.difference.untried]
-    return ["", *found] if found else []
+    lines += [f"not tried: {change.key} differs, which says what a preset is for" for change in bisection.difference.untried]
+    return ["", *lines] if lines else []
 
 
 def name_change(change: Change) -> str:
@@ -171,16 +173,16 @@ def name_change(change: Change) -> str:
     return f"{change.key} {keys.format_short_value(value)}" if change.element else change.key
 
 
-def _list_partial_lines(bisection: Bisection, made: str) -> Iterator[str]:
+def _list_partial_lines(bisection: Bisection, counts: str) -> Iterator[str]:
     state = bisection.state
-    left = bisection.difference.select(state.bad)
-    known_so_far = f"{format_count(len(left), 'change')} still in question ({made}{_tell_limit(bisection)})"
+    open_changes = bisection.difference.select(state.bad)
+    known_so_far = f"{format_count(len(open_changes), 'change')} still in question ({counts}{_tell_limit(bisection)})"
     yield f"Not found yet: {known_so_far}; {_GO_ON}:"
-    for change in left[:_MOST_SHOWN]:
+    for change in open_changes[:_MOST_SHOWN]:
         known = "  (needed)" if change in bisection.difference.select(state.needed) else ""
         yield f"  {change.sign} {escape_controls(format_change_sentence(change))}{known}"
-    if len(left) > _MOST_SHOWN:
-        yield f"  and {len(left) - _MOST_SHOWN} more"
+    if len(open_changes) > _MOST_SHOWN:
+        yield f"  and {len(open_changes) - _MOST_SHOWN} more"
 
 
 def _tell_limit(bisection: Bisection) -> str:
@@ -192,8 +194,6 @@ def _tell_limit(bisection: Bisection) -> str:
 
 def format_answer_markdown(bisection: Bisection, command: str) -> str:
     """Return the answer as a text for an issue."""
-    from npuprof.report.tables import format_code_span
-
     before, after = bisection.difference.before, bisection.difference.after
     return (
         f"### {format_code_span(after.name, False)} is bad, {format_code_span(before.name, False)} is good: why\n\n"
@@ -238,7 +238,7 @@ def build_answer_fields(bisection: Bisection, command: list[str]) -> dict[str, A
             if bisection.list_results(mask)
         ],
         "barred": [
-            {"changes": list_bits(mask), "findings": [build_finding_dict(one) for one in errors]}
+            {"changes": list_bits(mask), "findings": [build_finding_dict(error) for error in errors]}
             for mask, errors in bisection.barred.items()
         ],
     }  # fmt: skip

@@ -137,8 +137,8 @@ class Bisection:
             raise Pending(units)
         return verdict
 
-    def _watch(self, bad: int, needed: int, left: int) -> None:
-        self.state = State(bad, needed, left)
+    def _watch(self, bad: int, needed: int, remaining: int) -> None:
+        self.state = State(bad, needed, remaining)
 
     @property
     def limit(self) -> int | None:

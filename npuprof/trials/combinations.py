@@ -30,9 +30,9 @@ class Difference:
     def __init__(self, before: Config, after: Config) -> None:
         self.before = before
         self.after = after
-        found = compare_configs(before, after)
-        self.untried = tuple(change for change in found if change.setting.startswith("profile."))
-        tried = [change for change in found if change not in self.untried]
+        changes = compare_configs(before, after)
+        self.untried = tuple(change for change in changes if change.setting.startswith("profile."))
+        tried = [change for change in changes if change not in self.untried]
         self.changes: tuple[Change, ...] = tuple(part for change in tried for part in _split_change(change))
         self.settings: dict[str, int] = {}
         for place, change in enumerate(self.changes):
@@ -49,27 +49,27 @@ class Difference:
 
     def build_settings(self, mask: int) -> dict[str, Any]:
         """Return the settings of the first config with some changes made."""
-        found = dict(self.before.settings)
+        settings = dict(self.before.settings)
         for key, own in self.settings.items():
-            made = mask & own
-            if made == own:
+            chosen = mask & own
+            if chosen == own:
                 value = self.after.settings.get(key)
-            elif made:
-                value = self._mix_value(key, made)
+            elif chosen:
+                value = self._mix_value(key, chosen)
             else:
                 continue
             if value is None:
-                found.pop(key, None)
+                settings.pop(key, None)
             else:
-                found[key] = value
-        return found
+                settings[key] = value
+        return settings
 
-    def _mix_value(self, key: str, made: int) -> Any:
+    def _mix_value(self, key: str, chosen: int) -> Any:
         """Return the value of a setting of which some changes are made; None where nothing is left of it."""
         was, now = read_both_sides(key, self.before, self.after)
         box: dict[str, Any] = {"value": _copy_containers(was)} if was is not None else {}
         lists: dict[Path, list[Change]] = {}
-        for change in self.select(made):
+        for change in self.select(chosen):
             if change.element:
                 lists.setdefault(change.tail, []).append(change)
             else:
@@ -82,10 +82,10 @@ class Difference:
 def _split_change(change: Change) -> Iterator[Change]:
     """Yield the parts of a change that can be made singly: where a list whose order means nothing came or went whole, its elements."""
     structure = values.find_structure(change.setting)
-    whole = change.after if change.kind == "added" else change.before
+    content = change.after if change.kind == "added" else change.before
     parts = []
     if structure is not None and structure.unordered and change.kind != "changed" and not change.element:
-        parts = list(_list_parts(whole, change.tail))
+        parts = list(_list_parts(content, change.tail))
     if len(parts) < 2:
         yield change
         return
@@ -139,9 +139,9 @@ def _put_value(box: dict[str, Any], path: Path, value: Any, gone: bool) -> None:
 
 def _change_list(box: dict[str, Any], path: Path, changes: Sequence[Change], keeps_empty: bool) -> None:
     gone = {repr(change.before) for change in changes if change.kind == "removed"}
-    held = [item for item in _find_list(box, path) or [] if repr(item) not in gone]
-    held += [change.after for change in changes if change.kind != "removed"]
-    _put_value(box, path, held, gone=not held and not keeps_empty)
+    items = [item for item in _find_list(box, path) or [] if repr(item) not in gone]
+    items += [change.after for change in changes if change.kind != "removed"]
+    _put_value(box, path, items, gone=not items and not keeps_empty)
 
 
 def _find_list(value: Any, tail: Path) -> list[Any] | None:
@@ -165,8 +165,8 @@ def build_flat_config(settings: Mapping[str, Any], like: Config, name: str) -> C
     profile = Profile(parse_document(name, f"<{name}>", text), key=f"trial:{compute_digest(dict(settings))}")
     config = like.resolver.resolve_profile(profile, name)  # type: ignore[attr-defined]
     config.memo["policy"] = like.policy
-    found: Config = config
-    return found
+    resolved: Config = config
+    return resolved
 
 
 def format_table(name: str, table: Mapping[str, Any]) -> str:
@@ -186,7 +186,7 @@ class Combinations:
         self._fit = fit
         self._errors: dict[int, tuple[Finding, ...]] = {}
         self._configs: dict[int, Config | None] = {}
-        self.excused = {identify_finding(one) for mask in (0, difference.every) for one in self._find_errors(mask)}
+        self.excused = {identify_finding(error) for mask in (0, difference.every) for error in self._find_errors(mask)}
 
     def find_config(self, mask: int) -> Config | None:
         """Return the config of a combination; an end is the config that was given. None for what cannot be resolved."""
@@ -207,17 +207,17 @@ class Combinations:
         errors = self._find_errors(mask)
         if self._configs[mask] is None:  # what cannot be resolved cannot be run
             return errors
-        return tuple(one for one in errors if identify_finding(one) not in self.excused)
+        return tuple(error for error in errors if identify_finding(error) not in self.excused)
 
     def _find_errors(self, mask: int) -> tuple[Finding, ...]:
         if mask not in self._errors:
             config = None
             try:
                 config = build_flat_config(self.difference.build_settings(mask), self.difference.after, self._name)
-                found = tuple(one for one in check_before_export(config) if one.severity == "error")
-                if self._fit is not None and not found:
+                errors = tuple(finding for finding in check_before_export(config) if finding.severity == "error")
+                if self._fit is not None and not errors:
                     self._fit(config)
             except NpuprofError as error:
-                found = error.findings
-            self._configs[mask], self._errors[mask] = config, found
+                errors = error.findings
+            self._configs[mask], self._errors[mask] = config, errors
         return self._errors[mask]

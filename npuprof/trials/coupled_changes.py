@@ -58,49 +58,49 @@ class _Needs:
 
     def close(self, mask: int) -> int:
         """Return some changes with all that need them, or need what needs them."""
-        found, waiting = mask, list_bits(mask)
+        closure, waiting = mask, list_bits(mask)
         while waiting:
-            new = self._needed_by.get(waiting.pop(), 0) & ~found
-            found |= new
+            new = self._needed_by.get(waiting.pop(), 0) & ~closure
+            closure |= new
             waiting += list_bits(new)
-        return found
+        return closure
 
-    def _find_partners(self, base: int, made: int) -> list[int]:
+    def _find_partners(self, base: int, chosen: int) -> list[int]:
         """Return the fewest other changes, one set for each error, that cure what a change of an end to the other breaks."""
-        found: list[int] = []
+        partners: list[int] = []
         combinations = self._combinations
-        errors = combinations.find_new_errors(base ^ made)
+        errors = combinations.find_new_errors(base ^ chosen)
         marks = set(map(identify_finding, errors))
         for error in errors:
             others_left = marks - {identify_finding(error)}
 
             def ask(mask: int, others_left: set[tuple[str, str, str]] = others_left) -> str:
-                left = set(map(identify_finding, combinations.find_new_errors(base ^ (made | mask))))
-                return BAD if left <= others_left else GOOD  # another error in its place is no cure
+                remaining = set(map(identify_finding, combinations.find_new_errors(base ^ (chosen | mask))))
+                return BAD if remaining <= others_left else GOOD  # another error in its place is no cure
 
-            others = [unit for unit in self._list_parts() if not unit & made]
+            others = [unit for unit in self._list_parts() if not unit & chosen]
             read = _find_read_changes(combinations, error)
-            near = [other for other in others if other & read]
-            candidates = near if near and ask(join_masks(near)) == BAD else others
+            likely = [part for part in others if part & read]
+            candidates = likely if likely and ask(join_masks(likely)) == BAD else others
             if candidates and ask(join_masks(candidates)) == BAD:
-                found.append(find_cause(candidates, ask))
-        return found
+                partners.append(find_cause(candidates, ask))
+        return partners
 
     def _list_parts(self) -> list[int]:
         """Return what is asked for as one: changes, and settings with many of them as a whole."""
-        found = [1 << place if own.bit_count() <= _MOST_SINGLE else own for place, own in enumerate(self._owners)]
-        return list(dict.fromkeys(found))
+        parts = [1 << place if own.bit_count() <= _MOST_SINGLE else own for place, own in enumerate(self._owners)]
+        return list(dict.fromkeys(parts))
 
     def collect_units(self) -> tuple[list[int], dict[int, int]]:
         """Return changes that need one another as one, and what goes with each."""
         closed = {place: self.close(1 << place) for place in self._needed_by}
-        left, units = self._difference.every, []
+        remaining, units = self._difference.every, []
         for place in range(len(self._owners)):
-            if left >> place & 1:
-                mates = [other for other in list_bits(closed.get(place, 0) & left) if closed.get(other, 0) >> place & 1]
+            if remaining >> place & 1:
+                mates = [partner for partner in list_bits(closed.get(place, 0) & remaining) if closed.get(partner, 0) >> place & 1]
                 unit = join_masks([1 << place, *(1 << mate for mate in mates)])
                 units.append(unit)
-                left &= ~unit
+                remaining &= ~unit
         drops = {unit: join_masks([closed.get(place, 1 << place) for place in list_bits(unit)]) for unit in units}
         return units, drops
 
@@ -110,7 +110,7 @@ def _list_suspects(combinations: Combinations) -> list[int]:
     difference = combinations.difference
     policy = difference.after.policy
     read = {key for rule in (policy.rules if policy else ()) for key in written_condition.list_team_reads(rule)}
-    found: list[int] = []
+    suspects: list[int] = []
     for key, own in difference.settings.items():
         if key not in read and catalog.find_record(*keys.split_section_and_name(key)) is None:
             continue
@@ -123,8 +123,8 @@ def _list_suspects(combinations: Combinations) -> list[int]:
             first = [place for place in places if not difference.changes[place].element][:_MOST_SINGLE]
             moved = [place for same in by_value.values() if len(same) > 1 for place in same]
             places = sorted({*first, *moved, places[0], places[-1]})
-        found += [1 << place for place in places]
-    return found
+        suspects += [1 << place for place in places]
+    return suspects
 
 
 def _find_read_changes(combinations: Combinations, error: Finding) -> int:

@@ -75,13 +75,13 @@ def write_slurm_array(name: str, configs: Sequence[Config], setup: Setup, folder
     notes: set[str] = set()
     branches = []
     for place, config in enumerate(configs):
-        beside = os.path.join(folder, "code", config.digest[:16])
-        words, needed = _build_command(config, setup, beside)
+        files_folder = os.path.join(folder, "code", config.digest[:16])
+        words, needed = _build_command(config, setup, files_folder)
         files |= needed
-        variables, told = collect_env_variables(config, None, beside, True, SLURM_FACTS)
-        notes |= set(told)
-        asked = {key: SLURM_FACTS[value["launcher"]] for key, value in config.env.items() if is_told_by_slurm(value)}
-        asks = "\n".join(f'export {key}="${variable}"' for key, variable in asked.items())
+        variables, env_notes = collect_env_variables(config, None, files_folder, True, SLURM_FACTS)
+        notes |= set(env_notes)
+        launcher_facts = {key: SLURM_FACTS[value["launcher"]] for key, value in config.env.items() if is_told_by_slurm(value)}
+        asks = "\n".join(f'export {key}="${variable}"' for key, variable in launcher_facts.items())
         branches.append(
             f"{place})\ndigest={config.digest}\n{format_clear_and_export_lines(config, 'bash', variables)}"
             + (f"asks={shlex.quote(asks)}\n" if asks else "")
@@ -115,48 +115,48 @@ def _list_parts(count: int) -> list[str]:
     ]
 
 
-def _build_command(config: Config, setup: Setup, beside: str) -> tuple[list[str], dict[str, str]]:
+def _build_command(config: Config, setup: Setup, files_folder: str) -> tuple[list[str], dict[str, str]]:
     """Return a command with the path of its rendered file, and the files that are needed beside it."""
-    files = {os.path.join(beside, file): text for file, text in dict(collect_sidecars(config).values()).items()}
+    files = {os.path.join(files_folder, file): text for file, text in dict(collect_sidecars(config).values()).items()}
     if not setup.needs_code:
         return list(setup.command), files
     target = load_target(setup.target)
     rendered = target.render(config)
-    code = os.path.join(beside, target.file)
-    files |= {code: rendered.text, **{os.path.join(beside, file): text for file, text in rendered.sidecars.items()}}
+    code = os.path.join(files_folder, target.file)
+    files |= {code: rendered.text, **{os.path.join(files_folder, file): text for file, text in rendered.sidecars.items()}}
     return [word.replace(CODE, code) for word in setup.command], files
 
 
 def write_indexed_job(name: str, configs: Sequence[Config], setup: Setup, image: str, jobs: int) -> tuple[str, set[str]]:
     """Return the manifest of a ConfigMap and an Indexed Job, and remarks. Raises NpuprofError for more than a ConfigMap holds."""
-    held: dict[str, str] = {}
+    data: dict[str, str] = {}
     paths: dict[str, str] = {}
     notes: set[str] = set()
     branches = []
     for place, config in enumerate(configs):
-        beside = f"{MOUNT}/{place}"
-        words, files = _build_command(config, setup, beside)
+        files_folder = f"{MOUNT}/{place}"
+        words, files = _build_command(config, setup, files_folder)
         for path, text in files.items():
             key = f"{place}-{os.path.basename(path)}"
-            held[key], paths[key] = text, os.path.relpath(path, MOUNT)
-        variables, told = collect_env_variables(config, None, beside, True)
-        notes |= set(told)
+            data[key], paths[key] = text, os.path.relpath(path, MOUNT)
+        variables, env_notes = collect_env_variables(config, None, files_folder, True)
+        notes |= set(env_notes)
         branches.append(
             f"{place})\ndigest={config.digest}\n{format_clear_and_export_lines(config, 'sh', variables)}set -- {shlex.join(words)}\n;;\n"
         )
-    held["run.sh"] = _POD.format(branches="".join(branches), limited=_format_limit(setup))
+    data["run.sh"] = _POD.format(branches="".join(branches), limited=_format_limit(setup))
     paths["run.sh"] = "run.sh"
-    size = sum(len(f"{key}{text}".encode()) for key, text in held.items())
+    size = sum(len(f"{key}{text}".encode()) for key, text in data.items())
     if size > LARGEST_MAP:
         what = f"{len(configs)} combinations do not fit into one ConfigMap: {size:,} bytes"
         raise NpuprofError(
             [Finding("NP903", what, "Kubernetes takes at most 1 MiB.", "vary fewer values, or leave combinations out by --where")]
         )
     plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:30].strip("-")
-    called = "-".join(filter(None, ("sweep", plain, compute_digest({"held": held, "command": list(setup.command)})[:10])))
+    called = "-".join(filter(None, ("sweep", plain, compute_digest({"held": data, "command": list(setup.command)})[:10])))
     lines = [
         *("apiVersion: v1", "kind: ConfigMap", "metadata:", f"  name: {called}", "immutable: true", "data:"),
-        *(f"  {format_yaml_key(key)}: {quote_yaml_string(text)}" for key, text in held.items()),
+        *(f"  {format_yaml_key(key)}: {quote_yaml_string(text)}" for key, text in data.items()),
         "---",
         "# Name the devices that a task needs below resources, as in: limits: { huawei.com/Ascend910: 8 }",
         "# backoffLimitPerIndex and maxFailedIndexes need Kubernetes 1.29 (1.28: with the feature gate JobBackoffLimitPerIndex).",

@@ -78,9 +78,9 @@ def _read_result(row: Mapping[str, Any]) -> Result | None:
 class Journal:
     """The results of one command, judged one way, in one context, in one folder."""
 
-    def __init__(self, asked: Mapping[str, Any], fresh: bool = False) -> None:
+    def __init__(self, request: Mapping[str, Any], fresh: bool = False) -> None:
         """Open it, and lock it. Raises NpuprofError where another holds it, or it is of another version."""
-        self.asked = dict(asked)
+        self.asked = dict(request)
         self.key = compute_digest({"asked": json.dumps(self.asked, sort_keys=True)})[:16]
         self.folder = os.path.join(HOME, self.key)
         self.results: dict[str, list[Result]] = {}
@@ -151,10 +151,10 @@ class Journal:
         raw = b""
         while piece := os.read(handle, 1 << 20):
             raw += piece
-        whole = raw[: raw.rfind(b"\n") + 1]  # the last line is torn where npuprof was killed over it
-        if len(whole) != len(raw):
-            truncate_file(handle, len(whole))
-        lines = whole.splitlines()
+        complete = raw[: raw.rfind(b"\n") + 1]  # the last line is torn where npuprof was killed over it
+        if len(complete) != len(raw):
+            truncate_file(handle, len(complete))
+        lines = complete.splitlines()
         self._handle = handle
         if not lines:
             self._append({"schema": SCHEMA, "npuprof": __version__, **self.asked})
@@ -202,7 +202,7 @@ class Journal:
 
 def _read_line(line: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(line)
+        row = json.loads(line)
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return row if isinstance(row, dict) else {}

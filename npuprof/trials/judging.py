@@ -88,8 +88,10 @@ class Judgement(Record):
 
 def find_median_value(results: Sequence[Result], metric: str) -> float | None:
     """Return the middle one of the values of a metric, None where no run has one."""
-    found = sorted((value for one in results if (value := one.metrics.get(metric)) is not None), key=lambda value: (value != value, value))
-    return found[len(found) // 2] if found else None
+    values = sorted(
+        (value for result in results if (value := result.metrics.get(metric)) is not None), key=lambda value: (value != value, value)
+    )
+    return values[len(values) // 2] if values else None
 
 
 def _build_stop(what: str, why: str, hint: str, result: Result) -> StopTrialsError:
@@ -144,8 +146,8 @@ def measure_ends(judgement: Judgement, tolerance: str, good: End, bad: End) -> t
         if answer != wanted:
             raise _build_end_error(judgement, (name, results), wanted, answer or UNKNOWN, bad[0])
         if wrong := [result for result in results if judgement.judge_run(result) not in (wanted, UNKNOWN)]:
-            other = BAD if wanted == GOOD else GOOD
-            remarks.append(f"{name} was {other} in {len(wrong)} of {len(results)} runs: the command is flaky, and the majority decides")
+            opposite = BAD if wanted == GOOD else GOOD
+            remarks.append(f"{name} was {opposite} in {len(wrong)} of {len(results)} runs: the command is flaky, and the majority decides")
     return judgement, tuple(remarks)
 
 
@@ -182,9 +184,9 @@ def _build_end_error(judgement: Judgement, end: End, wanted: str, answer: str, b
 
 
 def _describe_runs(results: Sequence[Result]) -> str:
-    said = [describe_run(result) for result in results]
+    endings = [describe_run(result) for result in results]
     logs = [result.log for result in results if result.log]
-    return f"It ended with {', '.join(dict.fromkeys(said))}" + (f"; its output is in {logs[-1]}" if logs else "") + "."
+    return f"It ended with {', '.join(dict.fromkeys(endings))}" + (f"; its output is in {logs[-1]}" if logs else "") + "."
 
 
 def describe_counts(judgement: Judgement, results: Sequence[Result]) -> str:

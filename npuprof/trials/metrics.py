@@ -53,10 +53,10 @@ def _read_object(line: str) -> dict[str, Any]:
     if not line.lstrip().startswith("{"):
         return {}
     try:
-        held = json.loads(line)
+        value = json.loads(line)
     except (ValueError, RecursionError):
         return {}
-    return held if isinstance(held, dict) else {}
+    return value if isinstance(value, dict) else {}
 
 
 def list_missing_metrics(metrics: Mapping[str, str], runs: Sequence[Mapping[str, float]]) -> list[str]:
@@ -65,5 +65,5 @@ def list_missing_metrics(metrics: Mapping[str, str], runs: Sequence[Mapping[str,
         f"the output of no run gives the metric {name}: "
         + (f"nothing in it matches {pattern!r}" if pattern else f"no line in it is JSON with {name!r}")
         for name, pattern in metrics.items()
-        if runs and not any(name in found for found in runs)
+        if runs and not any(name in numbers for numbers in runs)
     ]

@@ -105,12 +105,12 @@ class Runner:
         room = min(self.setup.jobs, len(self._free)) if self.setup.devices else self.setup.jobs
         wanted: Sequence[Wanted] = find_wanted(room)
         while wanted:
-            running = Counter(one.digest for one, _ in self._started.values())
-            for one in wanted:
-                if running[one.digest]:
-                    running[one.digest] -= 1
+            running = Counter(run.digest for run, _ in self._started.values())
+            for run in wanted:
+                if running[run.digest]:
+                    running[run.digest] -= 1
                 elif len(self._pool) < room:
-                    self._start(one)
+                    self._start(run)
             if not self._pool:
                 raise OutOfRunsError
             if watch is not None:
@@ -156,10 +156,10 @@ class Runner:
         """Return what ``npuprof run`` gives a command."""
         outer = {**os.environ, **(tell_single_process(device) if device else {})}
         folder = sidecar_cache_folder(config)
-        found, notes = collect_env_variables(config, build_fact_finder(outer), folder, True)  # the ends were asked for trust
+        variables, notes = collect_env_variables(config, build_fact_finder(outer), folder, True)  # the ends were asked for trust
         write_sidecars(config, folder)
         self.told.update(notes)
-        return strip_environment(outer, list_unset_variables(config, True)[0]) | found
+        return strip_environment(outer, list_unset_variables(config, True)[0]) | variables
 
     def _write_code(self, name: str, config: Config) -> list[str]:
         if not self.setup.needs_code:
@@ -197,31 +197,31 @@ class Runner:
 
 def identify_files(command: Sequence[str]) -> dict[str, str]:
     """Return what the files are that a command names: what changes with what is in them."""
-    found = {}
+    identities = {}
     for word in command:
         with suppress(OSError, ValueError):
             if not os.path.isfile(word):
                 continue
-            told = os.stat(word)
-            if told.st_size > _READ:
-                found[word] = f"{told.st_size}-{told.st_mtime_ns}"
+            status = os.stat(word)
+            if status.st_size > _READ:
+                identities[word] = f"{status.st_size}-{status.st_mtime_ns}"
             else:
                 with open(word, "rb") as file:
-                    found[word] = sha256(file.read()).hexdigest()[:16]
-    return found
+                    identities[word] = sha256(file.read()).hexdigest()[:16]
+    return identities
 
 
 def parse_devices(text: str) -> tuple[str, ...]:
     """Return devices from ``0-3,6``. Raises NpuprofError."""
-    found: dict[str, None] = {}
+    devices: dict[str, None] = {}
     for part in text.split(","):
         first, dash, last = part.strip().partition("-")
         ends = (first, last) if dash else (first,)
         good = all(end.isascii() and end.isdigit() and len(end) <= _MOST_DIGITS for end in ends)
         if not good or not 0 <= int(ends[-1]) - int(first) < _MOST_DEVICES:
             raise NpuprofError([Finding("NP902", f"--devices {text!r} names no devices", "", "write them as in 0-7, or 0,2,4")])
-        found |= dict.fromkeys(str(number) for number in range(int(first), int(last or first) + 1))
-    return tuple(found)
+        devices |= dict.fromkeys(str(number) for number in range(int(first), int(last or first) + 1))
+    return tuple(devices)
 
 
 def write_texts(tree: Tree, files: Mapping[str, str]) -> None:
@@ -240,12 +240,12 @@ def parse_seconds(text: str | None, name: str) -> float | None:
         return None
     units = {"s": 1, "m": 60, "h": 3600}
     try:
-        found = float(text[:-1]) * units[text[-1]] if text[-1:] in units else float(text)
-        if not 0 < found < 1e9:
+        seconds = float(text[:-1]) * units[text[-1]] if text[-1:] in units else float(text)
+        if not 0 < seconds < 1e9:
             raise ValueError
     except ValueError:
         raise NpuprofError([Finding("NP902", f"{name} {text!r} is no time", "", "write it as in 90, 15m or 2h")]) from None
-    return found
+    return seconds
 
 
 @contextmanager
@@ -269,5 +269,5 @@ def _end_on_signals() -> Iterator[None]:
 
 def tell_interrupted(runner: Runner) -> None:
     """Say that what was interrupted goes on when it is asked again."""
-    kept = sum(map(len, runner.journal.results.values()))
-    sys.stderr.write(f"\nnpuprof: stopped; the results of {format_count(kept, 'run')} are kept: the same command goes on from there\n")
+    count = sum(map(len, runner.journal.results.values()))
+    sys.stderr.write(f"\nnpuprof: stopped; the results of {format_count(count, 'run')} are kept: the same command goes on from there\n")

@@ -77,20 +77,20 @@ def find_cause(units: Sequence[int], ask: Ask) -> int:
 
 def list_bits(mask: int) -> list[int]:
     """Return the places of the bits of a mask, lowest first."""
-    found = []
+    places = []
     while mask:
         low = mask & -mask
-        found.append(low.bit_length() - 1)
+        places.append(low.bit_length() - 1)
         mask ^= low
-    return found
+    return places
 
 
 def join_masks(masks: Sequence[int]) -> int:
     """Return the union of sets of units."""
-    found = 0
+    union = 0
     for mask in masks:
-        found |= mask
-    return found
+        union |= mask
+    return union
 
 
 class _Search:
@@ -104,10 +104,10 @@ class _Search:
         self._bad = 0
 
     def _judge(self, mask: int) -> str:
-        found = self._known.get(mask)
-        if found is None:
-            found = self._known[mask] = self._ask(mask)
-        return found
+        verdict = self._known.get(mask)
+        if verdict is None:
+            verdict = self._known[mask] = self._ask(mask)
+        return verdict
 
     def _drop(self, units: Sequence[int]) -> int:
         """Return what goes where some units are taken away."""
@@ -122,11 +122,11 @@ class _Search:
         while others:  # what has something of every cause: without it all is good, or there is another cause
             tried = sorted(
                 ((self._drop([unit for unit in units if unit & cure]), cure) for cure in _list_hitting_sets(causes, units)),
-                key=lambda one: one[0].bit_count(),
+                key=lambda pair: pair[0].bit_count(),
             )
             cured: list[int] = []
             for gone, cure in tried:
-                if any(other & gone == other for other in cured):
+                if any(smaller & gone == smaller for smaller in cured):
                     continue  # without a part of it all is good
                 answer = self._judge(every & ~gone)
                 if answer == BAD and len(causes) < most:
@@ -160,24 +160,24 @@ class _Search:
     def _goes_with_needed(self, unit: int) -> bool:
         """Return whether something is known to be needed that cannot stand without a unit."""
         gone = self._drop([unit]) & self._bad & ~unit
-        return any(self._known.get(self._bad & ~other) == GOOD for other in self._drops if other & gone)
+        return any(self._known.get(self._bad & ~dependent) == GOOD for dependent in self._drops if dependent & gone)
 
     def _sift(self, units: list[int]) -> list[int]:
         """Take units away from the last to the first as long as what is left is bad; return those that are needed."""
         needed: list[int] = []
-        found = 0  # how many stay, whether they are needed or could not be judged
+        count = 0  # how many stay, whether they are needed or could not be judged
         rest = units[::-1]
         block = len(rest)
         while rest := [unit for unit in rest if unit & self._bad]:
             self._tell(len(rest), needed)
             fixed, rest = self._clear(rest[:block], rest[block:])
             if fixed:
-                found += 1
+                count += 1
                 needed += [fixed[0]] if fixed[1] == GOOD else []
-            if fixed and found == 1 and rest and self._judge(self._bad & ~self._drop(rest)) == BAD:  # often there is no other
+            if fixed and count == 1 and rest and self._judge(self._bad & ~self._drop(rest)) == BAD:  # often there is no other
                 self._bad &= ~self._drop(rest)
                 rest = []
-            block = max(_LEAST_BLOCK, int(_SHARE_OF_GAP * (len(units) - len(rest)) / max(found, 1)))
+            block = max(_LEAST_BLOCK, int(_SHARE_OF_GAP * (len(units) - len(rest)) / max(count, 1)))
         return needed
 
     def _clear(self, block: list[int], after: list[int]) -> tuple[tuple[int, str] | None, list[int]]:
@@ -188,12 +188,12 @@ class _Search:
             return None, after
         while len(block) > 1:  # without the block it is not bad
             first, second = block[: len(block) // 2], block[len(block) // 2 :]
-            told = self._judge(self._bad & ~self._drop(first))
-            if told == BAD:
+            verdict = self._judge(self._bad & ~self._drop(first))
+            if verdict == BAD:
                 self._bad &= ~self._drop(first)
                 block = second
             else:
-                block, after, answer = first, second + after, told
+                block, after, answer = first, second + after, verdict
         return (block[0], answer), after
 
     def _minimize(self, units: list[int]) -> None:
@@ -206,8 +206,8 @@ class _Search:
                 if not self._goes_with_needed(unit):
                     self._take(self._drop([unit]))
             self._take(self._drop(untold))  # what cannot be judged singly may be judged together
-            left = [unit for unit in units if unit & self._bad]
-            again, units = len(left) < len(units), left
+            remaining = [unit for unit in units if unit & self._bad]
+            again, units = len(remaining) < len(units), remaining
 
     def _take(self, gone: int) -> bool:
         """Take units away where what is left is bad; return whether that could be told."""
@@ -226,17 +226,17 @@ class _Search:
                 if self._bad & unit != part and self._judge(self._bad & ~part) == BAD:
                     self._bad &= ~part
 
-    def _tell(self, left: int, needed: list[int]) -> None:
+    def _tell(self, remaining: int, needed: list[int]) -> None:
         if self._watch is not None:
-            self._watch(self._bad, join_masks(needed), left)
+            self._watch(self._bad, join_masks(needed), remaining)
 
 
 def _list_hitting_sets(causes: Sequence[Cause], units: Sequence[int]) -> list[int]:
     """Return the smallest sets of units that have something of every cause, few first; not more than are worth a trial."""
-    found = [0]
+    sets = [0]
     for cause in causes:
         parts = [unit & cause.units for unit in units if unit & cause.units]
-        grown = [mask if mask & cause.units else mask | part for mask in found for part in parts]
+        grown = [mask if mask & cause.units else mask | part for mask in sets for part in parts]
         grown = sorted(set(grown), key=lambda mask: (mask.bit_count(), mask))
-        found = [mask for place, mask in enumerate(grown) if not any(other & mask == other for other in grown[:place])][:_MOST_CURES]
-    return found
+        sets = [mask for place, mask in enumerate(grown) if not any(smaller & mask == smaller for smaller in grown[:place])][:_MOST_CURES]
+    return sets

@@ -21,31 +21,34 @@ if TYPE_CHECKING:
     from npuprof.trials.journal import Journal
 
 
-def build_setup(asked: Any, metrics: dict[str, str], target: str) -> Setup:
+def build_setup(options: Any, metrics: dict[str, str], target: str) -> Setup:
     """Return how runs are made. Raises NpuprofError for a value that cannot be understood, or no command."""
-    if not asked.command:
-        raise NpuprofError([Finding("NP914", "no command to run", "", f"write it after --: {asked.usage_hint.partition(': ')[2]}")])
-    devices = parse_devices(asked.devices) if asked.devices is not None else ()
-    jobs = asked.jobs or len(devices) or 1
+    if not options.command:
+        raise NpuprofError([Finding("NP914", "no command to run", "", f"write it after --: {options.usage_hint.partition(': ')[2]}")])
+    devices = parse_devices(options.devices) if options.devices is not None else ()
+    jobs = options.jobs or len(devices) or 1
     if devices and jobs > len(devices):
         what = f"-j {jobs} on {len(devices)} devices"
         raise NpuprofError([Finding("NP902", what, "One run at a time is made on a device.", f"say -j {len(devices)}, or leave it out")])
-    if asked.to is not None and not any(CODE in word for word in asked.command):
-        what, why = f"--to {asked.to} without {CODE} in the command", f"{CODE} stands for the path of a file that is rendered for each run."
+    if options.to is not None and not any(CODE in word for word in options.command):
+        what, why = (
+            f"--to {options.to} without {CODE} in the command",
+            f"{CODE} stands for the path of a file that is rendered for each run.",
+        )
         raise NpuprofError([Finding("NP914", what, why, f"write it as in -- python {CODE}, or leave --to out")])
-    timeout = parse_seconds(asked.timeout, "--timeout")
-    return Setup(tuple(asked.command), target, jobs, devices, timeout, asked.max_runs, metrics)
+    timeout = parse_seconds(options.timeout, "--timeout")
+    return Setup(tuple(options.command), target, jobs, devices, timeout, options.max_runs, metrics)
 
 
 def refuse_unfit_end(config: Config, setup: Setup, no_check: bool, trusting: bool, has_run: bool = False) -> tuple[str, ...]:
     """Raise NpuprofError for a preset that ``run`` would not run, or that cannot be rendered; what has run is only remarked upon."""
     remarks: tuple[str, ...] = ()
     if not no_check:
-        findings = [one for one in check_before_export(config) if one.code not in ("NP605", "NP606")]
+        findings = [finding for finding in check_before_export(config) if finding.code not in ("NP605", "NP606")]
         errors = [finding for finding in findings if finding.severity == "error"]
         if errors and not has_run:
             raise NpuprofError(findings)
-        remarks = tuple(f"{config.name}: {one.code} {one.message}; it has run so, and is tried so" for one in errors)
+        remarks = tuple(f"{config.name}: {finding.code} {finding.message}; it has run so, and is tried so" for finding in errors)
     build_fit(setup, trusting)(config)
     return remarks
 
@@ -76,10 +79,12 @@ def tell_progress() -> Iterator[Callable[[str], None]]:
 def warn_of_newer_files(command: Sequence[str], journal: Journal) -> tuple[str, ...]:
     """Return a remark for each file in a command that was another one when results were made that are kept."""
     now = identify_files(command)
-    kept = [result.files for results in journal.results.values() for result in results]
-    told = []
+    past_files = [result.files for results in journal.results.values() for result in results]
+    remarks = []
     for word, name in now.items():
-        other = sum(files.get(word, name) != name for files in kept)
-        if other:
-            told.append(f"{word} has changed since {other} of the {len(kept)} runs that are kept were made; --fresh forgets them")
-    return tuple(told)
+        changed = sum(files.get(word, name) != name for files in past_files)
+        if changed:
+            remarks.append(
+                f"{word} has changed since {changed} of the {len(past_files)} runs that are kept were made; --fresh forgets them"
+            )
+    return tuple(remarks)

@@ -72,7 +72,7 @@ def split_values(text: str, key: str = "KEY") -> list[str]:
 
     Raises NpuprofError for a comma next to a quote or bracket without its other one: it is not known whether it separates two values.
     """
-    found, start, closing, is_balanced = [], 0, list[str](), True
+    values, start, closing, is_balanced = [], 0, list[str](), True
     for match in _TOKEN.finditer(text):
         part = match[0]
         if part in _CLOSED_BY:
@@ -82,13 +82,13 @@ def split_values(text: str, key: str = "KEY") -> list[str]:
         elif part in ("]", "}", ")", '"', "'"):
             is_balanced = False
         elif part == "," and not closing:
-            found.append(text[start : match.start()].strip())
+            values.append(text[start : match.start()].strip())
             start = match.end()
     if "," in text and (closing or not is_balanced):
         what, why = f"a quote or bracket in the values of {key} has no other one: {text}", "It is not known where a value ends."
         hint = f"write the other one, or put the value in quotes, as in --vary '{key}=\"it's\",b'"
         raise NpuprofError([Finding("NP902", what, why, hint, where=one_time.place_argument("vary"))])
-    return [*found, text[start:].strip()]
+    return [*values, text[start:].strip()]
 
 
 def build_axes(vary: Sequence[str], mixins: Sequence[str]) -> Iterator[Axis]:
@@ -126,32 +126,36 @@ def combine_axes(
     if count > MOST_COMBINATIONS:
         what = f"{count:,} combinations are more than {MOST_COMBINATIONS:,}"
         raise NpuprofError([Finding("NP902", what, "Each would be resolved, checked and run.", "vary fewer keys, or name fewer values")])
-    found: list[Combination] = []
+    combinations: list[Combination] = []
     digests: dict[str, int] = {}
     for choices in product(*(axis.choices for axis in axes)):
         mixins = [choice.mixin for choice in choices if choice.mixin]
         try:
             config = resolve(mixins, [step for choice in choices for step in choice.steps])
         except NpuprofError as error:
-            found.append(Combination(choices, None, error.findings))
+            combinations.append(Combination(choices, None, error.findings))
             continue
         if not is_wanted(config):
             continue
         errors = tuple(judge(config))
-        first = digests.setdefault(config.digest, len(found)) if not errors else len(found)
-        found.append(Combination(choices, config, errors, first if first != len(found) else None))
-    return found
+        first = digests.setdefault(config.digest, len(combinations)) if not errors else len(combinations)
+        combinations.append(Combination(choices, config, errors, first if first != len(combinations) else None))
+    return combinations
 
 
 def run_combinations(combinations: Sequence[Combination], runner: Runner, tell: Callable[[str], None]) -> bool:
     """Run what is not known yet; return whether all is known now. Raises NpuprofError."""
-    wanted = [Wanted(one.config.digest, one.config) for one in combinations if one.is_run and one.config is not None]
+    wanted = [
+        Wanted(combination.config.digest, combination.config)
+        for combination in combinations
+        if combination.is_run and combination.config is not None
+    ]
 
     def find_wanted(room: int) -> list[Wanted]:
-        return [one for one in wanted if one.digest not in runner.journal.results][:room]
+        return [run for run in wanted if run.digest not in runner.journal.results][:room]
 
     def watch() -> None:
-        done = sum(one.digest in runner.journal.results for one in wanted)
+        done = sum(run.digest in runner.journal.results for run in wanted)
         tell(f"{done} of {len(wanted)} combinations run, {runner.running} under way")
 
     try:
@@ -211,30 +215,30 @@ def find_best(rows: Sequence[tuple[Combination, Result | None]], goal: Goal) -> 
     ]
     if not known:
         return None
-    one, best = rows[min(known)[1]]
-    return (one, best) if best is not None else None
+    combination, best = rows[min(known)[1]]
+    return (combination, best) if best is not None else None
 
 
 def find_front(points: Sequence[tuple[float, float]], goals: tuple[Goal, Goal]) -> list[int]:
     """Return the places of the points that no other is better than in one metric without being worse in the other."""
     ranked = sorted((goals[0].rank(x), goals[1].rank(y), place) for place, (x, y) in enumerate(points))
-    found: list[int] = []
+    front: list[int] = []
     best, last = math.inf, (math.nan, math.nan)
     for first, second, place in ranked:
         if second < best or (first, second) == last:
-            found.append(place)
+            front.append(place)
             best, last = second, (first, second)
-    return found
+    return front
 
 
 def pair_results(combinations: Sequence[Combination], journal: Journal) -> list[tuple[Combination, Result | None]]:
     """Return the combinations that are allowed, each with its run: those of one digest share it."""
-    found = []
-    for one in combinations:
-        if one.config is not None and not one.errors:
-            held = journal.results.get(one.config.digest)
-            found.append((one, held[-1] if held else None))
-    return found
+    pairs = []
+    for combination in combinations:
+        if combination.config is not None and not combination.errors:
+            results = journal.results.get(combination.config.digest)
+            pairs.append((combination, results[-1] if results else None))
+    return pairs
 
 
 def _read_end(code: int, seconds: float, timeout: float | None) -> Ended:
@@ -251,9 +255,9 @@ def take_results(journal: Journal, metrics: dict[str, str], timeout: float | Non
         if digest in journal.results:
             continue
         log = os.path.join(journal.folder, "results", f"{digest}.log")
-        found = read_metrics(journal.tree, f"results/{digest}.log", metrics)
+        numbers = read_metrics(journal.tree, f"results/{digest}.log", metrics)
         code, began, ended = int(end[0]), float(end[1]), float(end[2])
-        result = build_result(digest, _read_end(code, max(ended - began, 0.0), timeout), found, log)
+        result = build_result(digest, _read_end(code, max(ended - began, 0.0), timeout), numbers, log)
         if result.exit not in (126, 127):
             journal.add(result)
             taken += 1
@@ -270,13 +274,13 @@ def take_logs(journal: Journal, metrics: dict[str, str], text: str, wanted: Sequ
     taken = 0
     for line in text.splitlines():
         pod, line = _split_prefix(line)
-        output, said = _read_pod_line(line)
+        output, ending = _read_pod_line(line)
         reader = readers.setdefault(pod, MetricReader(metrics))
-        if output or said is None:
+        if output or ending is None:
             reader.add(f"{output}\n".encode())
-        if said is None:
+        if ending is None:
             continue
-        digest, code, seconds = said
+        digest, code, seconds = ending
         if digest in wanted and digest not in journal.results and code not in (126, 127):
             journal.add(build_result(digest, _read_end(code, seconds, timeout), reader.found, ""))
             taken += 1
@@ -286,8 +290,8 @@ def take_logs(journal: Journal, metrics: dict[str, str], text: str, wanted: Sequ
 
 def _split_prefix(line: str) -> tuple[str, str]:
     """Return what ``kubectl logs --prefix`` has put before a line, and the line."""
-    found = _PREFIX.match(line)
-    return (found[0], line[found.end() :]) if found else ("", line)
+    match = _PREFIX.match(line)
+    return (match[0], line[match.end() :]) if match else ("", line)
 
 
 def _read_pod_line(line: str) -> tuple[str, tuple[str, int, float] | None]:
@@ -296,8 +300,8 @@ def _read_pod_line(line: str) -> tuple[str, tuple[str, int, float] | None]:
     if not mark:
         return line, None
     try:
-        held = json.loads(line[len(output) :])
-        return output, (str(held["npuprof_trial"]), int(held["exit"]), float(held["seconds"]))
+        fields = json.loads(line[len(output) :])
+        return output, (str(fields["npuprof_trial"]), int(fields["exit"]), float(fields["seconds"]))
     except (ValueError, LookupError, TypeError):
         return line, None
 

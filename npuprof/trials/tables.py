@@ -32,7 +32,7 @@ class Sweep(Record):
     @property
     def refused(self) -> list[Combination]:
         """The combinations that the checks do not allow."""
-        return [one for one in self.combinations if one.config is None or one.errors]
+        return [combination for combination in self.combinations if combination.config is None or combination.errors]
 
 
 def format_number(value: float | None) -> str:
@@ -60,17 +60,17 @@ def list_rows(sweep: Sweep) -> list[list[str]]:
 def format_refused(sweep: Sweep) -> str:
     """Return the combinations that the checks do not allow, each with its rule."""
     lines = [f"{'' if not sweep.rows else chr(10)}{format_count(len(sweep.refused), 'combination')} not allowed:"] if sweep.refused else []
-    for one in sweep.refused:
-        said = "; ".join(f"{error.code} {error.message}" for error in one.errors)
-        lines.append(f"  {describe_choices(sweep, one)}: {escape_controls(said)}")
+    for combination in sweep.refused:
+        reasons = "; ".join(f"{error.code} {error.message}" for error in combination.errors)
+        lines.append(f"  {describe_choices(sweep, combination)}: {escape_controls(reasons)}")
     if sweep.left_out:
         lines.append(f"{format_count(sweep.left_out, 'combination')} left out by --where")
     return "".join(f"{line}\n" for line in lines)
 
 
-def describe_choices(sweep: Sweep, one: Combination) -> str:
+def describe_choices(sweep: Sweep, combination: Combination) -> str:
     """Return a combination in a line."""
-    return escape_controls(", ".join(f"{axis.name}={choice.shown}" for axis, choice in zip(sweep.axes, one.choices, strict=True)))
+    return escape_controls(", ".join(f"{axis.name}={choice.shown}" for axis, choice in zip(sweep.axes, combination.choices, strict=True)))
 
 
 def format_csv(sweep: Sweep) -> str:
@@ -78,14 +78,14 @@ def format_csv(sweep: Sweep) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([*(axis.name for axis in sweep.axes), "exit", "seconds", *sweep.metrics, "digest", "refused"])
-    known = {id(one): result for one, result in sweep.rows}
-    for one in sweep.combinations:
-        shown = [choice.shown for choice in one.choices]
-        result = known.get(id(one))
-        digest = one.config.digest if one.config else ""
+    known = {id(combination): result for combination, result in sweep.rows}
+    for combination in sweep.combinations:
+        shown = [choice.shown for choice in combination.choices]
+        result = known.get(id(combination))
+        digest = combination.config.digest if combination.config else ""
         values = [_write_number(result.metrics.get(name)) if result else "" for name in sweep.metrics]
         ended = [describe_end(result), f"{result.seconds:.3f}"] if result else ["", ""]
-        writer.writerow([*shown, *ended, *values, digest, " ".join(dict.fromkeys(error.code for error in one.errors))])
+        writer.writerow([*shown, *ended, *values, digest, " ".join(dict.fromkeys(error.code for error in combination.errors))])
     return text.getvalue()
 
 
@@ -95,7 +95,7 @@ def _write_number(value: float | None) -> str:
 
 def build_fields(sweep: Sweep, command: Sequence[str]) -> dict[str, Any]:
     """Return the sweep as the fields of its JSON form."""
-    known = {id(one): result for one, result in sweep.rows}
+    known = {id(combination): result for combination, result in sweep.rows}
     return {
         "schema": SCHEMA,
         "preset": sweep.name,
@@ -105,14 +105,14 @@ def build_fields(sweep: Sweep, command: Sequence[str]) -> dict[str, Any]:
         "left_out": sweep.left_out,
         "combinations": [
             {
-                "values": {axis.name: choice.shown for axis, choice in zip(sweep.axes, one.choices, strict=True)},
-                "digest": one.config.digest if one.config else None,
-                "allowed": one.config is not None and not one.errors,
-                "same_as": one.same_as,
-                "run": result._asdict() if (result := known.get(id(one))) else None,
-                "findings": [build_finding_dict(error) for error in one.errors],
+                "values": {axis.name: choice.shown for axis, choice in zip(sweep.axes, combination.choices, strict=True)},
+                "digest": combination.config.digest if combination.config else None,
+                "allowed": combination.config is not None and not combination.errors,
+                "same_as": combination.same_as,
+                "run": result._asdict() if (result := known.get(id(combination))) else None,
+                "findings": [build_finding_dict(error) for error in combination.errors],
             }
-            for one in sweep.combinations
+            for combination in sweep.combinations
         ],
     }
 
@@ -128,7 +128,7 @@ def format_sweep_page(sweep: Sweep, goals: tuple[Goal, Goal]) -> str:
     body += [_format_metric(sweep, name) for name in (*sweep.metrics, TIME)]
     body.append(_format_rows(sweep))
     if sweep.refused:
-        rows = [(describe_choices(sweep, one), "; ".join(f"{error.code} {error.message}" for error in one.errors)) for one in sweep.refused]
+        rows = [(describe_choices(sweep, combination), "; ".join(f"{error.code} {error.message}" for error in combination.errors)) for combination in sweep.refused]
         table = Table(rows, header=("combination", "rule"))
         body.append(f"<h2>Not allowed</h2>\n{table.format_html('Combinations that break a rule')}")
     return format_page(f"Sweep of {sweep.name}", "".join(body))
@@ -144,28 +144,28 @@ def _format_front(sweep: Sweep, goals: tuple[Goal, Goal]) -> str:
     words = " and ".join(f"{'greatest' if goal.greatest else 'least'} {goal.name}" for goal in goals)
     title = f"<h2>{escape_html(goals[1].name)} over {escape_html(goals[0].name)}</h2>\n"
     named = "".join(f"<li>{escape_html(describe_choices(sweep, known[place][0]))}</li>\n" for place in front)
-    plot = _draw_plot([(x, y, describe_choices(sweep, one)) for one, x, y in known], goals[0].name, goals[1].name, front)
+    plot = _draw_plot([(x, y, describe_choices(sweep, combination)) for combination, x, y in known], goals[0].name, goals[1].name, front)
     return f"{title}<p>On the front of {escape_html(words)}:</p>\n<ul>\n{named}</ul>\n{plot}"
 
 
 def _format_metric(sweep: Sweep, name: str) -> str:
     """Return the plot of one metric over the combinations, in their order."""
     known = [
-        (float(place), value, describe_choices(sweep, one))
-        for place, (one, result) in enumerate(sweep.rows, 1)
+        (float(place), value, describe_choices(sweep, combination))
+        for place, (combination, result) in enumerate(sweep.rows, 1)
         if result is not None and (value := find_value(result, name)) is not None and math.isfinite(value)
     ]
     return f"<h2>{escape_html(name)}</h2>\n{_draw_plot(known, 'combination', name, [])}" if known else ""
 
 
 def _list_points(sweep: Sweep, first: str, second: str) -> list[tuple[Combination, float, float]]:
-    found = []
-    for one, result in sweep.rows:
+    points = []
+    for combination, result in sweep.rows:
         if result is not None and result.exit == 0:
             x, y = find_value(result, first), find_value(result, second)
             if x is not None and y is not None and math.isfinite(x) and math.isfinite(y):
-                found.append((one, x, y))
-    return found
+                points.append((combination, x, y))
+    return points
 
 
 def _draw_plot(points: Sequence[tuple[float, float, str]], across: str, up: str, front: Sequence[int]) -> str:

@@ -53,15 +53,15 @@ class Epoch:
         self.doubtful = False
         self.crowded: set[str] = set()
 
-    def add(self, stage: str, found: Map) -> None:
+    def add(self, stage: str, texts: Map) -> None:
         """Keep a map of a stage, unless an equal one is there."""
         known = self.maps.setdefault(stage, [])
-        if found in known:
+        if texts in known:
             return
         if len(known) >= MOST_MAPS:
             self.crowded.add(stage)
             return
-        known.append(found)
+        known.append(texts)
 
     def has(self, *stages: str) -> bool:
         """Return whether anything of these stages was seen."""
@@ -120,18 +120,18 @@ class Process:
 
     def settle(self) -> Epoch:
         """Let what was seen lately belong to the epoch that goes on."""
-        for stage, found in self.pending:
-            self.epoch.add(stage, found)
+        for stage, texts in self.pending:
+            self.epoch.add(stage, texts)
         self.pending.clear()
         return self.epoch
 
-    def note(self, stage: str, found: Map) -> None:
+    def note(self, stage: str, texts: Map) -> None:
         """Keep what may belong to an epoch that has not begun yet."""
-        if (stage, found) in self.pending:
+        if (stage, texts) in self.pending:
             return
         if len(self.pending) >= MOST_MAPS:
             self.settle()
-        self.pending.append((stage, found))
+        self.pending.append((stage, texts))
 
 
 class Evidence(NamedTuple):

@@ -45,28 +45,28 @@ GLOBAL = "init_resource had started the engine"
 _EARLY_TITLE, _EARLY = "init option:", "early init"
 
 
-def _contradicts(process: Process, found: Map) -> bool:
+def _contradicts(process: Process, block: Map) -> bool:
     """Return whether single lines that were written as the engine started say something else than a block."""
-    singles = [one for stage, one in process.pending if stage == "single init"]
+    singles = [single for stage, single in process.pending if stage == "single init"]
     if process.epochs and not process.epochs[-1].has("init"):
         singles += process.epochs[-1].maps.get("single init", ())
     return any(
-        text.text != found.values[key].text
-        for one in singles
-        for option, text in one.values.items()
+        text.text != block.values[key].text
+        for single in singles
+        for option, text in single.values.items()
         for key in load_wires()[option].init
-        if key in found.values and not (text.cut or found.values[key].cut)
+        if key in block.values and not (text.cut or block.values[key].cut)
     )
 
 
 def _index_titles() -> dict[str, tuple[Generation, str]]:
-    found: dict[str, tuple[Generation, str]] = {}
+    titles: dict[str, tuple[Generation, str]] = {}
     for generation in load_generations():
         if not generation.tf2:
             for stage in ("init", "session", "graph"):
                 if title := getattr(generation, stage):
-                    found[title] = (generation, stage)
-    return found
+                    titles[title] = (generation, stage)
+    return titles
 
 
 class AdapterLog:
@@ -74,7 +74,7 @@ class AdapterLog:
 
     def __init__(self, tail: Tail) -> None:
         self._titles = _index_titles()
-        self._repeated = next(one for one in load_generations() if one.per == "operator")
+        self._repeated = next(generation for generation in load_generations() if generation.per == "operator")
         self._singles = load_single_names()
         self._fields = {stage: load_line_fields(stage) for stage in ("partition", "operator")}
         self._blocks: ByThread[Block] = ByThread()
@@ -187,32 +187,32 @@ class AdapterLog:
             return
         process.informed = True
         stage = "single init" if match[1] else "single session"
-        found = Map({option: make_text(match[3], line.size, ended)})
+        single = Map({option: make_text(match[3], line.size, ended)})
         if process.generation and stage == "single init":  # the block of this start comes after it
-            process.note(stage, found)
-            self._tail.set(found.values, option, lambda: process.note(stage, found))
+            process.note(stage, single)
+            self._tail.set(single.values, option, lambda: process.note(stage, single))
             return
         last = process.epochs[-1] if process.epochs else None
-        known = last is not None and any(option in one.values for one in last.maps.get(stage, ()))
+        known = last is not None and any(option in earlier.values for earlier in last.maps.get(stage, ()))
         if known and stage == "single init" and not (last is not None and last.has("init")):
             process.start_epoch(anew=True)
         epoch = process.epoch
         epoch.joined = epoch.joined or (stage == "single session" and bool(epoch.late))
-        epoch.add(stage, found)
-        self._tail.set(found.values, option, lambda: epoch.add(stage, found))
+        epoch.add(stage, single)
+        self._tail.set(single.values, option, lambda: epoch.add(stage, single))
 
     def _parse_fields(self, stage: str, text: str, size: int, ended: bool) -> Values:
         """Return the fields of a line that options have: their texts may hold blanks and commas; only the last of a line can be cut."""
         places = list(_FIELD.finditer(text))
-        found: Values = {}
+        texts: Values = {}
         for place, following in zip(places, [*places[1:], None], strict=False):
             name = place[1]
             if any(name == field or name.endswith(f"_{field}") for field in self._fields[stage]):
                 last = following is None
                 end = len(text) if following is None else following.start()
                 value, broken = _BROKEN_FIELD.subn("", text[place.end() : end]) if last else (text[place.end() : end], 0)
-                found[name] = make_text(value, size if last else 0, (ended and not broken) or not last)
-        return found
+                texts[name] = make_text(value, size if last else 0, (ended and not broken) or not last)
+        return texts
 
     def _close(self, process: Process, thread: str, whole: bool) -> None:
         block = self._blocks.pop(process, thread)
@@ -222,32 +222,32 @@ class AdapterLog:
         if block.is_joined(self._foreign.get(block.stage, frozenset()), repeated):
             process.orphaned |= block.values.keys()
             return
-        found = block.close(whole)
+        closed = block.close(whole)
         if block.stage == _EARLY:
             started = self._started.pop(process, thread)
             if started is None:
-                self._early.set(process, thread, found)
+                self._early.set(process, thread, closed)
             else:
-                self._close_operator_block(process, found, started)
+                self._close_operator_block(process, closed, started)
             return
         early = self._early.pop(process, thread)
-        generation = next(one for one in load_generations() if one.name == block.title)
+        generation = next(candidate for candidate in load_generations() if candidate.name == block.title)
         process.threaded = process.threaded or bool(thread)
         process.generation = process.generation or generation.name
         if block.stage != "init":
             process.settle()
-            (block.epoch or process.epoch).add(block.stage, found)
+            (block.epoch or process.epoch).add(block.stage, closed)
             return
         if generation.per == "start":
-            process.start_epoch().add("init", found)
+            process.start_epoch().add("init", closed)
             self._started.pop(process, thread)
             return
         started = self._started.pop(process, thread)
-        if early is not None and started == "" and early.values != found.values:
+        if early is not None and started == "" and early.values != closed.values:
             started = None  # the start may be that of the other block
-        if started == "" and _contradicts(process, found):
+        if started == "" and _contradicts(process, closed):
             started = None  # its beginning is that of another one
-        self._close_operator_block(process, found, started)
+        self._close_operator_block(process, closed, started)
 
     def _find_epoch(self, process: Process, started: bool) -> Epoch | None:
         """Return the epoch that a session or a graph belongs to, also where its block ends when the next one runs; None where none runs.
@@ -262,21 +262,21 @@ class AdapterLog:
 
     def _believe_early(self, process: Process) -> None:
         """Let what was written before a start be what the engine got: it runs, and nothing else was written behind that start."""
-        for thread, found in list(self._early.list_threads(process).items()):
+        for thread, closed in list(self._early.list_threads(process).items()):
             if self._started.get(process, thread) == "":
-                self._close_operator_block(process, found, self._started.pop(process, thread))
+                self._close_operator_block(process, closed, self._started.pop(process, thread))
             self._early.pop(process, thread)
 
-    def _close_operator_block(self, process: Process, found: Map, started: str | None) -> None:
+    def _close_operator_block(self, process: Process, closed: Map, started: str | None) -> None:
         """Keep the init options of an operator: they were in force only where it was the one that started the engine."""
         if started:
-            if found not in process.epoch.asked:
-                process.epoch.asked.append(found)
+            if closed not in process.epoch.asked:
+                process.epoch.asked.append(closed)
                 del process.epoch.asked[:-8]
             return
         known = process.epochs[-1].maps.get("init", ()) if process.epochs else ()
-        if started is None and any(one.values == found.values for one in known):
+        if started is None and any(block.values == closed.values for block in known):
             return
         epoch = process.start_epoch()
-        epoch.add("init", found)
+        epoch.add("init", closed)
         epoch.doubtful = epoch.doubtful or started is None

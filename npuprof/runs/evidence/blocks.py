@@ -45,10 +45,10 @@ class Block:
         self.torn = False
         self.values[key] = text
 
-    def close(self, whole: bool) -> Map:
+    def close(self, is_complete: bool) -> Map:
         """Return what was read."""
         lost = self.lost or self.standing[-1:] > (self._last,)
-        return Map(dict(self.values), whole=whole and not lost)
+        return Map(dict(self.values), whole=is_complete and not lost)
 
     def is_joined(self, others: frozenset[str], repeated: bool) -> bool:
         """Return whether it may be the beginning of one block and the end of another one, with the lines between them lost.
@@ -80,19 +80,19 @@ class ByThread(Generic[Kept]):
         threads = self._kept.get(process)
         return threads.get(thread) if threads is not None else None
 
-    def set(self, process: Process, thread: str, kept: Kept) -> None:
+    def set(self, process: Process, thread: str, value: Kept) -> None:
         """Keep something of a thread."""
-        self._kept.setdefault(process, {})[thread] = kept
+        self._kept.setdefault(process, {})[thread] = value
 
     def pop(self, process: Process, thread: str) -> Kept | None:
         """Return what is kept of a thread, and keep it no longer."""
         threads = self._kept.get(process)
         if threads is None:
             return None
-        found = threads.pop(thread, None)
+        value = threads.pop(thread, None)
         if not threads:
             del self._kept[process]
-        return found
+        return value
 
     def list_threads(self, process: Process) -> dict[str, Kept]:
         """Return what is kept of all threads of a process."""
@@ -100,8 +100,8 @@ class ByThread(Generic[Kept]):
 
     def __iter__(self) -> Iterator[tuple[Process, str, Kept]]:
         for process, threads in list(self._kept.items()):
-            for thread, kept in list(threads.items()):
-                yield process, thread, kept
+            for thread, value in list(threads.items()):
+                yield process, thread, value
 
     def clear(self) -> None:
         """Keep nothing of any."""

@@ -75,13 +75,13 @@ class EngineLog:
         for key, field in ((_RANK, "rank"), (_DEVICE, "device")):
             if key in series.values and not getattr(process, field):
                 setattr(process, field, series.values[key].text)
-        made = Map(series.values, engine=True)
+        texts = Map(series.values, engine=True)
         if series.stage == "init":
             last = process.epochs[-1] if process.epochs else None
-            if last is None or any(one.engine for one in last.maps.get("init", ())):
+            if last is None or any(block.engine for block in last.maps.get("init", ())):
                 process.start_epoch()
         process.settle()
-        (series.epoch or process.epoch).add(series.stage, made)
+        (series.epoch or process.epoch).add(series.stage, texts)
 
     def _find_epoch(self, process: Process) -> Epoch | None:
         """Return the epoch that a session or a graph belongs to, whichever thread started it; None where none runs."""

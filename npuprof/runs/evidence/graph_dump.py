@@ -119,9 +119,9 @@ class _DumpReader:
             if before == _IN_ATTRIBUTE and self.depth < before:
                 self._intact = self._intact and self._named and self._key not in self._known
         if self.depth == 0 and len(self._values) >= LEAST_ATTRIBUTES:
-            made = (self._kind, self._values, self._intact)
-            if made not in self.found and len(self.found) < 64:
-                self.found.append(made)
+            node = (self._kind, self._values, self._intact)
+            if node not in self.found and len(self.found) < 64:
+                self.found.append(node)
             self._values = {}
 
 

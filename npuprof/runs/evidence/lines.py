@@ -135,17 +135,17 @@ def _parse_plog(match: re.Match[bytes], raw: bytes) -> Line | None:
         raw, size = raw[: second.start()], LONGEST_LINE
     glued = second is not None
     if module == b"GE":
-        found = _ENGINE.match(raw, start)
-        if found is None:
+        head = _ENGINE.match(raw, start)
+        if head is None:
             return None
-        text = decode_text(raw[found.end() :])
-        return Line("engine", name_writer(match[1]), pid, found[2].decode(), found[3].decode(), text, size, level, glued)
-    found = _ADAPTER.match(raw, start) if module == b"FMK" else None
-    if found is None:
+        text = decode_text(raw[head.end() :])
+        return Line("engine", name_writer(match[1]), pid, head[2].decode(), head[3].decode(), text, size, level, glued)
+    head = _ADAPTER.match(raw, start) if module == b"FMK" else None
+    if head is None:
         return None
-    text = decode_text(raw[found.end() :])
-    origin = found[1].decode("ascii", "replace").rpartition("/")[2]
-    return Line("adapter", name_writer(match[1]), pid, found[2].decode(), origin, text, size, level, glued)
+    text = decode_text(raw[head.end() :])
+    origin = head[1].decode("ascii", "replace").rpartition("/")[2]
+    return Line("adapter", name_writer(match[1]), pid, head[2].decode(), origin, text, size, level, glued)
 
 
 def _match_head(head: re.Pattern[bytes], raw: bytes) -> re.Match[bytes] | None:
@@ -156,10 +156,10 @@ def _match_head(head: re.Pattern[bytes], raw: bytes) -> re.Match[bytes] | None:
 def read_time(raw: bytes) -> datetime | None:
     """Return when a line of plog was written, None where it does not say so."""
     match = _match_head(_PLOG, raw)
-    found = _PLOG_TIME.search(raw, match.end(1), match.end()) if match is not None else None
-    if found is None:
+    stamp = _PLOG_TIME.search(raw, match.end(1), match.end()) if match is not None else None
+    if stamp is None:
         return None
-    *parts, milli, micro = map(int, found.groups())
+    *parts, milli, micro = map(int, stamp.groups())
     try:
         return datetime(parts[0], parts[1], parts[2], parts[3], parts[4], parts[5], milli * 1000 + micro)
     except ValueError:

@@ -55,11 +55,11 @@ class Processes:
         """Return the process that a dump is of: the one of its number that left a log, the nearest where there are several."""
         if pid is None or (place, "", pid) in self.found:
             return None
-        near: dict[int, list[Process]] = {}
+        by_distance: dict[int, list[Process]] = {}
         for process in self._by_number.get(pid, ()):
             if process.epochs or process.pending:
-                near.setdefault(_count_common(process.place, place), []).append(process)
-        nearest = near[max(near)] if near else []
+                by_distance.setdefault(_count_common(process.place, place), []).append(process)
+        nearest = by_distance[max(by_distance)] if by_distance else []
         return nearest[0] if len(nearest) == 1 else None
 
 
@@ -68,9 +68,9 @@ def _tell_apart(first: str, before: str) -> str:
     return before if before and find_form(before) == find_form(first) else ""
 
 
-def _count_common(one: str, other: str) -> int:
+def _count_common(place: str, other_place: str) -> int:
     """Return how many folders two places share."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one.split(os.sep), other.split(os.sep), strict=False)))
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(place.split(os.sep), other_place.split(os.sep), strict=False)))
 
 
 #: The longest time between two lines of which one begins a file and the other ends the one before it: plog goes on at once.
@@ -184,5 +184,5 @@ class LogReader:
 
 def _follows(last: bytes, raw: bytes) -> bool:
     """Return whether the first line of a file was written right after the last one of the file before: none between them is missing."""
-    one, other = read_time(last), read_time(raw)
-    return one is not None and other is not None and abs(other - one) <= _PAUSE
+    before, after = read_time(last), read_time(raw)
+    return before is not None and after is not None and abs(after - before) <= _PAUSE

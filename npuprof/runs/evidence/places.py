@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO, NamedTuple, Protocol, cast
@@ -37,7 +38,7 @@ class Source(NamedTuple):
 
 def find_sources(paths: Sequence[str]) -> list[Source]:
     """Return the files of paths, those of a process in the order in which it wrote them. Raises NpuprofError."""
-    found: list[Source] = []
+    sources: list[Source] = []
     for path in paths:
         if path != "-" and os.path.isdir(path):
             inside = [_describe(file) for file in _walk(path)]
@@ -45,10 +46,10 @@ def find_sources(paths: Sequence[str]) -> list[Source]:
                 what = f"{path} has no log and no graph dump in it"
                 hint = "name the folder that plog writes to, such as ~/ascend/log, or the file that standard error went to"
                 raise NpuprofError([Finding("NP003", what, "", hint, where=Place(path))])
-            found += inside
+            sources += inside
         else:
-            found.append(_describe(path))
-    order = {source: number for number, source in enumerate(dict.fromkeys(found))}
+            sources.append(_describe(path))
+    order = {source: number for number, source in enumerate(dict.fromkeys(sources))}
     return sorted(order, key=lambda source: (source.is_dump, source.place if source.stamp else "", source.stamp, order[source]))
 
 
@@ -109,18 +110,17 @@ class _Unpacked:
 
     def __init__(self, file: Readable) -> None:
         import gzip
-        import zlib
 
         self._file = gzip.GzipFile(fileobj=cast("IO[bytes]", file))  # of which it does nothing but read
         self._faults = (EOFError, zlib.error)
 
     def read(self, size: int, /) -> bytes:
         """Return the next bytes. Raises OSError where it is packed in no way that is known."""
-        pieces, left = [], size
+        pieces, wanted = [], size
         try:
-            while left > 0 and (piece := self._file.read1(left)):
+            while wanted > 0 and (piece := self._file.read1(wanted)):
                 pieces.append(piece)
-                left -= len(piece)
+                wanted -= len(piece)
         except self._faults:
             pass
         return b"".join(pieces)
@@ -130,8 +130,8 @@ def _rejoin(ahead: bytes, file: IO[bytes]) -> Readable:
     """Return what reads a file from its beginning, of which some may have been read already; what is packed is unpacked."""
     peek = getattr(file, "peek", None)
     first = ahead or (peek(len(_MAGIC)) if peek is not None else b"")
-    whole = _Rejoined(ahead, file) if ahead else file
-    return _Unpacked(whole) if first.startswith(_MAGIC) else whole
+    rejoined = _Rejoined(ahead, file) if ahead else file
+    return _Unpacked(rejoined) if first.startswith(_MAGIC) else rejoined
 
 
 @contextmanager

@@ -34,22 +34,22 @@ def read_evidence(paths: Sequence[str], tell: Callable[[str], None] = lambda tex
         reader.finish_file()
         if not source.stamp:
             reader.finish()
-    found: list[Process] = []
+    tf2_processes: list[Process] = []
     for reader in readers.values():
         reader.finish()
         reader.mark_damage()
-        found += [process for log in reader.tf2.values() for process in log.found]
+        tf2_processes += [process for log in reader.tf2.values() for process in log.found]
     for process in processes.found.values():
         process.settle()
         process.torn = process.torn or process.place in processes.torn
-    told = [process for process in (*processes.found.values(), *found) if _says_anything(process)]
+    reporting = [process for process in (*processes.found.values(), *tf2_processes) if _says_anything(process)]
     traced = {name for process in processes.found.values() for name in process.traced}
-    for process in told:
+    for process in reporting:
         process.traced = traced  # standard error names no process
     remarks: tuple[str, ...] = ()
     if processes.left_out:
         remarks = (f"no more than {MOST_PROCESSES} processes are told apart; lines of others were left out",)
-    return Evidence(told, len(sources), progress.size, remarks)
+    return Evidence(reporting, len(sources), progress.size, remarks)
 
 
 def _says_anything(process: Process) -> bool:

@@ -66,13 +66,13 @@ def scan_stream(stream: Readable, reader: Reader, tell: Callable[[int], None], m
 
 def read_pieces(stream: Readable, most: int | None) -> Iterator[bytes]:
     """Yield what a stream has, piece by piece, and no more than ``most`` bytes."""
-    left = most
-    while left is None or left > 0:
-        piece = stream.read(_PIECE if left is None else min(_PIECE, left))
+    remaining = most
+    while remaining is None or remaining > 0:
+        piece = stream.read(_PIECE if remaining is None else min(_PIECE, remaining))
         if not piece:
             return
-        if left is not None:
-            left -= len(piece)
+        if remaining is not None:
+            remaining -= len(piece)
         yield piece
 
 

@@ -111,14 +111,16 @@ class Tf2Log:
         process.device = process.device or block.values.get("ge.exec.deviceId", Text("")).text
 
 
-def _find_generation(values: dict[str, Text], whole: bool) -> Generation | None:
+def _find_generation(values: dict[str, Text], is_whole: bool) -> Generation | None:
     """Return the generation: one that has a single map puts the options of sessions into the block as well.
 
     None where too little of the block is there to tell: it ends before it comes to those that are always in such a map.
     """
     apart = {wire.tf2["session"] for wire in load_wires().values() if "session" in wire.tf2 and "global" not in wire.tf2}
-    double, single = (next(one for one in load_generations() if one.tf2 and one.maps == maps) for maps in (2, 1))
+    double, single = (
+        next(generation for generation in load_generations() if generation.tf2 and generation.maps == maps) for maps in (2, 1)
+    )
     if apart & values.keys():
         return single
     passed = [key for key, alone in list_tf2_standing_keys(single.name).items() if alone and key < max(values)]
-    return double if whole or len(passed) > 1 else None
+    return double if is_whole or len(passed) > 1 else None
