@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from npuprof.report.tables import format_code_span
-
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +11,7 @@ from npuprof.compare.folds import format_change_cause, format_change_sentence
 from npuprof.document import keys
 from npuprof.model import Record
 from npuprof.report.findings import build_finding_dict
+from npuprof.report.tables import format_code_span
 from npuprof.report.text import escape_controls, format_count
 from npuprof.trials.bisecting import Bisection
 from npuprof.trials.judging import describe_counts, describe_run, find_median_value

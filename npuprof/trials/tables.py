@@ -128,7 +128,10 @@ def format_sweep_page(sweep: Sweep, goals: tuple[Goal, Goal]) -> str:
     body += [_format_metric(sweep, name) for name in (*sweep.metrics, TIME)]
     body.append(_format_rows(sweep))
     if sweep.refused:
-        rows = [(describe_choices(sweep, combination), "; ".join(f"{error.code} {error.message}" for error in combination.errors)) for combination in sweep.refused]
+        rows = [
+            (describe_choices(sweep, combination), "; ".join(f"{error.code} {error.message}" for error in combination.errors))
+            for combination in sweep.refused
+        ]
         table = Table(rows, header=("combination", "rule"))
         body.append(f"<h2>Not allowed</h2>\n{table.format_html('Combinations that break a rule')}")
     return format_page(f"Sweep of {sweep.name}", "".join(body))
