@@ -35,10 +35,10 @@ def scan(capsys: pytest.CaptureFixture[str], *words: str) -> list[tuple[str, str
         ("modify_mixlist", "", "is not in the format of modify_mixlist", 1),
         ("fusion_switch_file", '{"Switch": {"GraphFusion": {"ALL": "off"}}}', None, 0),
         ("fusion_switch_file", "PackFusionPass:off\n\nOtherPass:on\n", None, 0),
-        ("fusion_switch_file", '{"Switch": {"GraphFusion": {\n"ALL": "of"}}}', "'of' is not a switch", 2),
+        ("fusion_switch_file", '{"Switch": {"GraphFusion": {\n"ALL": "of"}}}', "unknown 'of'", 2),
         ("fusion_switch_file", "PackFusionPass:off\n\nOtherPass=on\n", "is not in the format of fusion_switch_file", 1),
         ("op_precision_mode", "[ByOpType]\nConv2D=high_performance\n", None, 0),
-        ("op_precision_mode", "[ByOpType]\nConv2D=high_perfomance\n", "unknown mode 'high_perfomance'", 2),
+        ("op_precision_mode", "[ByOpType]\nConv2D=high_perfomance\n", "unknown 'high_perfomance'", 2),
         ("op_precision_mode", "# why\n  # how\n\nConv2D=high_performance\n[ByNodeName]\nConv2D=high_precision\n", None, 0),
         ("op_precision_mode", "Conv2D=high_performance\nConv2D=high_precision\n", "Conv2D stands twice in [ByOpType]: the first", 2),
         ("op_precision_mode", "[ByNodename]\nConv2D=high_precision\n", "unknown tag [ByNodename]: what follows counts for [ByOpType]", 1),
@@ -55,7 +55,7 @@ def scan(capsys: pytest.CaptureFixture[str], *words: str) -> list[tuple[str, str
         ("customize_dtypes", "OpType::Add:InputDtype:float16,float16\n", None, 0),
         ("customize_dtypes", "OpType::Add:InputDtype:float16\n\n# why\n", "is not in the format of customize_dtypes", 1),
         ("op_debug_config", "op_debug_config=oom,dump_cee\n", "unknown 'dump_cee'", 1),
-        ("aoe_config_file", '{"tune_optimization_level": "O3"}', "tune_optimization_level: not a level", 1),
+        ("aoe_config_file", '{"tune_optimization_level": "O3"}', "tune_optimization_level: unknown 'O3'", 1),
     ],
 )  # fmt: skip
 def test_a_file_that_an_option_names_is_judged(

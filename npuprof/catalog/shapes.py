@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from npuprof.model import Path, Record
+from npuprof.model import Path, Record, did_you_mean
 
 Schema = dict[str, Any]
 
@@ -86,6 +86,30 @@ def fits_schema(value: Any, schema: Schema) -> bool:
         pattern: str | None = schema.get("pattern")
         return len(value) >= schema.get("minLength", 0) and (pattern is None or re.fullmatch(pattern, value) is not None)
     return bool(value >= schema.get("minimum", value))
+
+
+def find_schema_faults(value: Any, schema: Schema, path: Path = ()) -> list[Fault]:
+    """Return where a value is not what a schema of tables, lists, names and choices asks for, each with what to write."""
+    if "enum" in schema:
+        known = ", ".join(map(str, schema["enum"]))
+        fits = isinstance(value, str) and value in schema["enum"]
+        return [] if fits else [(path, f"unknown {value!r}", did_you_mean(str(value), schema["enum"], f"known are {known}"))]
+    if schema.get("type") == "object":
+        known, inner = schema.get("properties", {}), schema["additionalProperties"]
+        listed = f"its keys are {', '.join(known)}"
+        if not isinstance(value, dict):
+            return [(path, "not a table", listed if known else "write a table: { name = ... }")]
+        unknown = [name for name in value if name not in known and inner is False]
+        faults: list[Fault] = [((*path, name), f"unknown key {name!r}", did_you_mean(name, known, listed)) for name in unknown]
+        parts = [(name, item, known.get(name, inner)) for name, item in value.items() if name not in unknown]
+    elif schema.get("type") == "array":
+        if not isinstance(value, list):
+            return [(path, "not a list of names", 'write ["MatMul"]')]
+        faults, parts = [], [(index, item, schema["items"]) for index, item in enumerate(value)]
+    else:
+        is_name = not schema or (isinstance(value, str) and value and "\n" not in value)
+        return [] if is_name else [(path, f"{value!r} is not a name", "write text in quotes")]
+    return faults + [fault for name, item, inner in parts for fault in find_schema_faults(item, inner, (*path, name))]
 
 
 def find_part_faults(value: Any, schema: Schema, no_value: tuple[str, str], part: tuple[str, str], names: str = "") -> list[Fault]:

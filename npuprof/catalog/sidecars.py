@@ -11,7 +11,17 @@ from typing import Any
 
 from npuprof.catalog import load_built_part
 from npuprof.catalog.dropped import find_dropped_debug_lines, find_dropped_modes, find_repeated_keys, find_repeated_rules
-from npuprof.catalog.shapes import NAME, SWITCH, Fault, Schema, Structure, list_schema, map_schema, table_schema
+from npuprof.catalog.shapes import (
+    NAME,
+    SWITCH,
+    Fault,
+    Schema,
+    Structure,
+    find_schema_faults,
+    list_schema,
+    map_schema,
+    table_schema,
+)
 from npuprof.catalog.structures import find_json_faults, parse_json
 from npuprof.model import Path, did_you_mean
 
@@ -37,6 +47,8 @@ _PRECISION = table_schema(dict.fromkeys(("ByOpType", "ByNodeName"), map_schema({
 _DTYPES: Schema = {
     **table_schema({side: list_schema({"type": "string"}) for side in ("InputDtype", "OutputDtype")}), "minProperties": 1
 }  # fmt: skip
+#: The keys of a rule for an operator; their types have faults of their own.
+_SIDES = table_schema({side: {} for side in _DTYPES["properties"]})
 _PASSES = table_schema(dict.fromkeys(("GraphFusion", "UBFusion"), map_schema(SWITCH, 0)))
 _FUSION = table_schema({"Switch": _PASSES, "Priority": {}, "ExceptionalPassOfO1Level": {}})
 _DEBUG = table_schema({"op_debug_config": list_schema({"enum": list(DEBUG_OPTIONS)}, 1), "op_debug_list": list_schema(NAME)})
@@ -54,44 +66,16 @@ def _format_json_file(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 
 
-def _find_key_faults(value: Any, schema: Schema, path: Path = ()) -> list[Fault]:
-    known = schema["properties"]
-    if not isinstance(value, dict):
-        return [(path, "not a table", f"its keys are {', '.join(known)}")]
-    return [
-        ((*path, name), f"unknown key {name!r}", did_you_mean(name, known, f"its keys are {', '.join(known)}"))
-        for name in value
-        if name not in known
-    ]
-
-
-def _find_name_list_faults(value: Any, path: Path, schema: Schema) -> list[Fault]:
-    known = schema["items"].get("enum", ())
-    if not isinstance(value, list):
-        return [(path, "not a list of names", 'write ["MatMul"]')]
-    faults: list[Fault] = []
-    for index, item in enumerate(value):
-        if not isinstance(item, str) or not item or "\n" in item:
-            faults.append(((*path, index), f"{item!r} is not a name", "write text in quotes"))
-        elif known and item not in known:
-            faults.append(((*path, index), f"unknown {item!r}", did_you_mean(item, known, f"known are {', '.join(known)}")))
-    return faults
-
-
 def _find_mixlist_faults(value: Any) -> list[Fault]:
-    faults = _find_key_faults(value, _MIXLIST)
+    faults = find_schema_faults(value, _MIXLIST)
     roles: dict[str, dict[str, Path]] = {}
-    for name, inner in _MIXLIST["properties"].items():
-        table = value.get(name, {}) if isinstance(value, dict) else {}
-        faults += _find_key_faults(table, inner, (name,))
-        for action, names in inner["properties"].items():
-            operators = table.get(action, []) if isinstance(table, dict) else []
-            faults += _find_name_list_faults(operators, (name, action), names)
+    for name, table in value.items() if isinstance(value, dict) else ():
+        for action, operators in table.items() if isinstance(table, dict) else ():
             for index, operator in enumerate(operators if isinstance(operators, list) else []):
                 if isinstance(operator, str):
                     roles.setdefault(operator, {})[f"{name[:-5]}.{action}"] = (name, action, index)
     for operator, places in roles.items():
-        if frozenset(places) not in _ROLES:
+        if not faults and frozenset(places) not in _ROLES:
             what = f"{operator} stands in {' and '.join(places)}, which CANN refuses"
             faults.append((list(places.values())[-1], what, "name an operator in one to-add, with at most the matching to-remove"))
     return faults
@@ -156,18 +140,14 @@ def _format_modes(value: dict[str, dict[str, str]]) -> str:
 
 
 def _find_modes_faults(value: Any) -> list[Fault]:
-    faults = _find_key_faults(value, _PRECISION)
+    """Return the faults of a table of modes; CANN drops a line with an unknown one silently."""
+    faults = find_schema_faults(value, _PRECISION)
     for section, entries in value.items() if isinstance(value, dict) else ():
-        if not isinstance(entries, dict):
-            if section in _PRECISION["properties"]:
-                faults.append(((section,), "not a table", 'write { Conv2D = "high_performance" }'))
-            continue
-        for name, mode in entries.items():
-            if not re.fullmatch(r"[^=#\[\s][^=\r\n]*(?<!\s)|[^=#\[\s]", name):
-                faults.append(((section, name), f"{name!r} cannot be written as a name", "leave out '=', '#' and blanks at the ends"))
-            if mode not in IMPLEMENTATION_MODES:
-                hint = did_you_mean(str(mode), IMPLEMENTATION_MODES, f"known are {', '.join(IMPLEMENTATION_MODES)}")
-                faults.append(((section, name), f"unknown mode {mode!r}: CANN drops the line silently", hint))
+        faults += [
+            ((section, name), f"{name!r} cannot be written as a name", "leave out '=', '#' and blanks at the ends")
+            for name in (entries if isinstance(entries, dict) else ())
+            if not re.fullmatch(r"[^=#\[\s][^=\r\n]*(?<!\s)|[^=#\[\s]", name)
+        ]
     return faults
 
 
@@ -218,7 +198,7 @@ def _find_dtypes_faults(value: Any) -> list[Fault]:
     for name, rule in value.items():
         if not re.fullmatch(r"(OpType::)?[^:\s]+", name) or "InputDtype" in name or "OutputDtype" in name:
             faults.append(((name,), f"{name!r} cannot be written as a name", "write a node name without ':', or OpType::Type"))
-        faults += _find_key_faults(rule, _DTYPES, (name,))
+        faults += find_schema_faults(rule, _SIDES, (name,))
         if isinstance(rule, dict) and not rule:
             faults.append(((name,), "no types", 'write { InputDtype = ["float16"] }'))
         for side, types in rule.items() if isinstance(rule, dict) else ():
@@ -227,11 +207,7 @@ def _find_dtypes_faults(value: Any) -> list[Fault]:
                 continue
             known = load_built_part("names")["dtypes"]
             faults += [
-                (
-                    (name, side, index),
-                    f"CANN knows no type {dtype!r}, and the build stops",
-                    _suggest_dtype(dtype),
-                )
+                ((name, side, index), f"CANN knows no type {dtype!r}, and the build stops", _suggest_dtype(dtype))
                 for index, dtype in enumerate(types)
                 if dtype and dtype.lower() not in known
             ]
@@ -243,19 +219,7 @@ def _find_dtypes_faults(value: Any) -> list[Fault]:
 
 
 def _find_fusion_faults(value: Any) -> list[Fault]:
-    faults = _find_key_faults(value, _FUSION)
-    switch = value.get("Switch", {}) if isinstance(value, dict) else {}
-    faults += _find_key_faults(switch, _PASSES, ("Switch",))
-    for group, passes in switch.items() if isinstance(switch, dict) else ():
-        if not isinstance(passes, dict):
-            faults.append((("Switch", group), "not a table of passes", 'write { SoftmaxFusionPass = "off" }'))
-            continue
-        faults += [
-            (("Switch", group, name), f"{state!r} is not a switch", 'write "on" or "off"')
-            for name, state in passes.items()
-            if state not in SWITCH["enum"]
-        ]
-    return faults + ([] if faults else find_json_faults(value))
+    return find_schema_faults(value, _FUSION) or find_json_faults(value)
 
 
 def _parse_fusion(text: str) -> Any:
@@ -285,29 +249,15 @@ def _format_debug(value: dict[str, list[str]]) -> str:
 
 
 def _find_debug_faults(value: Any) -> list[Fault]:
-    faults = _find_key_faults(value, _DEBUG)
+    faults = find_schema_faults(value, _DEBUG)
     if not isinstance(value, dict):
         return faults
     if not value.get("op_debug_config"):
         faults.append(((), "no op_debug_config", 'write { op_debug_config = ["oom"] }'))
-    for name, inner in _DEBUG["properties"].items():
-        faults += _find_name_list_faults(value.get(name, []), (name,), inner)
     entries = value.get("op_debug_list", [])
     for index, entry in enumerate(entries if isinstance(entries, list) else []):
         if isinstance(entry, str) and ("," in entry or entry != entry.strip()):
             faults.append((("op_debug_list", index), f"{entry!r} cannot be written in the list", "one operator an element"))
-    return faults
-
-
-def _find_aoe_faults(value: Any) -> list[Fault]:
-    faults = _find_key_faults(value, _TUNING)
-    if not isinstance(value, dict):
-        return faults
-    for name, inner in _TUNING["properties"].items():
-        if inner.get("type") == "array":
-            faults += _find_name_list_faults(value.get(name, []), (name,), inner)
-    if value.get("tune_optimization_level", "O2") not in _TUNING["properties"]["tune_optimization_level"]["enum"]:
-        faults.append((("tune_optimization_level",), "not a level", 'write "O1" or "O2"'))
     return faults
 
 
@@ -337,7 +287,7 @@ SIDECARS: dict[str, Structure] = {
     ),
     "aoe-config": Structure(
         'tune_ops_type = ["MatMul"], tune_optimization_level = "O1"', _TUNING,
-        parse_json, _format_json_file, _find_aoe_faults, "tuning_config.cfg", unordered=True,
+        parse_json, _format_json_file, lambda value: find_schema_faults(value, _TUNING), "tuning_config.cfg", unordered=True,
         dropped=find_repeated_keys,
     ),
 }  # fmt: skip
