@@ -6,20 +6,36 @@ import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from npuprof.checks import require_exportable
 from npuprof.commands.framework.parameters import DRY_RUN, STORE, TRUST, formats
 from npuprof.commands.framework.verb import Verb, arguments, flag, option
+from npuprof.document import parse_document
+from npuprof.document.profile import Profile
+from npuprof.edit.changed import build_opener
+from npuprof.edit.preset_file import format_difference, locate_new_file, require_free_name
 from npuprof.model import Finding, NpuprofError, Place
+from npuprof.renderers.trusting import trust_carried
+from npuprof.report import writing
 from npuprof.report.answer import Answer
 from npuprof.report.findings import build_finding_dict
 from npuprof.report.isolating import isolate_faults
+from npuprof.report.locks import lock_folders
 from npuprof.report.text import format_count
+from npuprof.report.writing import Wanted
+from npuprof.scripts import blocks
+from npuprof.scripts.adopting import Script, find_standing, index_presets, list_drafts, list_wanted_blocks, plan_adoption, select_unmarked
+from npuprof.scripts.blocks import Injector
+from npuprof.scripts.family import build_family
+from npuprof.scripts.files import find_script_files, read_script_files
+from npuprof.scripts.import_resolution import open_modules, set_callers_apart
+from npuprof.scripts.reading import import_script, may_call_settings, may_hold_settings
+from npuprof.store import spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.edit.preset_file import NewFile
-    from npuprof.report.writing import Wanted
-    from npuprof.scripts.adopting import Adoption, Script
-    from npuprof.scripts.blocks import Block, Injector
+    from npuprof.scripts.adopting import Adoption
+    from npuprof.scripts.blocks import Block
     from npuprof.scripts.draft import Draft, Pair
     from npuprof.scripts.family import Family
     from npuprof.scripts.python.imports import Modules
@@ -63,15 +79,6 @@ class Adopt(Verb):
 
         Raises NpuprofError, and writes nothing then.
         """
-        from npuprof.document import parse_document
-        from npuprof.document.profile import Profile
-        from npuprof.edit.preset_file import locate_new_file
-        from npuprof.renderers.trusting import trust_carried
-        from npuprof.report.locks import lock_folders
-        from npuprof.scripts.adopting import find_standing, index_presets, list_wanted_blocks, plan_adoption
-        from npuprof.scripts.import_resolution import open_modules
-        from npuprof.store import spec
-
         workspace = spec.Workspace(self.store)
         home = workspace.store
         below = f"{self.under.strip('/')}/" if self.under else ""
@@ -106,9 +113,6 @@ class Adopt(Verb):
 
     def _propose(self, drafts: list[Draft], below: str, known: Mapping[frozenset[Pair], str], home: Folder) -> _Proposal:
         """Return the presets for drafts that no preset of the store equals. Raises NpuprofError where a name is taken."""
-        from npuprof.edit.changed import build_opener
-        from npuprof.scripts.blocks import Injector
-
         family = _build_family(drafts, below, known) if any(draft.settings for draft in drafts) else None
         new = _locate_presets(home, [f"{below}{name}" for name in family.files] if family else [], self.under)
         texts = {name: family.files[name.removeprefix(below)] for name in new} if family else {}
@@ -117,10 +121,6 @@ class Adopt(Verb):
         return _Proposal(family, new, texts, injector)
 
     def _read_scripts(self, problems: list[Finding], modules: Modules) -> dict[str, Script]:
-        from npuprof.scripts.adopting import Script
-        from npuprof.scripts.files import find_script_files, read_script_files
-        from npuprof.scripts.reading import import_script, may_call_settings, may_hold_settings
-
         found: dict[str, Script] = {}
         named = set(self.paths)
         files: dict[str, str] = {}
@@ -145,10 +145,6 @@ class Adopt(Verb):
 
         Files that the scripts name stay where they are.
         """
-        from npuprof.scripts import blocks
-        from npuprof.scripts.adopting import list_drafts, select_unmarked
-        from npuprof.scripts.import_resolution import set_callers_apart
-
         take_out, _ = set_callers_apart(script.imported for script in scripts.values())
         marked: dict[str, list[Block]] = {}
         for path, script in scripts.items():
@@ -159,8 +155,6 @@ class Adopt(Verb):
 
 
 def _build_family(drafts: list[Draft], below: str, known: Mapping[frozenset[Pair], str]) -> Family:
-    from npuprof.scripts.family import build_family
-
     family = build_family(drafts, below, known)
     if not family.is_proven:
         raise RuntimeError("a leaf of the family does not resolve as before")
@@ -169,8 +163,6 @@ def _build_family(drafts: list[Draft], below: str, known: Mapping[frozenset[Pair
 
 def _find_rejected(family: Family | None, below: str, injector: Injector) -> dict[str, list[Finding]]:
     """Return the scripts whose presets ``render`` would reject, with the reasons at their places in the scripts."""
-    from npuprof.checks import require_exportable
-
     found: dict[str, list[Finding]] = {}
     for leaf in family.leaves if family else ():
         try:
@@ -190,8 +182,6 @@ def _place_in_script(finding: Finding, draft: Draft) -> Finding:
 
 def _locate_presets(home: Folder, names: list[str], under: str | None) -> dict[str, NewFile]:
     """Return where presets go. Raises NpuprofError where the store has one of these names."""
-    from npuprof.edit.preset_file import locate_new_file, require_free_name
-
     found: dict[str, NewFile] = {}
     problems: list[Finding] = []
     for name in names:
@@ -209,8 +199,6 @@ def _locate_presets(home: Folder, names: list[str], under: str | None) -> dict[s
 
 def _refuse_unwritable(path: str, folders: list[str]) -> None:
     """Raise NpuprofError for a script that a link leads out of its folder to, or that is read-only, itself or its folder."""
-    from npuprof.report import writing
-
     target = writing.find_target(path, _find_folder(path, folders))
     folder = os.path.dirname(target) or os.curdir  # a file is written beside the old one
     for what, place in ((path, target), (f"the folder of {path}", folder)):
@@ -226,14 +214,10 @@ def _find_folder(path: str, folders: list[str]) -> str:
 
 def _list_scripts(adoption: Adoption, folders: list[str]) -> list[Wanted]:
     """Return the scripts as they shall be; through no link out of a folder that was named."""
-    from npuprof.report.writing import Wanted
-
     return [Wanted(one.path, one.data, one.known, _find_folder(one.path, folders)) for one in adoption.adopted if one.data != one.known]
 
 
 def _write(home: Folder, new: dict[str, NewFile], wanted: list[Wanted]) -> None:
-    from npuprof.report import writing
-
     made: list[str] = []
     for file in new.values():
         made += writing.make_folder_below(os.path.dirname(file.path), file.folder)
@@ -305,8 +289,6 @@ class _Told:
 
 
 def _format_differences(wanted: list[Wanted]) -> str:
-    from npuprof.edit.preset_file import format_difference
-
     shown = []
     for one in wanted:
         before = one.known.decode(errors="replace") if one.known else None

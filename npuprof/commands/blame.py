@@ -6,10 +6,15 @@ from typing import Any
 
 from npuprof.commands.framework.parameters import CANN, COLOR, OF_STORE, OUTPUT, PRODUCT, STORE, formats
 from npuprof.commands.framework.verb import Verb
+from npuprof.compare.data import build_origin_dict
 from npuprof.document import keys
+from npuprof.history.blame import blame_config_values
+from npuprof.history.last import build_commit_fields
 from npuprof.report.answer import Answer
 from npuprof.report.tables import Table
 from npuprof.store import spec
+from npuprof.store.gitstore import revisions
+from npuprof.store.gitstore.commits import load_commit_headers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,10 +38,6 @@ class Blame(Verb):
 
     def run(self) -> Answer:
         """Return each value with the commit, author and date that wrote it, and its place. Raises NpuprofError."""
-        from npuprof.history.blame import blame_config_values
-        from npuprof.store.gitstore import revisions
-        from npuprof.store.gitstore.commits import load_commit_headers
-
         workspace = spec.Workspace(self.store, spec.build_context(self.cann, self.product))
         repository = revisions.find_repository(workspace.store)
         config = workspace.resolve_spec(self.spec)
@@ -59,9 +60,6 @@ def _build_row(one: BlamedValue) -> tuple[str, ...]:
 
 
 def _build_fields(one: BlamedValue) -> dict[str, Any]:
-    from npuprof.compare.data import build_origin_dict
-    from npuprof.history.last import build_commit_fields
-
     return {
         "key": keys.format_key_path(one.key, one.tail),
         "value": one.value,

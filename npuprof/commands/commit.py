@@ -6,21 +6,31 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from npuprof import checks
 from npuprof.commands.framework.parameters import STORE
 from npuprof.commands.framework.verb import Verb, arguments, flag, option
+from npuprof.compare import plain, survey
+from npuprof.edit.paths import find_at_path
+from npuprof.history import writing
+from npuprof.history.message import write_headline
+from npuprof.history.proposed import load_last_commit, propose_commit
+from npuprof.history.writing import CommitDiffersError, ExpectedCommit
 from npuprof.model import Context, Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.resolve.lineages import is_of_source
 from npuprof.store import spec
+from npuprof.store.gitstore import revisions
+from npuprof.store.gitstore.revisions import ProposedRevision
+from npuprof.store.sources.beside import read_project
+from npuprof.store.sources.reading import find_edited_copies
+from npuprof.store.worktree import ChangedPaths, list_changed_beside, list_changed_paths
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.compare.survey import Survey
-    from npuprof.history.writing import ExpectedCommit
     from npuprof.store.gitstore.repository import Repository
-    from npuprof.store.gitstore.revisions import ProposedRevision, Revision
+    from npuprof.store.gitstore.revisions import Revision
     from npuprof.store.layout import Layout
-    from npuprof.store.worktree import ChangedPaths
 
 _MOST_CHANGES = 3  # so often a hook may change what is committed, each time to something else
 _MOST_TRIES = 100  # so often others may commit meanwhile
@@ -58,10 +68,6 @@ class Commit(Verb):
         that is done again. Exit 1 where there is nothing to commit. Raises NpuprofError where that tree has errors that the
         last commit has not, or a copy of a source that was edited, or git refuses.
         """
-        from npuprof.history import writing
-        from npuprof.history.writing import CommitDiffersError, ExpectedCommit
-        from npuprof.store.gitstore import revisions
-
         workspace = spec.Workspace(self.store)
         repository = revisions.find_repository(workspace.store)
         if not self.dry_run:
@@ -97,16 +103,9 @@ class Commit(Verb):
 
     def _choose_files(self, workspace: spec.Workspace, repository: Repository) -> Chosen:
         """Return the files to commit. Raises NpuprofError for a name that is none, and for presets that git ignores."""
-        from npuprof.history import writing
-        from npuprof.history.proposed import load_last_commit
-        from npuprof.store.worktree import ChangedPaths, list_changed_paths
-
         head = load_last_commit(repository)
         layout, beside = head.layout, ChangedPaths([], [])
         if not self.names or any(_needs_project_files(workspace, head, name) for name in self.names):
-            from npuprof.store.sources.beside import read_project
-            from npuprof.store.worktree import list_changed_beside
-
             copies = [source.vendor for source in read_project(workspace.store).sources.values() if source.vendor]
             beside = list_changed_beside(repository, copies)
             if layout.project_file in beside.changed:  # what it names now is committed, and so is what it named
@@ -124,9 +123,6 @@ class Commit(Verb):
 
     def _judge_change(self, workspace: spec.Workspace, chosen: Chosen, after: ProposedRevision) -> str:
         """Return the message of a commit. Raises NpuprofError with the errors that it would bring."""
-        from npuprof.compare import plain, survey
-        from npuprof.history.message import write_headline
-
         found = survey.compare_store_states(chosen.head, after, ("HEAD", "the commit"), Context())
         _require_no_new_errors(workspace, after, found, _find_edits(workspace, after))
         names = [after.layout.name_of(path) or path for path in chosen.paths.changed]
@@ -148,10 +144,6 @@ def _needs_project_files(workspace: spec.Workspace, head: Revision, name: str) -
 @contextmanager
 def _open_proposed_store(repository: Repository, chosen: Chosen, given: ExpectedCommit | None) -> Iterator[ProposedRevision]:
     """Hand out the store as it would be committed: as a hook has made it, or as it follows from the files."""
-    from npuprof.history.proposed import propose_commit
-    from npuprof.store.gitstore import revisions
-    from npuprof.store.gitstore.revisions import ProposedRevision
-
     if given is not None:
         yield ProposedRevision(repository, given.tree, revisions.find_pin)
     else:
@@ -188,8 +180,6 @@ def _build_ignored_finding(path: str, by: str) -> Finding:
 
 def _find_edits(workspace: spec.Workspace, after: ProposedRevision) -> list[Finding]:
     """Return which copies of sources are not what the lock says in a commit, those that were so before and that no preset reads too."""
-    from npuprof.store.sources.reading import find_edited_copies
-
     try:
         edits = find_edited_copies(after)
         if edits and not find_edited_copies(workspace.store):
@@ -201,8 +191,6 @@ def _find_edits(workspace: spec.Workspace, after: ProposedRevision) -> list[Find
 
 def _require_no_new_errors(workspace: spec.Workspace, after: ProposedRevision, found: Survey, edits: list[Finding]) -> None:
     """Raise NpuprofError with every error that the last commit has not, and with the edits of copies, if there is any."""
-    from npuprof import checks
-
     errors = [
         _explain_parent_left_out(workspace, after, finding)._replace(profiles=finding.profiles or (pair.name,))
         for pair in found.pairs
@@ -219,8 +207,6 @@ def _require_no_new_errors(workspace: spec.Workspace, after: ProposedRevision, f
 
 def _explain_parent_left_out(workspace: spec.Workspace, after: ProposedRevision, finding: Finding) -> Finding:
     """Return a finding of a missing parent with what to do if it is missing in the commit only, not in the work tree."""
-    from npuprof.edit.paths import find_at_path
-
     origin = finding.origin
     if finding.code != "NP101" or origin is None:
         return finding

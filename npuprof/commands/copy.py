@@ -8,8 +8,12 @@ from npuprof import document
 from npuprof.commands.framework.parameters import DRY_RUN, STORE, WRITE_ANYWAY
 from npuprof.commands.framework.verb import Verb, argument
 from npuprof.document.profile import Profile
+from npuprof.edit.preset_file import format_difference, judge_change, locate_new_file, require_free_name
+from npuprof.edit.schemaline import move_schema_line
 from npuprof.model import Finding, NpuprofError
+from npuprof.report import writing
 from npuprof.report.answer import Answer
+from npuprof.report.locks import lock_folders
 from npuprof.store import Folder, spec
 from npuprof.store.parents import is_source_reference
 
@@ -31,11 +35,6 @@ class Copy(Verb):
 
     def run(self) -> Answer:
         """Return the new file as a unified diff, written unless it is a dry run. Raises NpuprofError, and writes nothing then."""
-        from npuprof.edit.preset_file import format_difference, judge_change, locate_new_file, require_free_name
-        from npuprof.edit.schemaline import move_schema_line
-        from npuprof.report import writing
-        from npuprof.report.locks import lock_folders
-
         if is_source_reference(self.spec) or ("+" in self.spec and not os.path.isfile(self.spec)):
             what, why = f"{self.spec!r} is no preset with a text of this store", "What its text refers to would mean something else here."
             raise NpuprofError([Finding("NP920", what, why, f"npuprof new {self.name} --extends with its name makes one that follows it")])

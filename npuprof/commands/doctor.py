@@ -13,6 +13,8 @@ from npuprof.model import Finding, NpuprofError, Record
 from npuprof.report.answer import Answer
 from npuprof.report.findings import build_finding_dict, format_findings
 from npuprof.report.text import escape_controls, format_count
+from npuprof.runs.adapter import find_likeness, read_adapter
+from npuprof.runs.environment_conflicts import find_interference
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,9 +68,6 @@ class Doctor(Verb):
         return Answer(forms, code=2 if found.adapter is None else 1 if serious else 0)
 
     def _diagnose(self, config: Config | None) -> _Diagnosis:
-        from npuprof.runs.adapter import find_likeness, read_adapter
-        from npuprof.runs.environment_conflicts import find_interference
-
         findings: list[Finding] = []
         adapter: Adapter | None = None
         try:

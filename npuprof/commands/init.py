@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from shlex import quote
 
 from npuprof import store
 from npuprof.commands.framework.parameters import DRY_RUN
 from npuprof.commands.framework.verb import Verb, argument, option
+from npuprof.commands.schema import build_editor_schemas
+from npuprof.edit.schemaline import format_schema_line
+from npuprof.hosting import installed
 from npuprof.model import Finding, NpuprofError
-from npuprof.report import output
+from npuprof.report import output, writing
 from npuprof.report.answer import Answer
 from npuprof.report.text import format_count
+from npuprof.report.writing import Wanted
 from npuprof.system.tree import find_repository_top
 
 #: The shipped preset that a new store starts with, together with all it extends.
@@ -81,8 +86,6 @@ class Init(Verb):
 
     def _list_next_steps(self, files: dict[str, str]) -> Iterator[str]:
         """Yield what may be done next, as it can be typed here."""
-        from shlex import quote
-
         done = "would be written" if self.dry_run else "written"
         there = "" if os.path.realpath(self.folder) == os.path.realpath(".") else quote(self.folder)
         place = f", in {there}:" if there else ":"
@@ -97,8 +100,6 @@ class Init(Verb):
 
     def _choose_ci(self) -> tuple[str, str]:
         """Return which CI is written, and what it installs. Raises NpuprofError where one was asked for, and that is not known."""
-        from npuprof.hosting import installed
-
         if self.ci == "none":
             if self.install is not None:
                 raise NpuprofError([Finding("NP902", "--install is for CI, and --ci none writes none", "", "leave one of them out")])
@@ -175,9 +176,6 @@ def _list_tops(files: dict[str, str]) -> list[str]:
 
 def _write_files(folder: str, files: dict[str, str], old: bytes | None) -> None:
     """Write all files of a store, or none; ``old`` is what its attributes were. Raises NpuprofError."""
-    from npuprof.report import writing
-    from npuprof.report.writing import Wanted
-
     made = output.make_folder(folder)
     try:
         for name in files:
@@ -208,9 +206,6 @@ def _fill_templates(ci: str, requirement: str) -> dict[str, str]:
 
 def _collect_files() -> dict[str, str]:
     """Return what a new store is made of, by path below its folder."""
-    from npuprof.commands.schema import build_editor_schemas
-    from npuprof.edit.schemaline import format_schema_line
-
     samples = {f"profiles/{name}.toml": text for name, text in _collect_samples(_SAMPLE).items()}
     files = {path: format_schema_line(path, "profiles") + text for path, text in samples.items()}
     return files | {f"profiles/{name}": text for name, text in build_editor_schemas().items()}
@@ -231,8 +226,6 @@ def _collect_samples(name: str) -> dict[str, str]:
 
 def _add_attributes(folder: str, files: dict[str, str]) -> bytes | None:
     """Add the attributes to those that are there; return what they were, None where there is no file. Raises NpuprofError."""
-    from npuprof.report import writing
-
     raw = writing.read_known_file(os.path.join(folder, _ATTRIBUTES_FILE))
     old = (raw or b"").decode(errors="surrogateescape")
     if _ATTRIBUTES[1] not in old.splitlines():

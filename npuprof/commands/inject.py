@@ -8,6 +8,10 @@ from npuprof.commands.framework.parameters import CANN, PRODUCT, STORE, TRUST
 from npuprof.commands.framework.verb import Verb, argument, flag, number, option
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
+from npuprof.scripts.block_files import Writing
+from npuprof.scripts.blocks import Injector
+from npuprof.scripts.files import find_script_files
+from npuprof.scripts.injection import Asked, check_blocks, inject_block, refresh_blocks
 
 
 class Inject(Verb):
@@ -39,11 +43,6 @@ class Inject(Verb):
 
     def run(self) -> Answer:
         """Write or refresh blocks. Exit 1 with ``check`` where one is not up to date, 0 otherwise. Raises NpuprofError."""
-        from npuprof.scripts.block_files import Writing
-        from npuprof.scripts.blocks import Injector
-        from npuprof.scripts.files import find_script_files
-        from npuprof.scripts.injection import Asked, check_blocks, inject_block, refresh_blocks
-
         is_script = self.spec is not None and (
             self.spec.endswith((".py", ".ipynb")) or (os.path.isfile(self.spec) and ".toml" not in self.spec)
         )

@@ -9,9 +9,20 @@ from typing import Any
 
 from npuprof.commands.framework.parameters import COLOR, FROM, PRODUCT, STORE, WRITE_ANYWAY, formats
 from npuprof.commands.framework.verb import Verb, arguments, flag, required_option
+from npuprof.compare import plain
+from npuprof.compare.changes import compare_configs
+from npuprof.compare.data import build_change_dict
+from npuprof.edit.changed import build_opener
+from npuprof.edit.migration_plan import migrate_file, migrate_store, require_matching_dependents
+from npuprof.edit.migration_steps import find_earlier_release
+from npuprof.edit.preset_file import format_difference, open_for_edit
 from npuprof.model import Context, Finding, NpuprofError
+from npuprof.report import writing
 from npuprof.report.answer import Answer
+from npuprof.report.findings import build_finding_dict, format_findings
+from npuprof.report.locks import lock_folders
 from npuprof.report.text import escape_controls, format_count
+from npuprof.scripts.renaming import describe_outdated_blocks
 from npuprof.store import Folder, spec
 from npuprof.system.tree import find_repository_top
 
@@ -51,8 +62,6 @@ class Migrate(Verb):
             what = "a preset and --all are two ways" if self.everything else "which preset is to be moved?"
             raise NpuprofError([Finding("NP902", what, "", "name one, or say --all")])
         context = spec.build_context(self.cann, self.product)
-        from npuprof.edit.migration_steps import find_earlier_release
-
         self._since = find_earlier_release(self.since, str(context.cann))
         if not self.specs:
             return self._migrate_all(context)
@@ -67,9 +76,6 @@ class Migrate(Verb):
         return self._migrate_one(self.specs[0], workspace, context)
 
     def _migrate_one(self, name: str, workspace: spec.Workspace, context: Context) -> Answer:
-        from npuprof.edit.migration_plan import migrate_file, require_matching_dependents
-        from npuprof.edit.preset_file import open_for_edit
-
         with open_for_edit(name, workspace) as file:
             outcome = migrate_file(file, context, self._since)
             dry_run = self.dry_run or file.path == "-"
@@ -87,10 +93,6 @@ class Migrate(Verb):
         return Answer(forms, (*told, f"{done} {file.source}", *notes), 1 if todo else 0)
 
     def _migrate_all(self, context: Context) -> Answer:
-        from npuprof.edit.migration_plan import migrate_store
-        from npuprof.report import writing
-        from npuprof.report.locks import lock_folders
-
         home = spec.Workspace(self.store, context).store
         with lock_folders([home.root]):
             plan = migrate_store(home, context, self._since)
@@ -112,8 +114,6 @@ class Migrate(Verb):
 
 def _describe_blocks_of(outcome: Outcome, file: PresetFile) -> tuple[str, ...]:
     """Return a note on the blocks in scripts that one migrated preset of a store leaves out of date."""
-    from npuprof.edit.changed import build_opener
-
     home = file.profile.home
     if not isinstance(home, Folder):
         return ()
@@ -124,17 +124,11 @@ def _describe_outdated_blocks(home: Folder, open_migrated: Callable[[Context], s
     """Return a remark on the blocks in scripts that are out of date by a migration; none without a repository."""
     if not find_repository_top(os.path.realpath(home.root)):
         return ()
-    from npuprof.scripts.renaming import describe_outdated_blocks
-
     return describe_outdated_blocks(home, open_migrated)
 
 
 def _format_outcome(outcome: Outcome, coloured: bool) -> str:
     """Return the changes, the steps and the findings of one preset as people read them."""
-    from npuprof.compare import plain
-    from npuprof.compare.changes import compare_configs
-    from npuprof.report.findings import format_findings
-
     changes = compare_configs(outcome.before, outcome.after)
     lines = [line for change in changes for line in plain.format_change_lines(change, "", coloured)]
     return "".join(f"{line}\n" for line in [*lines, *_format_steps(outcome)]) + format_findings(outcome.left, coloured)
@@ -149,10 +143,6 @@ def _format_steps(outcome: Outcome) -> list[str]:
 
 def _build_fields(outcome: Outcome) -> dict[str, Any]:
     """Return the fields of the JSON form of one preset."""
-    from npuprof.compare.changes import compare_configs
-    from npuprof.compare.data import build_change_dict
-    from npuprof.report.findings import build_finding_dict
-
     return {
         "preset": outcome.after.name,
         "changes": [build_change_dict(change) for change in compare_configs(outcome.before, outcome.after)],
@@ -170,9 +160,6 @@ def _build_fields(outcome: Outcome) -> dict[str, Any]:
 
 def _format_plan(plan: StoreMigration, coloured: bool) -> str:
     """Return the steps, what changes as a unified diff, and what is left to decide."""
-    from npuprof.edit.preset_file import format_difference
-    from npuprof.report.findings import format_findings
-
     steps = [f"{escape_controls(outcome.after.name)}: {line}\n" for outcome in plan.outcomes for line in _format_steps(outcome)]
     shown = [format_difference(file.source, file.text, text) for file, text in plan.files]
     return "".join([*steps, *shown]) + format_findings(plan.left, coloured)
@@ -180,8 +167,6 @@ def _format_plan(plan: StoreMigration, coloured: bool) -> str:
 
 def _build_plan_fields(plan: StoreMigration, release: str) -> dict[str, Any]:
     """Return the fields of the JSON form of a store."""
-    from npuprof.report.findings import build_finding_dict
-
     presets = [_build_fields(outcome) for outcome in plan.outcomes]
     return {
         "schema": "npuprof.migrate-store/1",

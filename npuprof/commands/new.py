@@ -5,11 +5,18 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from npuprof import document
+from npuprof import document, edit
 from npuprof.commands.framework.parameters import DRY_RUN, STORE, WRITE_ANYWAY
 from npuprof.commands.framework.verb import Verb, argument, flag, many, option
 from npuprof.document.profile import Profile
+from npuprof.edit import PathChange
+from npuprof.edit.assignments import parse_assignment
+from npuprof.edit.preset_file import format_difference, judge_change, locate_new_file, require_free_name
+from npuprof.edit.schemaline import add_schema_line
+from npuprof.renderers.trusting import trust_typed
+from npuprof.report import writing
 from npuprof.report.answer import Answer
+from npuprof.report.locks import lock_folders
 from npuprof.store import spec
 
 
@@ -31,11 +38,6 @@ class New(Verb):
 
     def run(self) -> Answer:
         """Return the new file as a unified diff, written unless it is a dry run. Raises NpuprofError, and writes nothing then."""
-        from npuprof.edit.preset_file import format_difference, judge_change, locate_new_file, require_free_name
-        from npuprof.edit.schemaline import add_schema_line
-        from npuprof.report import writing
-        from npuprof.report.locks import lock_folders
-
         home = spec.Workspace(self.store).store
         file = locate_new_file(home, self.name)
         file.require_absent()  # before the text is judged, which would be told of a preset that is there
@@ -49,16 +51,10 @@ class New(Verb):
                 writing.make_folder_below(os.path.dirname(file.path), file.folder)
                 writing.write_wanted_files([file.build_wanted(text.encode())])
                 if any(typed.lstrip().startswith("env.") for typed in self.set_):
-                    from npuprof.renderers.trusting import trust_typed
-
                     trust_typed(home, self.set_)
         return Answer(format_difference(file.source, None, text), (f"{'would write' if self.dry_run else 'wrote'} {file.source}",))
 
     def _write_text(self) -> str:
-        from npuprof import edit
-        from npuprof.edit import PathChange
-        from npuprof.edit.assignments import parse_assignment
-
         table: dict[str, Any] = {"description": self.description, "scenario": self.scenario, "abstract": self.abstract or None}
         table = {key: value for key, value in {**table, "extends": self.extends or None}.items() if value is not None}
         data: dict[str, Any] = {"profile": table}

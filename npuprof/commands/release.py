@@ -4,18 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
+from npuprof import checks
 from npuprof.commands.framework.parameters import OUTPUT, STORE, formats
 from npuprof.commands.framework.verb import Verb, argument, flag
+from npuprof.compare import plain
+from npuprof.history import planning, pushing, writing
+from npuprof.history.notes import format_release_notes
+from npuprof.history.planning import PlannedRelease, ReleasePlan, format_tag_message
+from npuprof.history.proposal import propose_version
+from npuprof.history.releasing import build_release_record, find_last_release, list_earlier_versions
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.report.asking import answer_refusal, ask_on_terminal
 from npuprof.report.text import count_rest, format_count
+from npuprof.store import parents
+from npuprof.store.gitstore import revisions
 from npuprof.store.spec import Workspace
-from npuprof.store.versions import VersionText
+from npuprof.store.versions import VersionText, parse_version_request, parse_version_text
+from npuprof.store.worktree import list_changed_paths
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.history.planning import PlannedRelease, ReleasePlan
     from npuprof.history.proposal import Proposal
     from npuprof.report.answer import Forms
     from npuprof.resolve.config import Config
@@ -57,9 +66,6 @@ class Release(Verb):
         Exit 1 where nobody agreed to what is planned, 2 where the tags were made and could not be pushed. Raises NpuprofError: a
         preset has errors or is not committed, nothing changed, a tag exists, a number goes back.
         """
-        from npuprof.history.planning import format_tag_message
-        from npuprof.store.gitstore import revisions
-
         if self.spec is None and not (self.changed or self.everything):
             hint = "npuprof release NAME, or --changed, or --all for the store and all that is new in it"
             raise NpuprofError([Finding("NP902", "release names no preset", "", hint)])
@@ -80,8 +86,6 @@ class Release(Verb):
             notes.append(_tell_uncompared(planned))
         elif wanted and proposal.step in ("major", "minor") and wanted.number < proposal.number:
             notes.append(f"the changes ask for {VersionText(proposal.number)} ({proposal.step}): {proposal.reasons[0]}")
-        from npuprof.history import writing
-
         writing.create_tags(repository, plan.commit, {planned.tag: format_tag_message(planned)})
         return self._answer_tagged(repository, plan, f"{planned.tag}\n", tuple(notes))
 
@@ -89,11 +93,6 @@ class Release(Verb):
         self, workspace: Workspace, repository: Repository, asked: str
     ) -> tuple[ReleasePlan, tuple[str, ...], VersionText | None]:
         """Return a plan of one preset, what a dry run cannot tell, and the number that was asked for. Raises NpuprofError."""
-        from npuprof.history.planning import PlannedRelease, ReleasePlan
-        from npuprof.history.proposal import propose_version
-        from npuprof.history.releasing import build_release_record, find_last_release, list_earlier_versions
-        from npuprof.store.gitstore import revisions
-
         wanted = _parse_number(self.version) if self.version is not None else None
         name, revision = workspace.split_single_spec(asked, "release")
         if revision:
@@ -121,9 +120,6 @@ class Release(Verb):
         return ReleasePlan(head, (planned,)), untold, wanted
 
     def _release_many(self, workspace: Workspace, repository: Repository) -> Answer:
-        from npuprof.history import planning, pushing, writing
-        from npuprof.store.gitstore import revisions
-
         if self.changed and self.everything:
             raise NpuprofError([Finding("NP902", "--changed and --all are two ways", "", "--all releases what has changed, too")])
         number = self._parse_store_number()
@@ -162,8 +158,6 @@ class Release(Verb):
 
     def _answer_tagged(self, repository: Repository, plan: ReleasePlan, told: str, notes: tuple[str, ...]) -> Answer:
         """Return that tags are made, and push them where that was asked for."""
-        from npuprof.history import pushing
-
         forms = self._build_forms(plan, told)
         if not self.push:
             word = "it" if len(plan.tags) == 1 else "them"
@@ -171,8 +165,6 @@ class Release(Verb):
         return pushing.push_new_tags(repository, forms, plan.tags)._replace(notes=notes)
 
     def _build_forms(self, plan: ReleasePlan, told: str) -> Forms:
-        from npuprof.history.notes import format_release_notes
-
         return {
             "text": lambda: told,
             "markdown": lambda: format_release_notes(plan),
@@ -181,8 +173,6 @@ class Release(Verb):
 
 
 def _format_dry_run(planned: PlannedRelease, head: str) -> str:
-    from npuprof.compare import plain
-
     why = "".join(f"  {reason}\n" for reason in planned.proposal.reasons)
     why += f"  was {planned.proposal.former}\n" if planned.proposal.former else ""
     parents = "".join(f"{parent}\n" for parent in planned.record.parents)
@@ -237,8 +227,6 @@ def _build_plan_fields(plan: ReleasePlan) -> dict[str, Any]:
 
 
 def _parse_number(version: str) -> VersionText:
-    from npuprof.store.versions import parse_version_request, parse_version_text
-
     number = parse_version_text(version)
     if number is None:
         request = parse_version_request(version)
@@ -250,9 +238,6 @@ def _parse_number(version: str) -> VersionText:
 
 def _require_unchanged_release(workspace: Workspace, last: Version) -> None:
     """Raise NpuprofError where the last version is not what its tag holds: what has changed since cannot be told."""
-    from npuprof.store import parents
-    from npuprof.store.gitstore import revisions
-
     if parents.is_changed_release(revisions.load_release(workspace.store, last), last):
         found = parents.build_changed_finding(last)
         raise NpuprofError([found._replace(hint=f"{found.hint}; to release all the same give the number")])
@@ -260,8 +245,6 @@ def _require_unchanged_release(workspace: Workspace, last: Version) -> None:
 
 def _require_free_number(repository: Repository, name: str, number: VersionText, proposal: Proposal, earlier: list[Version]) -> None:
     """Raise NpuprofError where a number is taken anywhere, or does not rise on this line of releases."""
-    from npuprof.history.releasing import find_last_release
-
     last = find_last_release(earlier)
     same = [version for version in earlier if version.pre and version.number == number.number] if number.pre else []
     below = max((version for version in (last, *same) if version), key=lambda version: version.text.order, default=None)
@@ -280,8 +263,6 @@ def _require_free_number(repository: Repository, name: str, number: VersionText,
 
 def _require_no_errors(config: Config) -> None:
     """Raise NpuprofError for a preset with errors."""
-    from npuprof import checks
-
     errors = [finding for finding in checks.check_config(config) if finding.severity == "error"]
     if errors:
         refused = Finding("NP026", f"{config.name} is not released: it has errors", "", "mend what is listed above")
@@ -290,8 +271,6 @@ def _require_no_errors(config: Config) -> None:
 
 def _resolve_committed(workspace: Workspace, name: str, head: str) -> Config:
     """Return the preset as the last commit holds it. Raises NpuprofError."""
-    from npuprof.store.gitstore import revisions
-
     committed = revisions.load_revision(workspace.store, head)
     if name not in committed.files:
         workspace.profile(name)  # says that there is none, and which are near
@@ -304,8 +283,6 @@ def _require_committed(committed: Revision, configs: list[Config], dry_run: bool
 
     A dry run starts no filter: return what it therefore cannot tell.
     """
-    from npuprof.store.worktree import list_changed_paths
-
     repository = committed.repository
     revised = [profile.name for config in configs for profile in config.lineage if profile.document.revision == committed.commit]
     members = dict.fromkeys(revised)

@@ -11,8 +11,12 @@ from npuprof.commands.framework.verb import Verb, argument, flag
 from npuprof.edit.changed import build_opener
 from npuprof.edit.moving import Moved
 from npuprof.model import Context, Finding, NpuprofError
+from npuprof.report import writing
 from npuprof.report.answer import Answer
+from npuprof.report.locks import lock_folders
 from npuprof.report.text import format_count
+from npuprof.scripts.blocks import Injector
+from npuprof.scripts.renaming import plan_renamed_blocks
 from npuprof.store import spec
 from npuprof.system.tree import find_repository_top
 
@@ -39,9 +43,6 @@ class Rename(Verb):
 
     def run(self) -> Answer:
         """Return all changes as unified diffs, written unless it is a dry run. Raises NpuprofError, and writes nothing then."""
-        from npuprof.report import writing
-        from npuprof.report.locks import lock_folders
-
         home = spec.Workspace(self.store).store
         with lock_folders([home.root]):
             moved = Moved(home, self.spec, self.name)
@@ -91,9 +92,6 @@ def _require_same_results(moved: Moved, open_renamed: Callable[[Context], spec.W
 
 def _plan_scripts(moved: Moved, open_renamed: Callable[[Context], spec.Workspace], problems: list[Finding]) -> PlannedBlocks | None:
     """Return what the scripts of the repository are to be; None where there is none. Raises NpuprofError."""
-    from npuprof.scripts.blocks import Injector
-    from npuprof.scripts.renaming import plan_renamed_blocks
-
     top = find_repository_top(os.path.realpath(moved.home.root))
     if not top:
         return None

@@ -7,16 +7,24 @@ from io import StringIO
 
 from npuprof.commands.framework.parameters import CANN, PRODUCT, STORE
 from npuprof.commands.framework.verb import Verb, argument, flag, option
+from npuprof.compare import pairs, plain
+from npuprof.compare.sides import compute_blob_id
 from npuprof.document import parse_document
 from npuprof.document.profile import Profile
+from npuprof.edit.preset_file import choose_cited_path
 from npuprof.model import Finding, NpuprofError, Place
-from npuprof.report import output
+from npuprof.renderers.plain import render_toml
+from npuprof.report import output, writing
 from npuprof.report.answer import Answer
+from npuprof.report.locks import lock_folders
 from npuprof.report.text import escape_file_line
+from npuprof.report.writing import ANYTHING, Wanted
 from npuprof.resolve.config import Config
 from npuprof.resolve.digests import compute_digest
 from npuprof.store import spec
+from npuprof.store.gitstore import revisions
 from npuprof.store.spec import Workspace
+from npuprof.store.worktree import find_converted_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,12 +55,6 @@ class Restore(Verb):
 
         What that changes is told; with ``dry_run`` nothing is written. Raises NpuprofError, and writes nothing then.
         """
-        from npuprof.edit.preset_file import choose_cited_path
-        from npuprof.report import writing
-        from npuprof.report.locks import lock_folders
-        from npuprof.report.writing import ANYTHING, Wanted
-        from npuprof.store.gitstore import revisions
-
         workspace = spec.Workspace(self.store, spec.build_context(self.cann, self.product))
         name, revision = workspace.split_single_spec(self.spec, "restore")
         if not revision:
@@ -83,8 +85,6 @@ class Restore(Verb):
 
     def _read_replaced(self, workspace: Workspace, name: str, target: str, new: bytes) -> bytes | None:
         """Return what a file holds that is about to be replaced. Raises NpuprofError where only that file holds it."""
-        from npuprof.report import writing
-
         found = writing.read_known_file(target)
         if self.force or found in (None, new):
             return found
@@ -128,8 +128,6 @@ def _show_text(raw: bytes, exactly: bool) -> bytes | str:
 
 def _describe_effect(now: Config | None, after: Config | NpuprofError) -> Answer:
     """Return what to say of a preset that was another before."""
-    from npuprof.compare import pairs, plain
-
     if isinstance(after, NpuprofError):
         return Answer(remarks=("it cannot be resolved any more, because other files have changed:",), problems=after.findings)
     if now is None:
@@ -140,8 +138,6 @@ def _describe_effect(now: Config | None, after: Config | NpuprofError) -> Answer
 
 def format_flat_preset(config: Config) -> str:
     """Return a profile without parents that resolves to the same settings. Raises NpuprofError where that cannot be."""
-    from npuprof.renderers.plain import render_toml
-
     text = render_toml(config, True).text.lstrip("\n")
     again = Profile(parse_document(config.name, config.name, text))
     settings = {} if again.problems else {step.key: step.value for step in again.steps}
@@ -165,10 +161,6 @@ def _read_checked_out(then: Revision, name: str) -> tuple[bytes, list[str]]:
 
 def _is_committed(workspace: Workspace, name: str, raw: bytes) -> bool:
     """Return whether a commit that HEAD comes from holds these bytes as the file of a preset."""
-    from npuprof.compare.sides import compute_blob_id
-    from npuprof.store.gitstore import revisions
-    from npuprof.store.worktree import find_converted_files
-
     home = workspace.store
     repository = revisions.find_repository(home)
     head = revisions.load_revision(home, repository.resolve_commit("HEAD"))

@@ -10,18 +10,24 @@ from urllib.parse import quote
 from npuprof import hosting
 from npuprof.catalog import build_finding
 from npuprof.commands.check import Check
+from npuprof.commands.diff import Diff
 from npuprof.commands.framework.parameters import BASELINE, IGNORE, SELECT, SEVERITY, STORE, STRICT
 from npuprof.commands.framework.verb import Verb, flag, option
+from npuprof.commands.reviewed import States, format_review_page, sort_faults
+from npuprof.commands.source.sync import Sync
+from npuprof.compare.spans import COMMENT_LIMIT, Faults, is_address
+from npuprof.hosting.checkout import complete_checkout
 from npuprof.hosting.job import Job
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.report.findings import FORMATS, format_findings, format_severity_counts
 from npuprof.report.text import format_count
+from npuprof.report.writing import write_files_atomically
+from npuprof.store import spec
 from npuprof.system.tree import Tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from npuprof.commands.reviewed import States
     from npuprof.compare.survey import Survey
 
 #: What a report for the service itself is written as.
@@ -97,8 +103,6 @@ class Review(Verb):
 
     def _sync_sources(self, rev: str | None = None) -> list[Finding]:
         """Fetch what the lock names, of the work tree or at a revision; return what could not be had."""
-        from npuprof.commands.source.sync import Sync
-
         try:
             if self.sync:
                 Sync({"store": self.store, "rev": rev}).run()
@@ -122,8 +126,6 @@ class Review(Verb):
         found.remarks.append(check.describe_outcome(outcome))
 
     def _write_report(self, path: str, job: Job, found: _Found) -> None:
-        from npuprof.report.writing import write_files_atomically
-
         try:
             write_files_atomically({path: FORMATS[_REPORTS[job.service]]([*found.told, *found.problems])})
         except NpuprofError as error:
@@ -131,10 +133,6 @@ class Review(Verb):
 
     def _review(self, job: Job, check: Check, found: _Found) -> str:
         """Compare what the pull request is made of, and publish it; return the page for the log. Faults are noted."""
-        from npuprof.commands.diff import Diff
-        from npuprof.commands.reviewed import States, format_review_page, sort_faults
-        from npuprof.compare.spans import COMMENT_LIMIT, Faults, is_address
-
         rev, link = f"{job.base}...{job.head}", job.pages if is_address(job.pages) else None
         diff = Diff({"rev": rev, "format": "markdown", "link": link, "exit_code": True, "store": self.store})
         survey: Survey | None = None
@@ -171,9 +169,6 @@ class Review(Verb):
 
     def _complete_checkout(self, job: Job) -> None:
         """Fetch what the comparison lacks: commits, and with ``sync`` sources. Raises NpuprofError."""
-        from npuprof.hosting.checkout import complete_checkout
-        from npuprof.store import spec
-
         try:
             folder = spec.Workspace(self.store).store.root
         except NpuprofError:  # told by the check; the commits may be had all the same
@@ -211,12 +206,11 @@ class Review(Verb):
             hint = job.token_hint
             found.problems.append(Finding("NP062", "no comment is written: there is no token", "", hint, severity="info"))
             return
-        from npuprof.hosting.comments import keep_comment
-        from npuprof.hosting.service import ServiceError
+        from npuprof.hosting import comments, service
 
         try:
-            done = keep_comment(job.comments, _build_marker(self.store or os.environ.get("NPUPROF_STORE")), short, wanted)
-        except ServiceError as error:
+            done = comments.keep_comment(job.comments, _build_marker(self.store or os.environ.get("NPUPROF_STORE")), short, wanted)
+        except service.ServiceError as error:
             why = "The token may lack the right: that of a fork may only read." if error.refused else ""
             where = "the summary of this job" if job.summary else "the log of this job"
             what = f"the comment could not be written: {error.message}"

@@ -6,10 +6,15 @@ import os
 from collections.abc import Iterable, Sequence
 
 from npuprof.commands.check import Check
-from npuprof.compare.spans import Faults, format_listed_span
+from npuprof.compare.markdown import format_survey_markdown
+from npuprof.compare.pagehead import format_faults
+from npuprof.compare.spans import Faults, Page, format_listed_span
 from npuprof.hosting.job import Job
 from npuprof.model import Finding, NpuprofError
+from npuprof.report import baselines
 from npuprof.report.findings import format_severity_counts, strip_lines
+from npuprof.store import spec
+from npuprof.store.gitstore import revisions
 from npuprof.system.patterns import lazy_pattern
 
 TYPE_CHECKING = False
@@ -25,9 +30,6 @@ class States:
     """The states that a job knows beside the work tree: where the branch left, the target's tip, what is proposed."""
 
     def __init__(self, job: Job, store: str | None, severity: str | None) -> None:
-        from npuprof.store import spec
-        from npuprof.store.gitstore import revisions
-
         home = spec.Workspace(store).store
         self._store, self._severity, self._label = store, severity, home.label
         self._repository = repository = revisions.find_repository(home)
@@ -42,8 +44,6 @@ class States:
         """Return the findings that a commit has not: known by file, code, key and message, whatever files were moved."""
         if not findings:
             return []
-        from npuprof.report import baselines
-
         place = os.path.join(self._repository.top, "-")
         baseline = baselines.Baseline(place, None, baselines.count_marks(self._judge(commit), place))
         return baselines.compare_with_baseline(findings, baseline, lambda _: False).new
@@ -98,10 +98,6 @@ def _mark(finding: Finding) -> list[tuple[str, ...]]:
 
 def format_review_page(diff: Diff, survey: Survey | None, faults: Sequence[Faults], limit: int) -> str:
     """Return the page of a pull request in so many characters; ``survey`` is None where nobody can tell what changes."""
-    from npuprof.compare.markdown import format_survey_markdown
-    from npuprof.compare.pagehead import format_faults
-    from npuprof.compare.spans import Page
-
     if survey is None:
         return format_faults(Page(faults=faults, limit=limit))
     return format_survey_markdown(survey, diff.build_page(survey)._replace(faults=faults, limit=limit))

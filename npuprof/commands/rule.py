@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from npuprof.catalog import pages
+from npuprof import catalog
+from npuprof.catalog import pages, written_condition
 from npuprof.commands.framework.parameters import OUTPUT, STORE, formats
 from npuprof.commands.framework.verb import Verb, argument
+from npuprof.document import keys
 from npuprof.model import Finding, NpuprofError, did_you_mean
 from npuprof.report.answer import Answer
 from npuprof.report.tables import Page, Table, wrap_paragraph
@@ -71,10 +73,6 @@ def _load_team_rules(given: str | None) -> tuple[TeamRule, ...]:
 
 def _list_rules_on(key: str, store: str | None) -> list[str]:
     """Return the codes of the rules, of the catalogue and of the team, that read what a user calls a key."""
-    from npuprof import catalog
-    from npuprof.catalog import written_condition
-    from npuprof.document import keys
-
     parsed = keys.parse_key(key.removeprefix("profile."))
     if parsed is None:
         return []

@@ -23,17 +23,21 @@ from npuprof.commands.framework.parameters import (
 )
 from npuprof.commands.framework.verb import arguments, flag
 from npuprof.commands.judging import FORMATS, JudgingVerb, describe_accepted
+from npuprof.edit.migration_steps import find_earlier_release
 from npuprof.model import Context, Finding, NpuprofError, Place
 from npuprof.report.answer import Answer
 from npuprof.report.findings import format_severity_counts
 from npuprof.report.text import format_count
+from npuprof.scripts.scanning import scan_scripts
+from npuprof.scripts.summary.forms import format_report, format_report_page
+from npuprof.scripts.summary.report import build_findings_report, build_report_fields
+from npuprof.scripts.summary.survey import Survey
 from npuprof.store import spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.report.answer import Forms
     from npuprof.report.baselines import Mark
-    from npuprof.scripts.summary.survey import Survey
 
 
 class Scan(JudgingVerb):
@@ -67,8 +71,6 @@ class Scan(JudgingVerb):
 
     def run(self) -> Answer:
         """Return what is wrong. Exit 2 where a file named could not be read, 1 where there are errors, 0 otherwise."""
-        from npuprof.scripts.scanning import scan_scripts
-
         self.refuse_odd_choice()
         context = spec.build_context(self.cann, self.product)
         survey = self._begin_survey(context)
@@ -108,15 +110,9 @@ class Scan(JudgingVerb):
             raise NpuprofError([Finding("NP902", what, "", f"leave out --statistics, or {' and '.join(odd)}")])
         if not self.statistics:
             return None
-        from npuprof.edit.migration_steps import find_earlier_release
-        from npuprof.scripts.summary.survey import Survey
-
         return Survey(context, find_earlier_release(self.since, context.cann))
 
     def _answer_statistics(self, survey: Survey, accepted: int, code: int) -> Answer:
-        from npuprof.scripts.summary.forms import format_report, format_report_page
-        from npuprof.scripts.summary.report import build_findings_report, build_report_fields
-
         report = build_findings_report(survey, accepted)
         forms: Forms = {
             "text": lambda: format_report(report, self.coloured),

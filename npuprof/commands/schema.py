@@ -5,10 +5,19 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from npuprof.catalog.schema import build_profile_schema
 from npuprof.commands.framework.parameters import OUTPUT, STORE
 from npuprof.commands.framework.verb import Verb, flag, option
+from npuprof.edit.preset_file import require_writable_store
+from npuprof.edit.schemaline import PRESET_SCHEMA, PROJECT_SCHEMA
 from npuprof.model import Finding, NpuprofError
+from npuprof.report import writing
 from npuprof.report.answer import Answer
+from npuprof.report.json_text import format_json_answer
+from npuprof.report.writing import Wanted
+from npuprof.runs.schema import build_record_schema
+from npuprof.store import spec
+from npuprof.store.sources.project_schema import build_project_schema
 
 
 class Schema(Verb):
@@ -37,17 +46,10 @@ class Schema(Verb):
         if self.update or self.check:
             return self._keep_files()
         if self.of == "run":
-            from npuprof.runs.schema import build_record_schema
-
             return Answer({"": build_record_schema})
         return Answer({"": lambda: _build_schema(self.of)})
 
     def _keep_files(self) -> Answer:
-        from npuprof.edit.preset_file import require_writable_store
-        from npuprof.report import writing
-        from npuprof.report.writing import Wanted
-        from npuprof.store import spec
-
         if (self.update and self.check) or self.output is not None or self.of != "profile":
             what = "--update and --check are about all schemas of a store: one of the two, and neither --of nor -o"
             raise NpuprofError([Finding("NP902", what, "", "leave out what does not belong")])
@@ -70,19 +72,12 @@ class Schema(Verb):
 
 def build_editor_schemas() -> dict[str, str]:
     """Return what lies beside the presets for editors: the texts of the schemas, by the names of their files."""
-    from npuprof.edit.schemaline import PRESET_SCHEMA, PROJECT_SCHEMA
-    from npuprof.report.json_text import format_json_answer
-
     return {name: format_json_answer(_build_schema(of)) for name, of in ((PRESET_SCHEMA, "profile"), (PROJECT_SCHEMA, "project"))}
 
 
 def _build_schema(of: str) -> dict[str, Any]:
     if of == "project":
-        from npuprof.store.sources.project_schema import build_project_schema
-
         return build_project_schema()
-    from npuprof.catalog.schema import build_profile_schema
-
     return build_profile_schema()
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from npuprof.catalog import releases
 from npuprof.commands.framework.parameters import STORE
 from npuprof.commands.framework.verb import Verb, argument, many, option
 from npuprof.commands.resolving import open_workspace
 from npuprof.model import Context, Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.report.text import format_count
+from npuprof.site.folder import write_site
 from npuprof.store import spec
 
 TYPE_CHECKING = False
@@ -38,9 +40,7 @@ class Site(Verb):
 
     def run(self) -> Answer:
         """Write the pages that changed, and say how many. Exit 2 where npuprof failed on a preset or a script. Raises NpuprofError."""
-        from npuprof.catalog import releases
         from npuprof.site.building import Asked, build_site
-        from npuprof.site.folder import write_site
 
         release = str(spec.build_context(self.release).cann if self.release else releases.load_releases()[-1])
         workspace = open_workspace(self.store)

@@ -10,14 +10,15 @@ from npuprof.commands.framework.parameters import DRY_RUN, OUTPUT, formats
 from npuprof.commands.framework.verb import Verb, argument, arguments, flag, option
 from npuprof.document import keys
 from npuprof.model import Finding, NpuprofError, Place, Record
+from npuprof.renderers.trusting import identify_store, list_profile_needs
 from npuprof.report.answer import Answer
+from npuprof.report.output import read_file_content
 from npuprof.report.text import format_count
-from npuprof.store import ReadOnceStore, spec
+from npuprof.store import ReadOnceStore, spec, trust
+from npuprof.store.missing import build_missing_store_finding
 from npuprof.store.parents import is_source_reference
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from npuprof.store.trust import Trusted
+from npuprof.store.sources.reading import find_sources
+from npuprof.store.trust import Trusted
 
 _SCHEMA = "npuprof.trust-answer/2"
 #: So many places of a variable are shown; the JSON has all.
@@ -60,9 +61,6 @@ class Trust(Verb):
 
     def run(self) -> Answer:
         """Return the variables that need trust, and save it. Raises NpuprofError if a preset cannot be read."""
-        from npuprof.renderers.trusting import identify_store
-        from npuprof.store import trust
-
         folder = _find_store(self.store)
         if getattr(folder, "is_shipped", False):
             return Answer(None, ("the presets that npuprof ships need no trust",))
@@ -111,19 +109,13 @@ def _find_store(asked: str | None) -> ReadOnceStore:
     """Return the store that is meant: ``team:`` is that of a source, as it is locked. Raises NpuprofError."""
     if asked is None or not asked.endswith(":") or not is_source_reference(asked):
         if asked is not None and asked != "builtin:" and not os.path.isdir(asked):
-            from npuprof.store.missing import build_missing_store_finding
-
             raise NpuprofError([build_missing_store_finding(asked, "STORE is the folder of a store, or a source with its colon.")])
         return spec.Workspace(asked).store
-    from npuprof.store.sources.reading import find_sources
-
     return find_sources(spec.Workspace().home).open_source(asked[:-1])
 
 
 def _collect_needs(folder: ReadOnceStore) -> list[_Found]:
     """Return the variables of a store that need trust. Raises NpuprofError with all presets that cannot be read."""
-    from npuprof.renderers.trusting import list_profile_needs
-
     found: dict[tuple[str, str], _Found] = {}
     problems: list[Finding] = []
     for name in folder.names():
@@ -141,17 +133,12 @@ def _collect_needs(folder: ReadOnceStore) -> list[_Found]:
 
 
 def _build_trusted(found: list[_Found]) -> Trusted:
-    from npuprof.store.trust import Trusted
-
     names = frozenset(one.name for one in found if not one.executes)
     return Trusted(names, frozenset((one.name, one.text) for one in found if one.executes))
 
 
 def _read_list(path: str) -> Trusted:
     """Return what a file lists. Raises NpuprofError if it cannot be read or is something else."""
-    from npuprof.report.output import read_file_content
-    from npuprof.store.trust import Trusted
-
     raw = read_file_content(path)
     try:
         said = json.loads(raw)

@@ -7,12 +7,17 @@ from typing import Any
 from npuprof.commands.framework.parameters import CANN, COLOR, OUTPUT, PRODUCT, STORE, formats
 from npuprof.commands.framework.verb import Verb, arguments, flag
 from npuprof.commands.resolving import open_workspace
+from npuprof.history.signatures import asks_for_signatures
+from npuprof.history.verification import WHOLE_STORE, Verifier
 from npuprof.model import Finding, NpuprofError, did_you_mean
 from npuprof.report.answer import Answer
 from npuprof.report.findings import build_finding_dict, format_findings
 from npuprof.report.tables import Table
 from npuprof.report.text import format_count
+from npuprof.runs.evidence.reading import read_told_evidence
+from npuprof.runs.proving import answer_proof
 from npuprof.store import spec
+from npuprof.store.gitstore import revisions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,9 +62,6 @@ class Verify(Verb):
                 raise NpuprofError([Finding("NP902", what, "", "npuprof verify --tags --signatures")])
             return self._prove_run()
         self._refuse_odd_flags()
-        from npuprof.history.signatures import asks_for_signatures
-        from npuprof.history.verification import Verifier
-
         workspace = spec.Workspace(self.store)
         _refuse_unknown_names(workspace, self.names)
         verifier = Verifier(workspace, self.signatures)
@@ -90,9 +92,6 @@ class Verify(Verb):
             raise NpuprofError([Finding("NP902", what, "", hint)])
         if [preset, *evidence].count("-") > 1:
             raise NpuprofError([Finding("NP902", "standard input can be read once only", "", "name a file for one of the two")])
-        from npuprof.runs.evidence.reading import read_told_evidence
-        from npuprof.runs.proving import answer_proof
-
         workspace = open_workspace(self.store, spec.build_context(self.cann, self.product))
         return answer_proof(workspace.resolve_spec(preset), lambda: read_told_evidence(evidence))
 
@@ -115,9 +114,6 @@ def _tell_yank(one: VerifiedVersion) -> str:
 
 def _refuse_unknown_names(workspace: spec.Workspace, names: list[str]) -> None:
     """Raise NpuprofError where a name is neither a preset's nor that of any version."""
-    from npuprof.history.verification import WHOLE_STORE
-    from npuprof.store.gitstore import revisions
-
     if not names:
         return
     released = {ref.name for ref in revisions.find_repository(workspace.store).list_tag_refs()}

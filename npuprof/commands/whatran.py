@@ -6,9 +6,13 @@ from typing import Any
 
 from npuprof.commands.framework.parameters import COLOR, OUTPUT, STORE, formats
 from npuprof.commands.framework.verb import Verb, argument, number
+from npuprof.compare.data import build_change_dict
+from npuprof.compare.plain import format_pair_text
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.report.text import escape_controls, format_count, paint_text
+from npuprof.runs import fingerprints
+from npuprof.runs.identify import Identifier
 from npuprof.store import spec
 
 TYPE_CHECKING = False
@@ -47,9 +51,6 @@ class WhatRan(Verb):
 
         Exit 2 where a record in a folder cannot be read, while of all others it is told.
         """
-        from npuprof.runs import fingerprints
-        from npuprof.runs.identify import Identifier
-
         if (self.what is None) is (self.pid is None):
             what = "whatran takes one thing to look at" if self.what is not None else "whatran has nothing to look at"
             raise NpuprofError([Finding("NP902", what, "", "npuprof whatran out/bert.0.run.json, or npuprof whatran --pid 4711")])
@@ -79,8 +80,6 @@ class WhatRan(Verb):
         return "".join(f"{line}\n" for line in lines)
 
     def _format_match(self, match: Match) -> list[str]:
-        from npuprof.compare.plain import format_pair_text
-
         over = f" {' '.join(match.asked)}" if match.asked else ""
         released = f"@{match.versions[-1]}" if match.versions else ""
         lines = [paint_text(escape_controls(f"{match.name}{released}{over}"), "1", self.coloured)]
@@ -127,8 +126,6 @@ def _build_fields(found: Identified) -> dict[str, Any]:
 
 
 def _build_match_fields(match: Match) -> dict[str, Any]:
-    from npuprof.compare.data import build_change_dict
-
     changes = [build_change_dict(change) for change in match.now.changes] if match.now is not None else None
     return {
         "name": match.name, "matched": match.kind, "in_force": match.fit.in_force if match.fit is not None else None,

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from npuprof.commands.framework.parameters import DRY_RUN, STORE
 from npuprof.commands.framework.verb import Verb, argument, flag, required_option
+from npuprof.history import pushing, writing
 from npuprof.model import Finding, NpuprofError, did_you_mean
 from npuprof.report.answer import Answer
 from npuprof.report.text import format_count
 from npuprof.store import spec
+from npuprof.store.gitstore import revisions
+from npuprof.store.versions import YANKED, parse_version_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,10 +40,6 @@ class Yank(Verb):
 
     def run(self) -> Answer:
         """Tag a version as yanked. Raises NpuprofError: there is no such version, it is yanked already, no reason is given."""
-        from npuprof.history import pushing, writing
-        from npuprof.store.gitstore import revisions
-        from npuprof.store.versions import YANKED
-
         why = " ".join(self.why.split())
         if not why:
             raise NpuprofError([Finding("NP902", "--why gives no reason", "", "say what is wrong, and what to use in its place")])
@@ -66,8 +65,6 @@ class Yank(Verb):
 
 def _find_version(workspace: spec.Workspace, repository: Repository, asked: str) -> Version:
     """Return the version of a preset, or of the whole store, that was asked for by its whole number. Raises NpuprofError."""
-    from npuprof.store.versions import parse_version_text
-
     name, at, wanted = asked.partition("@")
     if not at and name.startswith("v") and parse_version_text(name):
         name, wanted = "", name
