@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from npuprof.commands.framework.removed import FLAGS, VERBS
+from npuprof.commands.framework.usage import FLAGS, VERBS
 
 REPOSITORY = Path(__file__).parent.parent
 #: What may name them: what tells users of older versions about it.
-TELLING = ("npuprof/docs/changelog.md", "npuprof/commands/framework/removed.py", "tests/test_commands_removed.py")
+TELLING = ("npuprof/docs/changelog.md", "npuprof/commands/framework/usage.py", "tests/test_commands_removed.py")
 #: Names of what is gone, besides verbs and flags.
 GONE = (r"hydra_plugins", r"npuprof\.integrations\.hydra", r"undo\.json")
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
+from npuprof import checks
 from npuprof.catalog import build_finding
 from npuprof.catalog.execution import is_unknown_variable
 from npuprof.checks import is_fixable
@@ -30,9 +31,11 @@ from npuprof.report.answer import Answer
 from npuprof.report.coverage import Coverage
 from npuprof.report.findings import WITH_PLAIN_PATHS, format_findings, format_severity_counts
 from npuprof.report.isolating import isolate_faults
+from npuprof.report.terminal import track_items
 from npuprof.report.text import format_count
 from npuprof.resolve.config import Config
 from npuprof.store import Folder, ReadOnceStore, is_profile_name, spec
+from npuprof.store.problems import build_bad_name_finding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -202,9 +205,6 @@ class Check(JudgingVerb):
 
     def judge(self, judged: JudgedStore) -> Outcome:
         """Return all that is found in the presets asked for. Raises NpuprofError where there are none."""
-        from npuprof import checks
-        from npuprof.report.terminal import track_items
-
         names = self.specs or judged.home.names()
         found = list(_find_strays(judged.home)) if not self.specs else []
         unresolved = len(found)
@@ -408,8 +408,6 @@ def _is_whole(error: NpuprofError) -> bool:
 
 def _find_strays(home: ReadOnceStore) -> Iterator[Finding]:
     """Yield a finding for each file of the store whose name no preset can have."""
-    from npuprof.store.problems import build_bad_name_finding
-
     for stray in home.stray_files():
         yield build_bad_name_finding(stray)._replace(hint="rename the file", where=Place(home.cite_file(stray)))
 

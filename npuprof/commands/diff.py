@@ -5,16 +5,21 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
+from shlex import quote
 from typing import Any
 
 from npuprof.commands.framework.parameters import CANN, COLOR, OUTPUT, PRODUCT, STORE, formats
 from npuprof.commands.framework.verb import Verb, arguments, flag, option
 from npuprof.commands.resolving import open_workspace
+from npuprof.compare import pairs, plain, survey
+from npuprof.compare.changes import compare_documents
+from npuprof.compare.plain import format_pair_text
 from npuprof.model import Finding, NpuprofError, Place, Record
 from npuprof.report.answer import Answer
-from npuprof.report.text import count_rest, format_count
+from npuprof.report.text import count_rest, escape_controls, format_count
 from npuprof.resolve.config import Config
 from npuprof.store import Folder, spec
+from npuprof.store.gitstore import revisions
 from npuprof.store.spec import Workspace
 from npuprof.system.folders import expand_home
 
@@ -140,8 +145,6 @@ class Diff(Verb):
         return " ".join(["npuprof diff", *map(_quote, words), *(["--raw"] if self.raw else []), *map(_quote, self.specs)])
 
     def _format_text(self, found: Survey, single: bool) -> str:
-        from npuprof.compare import plain
-
         if self.stat:
             return plain.format_survey_stat(found)
         if single:
@@ -176,9 +179,6 @@ class Diff(Verb):
         return Answer(forms, told if any(map(_is_evidence, configs)) else (), code, problems=self._unread)
 
     def _compare_two(self, workspace: spec.Workspace) -> Survey:
-        from npuprof.compare import pairs, survey
-        from npuprof.compare.changes import compare_documents
-
         left, right = self.specs if len(self.specs) == 2 else _choose_sides(workspace, self.specs[0])
         if self.raw:
             before, after = workspace.profile(left), workspace.profile(right)
@@ -191,9 +191,6 @@ class Diff(Verb):
         return survey.Survey(old.name, new.name, (pair,))
 
     def _compare_revisions(self, workspace: spec.Workspace, rev: str) -> Survey:
-        from npuprof.compare import survey
-        from npuprof.store.gitstore import revisions
-
         store = workspace.store
         repository = revisions.find_repository(store)
         left, dots, right = _split_range(rev)
@@ -243,8 +240,6 @@ def _choose_sides(workspace: spec.Workspace, one: str) -> tuple[str, str]:
 
 def _refuse_revision(workspace: spec.Workspace, word: str) -> None:
     """Raise NpuprofError where a revision, or a range of them, stands where a preset belongs."""
-    from npuprof.store.gitstore import revisions
-
     ends = [end for end in re.split(r"\.{2,3}", word) if end]
     if not re.search(r"\.\.|[~^]", word):
         try:
@@ -262,8 +257,6 @@ def _label_commit(text: str, commit: str) -> str:
 
 def _quote(word: str) -> str:
     """Return a word as it is typed in a shell; a tilde within it, as in ``HEAD~1``, needs no quotes."""
-    from shlex import quote
-
     return word if re.fullmatch(r"[\w./:@%+=,-][\w./:@%+=,~-]*", word, re.ASCII) else quote(word)
 
 
@@ -333,14 +326,10 @@ def _answer_ranks(asked: Diff, found: list[Processes], unread: list[Finding]) ->
 
 
 def _format_unread(unread: list[Finding]) -> str:
-    from npuprof.report.text import escape_controls
-
     return "".join(f"\ncannot be read, and not compared: {escape_controls(path)}\n" for path in _list_places(unread))
 
 
 def _format_processes(asked: Diff, found: Processes, is_damaged: bool) -> str:
-    from npuprof.compare.plain import format_pair_text
-    from npuprof.report.text import escape_controls
     from npuprof.runs import ranks
 
     lines = [escape_controls(ranks.describe_count(found))]

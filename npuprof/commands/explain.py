@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from npuprof import catalog
-from npuprof.catalog import Rule, products, values
+from npuprof.catalog import Rule, products, values, written_condition
+from npuprof.checks.view import View
 from npuprof.commands.framework.parameters import CANN, MIXINS, NO_PERSONAL, OUTPUT, PRODUCT, SETS, SPEC, STORE, UNSETS, formats
 from npuprof.commands.framework.verb import Verb, argument
 from npuprof.commands.resolving import resolve_shown
@@ -16,6 +17,7 @@ from npuprof.model import Event, Finding, NpuprofError, Origin, Path, Record, di
 from npuprof.report.answer import Answer
 from npuprof.report.output import read_plain_file
 from npuprof.report.text import escape_controls
+from npuprof.resolve import origins
 from npuprof.resolve.config import Config
 from npuprof.resolve.lineages import is_personal
 
@@ -89,8 +91,6 @@ class Explanation(Record):
 
 def _explain_profile_key(config: Config, name: str) -> Answer:
     """Return who decides a key of ``[profile]``: for those that are inherited the nearest of its ancestors, else the preset itself."""
-    from npuprof.resolve import origins
-
     value, origin = config.find_profile_value(name), config.find_profile_origin(name)
     if value is None and config.lineage and name in config.lineage[-1].table:
         value, origin = config.lineage[-1].table[name], config.lineage[-1].origin("profile", name)
@@ -127,8 +127,6 @@ def _parse_key(config: Config, text: str) -> tuple[str, Path]:
 
 
 def _explain_place(config: Config, key: str, tail: Path, last: dict[str, Any] | None) -> Explanation:
-    from npuprof.resolve import origins
-
     section, name = keys.split_section_and_name(key)
     found, value = values.find_value(key, config.settings[key], tail) if key in config.settings else (False, None)
     history = config.history(key)
@@ -150,8 +148,6 @@ def _explain_place(config: Config, key: str, tail: Path, last: dict[str, Any] | 
 
 def _list_team_rules(config: Config, key: str) -> list[TeamRule]:
     """Return the rules of the team that bind a preset and read a key. Raises NpuprofError where npuprof.toml has faults."""
-    from npuprof.catalog import written_condition
-
     policy = config.policy if config.lineage else None
     return [rule for rule in (policy.rules if policy else ()) if key in written_condition.list_team_reads(rule, with_facts=True)]
 
@@ -161,8 +157,6 @@ def _describe_team_rule(rule: TeamRule) -> str:
 
 
 def _build_fields(config: Config, found: Explanation) -> dict[str, Any]:
-    from npuprof.resolve import origins
-
     return {
         "schema": "npuprof.explain/1",
         "preset": config.name,
@@ -220,8 +214,6 @@ def _describe_author(origin: Origin) -> str:
 
 
 def _describe_winners(config: Config, found: Explanation) -> list[str]:
-    from npuprof.resolve import origins
-
     key, tail = found.key, found.tail
     there, value = values.find_value(key, config.traced_value(key), tail) if key in config.settings else (False, None)
     if not there:
@@ -259,8 +251,6 @@ def _find_mixlist_outcomes(key: str, value: Any) -> dict[str, dict[str, str]]:
 
 
 def _find_default(config: Config, section: str, name: str) -> Any:
-    from npuprof.checks.view import View
-
     if section != "options":
         record = catalog.find_record(section, name)
         return record.default if record else None

@@ -6,8 +6,11 @@ import os
 from copy import deepcopy
 from typing import Any
 
+from npuprof import edit
 from npuprof.commands.framework.parameters import DRY_RUN, PERSONAL, STORE, WRITE_ANYWAY
 from npuprof.commands.framework.verb import Verb, argument, arguments, flag, many
+from npuprof.edit.lists import find_changes
+from npuprof.edit.preset_file import answer_edit
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
 from npuprof.store.spec import Workspace
@@ -58,8 +61,6 @@ class Set(Verb):
                 return self._change_text(file, remarks, below)
 
             return answer_personal_edit(self.spec, workspace, change_layer, self.dry_run, self.no_check, remarks)
-        from npuprof.edit.preset_file import answer_edit
-
         answer = answer_edit(self.spec, workspace, lambda file: self._change_text(file, remarks), self.dry_run, self.no_check, remarks)
         self._trust_typed(workspace, self.assignments, answer)
         return answer
@@ -94,9 +95,6 @@ class Set(Verb):
             raise NpuprofError([Finding("NP902", what, "", hint)])
 
     def _change_text(self, file: PresetFile, said: list[str], below: dict[str, Any] | None = None) -> str:
-        from npuprof import edit
-        from npuprof.edit.lists import find_changes
-
         data = deepcopy(file.profile.document.data)
         return edit.apply_changes(file.text, find_changes(file.profile, data, self.assignments, self.append, said, below))
 

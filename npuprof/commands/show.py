@@ -10,6 +10,7 @@ from npuprof.commands.framework.verb import Verb, flag
 from npuprof.commands.resolving import resolve_shown
 from npuprof.document import keys
 from npuprof.model import SECTIONS, Path
+from npuprof.renderers.plain import build_config_fields, collect_profile_head
 from npuprof.report.answer import Answer
 from npuprof.report.text import escape_controls, paint_text
 from npuprof.resolve.config import Config
@@ -39,7 +40,6 @@ class Show(Verb):
         return Answer({"toml": lambda: self._format_toml(config), "json": lambda: self._build_fields(config)})
 
     def _build_fields(self, config: Config) -> dict[str, Any]:
-        from npuprof.renderers.plain import build_config_fields
         from npuprof.resolve import origins
 
         found = build_config_fields(config)
@@ -49,8 +49,6 @@ class Show(Verb):
         return found
 
     def _format_toml(self, config: Config) -> str:
-        from npuprof.renderers.plain import collect_profile_head
-
         lines = ["[profile]"]
         lines += [f"{name} = {keys.format_toml_value(value)}" for name, value in collect_profile_head(config).items()]
         for section in SECTIONS:

@@ -7,6 +7,7 @@ import io
 import operator
 import os
 from collections.abc import Callable, Mapping
+from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,7 +18,7 @@ from npuprof.commands.framework.usage import explain_usage, suggest_flag, sugges
 from npuprof.commands.framework.verb import require_single_values
 from npuprof.model import Finding, NpuprofError, __version__
 from npuprof.report import output
-from npuprof.report.text import escape_lines, shorten_words
+from npuprof.report.text import escape_lines, format_count, shorten_words
 
 if TYPE_CHECKING:
     from npuprof.commands.framework.registry import Names
@@ -61,8 +62,6 @@ class _GroupedVerbs(_Verbs):
 
 def suggest_next_steps() -> str:
     """Return what to do next, said to somebody who typed the bare command: by whether there is a store, and presets in it."""
-    from npuprof.model import NpuprofError
-    from npuprof.report.text import format_count
     from npuprof.store import find_store
 
     try:
@@ -148,8 +147,6 @@ def build_application(words: list[str], runner: Runner) -> typer.Typer:
 
 def format_help(words: list[str]) -> str:
     """Return the help of a verb, or of a family of verbs, as ``--help`` prints it."""
-    from contextlib import redirect_stdout
-
     told = io.StringIO()
     with redirect_stdout(told):
         build_application(words, lambda verb, given: 0)(args=[*words, "--help"], prog_name="npuprof", standalone_mode=False)
