@@ -21,9 +21,9 @@ def main(words: Sequence[str] | None = None) -> int:
     from npuprof.model import NpuprofError, renew_hints
 
     renew_hints()
-    given = list(sys.argv[1:] if words is None else words)
+    arguments = list(sys.argv[1:] if words is None else words)
     try:
-        return _dispatch_words(given)
+        return _dispatch_words(arguments)
     except NpuprofError as error:
         _print_error(error)
         return 2
@@ -56,46 +56,46 @@ def _dispatch_words(words: list[str]) -> int:
     """Run the verb that the words name: from their plain form, or where they are unusual through the framework."""
     import os
 
-    if (asked := os.environ.get("_NPUPROF_COMPLETE", "")).startswith("complete_"):
+    if (instruction := os.environ.get("_NPUPROF_COMPLETE", "")).startswith("complete_"):
         from npuprof.commands.completion import answer_shell
 
-        return answer_shell(asked, os.environ)
+        return answer_shell(instruction, os.environ)
     from npuprof.commands.framework.registry import load_verb
 
-    found = load_verb(words) if words else None
-    if found is not None:
+    loaded = load_verb(words) if words else None
+    if loaded is not None:
         from npuprof.commands.framework.verb import parse_plain_words
 
-        given = parse_plain_words(found[1], found[2])
-        if given is not None:
-            return run_verb(found[1], given)
+        parameters = parse_plain_words(loaded[1], loaded[2])
+        if parameters is not None:
+            return run_verb(loaded[1], parameters)
     from npuprof.commands.framework import application
 
     return application.run_words(words, run_verb)
 
 
-def run_verb(verb: type[Verb], given: dict[str, Any]) -> int:
+def run_verb(verb: type[Verb], parameters: dict[str, Any]) -> int:
     """Run a verb with what was given to its parameters, and print its answer; return the exit code. Raises NpuprofError."""
     from npuprof.report import output
 
-    asked = verb(given)
-    answer = asked.run()
+    command = verb(parameters)
+    answer = command.run()
     for note in answer.notes:
         output.tell_remark(note)
-    text = answer.write_form(asked.format)
+    text = answer.write_form(command.format)
     if text is not None:
-        pieces = output.encode_pieces(text, asked.output, asked.coloured, asked.prose and asked.format in ("", "text"))
-        if asked.output is None and not asked.hidden and sys.stdout.isatty():
+        pieces = output.encode_pieces(text, command.output, command.coloured, command.prose and command.format in ("", "text"))
+        if command.output is None and not command.hidden and sys.stdout.isatty():
             from npuprof.report.terminal import page_answer
 
-            page_answer(pieces, output.write_answer, at_once=asked.paged)
-        elif asked.output in (None, "-"):
+            page_answer(pieces, output.write_answer, at_once=command.paged)
+        elif command.output in (None, "-"):
             output.write_answer(pieces)
         else:
             from npuprof.report.writing import write_files_atomically
 
-            write_files_atomically({asked.output: b"".join(pieces)})
-            output.tell_remark(f"wrote {asked.output}")
+            write_files_atomically({command.output: b"".join(pieces)})
+            output.tell_remark(f"wrote {command.output}")
     if answer.aside:
         output.write_to_stderr(answer.aside.rstrip("\n"))
     for remark in answer.remarks:
@@ -113,10 +113,10 @@ def _print_error(error: Exception) -> None:
     from npuprof.report.findings import format_findings
     from npuprof.report.output import fit_to_stderr, is_colour_wanted
 
-    told = format_findings(getattr(error, "findings", ()), is_colour_wanted("auto", sys.stderr))
+    text = format_findings(getattr(error, "findings", ()), is_colour_wanted("auto", sys.stderr))
     with suppress(OSError):  # the error may be that it cannot be written to
         sys.stdout.flush()
-    sys.stderr.write(fit_to_stderr(told))
+    sys.stderr.write(fit_to_stderr(text))
 
 
 def _tell_system_error(error: OSError) -> None:

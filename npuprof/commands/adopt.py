@@ -106,7 +106,7 @@ class Adopt(Verb):
                 trust_carried(home, [Profile(parse_document(name, file.source, texts[name]), home=home) for name, file in new.items()])
         told = _Told(texts, below, family, adoption, beside, self.dry_run, bool(scripts))
         problems += adoption.faults
-        code = 2 if any(one.severity == "error" for one in problems) else int(self.strict and bool(adoption.kept or beside))
+        code = 2 if any(problem.severity == "error" for problem in problems) else int(self.strict and bool(adoption.kept or beside))
         text = {"json": told.build_fields} if self.format == "json" else _format_differences(wanted) if self.dry_run else None
         remarks = [] if self.format == "json" else told.format_remarks(home.label)
         return Answer(text, tuple(remarks), code, problems=tuple(problems))
@@ -121,7 +121,7 @@ class Adopt(Verb):
         return _Proposal(family, new, texts, injector)
 
     def _read_scripts(self, problems: list[Finding], modules: Modules) -> dict[str, Script]:
-        found: dict[str, Script] = {}
+        scripts: dict[str, Script] = {}
         named = set(self.paths)
         files: dict[str, str] = {}
         for file in find_script_files(self.paths, problems):
@@ -136,9 +136,9 @@ class Adopt(Verb):
                     continue
                 imported = import_script(file, data, modules=modules)
                 if holds or imported.found:
-                    found[file] = Script(file, data, imported)
-                    problems += [one for one in imported.problems if one.severity != "info"]
-        return found
+                    scripts[file] = Script(file, data, imported)
+                    problems += [problem for problem in imported.problems if problem.severity != "info"]
+        return scripts
 
     def _list_drafts(self, scripts: dict[str, Script], workspace: Workspace, problems: list[Finding]) -> tuple[list[Draft], dict[str, str]]:
         """Return what the scripts set and no block stands for yet, and for scripts what stands beside blocks. Raises NpuprofError.
@@ -163,15 +163,15 @@ def _build_family(drafts: list[Draft], below: str, known: Mapping[frozenset[Pair
 
 def _find_rejected(family: Family | None, below: str, injector: Injector) -> dict[str, list[Finding]]:
     """Return the scripts whose presets ``render`` would reject, with the reasons at their places in the scripts."""
-    found: dict[str, list[Finding]] = {}
+    rejected: dict[str, list[Finding]] = {}
     for leaf in family.leaves if family else ():
         try:
             require_exportable(injector.resolve_config(f"{below}{leaf.name}"))
         except NpuprofError as error:
-            faults = [one for one in error.findings if one.severity == "error"]
+            faults = [fault for fault in error.findings if fault.severity == "error"]
             for draft in leaf.drafts:
-                found.setdefault(draft.file, []).extend(_place_in_script(one, draft) for one in faults)
-    return found
+                rejected.setdefault(draft.file, []).extend(_place_in_script(fault, draft) for fault in faults)
+    return rejected
 
 
 def _place_in_script(finding: Finding, draft: Draft) -> Finding:
@@ -182,19 +182,19 @@ def _place_in_script(finding: Finding, draft: Draft) -> Finding:
 
 def _locate_presets(home: Folder, names: list[str], under: str | None) -> dict[str, NewFile]:
     """Return where presets go. Raises NpuprofError where the store has one of these names."""
-    found: dict[str, NewFile] = {}
+    files: dict[str, NewFile] = {}
     problems: list[Finding] = []
     for name in names:
         try:
-            found[name] = locate_new_file(home, name)
+            files[name] = locate_new_file(home, name)
             require_free_name(home, name)
-            found[name].require_absent()
+            files[name].require_absent()
         except NpuprofError as error:
             hint = f"put the new presets below {'another' if under else 'a'} name: --under {'more' if under else 'adopted'}"
-            problems += [one._replace(hint=hint) if one.code == "NP923" else one for one in error.findings]
+            problems += [finding._replace(hint=hint) if finding.code == "NP923" else finding for finding in error.findings]
     if problems:
         raise NpuprofError(list(dict.fromkeys(problems)))
-    return found
+    return files
 
 
 def _refuse_unwritable(path: str, folders: list[str]) -> None:
@@ -214,17 +214,21 @@ def _find_folder(path: str, folders: list[str]) -> str:
 
 def _list_scripts(adoption: Adoption, folders: list[str]) -> list[Wanted]:
     """Return the scripts as they shall be; through no link out of a folder that was named."""
-    return [Wanted(one.path, one.data, one.known, _find_folder(one.path, folders)) for one in adoption.adopted if one.data != one.known]
+    return [
+        Wanted(script.path, script.data, script.known, _find_folder(script.path, folders))
+        for script in adoption.adopted
+        if script.data != script.known
+    ]
 
 
 def _write(home: Folder, new: dict[str, NewFile], wanted: list[Wanted]) -> None:
-    made: list[str] = []
+    folders: list[str] = []
     for file in new.values():
-        made += writing.make_folder_below(os.path.dirname(file.path), file.folder)
+        folders += writing.make_folder_below(os.path.dirname(file.path), file.folder)
     try:
         writing.write_wanted_files(wanted)
     except NpuprofError:
-        for folder in sorted(made, key=len, reverse=True):
+        for folder in sorted(folders, key=len, reverse=True):
             writing.remove_empty_folders(os.path.join(folder, "x"), home.root)
         raise
 
@@ -249,32 +253,32 @@ class _Told:
 
     def format_remarks(self, store: str) -> list[str]:
         """Return the summary: which scripts keep their lines and why, what was made, which scripts take part."""
-        adopted, kept = self.adoption.adopted, self.adoption.kept
-        if not adopted and not kept:
+        adopted, unchanged = self.adoption.adopted, self.adoption.kept
+        if not adopted and not unchanged:
             nothing = "nothing in the scripts is written by hand that a preset could hold"
             if not self.any_script:
                 nothing = "there is no script that sets anything: adopt takes scripts, and folders of them"
             return [*(f"{path}: {what}" for path, what in self.beside.items()), nothing]
-        told: list[str] = []
-        for path, findings in list(kept.items())[:_MOST_TOLD]:
-            one = findings[0]
-            line = f":{one.where.line}" if one.where and one.where.line else ""
-            told.append(f"{path}{line} keeps its lines: {one.message}. {one.why}".rstrip())
-        if len(kept) > _MOST_TOLD:
-            told.append(f"and {len(kept) - _MOST_TOLD} more keep theirs, which --format json lists")
-        told += [f"{path}: {what}" for path, what in list(self.beside.items())[:_MOST_TOLD]]
-        if stays := sum(len(one.remarks) for one in adopted):
-            told.append(f"{format_count(stays, 'line')} beside blocks {'stays' if stays == 1 else 'stay'}: --format json lists them")
-        return [*told, self._count(store)]
+        remarks: list[str] = []
+        for path, findings in list(unchanged.items())[:_MOST_TOLD]:
+            script = findings[0]
+            line = f":{script.where.line}" if script.where and script.where.line else ""
+            remarks.append(f"{path}{line} keeps its lines: {script.message}. {script.why}".rstrip())
+        if len(unchanged) > _MOST_TOLD:
+            remarks.append(f"and {len(unchanged) - _MOST_TOLD} more keep theirs, which --format json lists")
+        remarks += [f"{path}: {what}" for path, what in list(self.beside.items())[:_MOST_TOLD]]
+        if stays := sum(len(script.remarks) for script in adopted):
+            remarks.append(f"{format_count(stays, 'line')} beside blocks {'stays' if stays == 1 else 'stay'}: --format json lists them")
+        return [*remarks, self._count(store)]
 
     def _count(self, store: str) -> str:
-        adopted, kept = self.adoption.adopted, self.adoption.kept
+        adopted, unchanged = self.adoption.adopted, self.adoption.kept
         leaves = sum(name in self.texts for name in self.sources)
         shared = f" and {format_count(len(self.texts) - leaves, 'shared part')}" if len(self.texts) > leaves else ""
         verb = "would write" if self.dry_run else "wrote"
-        made = f"{verb} {format_count(leaves, 'preset')}{shared} below {store}" if leaves else f"{store} has all the presets already"
-        some = f"{len(adopted)} of {format_count(len(adopted) + len(kept), 'script')}"
-        return f"{made}; {some} {'uses' if len(adopted) == 1 else 'use'} generated blocks"
+        done = f"{verb} {format_count(leaves, 'preset')}{shared} below {store}" if leaves else f"{store} has all the presets already"
+        some = f"{len(adopted)} of {format_count(len(adopted) + len(unchanged), 'script')}"
+        return f"{done}; {some} {'uses' if len(adopted) == 1 else 'use'} generated blocks"
 
     def build_fields(self) -> dict[str, Any]:
         """Return the adoption as the fields of the JSON form."""
@@ -282,17 +286,19 @@ class _Told:
             "schema": "npuprof.adopt/1",
             "written": not self.dry_run,
             "presets": [{"name": name, "scripts": self.sources.get(name, []), "text": text} for name, text in self.texts.items()],
-            "adopted": [{"file": one.path, "presets": list(one.presets), "stays": list(one.remarks)} for one in self.adoption.adopted],
-            "kept": [{"file": path, "findings": [build_finding_dict(one) for one in found]} for path, found in self.adoption.kept.items()],
+            "adopted": [{"file": item.path, "presets": list(item.presets), "stays": list(item.remarks)} for item in self.adoption.adopted],
+            "kept": [
+                {"file": path, "findings": [build_finding_dict(item) for item in findings]} for path, findings in self.adoption.kept.items()
+            ],
             "beside": [{"file": path, "what": what} for path, what in self.beside.items()],
         }
 
 
 def _format_differences(wanted: list[Wanted]) -> str:
     shown = []
-    for one in wanted:
-        before = one.known.decode(errors="replace") if one.known else None
-        shown.append(format_difference(one.path, before, (one.content or b"").decode(errors="replace")))
+    for file in wanted:
+        before = file.known.decode(errors="replace") if file.known else None
+        shown.append(format_difference(file.path, before, (file.content or b"").decode(errors="replace")))
     return "".join(shown)
 
 

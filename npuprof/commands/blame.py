@@ -41,31 +41,31 @@ class Blame(Verb):
         workspace = spec.Workspace(self.store, spec.build_context(self.cann, self.product))
         repository = revisions.find_repository(workspace.store)
         config = workspace.resolve_spec(self.spec)
-        found = blame_config_values(repository, config)
-        load_commit_headers({one.commit.id: one.commit for one in found if one.commit}.values())
+        blamed = blame_config_values(repository, config)
+        load_commit_headers({value.commit.id: value.commit for value in blamed if value.commit}.values())
         header = ("commit", "who", "where", "value")
         return Answer({
-            "text": lambda: Table([_build_row(one) for one in found], gaps=(1, 1, 2), header=header, wrapping=2, highlighted=True),
-            "json": lambda: {"schema": "npuprof.blame/1", "preset": config.name, "values": [_build_fields(one) for one in found]},
+            "text": lambda: Table([_build_row(value) for value in blamed], gaps=(1, 1, 2), header=header, wrapping=2, highlighted=True),
+            "json": lambda: {"schema": "npuprof.blame/1", "preset": config.name, "values": [_build_fields(value) for value in blamed]},
         })  # fmt: skip
 
 
-def _build_row(one: BlamedValue) -> tuple[str, ...]:
+def _build_row(value: BlamedValue) -> tuple[str, ...]:
     return (
-        one.commit.id[:7] if one.commit else one.copied[:7] or "-" * 7,
-        f"{one.commit.author} {one.commit.date[:10]}" if one.commit else "copied" if one.copied else "not committed yet",
-        str(one.origin),
-        f"{keys.format_key_path(one.key, one.tail)} = {keys.format_toml_value(one.value)}",
+        value.commit.id[:7] if value.commit else value.copied[:7] or "-" * 7,
+        f"{value.commit.author} {value.commit.date[:10]}" if value.commit else "copied" if value.copied else "not committed yet",
+        str(value.origin),
+        f"{keys.format_key_path(value.key, value.tail)} = {keys.format_toml_value(value.value)}",
     )
 
 
-def _build_fields(one: BlamedValue) -> dict[str, Any]:
+def _build_fields(value: BlamedValue) -> dict[str, Any]:
     return {
-        "key": keys.format_key_path(one.key, one.tail),
-        "value": one.value,
-        **build_commit_fields(one.commit),
-        **({"copied": one.copied} if one.copied else {}),
-        "origin": build_origin_dict(one.origin),
+        "key": keys.format_key_path(value.key, value.tail),
+        "value": value.value,
+        **build_commit_fields(value.commit),
+        **({"copied": value.copied} if value.copied else {}),
+        "origin": build_origin_dict(value.origin),
     }
 
 

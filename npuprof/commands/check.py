@@ -63,8 +63,8 @@ class JudgedStore:
         from npuprof.history.proposed import propose_index
         from npuprof.store.gitstore import revisions
 
-        with propose_index(revisions.find_repository(self._workspace.store)) as found:
-            self._use(found)
+        with propose_index(revisions.find_repository(self._workspace.store)) as proposed:
+            self._use(proposed)
             yield
 
     @property
@@ -76,19 +76,19 @@ class JudgedStore:
         from npuprof.store.gitstore import revisions
 
         home = self._workspace.store
-        found = revisions.load_revision(home, revisions.find_repository(home).resolve_commit(rev))
-        if not found.files:
-            raise NpuprofError([Finding("NP023", f"there are no profiles in {found.label}", "", "name the store with --store")])
+        revision = revisions.load_revision(home, revisions.find_repository(home).resolve_commit(rev))
+        if not revision.files:
+            raise NpuprofError([Finding("NP023", f"there are no profiles in {revision.label}", "", "name the store with --store")])
         if plainly:
-            found.shown = None
-        self._use(found)
+            revision.shown = None
+        self._use(revision)
 
-    def _use(self, found: Revision) -> None:
+    def _use(self, revision: Revision) -> None:
         from npuprof.store.sources.beside import require_fitting_project
         from npuprof.store.sources.reading import find_sources
 
-        require_fitting_project(find_sources(found).project)  # npuprof.toml tells which presets there are, if it can be understood
-        self._past = found
+        require_fitting_project(find_sources(revision).project)  # npuprof.toml tells which presets there are, if it can be understood
+        self._past = revision
 
     def find_file(self, document: Document) -> str:
         """Return the path of the file that a document was read from, as it can be written; an empty text for none of this store."""
@@ -206,12 +206,12 @@ class Check(JudgingVerb):
     def judge(self, judged: JudgedStore) -> Outcome:
         """Return all that is found in the presets asked for. Raises NpuprofError where there are none."""
         names = self.specs or judged.home.names()
-        found = list(_find_strays(judged.home)) if not self.specs else []
-        unresolved = len(found)
+        findings = list(_find_strays(judged.home)) if not self.specs else []
+        unresolved = len(findings)
         edited = list(_find_edited_copies(judged.home)) if not self.specs else []
         unresolved += len(edited)  # whoever reads what was edited, and if nobody does
-        found += [*_find_doubles(judged.home), *_find_inner_stores(judged.home), *edited] if not self.specs else []
-        if not names and not found:
+        findings += [*_find_doubles(judged.home), *_find_inner_stores(judged.home), *edited] if not self.specs else []
+        if not names and not findings:
             raise NpuprofError([_build_empty_finding(judged.home)])
         if not self.specs:
             judged.load_profiles(names)
@@ -226,34 +226,34 @@ class Check(JudgingVerb):
             except NpuprofError as error:
                 unresolved += 1
                 absent += all(finding.code == "NP008" and finding.where is None for finding in error.findings)
-                found += [finding._replace(profiles=finding.profiles or (name,)) for finding in error.findings]
+                findings += [finding._replace(profiles=finding.profiles or (name,)) for finding in error.findings]
                 # a file that cannot be read at all gives nothing more
                 with suppress(NpuprofError), isolate_faults(judged.cite_preset(name), faults, name):
                     config = judged.resolve_as_far_as_can_be(name)
-                    found += checks.check_config(config, notes) if _is_whole(error) else checks.check_values(config, notes)
-        kept = list(_find_kept_faults(judged.home, found)) if not self.specs else []
-        unresolved += sum(finding.severity == "error" for finding in kept)  # a wheel or an export of it could not be read
-        found += kept
+                    findings += checks.check_config(config, notes) if _is_whole(error) else checks.check_values(config, notes)
+        kept_faults = list(_find_kept_faults(judged.home, findings)) if not self.specs else []
+        unresolved += sum(finding.severity == "error" for finding in kept_faults)  # a wheel or an export of it could not be read
+        findings += kept_faults
         accepted: list[Accepted] = []
         for config in track_items(configs, "presets"):
             with isolate_faults(config.lineage[-1].document.source, faults, config.name):
                 verdict = checks.judge_config(config, notes)
-                found += verdict.findings
+                findings += verdict.findings
                 accepted += verdict.accepted
-        found += faults
+        findings += faults
         unresolved += len(faults)
         if notes and not (self.specs or self.canns or self.products or unresolved):
             from npuprof.checks.accepted import find_idle_globs, find_idle_ignores
 
-            found += find_idle_ignores(configs, accepted)
+            findings += find_idle_ignores(configs, accepted)
             if (policy := judged.home.load_policy()) is not None:
                 from npuprof.store.sources.reading import find_project
 
                 own = find_project(judged.home)  # what a source says it says of its own presets
-                found += find_idle_globs([rule for rule in policy.rules if rule in own.rules], names)
-                found += find_idle_globs(own.ignores, names)
-        whole = not (self.specs or self.canns or self.products)
-        settled = self.settle_findings(checks.fold_findings(found), unresolved, lambda _: whole and not unresolved)
+                findings += find_idle_globs([rule for rule in policy.rules if rule in own.rules], names)
+                findings += find_idle_globs(own.ignores, names)
+        is_whole = not (self.specs or self.canns or self.products)
+        settled = self.settle_findings(checks.fold_findings(findings), unresolved, lambda _: is_whole and not unresolved)
         return Outcome(
             judged,
             len(names) - absent,
@@ -282,9 +282,9 @@ class Check(JudgingVerb):
         more = f", --fix mends at least {fixable}" if fixable else ""
         more += "" if self.least_severity == "info" else " (--severity info shows notes as well)"
         found_now = format_severity_counts(findings) or "no findings"
-        told = f"{found_now}{describe_accepted(outcome.accepted)}{outcome.settled.remark}{more}"
-        told += f"; {outcome.coverage.describe()}" if outcome.coverage.settings or not findings else ""
-        return f"{done}{format_count(outcome.presets, 'preset')} checked: {told}"
+        result = f"{found_now}{describe_accepted(outcome.accepted)}{outcome.settled.remark}{more}"
+        result += f"; {outcome.coverage.describe()}" if outcome.coverage.settings or not findings else ""
+        return f"{done}{format_count(outcome.presets, 'preset')} checked: {result}"
 
     def open_store(self) -> JudgedStore:
         """Return the store that is judged, for the one platform asked for."""
@@ -363,13 +363,13 @@ class Check(JudgingVerb):
         matrix = build_support_matrix(names, tuple(contexts), self._open_for)
         settled = self.settle_findings(matrix.findings, matrix.unresolved, lambda _: False)
         matrix = matrix.keep_findings(settled.findings)
-        told = self.select_told(matrix.findings)
+        shown = self.select_told(matrix.findings)
         code = self.decide_code(matrix.findings, matrix.unresolved)
         if self.format == "json":
             return Answer({"json": matrix.build_fields}, code=code)
         if self.format != "text":
-            return self.answer_findings(told, code, "")
-        listed = format_findings(told, self.coloured) if self.severity else ""
+            return self.answer_findings(shown, code, "")
+        listed = format_findings(shown, self.coloured) if self.severity else ""
         hint = "" if self.severity else "; --severity warning lists the findings"
         where = f"{format_count(len(matrix.cells), 'preset')} on {format_count(len(matrix.contexts), 'platform')}"
         remark = f"{where}: {format_severity_counts(matrix.findings) or 'no findings'}{settled.remark}{hint}"
@@ -378,16 +378,16 @@ class Check(JudgingVerb):
 
 def _combine_contexts(canns: Sequence[str], products: Sequence[str]) -> list[Context]:
     problems: list[Finding] = []
-    found: list[Context] = []
+    contexts: list[Context] = []
     for cann in canns or (None,):
         for product in products or (None,):
             try:
-                found.append(spec.build_context(cann, product))
+                contexts.append(spec.build_context(cann, product))
             except NpuprofError as error:
                 problems += [finding for finding in error.findings if finding not in problems]
     if problems:
         raise NpuprofError(problems)
-    return found
+    return contexts
 
 
 def _build_empty_finding(home: ReadOnceStore) -> Finding:
@@ -414,16 +414,16 @@ def _find_strays(home: ReadOnceStore) -> Iterator[Finding]:
 
 def _find_inner_stores(home: ReadOnceStore) -> Iterator[Finding]:
     """Yield a finding for each folder below the store that is a store by itself: what lies in it has two names."""
-    told: set[str] = set()
+    reported: set[str] = set()
     is_outside = getattr(home, "is_outside", None)  # what npuprof.toml names stands where its team wants it
     for name in home.names():
         *folders, last = name.split("/")
         inner = (
             "/".join(folders[: folders.index("profiles") + 1]) if "profiles" in folders else "/".join(folders) if last == "npuprof" else ""
         )
-        if not inner or inner in told or (is_outside is not None and is_outside(name)):
+        if not inner or inner in reported or (is_outside is not None and is_outside(name)):
             continue
-        told.add(inner)
+        reported.add(inner)
         what = f"{home.cite_file(inner)} is a store inside a store"
         why = "Its presets have one name from here and another one from within, and both stores resolve, check and release them."
         hint = "move it out of this store, or its presets up into a folder of another name; presets of another team are taken by a source"
@@ -440,7 +440,7 @@ def _find_edited_copies(home: ReadOnceStore) -> Iterator[Finding]:
         yield from find_edited_copies(home)
 
 
-def _find_kept_faults(home: ReadOnceStore, found: list[Finding]) -> Iterator[Finding]:
+def _find_kept_faults(home: ReadOnceStore, findings: list[Finding]) -> Iterator[Finding]:
     """Yield what is wrong with releases kept as files, and was not told where a preset that extends one was read."""
     if not isinstance(home, Folder):
         return
@@ -449,20 +449,20 @@ def _find_kept_faults(home: ReadOnceStore, found: list[Finding]) -> Iterator[Fin
     if keeps_releases(home):
         from npuprof.store.keptfaults import find_kept_faults
 
-        told = {finding.message for finding in found}
-        yield from (finding for finding in find_kept_faults(home) if finding.message not in told)
+        reported = {finding.message for finding in findings}
+        yield from (finding for finding in find_kept_faults(home) if finding.message not in reported)
 
 
 def _find_doubles(home: ReadOnceStore) -> Iterator[Finding]:
     """Yield a finding for each preset whose name differs from another's in case only: some file systems hold but one of them."""
     first: dict[str, str] = {}
     for name in home.names():
-        other = first.setdefault(name.lower(), name)
-        if other != name:
+        twin = first.setdefault(name.lower(), name)
+        if twin != name:
             why = "Where file names have no case, as on Windows and macOS, a clone holds only one of the two."
             where = Place(home.cite_file(f"{name}.toml"))
             yield build_finding(
-                "NP016", f"the presets {other} and {name} differ in case only", why, "rename one of them", where=where, profiles=(name,)
+                "NP016", f"the presets {twin} and {name} differ in case only", why, "rename one of them", where=where, profiles=(name,)
             )
 
 

@@ -73,13 +73,13 @@ class Commit(Verb):
         if not self.dry_run:
             repository = repository.with_git(repository.git.with_filters())
         writing.require_no_pending_merge(repository)
-        given: ExpectedCommit | None = None
+        hooked: ExpectedCommit | None = None
         changes = 0
         for _ in range(_MOST_TRIES):
             chosen = self._choose_files(workspace, repository)
-            if given is not None and given.parent != chosen.head.commit:
-                given, changes = None, 0
-            with _open_proposed_store(repository, chosen, given) as after:
+            if hooked is not None and hooked.parent != chosen.head.commit:
+                hooked, changes = None, 0
+            with _open_proposed_store(repository, chosen, hooked) as after:
                 if not chosen.paths.changed or _is_same_tree(repository, chosen.head, after):
                     return Answer(None, ("no profile file differs from the last commit",), 1)
                 message = self._judge_change(workspace, chosen, after)
@@ -89,14 +89,14 @@ class Commit(Verb):
                 notes = (f"{path} has the filter {name!r}, which --dry-run does not run" for path, name in filters.items())
                 return Answer(message, tuple(notes))
             try:
-                made = writing.commit_paths(repository, *chosen.paths, message, expected)
+                commit = writing.commit_paths(repository, *chosen.paths, message, expected)
             except CommitDiffersError as error:
                 changes += error.found.parent == expected.parent
-                given = error.found
+                hooked = error.found
                 if changes > _MOST_CHANGES:
                     break
             else:
-                return Answer(f"{made[:7]} {message.partition(chr(10))[0]}\n")
+                return Answer(f"{commit[:7]} {message.partition(chr(10))[0]}\n")
         what = "nothing was committed: what would be is another at each try"
         why = "A hook changes the files that are committed each time it runs, or others commit all the time."
         raise NpuprofError([Finding("NP025", what, why, "let the hook leave alone what it has put right before")])
@@ -104,11 +104,11 @@ class Commit(Verb):
     def _choose_files(self, workspace: spec.Workspace, repository: Repository) -> Chosen:
         """Return the files to commit. Raises NpuprofError for a name that is none, and for presets that git ignores."""
         head = load_last_commit(repository)
-        layout, beside = head.layout, ChangedPaths([], [])
+        layout, project_files = head.layout, ChangedPaths([], [])
         if not self.names or any(_needs_project_files(workspace, head, name) for name in self.names):
             copies = [source.vendor for source in read_project(workspace.store).sources.values() if source.vendor]
-            beside = list_changed_beside(repository, copies)
-            if layout.project_file in beside.changed:  # what it names now is committed, and so is what it named
+            project_files = list_changed_beside(repository, copies)
+            if layout.project_file in project_files.changed:  # what it names now is committed, and so is what it named
                 layout = layout._replace(globs=tuple(dict.fromkeys((*layout.globs, *workspace.store.layout.globs))))
         changed, untracked = list_changed_paths(repository, layout)
         if self.names:
@@ -118,16 +118,16 @@ class Commit(Verb):
                 raise NpuprofError([_build_ignored_finding(path, by) for path, by in ignored.items()])
             changed = [path for path in changed if path in wanted]
             untracked = [path for path in untracked if path in wanted]
-        every = (dict.fromkeys((*changed, *beside.changed)), dict.fromkeys((*untracked, *beside.untracked)))
+        every = (dict.fromkeys((*changed, *project_files.changed)), dict.fromkeys((*untracked, *project_files.untracked)))
         return Chosen(head, ChangedPaths(*map(list, every)))
 
     def _judge_change(self, workspace: spec.Workspace, chosen: Chosen, after: ProposedRevision) -> str:
         """Return the message of a commit. Raises NpuprofError with the errors that it would bring."""
-        found = survey.compare_store_states(chosen.head, after, ("HEAD", "the commit"), Context())
-        _require_no_new_errors(workspace, after, found, _find_edits(workspace, after))
+        changes = survey.compare_store_states(chosen.head, after, ("HEAD", "the commit"), Context())
+        _require_no_new_errors(workspace, after, changes, _find_edits(workspace, after))
         names = [after.layout.name_of(path) or path for path in chosen.paths.changed]
-        headline = self.message or write_headline(found, names)
-        return f"{headline}\n\n{plain.format_survey_text(found)}"
+        headline = self.message or write_headline(changes, names)
+        return f"{headline}\n\n{plain.format_survey_text(changes)}"
 
 
 def _needs_project_files(workspace: spec.Workspace, head: Revision, name: str) -> bool:
@@ -142,10 +142,10 @@ def _needs_project_files(workspace: spec.Workspace, head: Revision, name: str) -
 
 
 @contextmanager
-def _open_proposed_store(repository: Repository, chosen: Chosen, given: ExpectedCommit | None) -> Iterator[ProposedRevision]:
+def _open_proposed_store(repository: Repository, chosen: Chosen, hooked: ExpectedCommit | None) -> Iterator[ProposedRevision]:
     """Hand out the store as it would be committed: as a hook has made it, or as it follows from the files."""
-    if given is not None:
-        yield ProposedRevision(repository, given.tree, revisions.find_pin)
+    if hooked is not None:
+        yield ProposedRevision(repository, hooked.tree, revisions.find_pin)
     else:
         with propose_commit(repository, chosen.head.commit, chosen.paths.changed) as proposed:
             yield proposed
@@ -155,8 +155,8 @@ def _is_same_tree(repository: Repository, head: Revision, after: ProposedRevisio
     """Return whether a commit would change nothing."""
     if not head.commit:
         return not after.files
-    found = repository.git.read_objects([f"{head.commit}^{{tree}}"])[0]
-    return found is not None and found.oid == after.commit
+    tree = repository.git.read_objects([f"{head.commit}^{{tree}}"])[0]
+    return tree is not None and tree.oid == after.commit
 
 
 def _find_path(workspace: spec.Workspace, head: Revision, layout: Layout, name: str) -> str:
@@ -189,11 +189,11 @@ def _find_edits(workspace: spec.Workspace, after: ProposedRevision) -> list[Find
     return edits
 
 
-def _require_no_new_errors(workspace: spec.Workspace, after: ProposedRevision, found: Survey, edits: list[Finding]) -> None:
+def _require_no_new_errors(workspace: spec.Workspace, after: ProposedRevision, changes: Survey, edits: list[Finding]) -> None:
     """Raise NpuprofError with every error that the last commit has not, and with the edits of copies, if there is any."""
     errors = [
         _explain_parent_left_out(workspace, after, finding)._replace(profiles=finding.profiles or (pair.name,))
-        for pair in found.pairs
+        for pair in changes.pairs
         for finding in pair.broken
         if finding.severity == "error"
     ]

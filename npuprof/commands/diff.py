@@ -100,71 +100,71 @@ class Diff(Verb):
         """Return what differs in the store between the revisions asked for. Raises NpuprofError."""
         return self._compare_revisions(open_workspace(self.store, spec.build_context(self.cann, self.product)), self.rev or "HEAD")
 
-    def answer_survey(self, found: Survey, single: bool = False) -> Answer:
+    def answer_survey(self, result: Survey, single: bool = False) -> Answer:
         """Return what differs as the answer; exit 2 where not all could be told."""
-        unread = [pair.name for pair in found.pairs if pair.unread]
+        unread = [pair.name for pair in result.pairs if pair.unread]
         around = self._around
-        code = 2 if unread or self._unread else 1 if self.exit_code and (found.different_pairs or around.lines) else 0
-        known = [pair.name for pair in found.pairs if pair.unread and not pair.untold]
+        code = 2 if unread or self._unread else 1 if self.exit_code and (result.different_pairs or around.lines) else 0
+        known = [pair.name for pair in result.pairs if pair.unread and not pair.untold]
         untold = [f"cannot tell what differs in {', '.join(known)}: cannot be read or resolved now"] if known else []
         reasons: dict[str, list[str]] = {}
-        for pair in found.pairs:
+        for pair in result.pairs:
             for finding in pair.untold:
                 reasons.setdefault(f"{finding.message}; {finding.hint}", []).append(pair.name)
         untold += [f"cannot tell what differs in {', '.join(names)}: {why}" for why, names in reasons.items()]
         if self.name_only:
-            return Answer("".join(f"{pair.name}\n" for pair in found.different_pairs), tuple(untold), code, problems=self._unread)
+            return Answer("".join(f"{pair.name}\n" for pair in result.different_pairs), tuple(untold), code, problems=self._unread)
         forms: Forms = {
-            "text": lambda: self._format_text(found, single) + "".join(f"{line}\n" for line in around.lines),
-            "markdown": lambda: self._format_markdown(found),
-            "html": lambda: _format_html(found),
-            "json": lambda: self._format_json(found, single),
+            "text": lambda: self._format_text(result, single) + "".join(f"{line}\n" for line in around.lines),
+            "markdown": lambda: self._format_markdown(result),
+            "html": lambda: _format_html(result),
+            "json": lambda: self._format_json(result, single),
         }
         untold += [
             f"{path} has the filter {name!r}, a program, which is not run here: cannot tell whether it differs"
-            for path, name in found.untold.items()
+            for path, name in result.untold.items()
         ]
         if self.format in ("markdown", "html"):
             untold += [f"the runs differ: {line}" for line in around.lines]
         return Answer(forms, (*untold, *around.remarks), code, problems=self._unread)
 
-    def build_page(self, found: Survey) -> Page:
+    def build_page(self, result: Survey) -> Page:
         """Return what a page says beside the changes: links to lines, the owners of what is reached, the command that shows it all."""
         from npuprof.compare.owners import find_owners
         from npuprof.compare.spans import Page
 
         if self._owned is None:
             return Page(command=self._format_command())
-        return Page(self.link or "", find_owners(found, self._owned), command=self._format_command())
+        return Page(self.link or "", find_owners(result, self._owned), command=self._format_command())
 
     def _format_command(self) -> str:
         """Return what to type to see the same on a terminal; of full ids the beginning."""
-        rev = None if self.rev is None else re.sub(r"\b(?:[0-9a-f]{64}|[0-9a-f]{40})\b", lambda found: found[0][:12], self.rev)
-        given = {"--rev": rev, "--store": self.store, "--cann": self.cann, "--product": self.product}
-        words = [word for name, value in given.items() if value is not None for word in (name, value)]
+        rev = None if self.rev is None else re.sub(r"\b(?:[0-9a-f]{64}|[0-9a-f]{40})\b", lambda match: match[0][:12], self.rev)
+        flags = {"--rev": rev, "--store": self.store, "--cann": self.cann, "--product": self.product}
+        words = [word for name, value in flags.items() if value is not None for word in (name, value)]
         return " ".join(["npuprof diff", *map(_quote, words), *(["--raw"] if self.raw else []), *map(_quote, self.specs)])
 
-    def _format_text(self, found: Survey, single: bool) -> str:
+    def _format_text(self, result: Survey, single: bool) -> str:
         if self.stat:
-            return plain.format_survey_stat(found)
+            return plain.format_survey_stat(result)
         if single:
-            return plain.format_pair_text(found.pairs[0], self.everything, self.coloured)
-        return plain.format_survey_text(found, self.everything, self.coloured)
+            return plain.format_pair_text(result.pairs[0], self.everything, self.coloured)
+        return plain.format_survey_text(result, self.everything, self.coloured)
 
-    def _format_markdown(self, found: Survey) -> str:
+    def _format_markdown(self, result: Survey) -> str:
         from npuprof.compare.markdown import format_survey_markdown
 
-        return format_survey_markdown(found, page=self.build_page(found))
+        return format_survey_markdown(result, page=self.build_page(result))
 
-    def _format_json(self, found: Survey, single: bool) -> str:
+    def _format_json(self, result: Survey, single: bool) -> str:
         from npuprof.compare.data import format_survey_json
 
-        return format_survey_json(found, self.everything, single, self._around.fields)
+        return format_survey_json(result, self.everything, single, self._around.fields)
 
     def _answer_matrix(self, workspace: spec.Workspace) -> Answer:
         from npuprof.compare import matrix
 
-        configs = [workspace.resolve_spec(one) for one in self.specs]
+        configs = [workspace.resolve_spec(preset) for preset in self.specs]
         rows = matrix.collect_matrix_rows(configs, self.everything)
         code = 2 if self._unread else 1 if self.exit_code and any(not same for _, _, same in rows) else 0
         if self.name_only:
@@ -175,8 +175,8 @@ class Diff(Verb):
             "html": lambda: matrix.format_matrix_html(configs, rows),
             "json": lambda: matrix.format_matrix_json(configs, rows),
         }
-        told = ("what stands in no column of a log was a default, not set, or is not told by it; npuprof verify says which",)
-        return Answer(forms, told if any(map(_is_evidence, configs)) else (), code, problems=self._unread)
+        note = ("what stands in no column of a log was a default, not set, or is not told by it; npuprof verify says which",)
+        return Answer(forms, note if any(map(_is_evidence, configs)) else (), code, problems=self._unread)
 
     def _compare_two(self, workspace: spec.Workspace) -> Survey:
         left, right = self.specs if len(self.specs) == 2 else _choose_sides(workspace, self.specs[0])
@@ -221,21 +221,21 @@ def _is_address(text: str) -> bool:
     return is_address(text)
 
 
-def _format_html(found: Survey) -> str:
+def _format_html(result: Survey) -> str:
     from npuprof.compare.html import format_survey_html
 
-    return format_survey_html(found)
+    return format_survey_html(result)
 
 
-def _choose_sides(workspace: spec.Workspace, one: str) -> tuple[str, str]:
+def _choose_sides(workspace: spec.Workspace, preset: str) -> tuple[str, str]:
     """Return what a single spec is compared with: at a revision with now, now with the last commit."""
-    if one == "-" or len(workspace.split_spec(one)) > 1:
+    if preset == "-" or len(workspace.split_spec(preset)) > 1:
         why = "A single preset is compared with its last commit."
-        raise NpuprofError([Finding("NP902", f"nothing to compare {one!r} with", why, "name a second preset")])
-    name, at, _ = one.partition("@")
-    if not at and name not in workspace.store.names() and not one.startswith((".", "/", "~")):
-        _refuse_revision(workspace, one)
-    return (one, name) if at else (f"{one}@HEAD", one)
+        raise NpuprofError([Finding("NP902", f"nothing to compare {preset!r} with", why, "name a second preset")])
+    name, at, _ = preset.partition("@")
+    if not at and name not in workspace.store.names() and not preset.startswith((".", "/", "~")):
+        _refuse_revision(workspace, preset)
+    return (preset, name) if at else (f"{preset}@HEAD", preset)
 
 
 def _refuse_revision(workspace: spec.Workspace, word: str) -> None:
@@ -273,23 +273,23 @@ def _split_range(rev: str) -> tuple[str, str, str]:
     return rev, "", ""
 
 
-def _find_processes(given: str, workspace: Workspace) -> tuple[list[Processes], list[Finding]] | None:
+def _find_processes(path: str, workspace: Workspace) -> tuple[list[Processes], list[Finding]] | None:
     """Return the processes whose records a folder holds, and what cannot be read of it; None for no such folder, or a preset.
 
     Raises NpuprofError.
     """
-    folder = expand_home(given)
+    folder = expand_home(path)
     if not os.path.isdir(folder):
         return None
     from npuprof.runs import ranks
 
-    is_path = given.startswith((".", "/", "~"))
-    if not is_path and _is_preset(given, workspace):
+    is_path = path.startswith((".", "/", "~"))
+    if not is_path and _is_preset(path, workspace):
         return None
     if not ranks.holds_records(folder):
         if is_path:
             hint = "name a preset, or a folder where npuprof run NAME --record has left records"
-            raise NpuprofError([Finding("NP962", f"{given} holds no record of a run", "", hint, where=Place(folder))])
+            raise NpuprofError([Finding("NP962", f"{path} holds no record of a run", "", hint, where=Place(folder))])
         return None
     return ranks.load_processes(folder, workspace)
 
@@ -301,24 +301,24 @@ def _is_preset(name: str, workspace: Workspace) -> bool:
         return False
 
 
-def _answer_ranks(asked: Diff, found: list[Processes], unread: list[Finding]) -> Answer:
+def _answer_ranks(verb: Diff, groups: list[Processes], unread: list[Finding]) -> Answer:
     """Return which ranks differ from the most, and in what. Exit 1 with ``exit_code`` where any does, 2 where a record is ``unread``."""
     from npuprof.compare import matrix
 
-    different = [group for processes in found for group in processes.groups[1:]]
-    code = 2 if unread else 1 if asked.exit_code and different else 0
-    older = sum(processes.older for processes in found)
+    different = [group for processes in groups for group in processes.groups[1:]]
+    code = 2 if unread else 1 if verb.exit_code and different else 0
+    older = sum(processes.older for processes in groups)
     remarks = (f"{format_count(older, 'older record')} of the same ranks left out; name the files to compare them",) if older else ()
-    if asked.name_only:
+    if verb.name_only:
         return Answer("".join(f"{path}\n" for group in different for path in group.paths), remarks, code, problems=unread)
-    configs = [group.config for processes in found for group in processes.groups]
+    configs = [group.config for processes in groups for group in processes.groups]
     forms: Forms = {
-        "text": lambda: "".join(_format_processes(asked, processes, bool(unread)) for processes in found) + _format_unread(unread),
-        "markdown": lambda: matrix.format_matrix_markdown(configs, matrix.collect_matrix_rows(configs, asked.everything)),
-        "html": lambda: matrix.format_matrix_html(configs, matrix.collect_matrix_rows(configs, asked.everything)),
+        "text": lambda: "".join(_format_processes(verb, processes, bool(unread)) for processes in groups) + _format_unread(unread),
+        "markdown": lambda: matrix.format_matrix_markdown(configs, matrix.collect_matrix_rows(configs, verb.everything)),
+        "html": lambda: matrix.format_matrix_html(configs, matrix.collect_matrix_rows(configs, verb.everything)),
         "json": lambda: {
             "schema": "npuprof.ranks/1",
-            "presets": [_build_fields(processes) for processes in found],
+            "presets": [_build_fields(processes) for processes in groups],
             "unread": _list_places(unread),
         },
     }
@@ -329,28 +329,29 @@ def _format_unread(unread: list[Finding]) -> str:
     return "".join(f"\ncannot be read, and not compared: {escape_controls(path)}\n" for path in _list_places(unread))
 
 
-def _format_processes(asked: Diff, found: Processes, is_damaged: bool) -> str:
+def _format_processes(verb: Diff, processes: Processes, is_damaged: bool) -> str:
     from npuprof.runs import ranks
 
-    lines = [escape_controls(ranks.describe_count(found))]
-    if not asked.stat:
-        for group in found.groups[1:]:
+    lines = [escape_controls(ranks.describe_count(processes))]
+    if not verb.stat:
+        for group in processes.groups[1:]:
             assert group.pair is not None, "it is compared with the first"
             lines += ["", f"{group.title}:"]
-            lines += [f"  {line}" for line in format_pair_text(group.pair, asked.everything, asked.coloured).splitlines()]
+            lines += [f"  {line}" for line in format_pair_text(group.pair, verb.everything, verb.coloured).splitlines()]
             lines += [f"  {line}" for line in ranks.format_differences(group.told, "record")]
             lines += [f"  {line}" for line in ranks.format_differences(group.environment, "environment")]
     none = "no record that can be read" if is_damaged else "no record"
-    lines += ["", f"{none}: {ranks.name_ranks(found.missing, one='rank')} of {found.size}"] if found.missing else []
-    endings = ranks.list_endings(found.groups)
+    lines += ["", f"{none}: {ranks.name_ranks(processes.missing, one='rank')} of {processes.size}"] if processes.missing else []
+    endings = ranks.list_endings(processes.groups)
     lines += ["", "how they ended:", *(f"  {line}" for line in endings)] if endings else []
     return "".join(f"{line}\n" for line in lines)
 
 
-def _build_fields(found: Processes) -> dict[str, Any]:
+def _build_fields(processes: Processes) -> dict[str, Any]:
     return {
-        "preset": found.name, "records": found.count, "size": found.size, "missing": [int(label) for label in found.missing],
-        "groups": [_build_group_fields(group) for group in found.groups],
+        "preset": processes.name, "records": processes.count, "size": processes.size,
+        "missing": [int(label) for label in processes.missing],
+        "groups": [_build_group_fields(group) for group in processes.groups],
     }  # fmt: skip
 
 
@@ -368,8 +369,8 @@ def _build_group_fields(group: Ranks) -> dict[str, Any]:
     }
 
 
-def _list_differences(found: dict[str, tuple[str | None, str | None]]) -> list[dict[str, str | None]]:
-    return [{"name": name, "before": old, "after": new} for name, (old, new) in found.items()]
+def _list_differences(differences: dict[str, tuple[str | None, str | None]]) -> list[dict[str, str | None]]:
+    return [{"name": name, "before": old, "after": new} for name, (old, new) in differences.items()]
 
 
 def _list_places(unread: Iterable[Finding]) -> list[str]:
@@ -384,10 +385,10 @@ def _compare_around(before: Config, after: Config) -> Around:
         return Around()
     from npuprof.runs import ranks, records
 
-    found = [records.find_fields(config.lineage[-1]) if config.lineage else None for config in (before, after)]
-    read = [fields for fields in found if fields is not None]
+    fields_read = [records.find_fields(config.lineage[-1]) if config.lineage else None for config in (before, after)]
+    read = [fields for fields in fields_read if fields is not None]
     if len(read) == 1:
-        return Around(remarks=_tell_context(read[0], before if found[1] is not None else after))
+        return Around(remarks=_tell_context(read[0], before if fields_read[1] is not None else after))
     if not read:
         return Around()
     left, right = read
@@ -424,24 +425,28 @@ def _leave_out_untold(pair: Pair, before: Config, after: Config) -> tuple[Pair, 
 
     gone: list[Change] = []
     unknown: dict[str, None] = {}
-    for config, run, kind, other in sides:
+    for config, run, kind, opposite in sides:
         evidence = imported.find_evidence(run.lineage[-1])
         agreeing = imported.tell_agreeing(config.options, evidence) if evidence is not None else {}
-        untold = [one for one in pair.changes if one.kind == kind and (one.setting not in config.options or one.setting in agreeing)]
-        unknown |= dict.fromkeys(one.setting for one in untold if not agreeing.get(one.setting))
-        gone += [*untold, *(one for one in pair.changes if one.kind == other and one.setting.startswith("profile."))]
-    changes = tuple(one for one in pair.changes if one not in gone)
+        untold = [
+            change
+            for change in pair.changes
+            if change.kind == kind and (change.setting not in config.options or change.setting in agreeing)
+        ]
+        unknown |= dict.fromkeys(change.setting for change in untold if not agreeing.get(change.setting))
+        gone += [*untold, *(change for change in pair.changes if change.kind == opposite and change.setting.startswith("profile."))]
+    changes = tuple(change for change in pair.changes if change not in gone)
     count = format_count(len(unknown), "setting")
-    told = (f"{count} that the run does not tell left out ({count_rest(unknown, 4)}); npuprof verify says why",) if unknown else ()
+    remarks = (f"{count} that the run does not tell left out ({count_rest(unknown, 4)}); npuprof verify says why",) if unknown else ()
     # what is not known of a run mends no check, and breaks none
-    return pair._replace(status="changed" if changes else "unchanged", changes=changes, broken=(), mended=()), told
+    return pair._replace(status="changed" if changes else "unchanged", changes=changes, broken=(), mended=()), remarks
 
 
-def _tell_context(fields: dict[str, Any], other: Config) -> tuple[str, ...]:
+def _tell_context(fields: dict[str, Any], config: Config) -> tuple[str, ...]:
     """Return that a preset was resolved for something else than a run, where it was."""
     context = fields.get("context") or {}
-    flags = [f"--{name} {context[name]}" for name in ("cann", "product") if context.get(name) and not getattr(other.context, name)]
-    return (f"the run was for {' '.join(flags)}, which resolves {other.name} for the same",) if flags else ()
+    flags = [f"--{name} {context[name]}" for name in ("cann", "product") if context.get(name) and not getattr(config.context, name)]
+    return (f"the run was for {' '.join(flags)}, which resolves {config.name} for the same",) if flags else ()
 
 
 VERB = Diff

@@ -62,10 +62,10 @@ class Doctor(Verb):
     def run(self) -> Answer:
         """Return what was found out. Exit 1 where something is not read or interferes, 2 where no adapter could be read."""
         config = resolve_asked(self, personal=True) if self.spec is not None else None  # type: ignore[arg-type]
-        found = self._diagnose(config)
-        forms: Forms = {"text": lambda: self._format_text(found, config), "json": lambda: _build_fields(found, config)}
-        serious = [finding for finding in found.findings if finding.severity != "info"]
-        return Answer(forms, code=2 if found.adapter is None else 1 if serious else 0)
+        diagnosis = self._diagnose(config)
+        forms: Forms = {"text": lambda: self._format_text(diagnosis, config), "json": lambda: _build_fields(diagnosis, config)}
+        serious = [finding for finding in diagnosis.findings if finding.severity != "info"]
+        return Answer(forms, code=2 if diagnosis.adapter is None else 1 if serious else 0)
 
     def _diagnose(self, config: Config | None) -> _Diagnosis:
         findings: list[Finding] = []
@@ -85,34 +85,36 @@ class Doctor(Verb):
         findings += find_interference(config, os.environ)
         return _Diagnosis(adapter, likeness, read, tuple(findings))
 
-    def _format_text(self, found: _Diagnosis, config: Config | None) -> str:
+    def _format_text(self, diagnosis: _Diagnosis, config: Config | None) -> str:
         lines: list[str] = []
-        if found.adapter is not None:
-            named = [(f"{one.name} {one.version}".rstrip(), os.path.dirname(one.path)) for one in found.adapter.packages]
+        if diagnosis.adapter is not None:
+            named = [
+                (f"{package.name} {package.version}".rstrip(), os.path.dirname(package.path)) for package in diagnosis.adapter.packages
+            ]
             lines += [f"adapter      {name} in {folder}" for name, folder in named]
-            keys = found.adapter.keys or ()
-            lines += [f"library      {path}: {format_count(len(keys), 'option')} named" for path in found.adapter.libraries]
-            lines += [f"not read     {path}: {why}" for path, why in found.adapter.unread]
-        if found.likeness is not None:
-            first, last = found.likeness.releases[0], found.likeness.releases[-1]
+            keys = diagnosis.adapter.keys or ()
+            lines += [f"library      {path}: {format_count(len(keys), 'option')} named" for path in diagnosis.adapter.libraries]
+            lines += [f"not read     {path}: {why}" for path, why in diagnosis.adapter.unread]
+        if diagnosis.likeness is not None:
+            first, last = diagnosis.likeness.releases[0], diagnosis.likeness.releases[-1]
             span = f"CANN {first}" + (f" to {last}" if last != first else "")
-            doubt = f", of which {len(found.likeness.different)} disagree" if found.likeness.different else ""
-            lines.append(f"looks like   {span} ({found.likeness.compared} names compared{doubt})")
-        if config is not None and found.adapter is not None:
-            unknown = [name for name, known in found.read.items() if known is None]
-            unread = [name for name, known in found.read.items() if known is False]
-            counted = f"{len(found.read) - len(unread) - len(unknown)} of {format_count(len(found.read), 'option')} read"
+            doubt = f", of which {len(diagnosis.likeness.different)} disagree" if diagnosis.likeness.different else ""
+            lines.append(f"looks like   {span} ({diagnosis.likeness.compared} names compared{doubt})")
+        if config is not None and diagnosis.adapter is not None:
+            unknown = [name for name, known in diagnosis.read.items() if known is None]
+            unread = [name for name, known in diagnosis.read.items() if known is False]
+            counted = f"{len(diagnosis.read) - len(unread) - len(unknown)} of {format_count(len(diagnosis.read), 'option')} read"
             lines.append(f"preset       {config.name}: {counted}" + (f", of {', '.join(unknown)} nobody can tell" if unknown else ""))
-        told = format_findings(found.findings, self.coloured) if found.findings else ""
-        return "".join(f"{escape_controls(line)}\n" for line in lines) + told
+        findings_text = format_findings(diagnosis.findings, self.coloured) if diagnosis.findings else ""
+        return "".join(f"{escape_controls(line)}\n" for line in lines) + findings_text
 
 
-def _build_fields(found: _Diagnosis, config: Config | None) -> dict[str, Any]:
-    adapter, likeness = found.adapter, found.likeness
+def _build_fields(diagnosis: _Diagnosis, config: Config | None) -> dict[str, Any]:
+    adapter, likeness = diagnosis.adapter, diagnosis.likeness
     return {
         "schema": "npuprof.doctor/1",
         "adapter": None if adapter is None else {
-            "packages": [one._asdict() for one in adapter.packages],
+            "packages": [package._asdict() for package in adapter.packages],
             "libraries": list(adapter.libraries),
             "options": sorted(adapter.keys) if adapter.keys is not None else None,
             "arguments": None,  # the classes of TensorFlow 1 are not read any more
@@ -123,8 +125,8 @@ def _build_fields(found: _Diagnosis, config: Config | None) -> dict[str, Any]:
         "compared": likeness.compared if likeness is not None else 0,
         "different": list(likeness.different) if likeness is not None else [],
         "preset": config.name if config is not None else None,
-        "settings": [{"key": name, "read": known} for name, known in found.read.items()],
-        "findings": [build_finding_dict(finding) for finding in found.findings],
+        "settings": [{"key": name, "read": known} for name, known in diagnosis.read.items()],
+        "findings": [build_finding_dict(finding) for finding in diagnosis.findings],
     }  # fmt: skip
 
 

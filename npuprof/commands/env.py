@@ -74,24 +74,24 @@ class Env(Verb):
         if self.file_format is not None:
             return _write_file_format(config, self.file_format, self.trust)
         shell = shells.SHELLS[self.shell or "bash"]
-        found, notes = collect_env_variables(config, build_fact_finder(os.environ), sidecar_cache_folder(config), self.trust)
+        variables, notes = collect_env_variables(config, build_fact_finder(os.environ), sidecar_cache_folder(config), self.trust)
         if self.undo:
-            lines, notes = format_undo_lines(shell, found, os.environ)
+            lines, notes = format_undo_lines(shell, variables, os.environ)
             return Answer(lines, notes=tuple(notes))
-        removed, kept = list_unset_variables(config, self.trust)
-        removed = [name for name in removed if name not in found]  # an option may set it
-        notes += describe_kept_variables(kept, os.environ)
-        if before := format_values_before((*found, *removed), os.environ):
-            found[BEFORE] = before
-        _refuse_values(config, ((name, shell.refuses(text)) for name, text in found.items()))
+        removed, unchanged = list_unset_variables(config, self.trust)
+        removed = [name for name in removed if name not in variables]  # an option may set it
+        notes += describe_kept_variables(unchanged, os.environ)
+        if before := format_values_before((*variables, *removed), os.environ):
+            variables[BEFORE] = before
+        _refuse_values(config, ((name, shell.refuses(text)) for name, text in variables.items()))
         write_sidecars(config, sidecar_cache_folder(config))
-        return Answer(shells.format_clear_lines(shell, removed) + shells.format_export_lines(shell, found), notes=tuple(notes))
+        return Answer(shells.format_clear_lines(shell, removed) + shells.format_export_lines(shell, variables), notes=tuple(notes))
 
     def _refuse_shell_flags(self) -> None:
-        beside = "--diff" if self.diff else "--format"
+        other_flag = "--diff" if self.diff else "--format"
         for spelling, wanted in (("--shell", self.shell), ("--unset", self.undo)):
             if wanted:
-                raise NpuprofError([Finding("NP914", f"{spelling} and {beside} do not go together", "", "leave one of them out")])
+                raise NpuprofError([Finding("NP914", f"{spelling} and {other_flag} do not go together", "", "leave one of them out")])
         if self.diff and self.file_format not in (None, "json"):
             hint = "leave --format out, or write --format json"
             raise NpuprofError([Finding("NP914", f"--diff has no form for {self.file_format}", "", hint)])
@@ -115,27 +115,27 @@ def _write_file_format(config: Config, name: str, trusting: bool) -> Answer:
     kind: Format = files.FORMATS[name]
     folder = sidecar_cache_folder(config)
     tell = None if kind.shared else build_fact_finder(os.environ)
-    found, notes = collect_env_variables(config, tell, kind.folder or folder, trusting, kind.facts)
-    if not kind.clears and (removed := [variable for variable in list_unset_variables(config, trusting)[0] if variable not in found]):
+    variables, notes = collect_env_variables(config, tell, kind.folder or folder, trusting, kind.facts)
+    if not kind.clears and (removed := [variable for variable in list_unset_variables(config, trusting)[0] if variable not in variables]):
         notes.append(f"--format {name} cannot unset {', '.join(removed)}: unset it where the job is started")
-    _refuse_values(config, ((variable, kind.refuses(variable, text)) for variable, text in found.items()))
+    _refuse_values(config, ((variable, kind.refuses(variable, text)) for variable, text in variables.items()))
     if kind.doubts is not None:
-        notes += [f"{variable}: {doubt}" for variable, value in found.items() if (doubt := kind.doubts(variable, value))]
-    beside = dict(collect_sidecars(config).values())
-    text = kind.write(config, found, beside)
-    if kind.largest and sum(len(f"{key}{value}".encode()) for key, value in {**found, **beside}.items()) > kind.largest:
+        notes += [f"{variable}: {doubt}" for variable, value in variables.items() if (doubt := kind.doubts(variable, value))]
+    sidecars = dict(collect_sidecars(config).values())
+    text = kind.write(config, variables, sidecars)
+    if kind.largest and sum(len(f"{key}{value}".encode()) for key, value in {**variables, **sidecars}.items()) > kind.largest:
         what = "the variables do not fit into one ConfigMap"
         raise NpuprofError([Finding("NP903", what, "Kubernetes takes at most 1 MiB.", "keep long values in files")])
     if kind.folder:
-        if beside:
+        if sidecars:
             where = (
                 "mount the second ConfigMap there" if kind.holds_files else "npuprof env --format k8s-configmap writes a ConfigMap of them"
             )
-            notes.append(f"{', '.join(beside)} must be at {kind.folder} in the container: {where}")
+            notes.append(f"{', '.join(sidecars)} must be at {kind.folder} in the container: {where}")
     else:
         write_sidecars(config, folder)
-        if beside and kind.shared:
-            notes.append(f"{', '.join(beside)} is in {folder}, and must be there where the file is read")
+        if sidecars and kind.shared:
+            notes.append(f"{', '.join(sidecars)} is in {folder}, and must be there where the file is read")
     return Answer(text, notes=tuple(notes))
 
 
@@ -150,8 +150,8 @@ def _compare_environment(config: Config, file_format: str | None) -> Answer:
     def show_value(text: str) -> str:
         return escape_controls(quote_basic_string(text.encode("utf-8", "backslashreplace").decode()))
 
-    found, _ = collect_env_variables(config, build_fact_finder(os.environ), sidecar_cache_folder(config), trusting=True)  # only shown
-    changes = compare_environment(found, dict(os.environ), list_unset_variables(config)[0])
+    variables, _ = collect_env_variables(config, build_fact_finder(os.environ), sidecar_cache_folder(config), trusting=True)  # only shown
+    changes = compare_environment(variables, dict(os.environ), list_unset_variables(config)[0])
     if file_format == "json":
         words = {"+": "added", "~": "changed", "-": "left over"}
         rows = [{"change": words[sign], "name": name, "before": old, "after": new} for sign, name, old, new in changes]

@@ -55,8 +55,8 @@ class Explain(Verb):
             return _explain_profile_key(config, own)
         key, tail = _parse_key(config, self.key)
         last = self._find_last_change(config, key, tail)
-        found = _explain_place(config, key, tail, last)
-        return Answer({"text": lambda: _format_explanation(config, found), "json": lambda: _build_fields(config, found)})
+        explanation = _explain_place(config, key, tail, last)
+        return Answer({"text": lambda: _format_explanation(config, explanation), "json": lambda: _build_fields(config, explanation)})
 
     def _find_last_change(self, config: Config, key: str, tail: Path) -> dict[str, Any] | None:
         """Return the commit that last changed a value, where the preset is one of a store under git."""
@@ -128,12 +128,12 @@ def _parse_key(config: Config, text: str) -> tuple[str, Path]:
 
 def _explain_place(config: Config, key: str, tail: Path, last: dict[str, Any] | None) -> Explanation:
     section, name = keys.split_section_and_name(key)
-    found, value = values.find_value(key, config.settings[key], tail) if key in config.settings else (False, None)
+    is_set, value = values.find_value(key, config.settings[key], tail) if key in config.settings else (False, None)
     history = config.history(key)
     return Explanation(
         key,
         tail,
-        found,
+        is_set,
         value,
         origins.find_overruled(config, key, tail) if history else [],
         [event for event in history if event.step.op == "unset" and not origins.are_apart(event.step.tail, tail)],
@@ -156,49 +156,51 @@ def _describe_team_rule(rule: TeamRule) -> str:
     return f"{rule.code}: {rule.title} ({rule.origin})" if rule.origin else f"{rule.code}: {rule.title}"
 
 
-def _build_fields(config: Config, found: Explanation) -> dict[str, Any]:
+def _build_fields(config: Config, explanation: Explanation) -> dict[str, Any]:
     return {
         "schema": "npuprof.explain/1",
         "preset": config.name,
-        "key": found.place,
-        "set": found.is_set,
-        "value": found.value,
-        "winners": [origins.build_origin_dict(origin) for origin in origins.find_authors_at(config, found.key, found.tail)],
-        "overruled": [{"value": lost, **origins.build_origin_dict(origin)} for lost, origin in found.overruled],
-        "unset_by": [origins.build_origin_dict(event.origin) for event in found.cleared],
-        "default": found.default,
-        "rules": [*(rule.code for rule in found.rules), *(rule.code for rule in found.team_rules)],
-        "last_change": found.last_change,
-        "summary": found.texts.get("summary"),
-        **({"outcomes": found.outcomes} if found.outcomes else {}),
+        "key": explanation.place,
+        "set": explanation.is_set,
+        "value": explanation.value,
+        "winners": [origins.build_origin_dict(origin) for origin in origins.find_authors_at(config, explanation.key, explanation.tail)],
+        "overruled": [{"value": lost, **origins.build_origin_dict(origin)} for lost, origin in explanation.overruled],
+        "unset_by": [origins.build_origin_dict(event.origin) for event in explanation.cleared],
+        "default": explanation.default,
+        "rules": [*(rule.code for rule in explanation.rules), *(rule.code for rule in explanation.team_rules)],
+        "last_change": explanation.last_change,
+        "summary": explanation.texts.get("summary"),
+        **({"outcomes": explanation.outcomes} if explanation.outcomes else {}),
     }
 
 
-def _format_explanation(config: Config, found: Explanation) -> str:
-    state = f"= {keys.format_toml_value(found.value)}" if found.is_set else "is not set"
-    rows = [("set by", winner) for winner in _describe_winners(config, found)]
-    rows += [("overruled", f"{format_toml_value(lost)} of {_describe_author(origin)}") for lost, origin in found.overruled]
-    rows += [("cleared by", _describe_author(event.origin)) for event in found.cleared]
-    if found.default is not None:
-        rows.append(("default", format_toml_value(found.default)))
-    rows += _describe_meaning(found)
-    if found.outcomes:
+def _format_explanation(config: Config, explanation: Explanation) -> str:
+    state = f"= {keys.format_toml_value(explanation.value)}" if explanation.is_set else "is not set"
+    rows = [("set by", winner) for winner in _describe_winners(config, explanation)]
+    rows += [("overruled", f"{format_toml_value(lost)} of {_describe_author(origin)}") for lost, origin in explanation.overruled]
+    rows += [("cleared by", _describe_author(event.origin)) for event in explanation.cleared]
+    if explanation.default is not None:
+        rows.append(("default", format_toml_value(explanation.default)))
+    rows += _describe_meaning(explanation)
+    if explanation.outcomes:
         from npuprof.catalog.sidecars import describe_mixlist_outcome
 
-        rows += [(operator, describe_mixlist_outcome(ends)) for operator, ends in found.outcomes.items()]
-    rows += [("read by", f"{rule.code}: {rule.what}") for rule in found.rules]
-    rows += [("read by", _describe_team_rule(rule)) for rule in found.team_rules]
-    if found.last_change:
-        rows.append(("last change", _describe_commit(found.last_change)))
-    lines = [f"{config.name}: {found.place} {state}", *(f"  {label:<12} {text}" for label, text in rows)]
+        rows += [(operator, describe_mixlist_outcome(ends)) for operator, ends in explanation.outcomes.items()]
+    rows += [("read by", f"{rule.code}: {rule.what}") for rule in explanation.rules]
+    rows += [("read by", _describe_team_rule(rule)) for rule in explanation.team_rules]
+    if explanation.last_change:
+        rows.append(("last change", _describe_commit(explanation.last_change)))
+    lines = [f"{config.name}: {explanation.place} {state}", *(f"  {label:<12} {text}" for label, text in rows)]
     return "\n".join(map(escape_controls, lines)) + "\n"
 
 
-def _describe_meaning(found: Explanation) -> list[tuple[str, str]]:
-    if not found.texts:
+def _describe_meaning(explanation: Explanation) -> list[tuple[str, str]]:
+    if not explanation.texts:
         return []
-    rows = [("meaning", f"{found.texts['summary']} {found.texts.get('doc', '')}".rstrip())]
-    meaning = found.texts.get("value_docs", {}).get(str(found.value)) if not isinstance(found.value, (dict, list)) else None
+    rows = [("meaning", f"{explanation.texts['summary']} {explanation.texts.get('doc', '')}".rstrip())]
+    meaning = (
+        explanation.texts.get("value_docs", {}).get(str(explanation.value)) if not isinstance(explanation.value, (dict, list)) else None
+    )
     return [*rows, ("this value", meaning)] if meaning else rows
 
 
@@ -213,8 +215,8 @@ def _describe_author(origin: Origin) -> str:
     return f"{origin.profile} ({origin}{layer})" if origin.profile != origin.file else str(origin)
 
 
-def _describe_winners(config: Config, found: Explanation) -> list[str]:
-    key, tail = found.key, found.tail
+def _describe_winners(config: Config, explanation: Explanation) -> list[str]:
+    key, tail = explanation.key, explanation.tail
     there, value = values.find_value(key, config.traced_value(key), tail) if key in config.settings else (False, None)
     if not there:
         return []

@@ -33,37 +33,42 @@ class Help(Verb):
     def run(self) -> Answer:
         """Return a page, the help of a verb, or the list of all pages. Raises NpuprofError for a word that is neither."""
         topics = docs.load_topics()
-        asked = " ".join(self.topic)
-        group = [one for one in topics if one.group and one.group == asked.lower()]
+        wanted = " ".join(self.topic)
+        group = [topic for topic in topics if topic.group and topic.group == wanted.lower()]
         if group or not self.topic:
             topics = group or topics
-            rows = [{"name": one.name, "title": one.title, "summary": one.summary, "path": one.path, "group": one.group} for one in topics]
+            rows = [
+                {"name": topic.name, "title": topic.title, "summary": topic.summary, "path": topic.path, "group": topic.group}
+                for topic in topics
+            ]
             table = Table(list(_list_rows(topics)), after=_ALL, header=("topic", "what it is about"))
             return Answer({"text": lambda: table, "json": lambda: {"schema": "npuprof.topics/1", "topics": rows}})
-        found = next((one for one in topics if asked.lower().removesuffix(".md") in (one.name, one.path.removesuffix(".md"))), None)
-        if found is None:
-            return _show_verb(self.topic, [one.name for one in topics])
-        page = Markdown(found.text, tuple(docs.split_code(found.text)), _build_link_words(found, topics))
-        return Answer({"text": lambda: page, "json": lambda: {"schema": "npuprof.topic/1", **found._asdict()}})
+        chosen = next(
+            (topic for topic in topics if wanted.lower().removesuffix(".md") in (topic.name, topic.path.removesuffix(".md"))), None
+        )
+        if chosen is None:
+            return _show_verb(self.topic, [topic.name for topic in topics])
+        page = Markdown(chosen.text, tuple(docs.split_code(chosen.text)), _build_link_words(chosen, topics))
+        return Answer({"text": lambda: page, "json": lambda: {"schema": "npuprof.topic/1", **chosen._asdict()}})
 
 
 def _list_rows(topics: Sequence[docs.Topic]) -> Iterator[tuple[str, str]]:
     """Yield a row for each topic, and above each group but the first its title."""
-    for before, one in zip([topics[0], *topics], topics, strict=False):
-        if one.group != before.group:
-            yield from (("", ""), (f"{docs.GROUP_TITLES[one.group]}:", ""))
-        yield one.name, one.summary
+    for before, topic in zip([topics[0], *topics], topics, strict=False):
+        if topic.group != before.group:
+            yield from (("", ""), (f"{docs.GROUP_TITLES[topic.group]}:", ""))
+        yield topic.name, topic.summary
 
 
 def _build_link_words(here: docs.Topic, topics: Sequence[docs.Topic]) -> Callable[[str, str], str]:
     """Return what says on a terminal where a link of a page leads: the words to type, or the address."""
-    names = {one.path: one.name for one in topics}
+    names = {topic.path: topic.name for topic in topics}
 
-    def show(said: str, target: str) -> str:
+    def show(label: str, target: str) -> str:
         path = os.path.normpath(os.path.join(os.path.dirname(here.path), target.partition("#")[0]))
         if "://" in target:
-            return f"{said} ({target})"
-        return f"{said} (`npuprof help {names[path]}`)" if path in names and path != here.path else said
+            return f"{label} ({target})"
+        return f"{label} (`npuprof help {names[path]}`)" if path in names and path != here.path else label
 
     return show
 
@@ -72,16 +77,16 @@ def _show_verb(words: Sequence[str], topics: Sequence[str]) -> Answer:
     """Return the help of a verb, or of a family of verbs. Raises NpuprofError where the words name none."""
     names = [" ".join(names) for names, _ in list_verb_names()]
     families = {name.partition(" ")[0] for name in names if " " in name}
-    asked = " ".join(words)
-    if asked not in names and asked not in families:
-        hint = did_you_mean(asked, (*topics, *names), "npuprof help lists the topics, and npuprof --help the verbs")
+    verb = " ".join(words)
+    if verb not in names and verb not in families:
+        hint = did_you_mean(verb, (*topics, *names), "npuprof help lists the topics, and npuprof --help the verbs")
         if words[0] in (*names, *topics):
             hint = f"npuprof help {words[0]} shows that one; one is shown at a time"
-        raise NpuprofError([Finding("NP902", f"there is no topic {asked!r}", "", _find_elsewhere(asked) or hint)])
+        raise NpuprofError([Finding("NP902", f"there is no topic {verb!r}", "", _find_elsewhere(verb) or hint)])
     from npuprof.commands.framework.application import format_help
 
     text = format_help(list(words))
-    return Answer({"text": lambda: text, "json": lambda: {"schema": "npuprof.help/1", "verb": asked, "text": text}})
+    return Answer({"text": lambda: text, "json": lambda: {"schema": "npuprof.help/1", "verb": verb, "text": text}})
 
 
 def _find_elsewhere(word: str) -> str:

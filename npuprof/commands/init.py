@@ -133,7 +133,7 @@ def _refuse_nested(folder: str) -> None:
     if not root:
         return
     outer = os.path.dirname(root)
-    near = os.path.relpath(outer, os.path.realpath("."))
+    shown = os.path.relpath(outer, os.path.realpath("."))
     there = bool(os.path.isdir(root) and os.listdir(root))
     if root == real:
         what = (
@@ -145,7 +145,7 @@ def _refuse_nested(folder: str) -> None:
     hint = (
         "npuprof list shows its presets, npuprof new NAME makes one"
         if there
-        else f"lay it out beside it: npuprof init{'' if near == '.' else f' {near}'}"
+        else f"lay it out beside it: npuprof init{'' if shown == '.' else f' {shown}'}"
     )
     raise NpuprofError([Finding("NP923", what, why, hint)])
 
@@ -176,16 +176,16 @@ def _list_tops(files: dict[str, str]) -> list[str]:
 
 def _write_files(folder: str, files: dict[str, str], old: bytes | None) -> None:
     """Write all files of a store, or none; ``old`` is what its attributes were. Raises NpuprofError."""
-    made = output.make_folder(folder)
+    folders = output.make_folder(folder)
     try:
         for name in files:
-            made[:0] = writing.make_folder_below(os.path.dirname(os.path.join(folder, name)) or ".", folder)
+            folders[:0] = writing.make_folder_below(os.path.dirname(os.path.join(folder, name)) or ".", folder)
         writing.write_wanted_files([
             Wanted(os.path.join(folder, name), text.encode(errors="surrogateescape"), old if name == _ATTRIBUTES_FILE else None, folder)
             for name, text in files.items()
         ])  # fmt: skip
     except BaseException:
-        output.remove_folders(made)
+        output.remove_folders(folders)
         raise
 
 
@@ -214,14 +214,14 @@ def _collect_files() -> dict[str, str]:
 def _collect_samples(name: str) -> dict[str, str]:
     """Return a shipped preset and all it extends, each as its text."""
     home = store.open_builtin_store()
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     waiting = [name]
     while waiting:
         profile = home.profile(waiting.pop())
-        if profile.name not in found:
-            found[profile.name] = profile.document.text
+        if profile.name not in texts:
+            texts[profile.name] = profile.document.text
             waiting += profile.extends
-    return found
+    return texts
 
 
 def _add_attributes(folder: str, files: dict[str, str]) -> bytes | None:

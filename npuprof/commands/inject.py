@@ -67,15 +67,15 @@ class Inject(Verb):
             return answer._replace(problems=(*problems, *answer.problems))
         if self.check:
             return check_blocks([self.file], injector, self.spec)
-        asked = Asked(self.file, self.spec, self.target, self.line, self.cann, self.product)
-        return inject_block(asked, injector, Writing(self.force, self.dry_run), self.replace)
+        request = Asked(self.file, self.spec, self.target, self.line, self.cann, self.product)
+        return inject_block(request, injector, Writing(self.force, self.dry_run), self.replace)
 
     def _refuse_beside_replace(self) -> None:
         others = {"--all": self.everywhere, "--check": self.check, "--line": self.line, "--to": self.target}
-        given = [name for name, value in others.items() if value]
-        if given or self.spec is None:
-            what = f"--replace and {given[0]} exclude each other" if given else "--replace needs the preset: its lines are looked for"
-            hint = f"leave out {given[0]}: the lines say where the block goes" if given else f"npuprof inject {self.file} SPEC --replace"
+        flags = [name for name, value in others.items() if value]
+        if flags or self.spec is None:
+            what = f"--replace and {flags[0]} exclude each other" if flags else "--replace needs the preset: its lines are looked for"
+            hint = f"leave out {flags[0]}: the lines say where the block goes" if flags else f"npuprof inject {self.file} SPEC --replace"
             raise NpuprofError([Finding("NP902", what, "", hint)])
 
     def _require_clear_arguments(self) -> None:

@@ -60,33 +60,35 @@ class JudgingVerb(Verb):
         from npuprof.report import baselines
 
         wanted, unwanted = read_codes(self.select, "--select", self.store), read_codes(self.ignore, "--ignore", self.store)
-        left = [one for one in findings if (not self.select or wanted.name(one.code)) and not unwanted.name(one.code)]
+        selected = [finding for finding in findings if (not self.select or wanted.name(finding.code)) and not unwanted.name(finding.code)]
         if not self.baseline:
-            return Settled(left)
+            return Settled(selected)
         known = baselines.read_baseline(self.baseline)
-        told = [one for one in left if one.severity != "info"]
+        serious = [finding for finding in selected if finding.severity != "info"]
 
         def is_asked(mark: Mark) -> bool:
             return is_judged(mark) and (not self.select or wanted.name(mark.code)) and not unwanted.name(mark.code)
 
         if self.write_baseline and unread:
             what = f"{self.baseline} was not written: not everything could be read"
-            raise NpuprofError([*(one for one in told if one.severity == "error"), Finding("NP015", what, "", "mend what is listed above")])
+            raise NpuprofError(
+                [*(finding for finding in serious if finding.severity == "error"), Finding("NP015", what, "", "mend what is listed above")]
+            )
         if self.write_baseline and known.raw is None:
-            marks = baselines.count_marks(told, self.baseline)
+            marks = baselines.count_marks(serious, self.baseline)
             baselines.write_baseline(known, marks)
-            return Settled([one for one in left if one.severity == "info"], f", wrote {self.baseline} with {marks.total()}")
+            return Settled([finding for finding in selected if finding.severity == "info"], f", wrote {self.baseline} with {marks.total()}")
         if known.raw is None:
             what = f"there is no baseline {self.baseline}"
             raise NpuprofError([Finding("NP015", what, "", f"write it: --baseline {self.baseline} --write-baseline")])
-        compared = baselines.compare_with_baseline(told, known, is_asked)
+        compared = baselines.compare_with_baseline(serious, known, is_asked)
         if self.write_baseline:
             baselines.write_baseline(known, compared.known)
-        new = {id(one) for one in compared.new}
+        new = {id(finding) for finding in compared.new}
         counted = compared.known.total()
         gone = f", {compared.gone.total()} {'taken out of' if self.write_baseline else 'gone from'} it" if compared.gone else ""
         notes = [] if self.write_baseline else baselines.build_gone_findings(compared.gone, self.baseline)
-        shown = [one for one in left if one.severity == "info" or id(one) in new]
+        shown = [finding for finding in selected if finding.severity == "info" or id(finding) in new]
         return Settled([*shown, *notes], f", {counted} in the baseline{gone}{_describe_moved(compared.moved)}")
 
     @property
@@ -104,14 +106,14 @@ class JudgingVerb(Verb):
         return 2 if unread else 1 if any(finding.severity in bad for finding in findings) else 0
 
     def answer_findings(
-        self, told: Sequence[Finding], code: int, remark: str, accepted: int = 0, coverage: Mapping[str, Any] | None = None
+        self, findings: Sequence[Finding], code: int, remark: str, accepted: int = 0, coverage: Mapping[str, Any] | None = None
     ) -> Answer:
         """Return findings as an answer, for people with the remark, for machines with the number of accepted ones and the coverage."""
         if self.format == "text":
-            return Answer(written.format_findings(told, self.coloured), (remark,), code)
+            return Answer(written.format_findings(findings, self.coloured), (remark,), code)
         if self.format == "json":
-            return Answer(written.format_json_findings(told, accepted, coverage), code=code)
-        return Answer(written.FORMATS[self.format](told), code=code)
+            return Answer(written.format_json_findings(findings, accepted, coverage), code=code)
+        return Answer(written.FORMATS[self.format](findings), code=code)
 
 
 def _describe_moved(moved: Mapping[str, str]) -> str:
@@ -137,13 +139,13 @@ class Codes(NamedTuple):
         return code in self.whole or code.startswith(self.beginnings)
 
 
-def read_codes(given: Sequence[str], flag: str, store: str | None = None) -> Codes:
+def read_codes(texts: Sequence[str], flag: str, store: str | None = None) -> Codes:
     """Return the codes, or beginnings of codes, that a user wrote, with commas or one by one; ``store`` is the one he named.
 
     Raises NpuprofError for one that is none.
     """
-    wanted = [code.strip() for text in given for code in text.split(",") if code.strip()]
-    if not given:
+    wanted = [code.strip() for text in texts for code in text.split(",") if code.strip()]
+    if not texts:
         return Codes(frozenset(), ())
     from npuprof.catalog import pages
     from npuprof.commands.rule import load_team_pages
@@ -152,7 +154,7 @@ def read_codes(given: Sequence[str], flag: str, store: str | None = None) -> Cod
     problems = [
         Finding("NP902", f"{flag}: there is no code {code!r}", "", did_you_mean(code, known, "npuprof rule lists all codes"))
         for code in wanted or [""]
-        if not code or not any(one.startswith(code) for one in known)
+        if not code or not any(known_code.startswith(code) for known_code in known)
     ]
     if problems:
         raise NpuprofError(problems)

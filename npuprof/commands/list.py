@@ -60,7 +60,7 @@ class List(Verb):
     def _list_presets(self) -> Answer:
         conditions = self._read_conditions()
         workspace = spec.Workspace(self.store)
-        found: list[tuple[Profile, Config | None]] = []
+        presets: list[tuple[Profile, Config | None]] = []
         problems: dict[tuple[str, ...], Finding] = {}
         for name in workspace.listed_store.names():
             profile = config = None
@@ -74,25 +74,27 @@ class List(Verb):
 
                 problems |= {(finding.code, finding.place, finding.message): finding for finding in error.findings}
                 if profile is not None and conditions is None and is_untold(error.findings):
-                    found.append((profile, None))
+                    presets.append((profile, None))
                 continue
             problems |= {(fault.code, fault.place, fault.message): fault for fault in faults}
             if profile is None or config is None:
                 continue
             if conditions is None or conditions.accept(config):
-                found.append((profile, config))
+                presets.append((profile, config))
         if conditions is not None:
             conditions.require_known_names()
-            if not found and (refused := conditions.list_refused_values()):
+            if not presets and (refused := conditions.list_refused_values()):
                 raise NpuprofError(refused)
         forms: Forms = {
             "text": lambda: (
-                _format_tree([profile for profile, _ in found]) if self.tree else _build_table(_build_rows(found, workspace.listed_store))
+                _format_tree([profile for profile, _ in presets])
+                if self.tree
+                else _build_table(_build_rows(presets, workspace.listed_store))
             ),
-            "markdown": lambda: _format_markdown_list(_build_rows(found, workspace.listed_store)),
-            "json": lambda: {"schema": "npuprof.list/1", "presets": _build_rows(found, workspace.listed_store, True)},
+            "markdown": lambda: _format_markdown_list(_build_rows(presets, workspace.listed_store)),
+            "json": lambda: {"schema": "npuprof.list/1", "presets": _build_rows(presets, workspace.listed_store, True)},
         }
-        remarks = () if found or problems else (_explain_nothing(workspace.listed_store, bool(self.where)),)
+        remarks = () if presets or problems else (_explain_nothing(workspace.listed_store, bool(self.where)),)
         return Answer(forms, remarks, 2 if problems else 0, problems=tuple(problems.values()))
 
 
@@ -102,9 +104,9 @@ def _explain_nothing(store: ReadOnceStore, filtered: bool) -> str:
     return f"there is no preset in {store.label}: npuprof init lays out a store with some, npuprof new NAME makes one"
 
 
-def _build_rows(found: list[tuple[Profile, Config | None]], store: ReadOnceStore, has_digests: bool = False) -> list[dict[str, Any]]:
+def _build_rows(presets: list[tuple[Profile, Config | None]], store: ReadOnceStore, has_digests: bool = False) -> list[dict[str, Any]]:
     """Return a row for each preset; if its source is not on this machine, what its own file says, without digests."""
-    newest = _find_newest_versions(store, set(store.names())) if found else {}
+    newest = _find_newest_versions(store, set(store.names())) if presets else {}
     return [
         {
             "name": profile.name,
@@ -116,7 +118,7 @@ def _build_rows(found: list[tuple[Profile, Config | None]], store: ReadOnceStore
             "digest": config.digest if config and has_digests else None,
             "preset_digest": config.preset_digest if config and has_digests else None,
         }
-        for profile, config in found
+        for profile, config in presets
     ]
 
 
@@ -131,25 +133,25 @@ def _find_newest_versions(store: ReadOnceStore, names: set[str]) -> dict[str, st
 
     try:
         repository = revisions.find_repository(store)
-        found: dict[str, TagRef] = {}
+        newest: dict[str, TagRef] = {}
         for ref in repository.list_annotated_refs("HEAD"):
             if not ref.text.pre:
-                found[ref.name] = ref  # the newest of each comes last
-        if found.keys() - names and (unreleased := names - found.keys()):
-            found |= _find_former_versions(repository, unreleased, found)
+                newest[ref.name] = ref  # the newest of each comes last
+        if newest.keys() - names and (unreleased := names - newest.keys()):
+            newest |= _find_former_versions(repository, unreleased, newest)
     except NpuprofError:
         return {}
-    return {name: str(ref.text) for name, ref in found.items()}
+    return {name: str(ref.text) for name, ref in newest.items()}
 
 
-def _find_former_versions(repository: Repository, names: set[str], found: dict[str, TagRef]) -> dict[str, TagRef]:
+def _find_former_versions(repository: Repository, names: set[str], known: dict[str, TagRef]) -> dict[str, TagRef]:
     """Return the newest versions of presets under the names they had before, from before they were renamed."""
     from npuprof.store.gitstore.repository import find_former_names
 
     newest: dict[str, TagRef] = {}
     for name, formers in find_former_names(repository.git, "HEAD", repository.find_layout("HEAD"), names).items():
         for former in formers:
-            refs = repository.list_annotated_refs(former.commit) if former.name in found else []
+            refs = repository.list_annotated_refs(former.commit) if former.name in known else []
             refs = [ref for ref in refs if ref.name == former.name and not ref.text.pre]
             if refs and (name not in newest or newest[name].text.order < refs[-1].text.order):
                 newest[name] = refs[-1]
@@ -196,20 +198,20 @@ def _find_foreign_parents(profiles: list[Profile]) -> dict[str, Profile | None]:
     further: its parents are those of that time.
     """
     own = {profile.name for profile in profiles}
-    found: dict[str, Profile | None] = {}
+    parents: dict[str, Profile | None] = {}
     waiting = list(profiles)
     while waiting:
         heir = waiting.pop()
         for reference in heir.extends:
             name = _name_parent(heir, reference)
-            if not (is_source_reference(name) or "@" in name) or name in own or name in found:
+            if not (is_source_reference(name) or "@" in name) or name in own or name in parents:
                 continue
-            found[name] = None
+            parents[name] = None
             if heir.home is not None and "@" not in reference:
                 with suppress(NpuprofError):  # told where it is resolved
-                    found[name] = parent = find_extended_profile(heir.home, reference, None, 0)
+                    parents[name] = parent = find_extended_profile(heir.home, reference, None, 0)
                     waiting.append(parent)
-    return found
+    return parents
 
 
 def _format_tree(profiles: list[Profile]) -> str:
@@ -265,17 +267,17 @@ def _find_names_now(repository: Repository) -> tuple[dict[str, str], set[str]]:
     from npuprof.store.gitstore.repository import find_former_names
 
     names = set(repository.list_profile_files("HEAD"))
-    found: dict[str, str] = {}
+    renamed: dict[str, str] = {}
     for name, formers in find_former_names(repository.git, "HEAD", repository.find_layout("HEAD"), names).items():
         for former in formers:
-            found |= {version.tag_name: name for version in repository.load_reachable_versions(former.name, former.commit)}
-    return found, names
+            renamed |= {version.tag_name: name for version in repository.load_reachable_versions(former.name, former.commit)}
+    return renamed, names
 
 
 def _build_version_row(version: Version, yanked: str) -> tuple[str, ...]:
     """Return a row of the list; ``@`` stands for the whole store."""
-    told = f"yanked: {yanked}" if yanked else ""
-    return version.name or "@", version.number_text, version.commit[:7], version.date[:10], version.digest[:12] or "-", told
+    yank = f"yanked: {yanked}" if yanked else ""
+    return version.name or "@", version.number_text, version.commit[:7], version.date[:10], version.digest[:12] or "-", yank
 
 
 def _build_version_dict(version: Version, yanked: str) -> dict[str, Any]:

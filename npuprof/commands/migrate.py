@@ -89,8 +89,8 @@ class Migrate(Verb):
         todo = sum(finding.severity != "info" for finding in outcome.left)
         fields = {"schema": "npuprof.migrate/1", "preset": outcome.after.name, "cann": str(context.cann)}
         forms: Forms = {"text": lambda: _format_outcome(outcome, self.coloured), "json": lambda: fields | _build_fields(outcome)}
-        told = self._tell_steps(context, len(outcome.moved.made), todo)
-        return Answer(forms, (*told, f"{done} {file.source}", *notes), 1 if todo else 0)
+        summary = self._tell_steps(context, len(outcome.moved.made), todo)
+        return Answer(forms, (*summary, f"{done} {file.source}", *notes), 1 if todo else 0)
 
     def _migrate_all(self, context: Context) -> Answer:
         home = spec.Workspace(self.store, context).store
@@ -102,14 +102,14 @@ class Migrate(Verb):
                 writing.write_wanted_files(wanted)
         done = "would write" if self.dry_run else "wrote"
         todo = sum(finding.severity != "info" for finding in plan.left)
-        told = f"{done} {format_count(len(wanted), 'file')}" if wanted else "nothing to change in any preset"
+        summary = f"{done} {format_count(len(wanted), 'file')}" if wanted else "nothing to change in any preset"
         forms: Forms = {"text": lambda: _format_plan(plan, self.coloured), "json": lambda: _build_plan_fields(plan, str(context.cann))}
         steps = sum(len(outcome.moved.made) for outcome in plan.outcomes)
-        return Answer(forms, (*self._tell_steps(context, steps, todo), told, *remarks), 1 if todo else 0)
+        return Answer(forms, (*self._tell_steps(context, steps, todo), summary, *remarks), 1 if todo else 0)
 
     def _tell_steps(self, context: Context, steps: int, todo: int) -> list[str]:
-        told = f"CANN {context.cann}: {format_count(steps, 'step')} made, {todo or 'nothing'} left to decide"
-        return [told] if self.format == "text" else []
+        summary = f"CANN {context.cann}: {format_count(steps, 'step')} made, {todo or 'nothing'} left to decide"
+        return [summary] if self.format == "text" else []
 
 
 def _describe_blocks_of(outcome: Outcome, file: PresetFile) -> tuple[str, ...]:
@@ -136,8 +136,8 @@ def _format_outcome(outcome: Outcome, coloured: bool) -> str:
 
 def _format_steps(outcome: Outcome) -> list[str]:
     """Return the steps that were made, and why, a line each."""
-    whys = [(made, made.step.why) for made in outcome.moved.made]
-    steps = [f"{escape_controls(str(made))} ({why[0].lower()}{why[1:].rstrip('.')})" for made, why in whys]
+    whys = [(step, step.step.why) for step in outcome.moved.made]
+    steps = [f"{escape_controls(str(step))} ({why[0].lower()}{why[1:].rstrip('.')})" for step, why in whys]
     return steps + [escape_controls(str(carried)) for carried in outcome.moved.carried]
 
 
@@ -147,9 +147,9 @@ def _build_fields(outcome: Outcome) -> dict[str, Any]:
         "preset": outcome.after.name,
         "changes": [build_change_dict(change) for change in compare_configs(outcome.before, outcome.after)],
         "steps": [
-            {"rule": made.step.rule, "option": made.step.option, "to": made.step.to or None, "before": made.before,
-             "after": made.after, "loss": made.step.loss, "why": made.step.why}
-            for made in outcome.moved.made
+            {"rule": step.step.rule, "option": step.step.option, "to": step.step.to or None, "before": step.before,
+             "after": step.after, "loss": step.step.loss, "why": step.step.why}
+            for step in outcome.moved.made
         ],
         "carried": [
             {"option": carried.step.option, "to": carried.step.to, "path": list(carried.path)} for carried in outcome.moved.carried

@@ -126,11 +126,11 @@ def _format_record(section: str, record: Any, ruled: list[catalog.Rule], advised
 
 def _list_facts(section: str, record: Any, text: dict[str, Any]) -> list[tuple[str, str]]:
     """Return label and value of what is true of a record, in the order to read."""
-    found: list[tuple[str, str]] = []
+    facts: list[tuple[str, str]] = []
 
     def fact(label: str, value: str) -> None:
         if value:
-            found.append((label, value))
+            facts.append((label, value))
 
     fields = record._asdict()
     kind = record.kind + (f", protobuf field .{record.field} ({_FIELDS[record.field]})" if fields.get("field") else "")
@@ -170,7 +170,7 @@ def _list_facts(section: str, record: Any, text: dict[str, Any]) -> list[tuple[s
     if fields.get("path_characters"):
         fact("characters", "letters, digits, '_', '-', '.', Chinese characters, and '/' between them")
     fact("doubt", text.get("doubt", ""))
-    return found
+    return facts
 
 
 def _add_variable_facts(fact: Callable[[str, str], None], variable: catalog.Variable, text: dict[str, Any]) -> None:

@@ -48,8 +48,8 @@ class Options(Verb):
                     rows.append({"name": f"{prefix}{name}", "section": section, "summary": summary})
         if not rows:
             known = {part: None for name in catalog.record_names() for part in (name, *name.split("_"))}
-            near = "" if self.query in known else did_you_mean(self.query or "", known)
-            hint = near or ("leave a filter out" if filters else "try fewer words")
+            suggestion = "" if self.query in known else did_you_mean(self.query or "", known)
+            hint = suggestion or ("leave a filter out" if filters else "try fewer words")
             what = "the filters leave nothing" if self.query is None else f"nothing in the catalogue matches {self.query!r}"
             raise NpuprofError([Finding("NP201", what, "", hint)])
         return Answer({
@@ -59,21 +59,21 @@ class Options(Verb):
 
     def _build_filters(self) -> list[Callable[[str, str], bool]]:
         """Return what a record has to pass. Raises NpuprofError for a release, a product or a risk that there is not."""
-        found: list[Callable[[str, str], bool]] = []
+        filters: list[Callable[[str, str], bool]] = []
         if self.deprecated:
-            found.append(lambda section, name: _is_past(_find_record(section, name)))
+            filters.append(lambda section, name: _is_past(_find_record(section, name)))
         if self.since is not None:
             first = _find_release(self.since)
-            found.append(lambda section, name: section == "options" and _find_first_release(name) >= first)
+            filters.append(lambda section, name: section == "options" and _find_first_release(name) >= first)
         if self.product is not None:
             family = _find_family(self.product)
-            found.append(lambda section, name: _is_supported(_find_record(section, name), family))
+            filters.append(lambda section, name: _is_supported(_find_record(section, name), family))
         if self.risk is not None:
             known = list_risks()
             if self.risk not in known:
                 hint = did_you_mean(self.risk, known, f"known are {', '.join(known)}")
                 raise NpuprofError([Finding("NP902", f"--risk {self.risk!r} is unknown", "", hint)])
-            found.append(lambda section, name: self.risk in getattr(_find_record(section, name), "risk", ()))
+            filters.append(lambda section, name: self.risk in getattr(_find_record(section, name), "risk", ()))
         if self.framework is not None:
             readers = {
                 name: {record.framework, *_list_readers(name)}
@@ -84,8 +84,8 @@ class Options(Verb):
             if self.framework not in frameworks:
                 hint = did_you_mean(self.framework, frameworks, f"known are {', '.join(frameworks)}")
                 raise NpuprofError([Finding("NP902", f"--framework {self.framework!r} is unknown", "", hint)])
-            found.append(lambda section, name: section == "env" and self.framework in readers[name])
-        return found
+            filters.append(lambda section, name: section == "env" and self.framework in readers[name])
+        return filters
 
 
 def _list_readers(name: str) -> list[str]:
@@ -123,10 +123,10 @@ def _find_first_release(name: str) -> int:
 
 
 def _find_family(text: str) -> str:
-    found = products.find_product(text)
-    if found is None:
+    product = products.find_product(text)
+    if product is None:
         raise NpuprofError([Finding("NP403", f"unknown product {text!r}", "", products.suggest_product(text)[0])])
-    return products.find_product_family(found)
+    return products.find_product_family(product)
 
 
 def _is_supported(record: Any, family: str) -> bool:

@@ -89,14 +89,12 @@ class Release(Verb):
         writing.create_tags(repository, plan.commit, {planned.tag: format_tag_message(planned)})
         return self._answer_tagged(repository, plan, f"{planned.tag}\n", tuple(notes))
 
-    def _plan_one(
-        self, workspace: Workspace, repository: Repository, asked: str
-    ) -> tuple[ReleasePlan, tuple[str, ...], VersionText | None]:
+    def _plan_one(self, workspace: Workspace, repository: Repository, spec: str) -> tuple[ReleasePlan, tuple[str, ...], VersionText | None]:
         """Return a plan of one preset, what a dry run cannot tell, and the number that was asked for. Raises NpuprofError."""
         wanted = _parse_number(self.version) if self.version is not None else None
-        name, revision = workspace.split_single_spec(asked, "release")
+        name, revision = workspace.split_single_spec(spec, "release")
         if revision:
-            what, hint = f"cannot release {asked!r}", f"npuprof release {name}"
+            what, hint = f"cannot release {spec!r}", f"npuprof release {name}"
             raise NpuprofError([Finding("NP026", what, "A release is made of the last commit.", hint)])
         head = repository.resolve_commit("HEAD")
         config = _resolve_committed(workspace, name, head)
@@ -125,14 +123,14 @@ class Release(Verb):
         number = self._parse_store_number()
         head = repository.resolve_commit("HEAD")
         plan = planning.plan_releases(workspace, head, self.everything, number, self.uncompared)
-        left = [*_describe_removed(plan.removed), *_describe_unreleased(plan.unreleased)]
+        skipped = [*_describe_removed(plan.removed), *_describe_unreleased(plan.unreleased)]
         if not plan.tags:  # a job that asks after every merge has done its work
-            return Answer(self._build_forms(plan, ""), ("nothing has changed since the last releases", *left))
+            return Answer(self._build_forms(plan, ""), ("nothing has changed since the last releases", *skipped))
         configs = [planned.config for planned in plan.releases]
         untold = _require_committed(revisions.load_revision(workspace.store, head), configs, self.dry_run)
-        told = f"{planning.format_plan(plan)}{format_count(len(plan.tags), 'tag')} at {head[:7]}\n"
+        text = f"{planning.format_plan(plan)}{format_count(len(plan.tags), 'tag')} at {head[:7]}\n"
         untold += tuple(_tell_uncompared(planned) for planned in plan.releases if planned.proposal.untold)
-        answer = Answer(self._build_forms(plan, told), tuple(left), notes=untold)
+        answer = Answer(self._build_forms(plan, text), tuple(skipped), notes=untold)
         if self.dry_run:
             return answer
         if not self.yes and not ask_on_terminal(answer, "text", "make these tags?"):
@@ -143,30 +141,30 @@ class Release(Verb):
         if plan.store:
             messages[plan.store.tag] = planning.format_store_message(plan)
         writing.create_tags(repository, head, messages)
-        done = self._answer_tagged(repository, plan, told, answer.notes)
-        return done._replace(remarks=(*left, *done.remarks))
+        done = self._answer_tagged(repository, plan, text, answer.notes)
+        return done._replace(remarks=(*skipped, *done.remarks))
 
     def _parse_store_number(self) -> VersionText | None:
         """Return the number that was given for the whole store. Raises NpuprofError where a word has no place."""
         if self.spec is None:
             return None
         if self.changed or self.version is not None:
-            given = " ".join(word for word in (self.spec, self.version) if word)
+            words = " ".join(word for word in (self.spec, self.version) if word)
             hint = "--all takes a number for the whole store" if self.everything else "leave it out, or name one preset without --changed"
-            raise NpuprofError([Finding("NP902", f"{given!r} has no place beside --{'all' if self.everything else 'changed'}", "", hint)])
+            raise NpuprofError([Finding("NP902", f"{words!r} has no place beside --{'all' if self.everything else 'changed'}", "", hint)])
         return _parse_number(self.spec)
 
-    def _answer_tagged(self, repository: Repository, plan: ReleasePlan, told: str, notes: tuple[str, ...]) -> Answer:
+    def _answer_tagged(self, repository: Repository, plan: ReleasePlan, text: str, notes: tuple[str, ...]) -> Answer:
         """Return that tags are made, and push them where that was asked for."""
-        forms = self._build_forms(plan, told)
+        forms = self._build_forms(plan, text)
         if not self.push:
             word = "it" if len(plan.tags) == 1 else "them"
             return Answer(forms, (f"share {word} with {pushing.write_push_command(repository, plan.tags)}",), notes=notes)
         return pushing.push_new_tags(repository, forms, plan.tags)._replace(notes=notes)
 
-    def _build_forms(self, plan: ReleasePlan, told: str) -> Forms:
+    def _build_forms(self, plan: ReleasePlan, text: str) -> Forms:
         return {
-            "text": lambda: told,
+            "text": lambda: text,
             "markdown": lambda: format_release_notes(plan),
             "json": lambda: {"schema": "npuprof.release/1", "dry_run": self.dry_run, **_build_plan_fields(plan)},
         }
@@ -178,8 +176,8 @@ def _format_dry_run(planned: PlannedRelease, head: str) -> str:
     parents = "".join(f"{parent}\n" for parent in planned.record.parents)
     changes = plain.format_pair_text(planned.pair) if planned.pair else ""
     proposal = planned.proposal
-    said = f"{proposal.step}: {VersionText(proposal.number)} is next\n{why}{changes}digest {planned.config.digest}\n{parents}"
-    return f"{planned.tag} at {head[:7]}\n{said}"
+    details = f"{proposal.step}: {VersionText(proposal.number)} is next\n{why}{changes}digest {planned.config.digest}\n{parents}"
+    return f"{planned.tag} at {head[:7]}\n{details}"
 
 
 def _tell_uncompared(planned: PlannedRelease) -> str:
@@ -239,8 +237,8 @@ def _parse_number(version: str) -> VersionText:
 def _require_unchanged_release(workspace: Workspace, last: Version) -> None:
     """Raise NpuprofError where the last version is not what its tag holds: what has changed since cannot be told."""
     if parents.is_changed_release(revisions.load_release(workspace.store, last), last):
-        found = parents.build_changed_finding(last)
-        raise NpuprofError([found._replace(hint=f"{found.hint}; to release all the same give the number")])
+        finding = parents.build_changed_finding(last)
+        raise NpuprofError([finding._replace(hint=f"{finding.hint}; to release all the same give the number")])
 
 
 def _require_free_number(repository: Repository, name: str, number: VersionText, proposal: Proposal, earlier: list[Version]) -> None:
@@ -287,8 +285,8 @@ def _require_committed(committed: Revision, configs: list[Config], dry_run: bool
     revised = [profile.name for config in configs for profile in config.lineage if profile.document.revision == committed.commit]
     members = dict.fromkeys(revised)
     names = {committed.source_path(name): name for member in members for name in committed.trace_links(member)}
-    asked = repository if dry_run else repository.with_git(repository.git.with_filters())
-    changed = list_changed_paths(asked, committed.layout).changed
+    work_tree = repository if dry_run else repository.with_git(repository.git.with_filters())
+    changed = list_changed_paths(work_tree, committed.layout).changed
     dirty = [path for path in names if path in changed]
     untold = repository.find_filters(dirty) if dry_run else {}
     if known := [names[path] for path in dirty if path not in untold]:

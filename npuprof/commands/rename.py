@@ -49,7 +49,7 @@ class Rename(Verb):
             unread = moved.read_referrers()
             if unread and not self.no_check:
                 hint = "mend it first; --no-check leaves it as it is"
-                raise NpuprofError([one._replace(hint=f"{one.hint}; or {hint}" if one.hint else hint) for one in unread])
+                raise NpuprofError([finding._replace(hint=f"{finding.hint}; or {hint}" if finding.hint else hint) for finding in unread])
             after = moved.build_opener()
             if not self.no_check:
                 _require_same_results(moved, after)
@@ -63,8 +63,8 @@ class Rename(Verb):
                 writing.write_wanted_files(wanted)
                 writing.remove_empty_folders(moved.old.path, moved.new.folder)
         done = "would rename" if self.dry_run else "renamed"
-        told = f"{done} {self.spec} to {self.name}" + (f", also in {format_count(len(wanted) - 2, 'other file')}" if wanted[2:] else "")
-        remarks = [told, *moved.list_remarks()]
+        summary = f"{done} {self.spec} to {self.name}" + (f", also in {format_count(len(wanted) - 2, 'other file')}" if wanted[2:] else "")
+        remarks = [summary, *moved.list_remarks()]
         if not self.dry_run and find_repository_top(os.path.realpath(home.root)):
             remarks.append("npuprof commit commits the presets; git sees the file as renamed")
         return Answer(f"{scripts.shown if scripts else ''}{moved.format_difference()}", tuple(remarks), problems=problems)
@@ -77,9 +77,9 @@ def _require_same_results(moved: Moved, open_renamed: Callable[[Context], spec.W
     for name in moved.home.names():
         with suppress(NpuprofError):
             was = before.resolver.resolve_profile(before.store.profile(name))
-            other = moved.name if name == moved.old_name else name
+            new_name = moved.name if name == moved.old_name else name
             try:
-                now = after.resolver.resolve_profile(after.store.profile(other))
+                now = after.resolver.resolve_profile(after.store.profile(new_name))
             except NpuprofError as error:
                 problems += error.findings
                 continue

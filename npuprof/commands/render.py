@@ -94,18 +94,18 @@ def _compare_with_file(path: str, to: str, rendered: renderers.Rendered) -> Answ
         path = os.path.join(path, renderers.load_target(to).file)
     state = compare_rendered(_read_text(path), rendered.text, same_body=to == "env-loader")
     folder = os.path.dirname(path)
-    beside = [os.path.join(folder, name) for name in rendered.sidecars]
-    wrong = [file for file, text in zip(beside, rendered.sidecars.values(), strict=True) if _read_text(file, missing="\0") != text]
-    said = [f"{file} is not what the preset says it holds" for file in wrong]
+    sidecars = [os.path.join(folder, name) for name in rendered.sidecars]
+    wrong = [file for file, text in zip(sidecars, rendered.sidecars.values(), strict=True) if _read_text(file, missing="\0") != text]
+    remarks = [f"{file} is not what the preset says it holds" for file in wrong]
     if state.current:
-        return Answer(None, tuple(said), 1 if wrong else 0)
+        return Answer(None, tuple(remarks), 1 if wrong else 0)
     if state.foreign:
-        said.append(f"{path} was not rendered by npuprof, or has lost its header")
+        remarks.append(f"{path} was not rendered by npuprof, or has lost its header")
     if state.edited:
-        said.append(f"{path} was edited by hand: its text is not the one that was rendered")
+        remarks.append(f"{path} was edited by hand: its text is not the one that was rendered")
     if state.stale:
-        said.append(f"{path} is out of date: the preset, or npuprof, has changed since it was rendered")
-    return Answer(None, tuple(said), 1)
+        remarks.append(f"{path} is out of date: the preset, or npuprof, has changed since it was rendered")
+    return Answer(None, tuple(remarks), 1)
 
 
 def _read_text(path: str, missing: str | None = None) -> str:

@@ -58,56 +58,56 @@ def _refuse_run(path: str) -> Profile | None:
     return reject_run_file(path)
 
 
-def resolve_asked(asked: ResolvingVerb, target: str | None = None, personal: bool = False, reads_runs: bool = True) -> Config:
+def resolve_asked(verb: ResolvingVerb, target: str | None = None, personal: bool = False, reads_runs: bool = True) -> Config:
     """Return the preset that a verb was asked for, in the context it was asked for; ``personal`` layers over it are told.
 
     Where it ``reads_runs``, that may be what a run left behind.
 
     Raises NpuprofError.
     """
-    workspace = open_workspace(asked.store, spec.build_context(asked.cann, asked.product, target), reads_runs)
+    workspace = open_workspace(verb.store, spec.build_context(verb.cann, verb.product, target), reads_runs)
     changes: list[Step] = []
-    if asked.set_ or asked.unset:
+    if verb.set_ or verb.unset:
         from npuprof.store.one_time import parse_assignments
 
-        changes = parse_assignments(asked.set_, asked.unset)
+        changes = parse_assignments(verb.set_, verb.unset)
     layers: list[Profile] = []
     if personal:
         from npuprof.store.personal import load_personal_layers
 
-        layers = load_personal_layers(workspace.profile(asked.spec))
+        layers = load_personal_layers(workspace.profile(verb.spec))
     if not layers:
-        return workspace.resolve_spec(asked.spec, asked.mixin, changes)
-    config = _resolve_with_layers(workspace, asked, changes, layers)
-    _tell_layers(workspace, asked, config, layers)
+        return workspace.resolve_spec(verb.spec, verb.mixin, changes)
+    config = _resolve_with_layers(workspace, verb, changes, layers)
+    _tell_layers(workspace, verb, config, layers)
     return config
 
 
-def _resolve_with_layers(workspace: spec.Workspace, asked: ResolvingVerb, changes: Sequence[Step], layers: Sequence[Profile]) -> Config:
+def _resolve_with_layers(workspace: spec.Workspace, verb: ResolvingVerb, changes: Sequence[Step], layers: Sequence[Profile]) -> Config:
     """Return a preset with personal layers. Raises NpuprofError, with the way to do without them where that would help."""
     from npuprof.store.personal import build_unfit_finding
 
     try:
-        return workspace.resolve_spec(asked.spec, asked.mixin, changes, layers)
+        return workspace.resolve_spec(verb.spec, verb.mixin, changes, layers)
     except NpuprofError as error:
-        workspace.resolve_spec(asked.spec, asked.mixin, changes)  # what is wrong without them is told as always
+        workspace.resolve_spec(verb.spec, verb.mixin, changes)  # what is wrong without them is told as always
         unfit = [build_unfit_finding(layer.document.source) for layer in layers]
         raise NpuprofError([*error.findings, *unfit]) from None
 
 
-def _tell_layers(workspace: spec.Workspace, asked: ResolvingVerb, config: Config, layers: Sequence[Profile]) -> None:
+def _tell_layers(workspace: spec.Workspace, verb: ResolvingVerb, config: Config, layers: Sequence[Profile]) -> None:
     """Say that personal layers take part, where they are, and which keys they and what only they extend set."""
-    shared = {member.key for member in workspace.resolve_spec(asked.spec, asked.mixin).lineage}
+    shared = {member.key for member in workspace.resolve_spec(verb.spec, verb.mixin).lineage}
     own = [member for member in config.lineage if member.key not in shared]
     steps = [step for member in own for some in (member.steps, *(override.steps for override in member.overrides)) for step in some]
-    told = ", ".join(dict.fromkeys(f"{step.key} (unset)" if step.op == "unset" else step.key for step in steps))
+    keys = ", ".join(dict.fromkeys(f"{step.key} (unset)" if step.op == "unset" else step.key for step in steps))
     paths = ", ".join(layer.document.source for layer in layers)
-    output.tell_remark(f"a personal layer takes part: {told or 'it sets nothing'} ({paths}); --no-personal leaves it out")
+    output.tell_remark(f"a personal layer takes part: {keys or 'it sets nothing'} ({paths}); --no-personal leaves it out")
 
 
-def resolve_shown(asked: ResolvingVerb, personal: bool = False) -> Config:
+def resolve_shown(verb: ResolvingVerb, personal: bool = False) -> Config:
     """Return the preset that a verb shows without checking it; changes to keys that nobody knows are told. Raises NpuprofError."""
-    config = resolve_asked(asked, personal=personal)
+    config = resolve_asked(verb, personal=personal)
     if config.changes:
         from npuprof.checks.settings import find_setting_faults
         from npuprof.checks.view import View
@@ -120,13 +120,13 @@ def resolve_shown(asked: ResolvingVerb, personal: bool = False) -> Config:
 
 
 def resolve_checked(
-    asked: ResolvingVerb, target: str, no_check: bool, untold: Sequence[str] = (), personal: bool = False, reads_runs: bool = True
+    verb: ResolvingVerb, target: str, no_check: bool, untold: Sequence[str] = (), personal: bool = False, reads_runs: bool = True
 ) -> Config:
     """Return the preset that a verb was asked for; its warnings are told, but for the codes ``untold``.
 
     Raises NpuprofError for errors and abstract ones.
     """
-    config = resolve_asked(asked, target, personal, reads_runs)
+    config = resolve_asked(verb, target, personal, reads_runs)
     if not no_check:
         from npuprof.checks import require_exportable
 

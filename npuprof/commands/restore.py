@@ -85,18 +85,18 @@ class Restore(Verb):
 
     def _read_replaced(self, workspace: Workspace, name: str, target: str, new: bytes) -> bytes | None:
         """Return what a file holds that is about to be replaced. Raises NpuprofError where only that file holds it."""
-        found = writing.read_known_file(target)
-        if self.force or found in (None, new):
-            return found
+        content = writing.read_known_file(target)
+        if self.force or content in (None, new):
+            return content
         if self.output is not None:
             hint = "name another file, or write over it with --force"
             raise NpuprofError([Finding("NP923", f"{target} exists already", "Nothing is overwritten unasked.", hint, where=Place(target))])
-        if not _is_committed(workspace, name, found or b""):
+        if not _is_committed(workspace, name, content or b""):
             shown = os.path.relpath(target)
             what, why = f"{shown} has edits that no commit holds", "They would be lost; nothing was written."
             hint = "commit them first (npuprof commit), or discard them with --force"
             raise NpuprofError([Finding("NP943", what, why, hint, where=Place(shown))])
-        return found
+        return content
 
     def _recover_text(self, workspace: Workspace, then: Revision, name: str) -> tuple[bytes, list[str]]:
         """Return the text to write, and what there is to say of it."""
@@ -155,8 +155,8 @@ def _read_checked_out(then: Revision, name: str) -> tuple[bytes, list[str]]:
     path = then.source_path(name)
     filters = repository.find_filters([path])
     notes = [f"{path} has the filter {name!r}, a program, which was not run: git checkout does" for name in filters.values()]
-    found = repository.read_checked_out(then.commit, path)
-    return raw if found is None else found, notes
+    checked_out = repository.read_checked_out(then.commit, path)
+    return raw if checked_out is None else checked_out, notes
 
 
 def _is_committed(workspace: Workspace, name: str, raw: bytes) -> bool:
@@ -170,8 +170,8 @@ def _is_committed(workspace: Workspace, name: str, raw: bytes) -> bool:
         return True
     for content in {raw, raw.replace(b"\r\n", b"\n")}:
         oid = compute_blob_id(content, len(head.commit))
-        found = repository.git.try_command("log", "--max-count=1", "--format=%H", f"--find-object={oid}", "HEAD")
-        if not found.code and found.output.strip():
+        log = repository.git.try_command("log", "--max-count=1", "--format=%H", f"--find-object={oid}", "HEAD")
+        if not log.code and log.output.strip():
             return True
     return False
 

@@ -56,9 +56,9 @@ class _Found:
     def note_failures(self, findings: Iterable[Finding]) -> None:
         """Note what stands in the way of judging or comparing: each once."""
         new = [
-            one
-            for one in findings
-            if (one.code, one.message, one.place) not in {(own.code, own.message, own.place) for own in self.problems}
+            finding
+            for finding in findings
+            if (finding.code, finding.message, finding.place) not in {(own.code, own.message, own.place) for own in self.problems}
         ]
         self.problems += new
         self.failing += new
@@ -187,14 +187,14 @@ class Review(Verb):
         """Keep the findings that the pull request brings, and those that fail the job; a remark counts the others."""
         aside = [finding for finding in found.told if not check.decide_code([finding])]
         new = {id(finding) for finding in states.drop_known(aside, states.left)}
-        left = [finding for finding in aside if id(finding) not in new]
-        if not left:
+        omitted = [finding for finding in aside if id(finding) not in new]
+        if not omitted:
             return
-        are = "is" if len(left) == 1 else "are"
+        are = "is" if len(omitted) == 1 else "are"
         found.remarks.append(
-            f"{format_severity_counts(left)} that this {_name_request(job)} did not bring {are} left out here (npuprof check)"
+            f"{format_severity_counts(omitted)} that this {_name_request(job)} did not bring {are} left out here (npuprof check)"
         )
-        gone = set(map(id, left))
+        gone = set(map(id, omitted))
         found.told = [finding for finding in found.told if id(finding) not in gone]
 
     def _publish(self, job: Job, page: str, short: str, wanted: bool, found: _Found) -> None:
@@ -273,7 +273,7 @@ class States:
                 judged = before.open_store()
                 found = before.judge(judged).settled.findings
                 there = judged.home.label  # messages call the store by it
-                self._known[commit] = [one._replace(message=one.message.replace(there, self._label)) for one in found]
+                self._known[commit] = [finding._replace(message=finding.message.replace(there, self._label)) for finding in found]
             except NpuprofError as error:
                 self._known[commit] = list(error.findings)
         return self._known[commit]
@@ -281,8 +281,8 @@ class States:
 
 def sort_faults(failing: Sequence[Finding], survey: Survey | None, states: States | None, target: str) -> list[Faults]:
     """Return what fails a job and does not stand in a survey, by where it comes from; all as one where nobody can tell that."""
-    known = {mark for pair in survey.pairs for one in (*pair.broken, *pair.untold) for mark in _mark(one)} if survey else set()
-    rest = [one for one in failing if one.severity != "error" or known.isdisjoint(_mark(one))]
+    known = {mark for pair in survey.pairs for finding in (*pair.broken, *pair.untold) for mark in _mark(finding)} if survey else set()
+    rest = [finding for finding in failing if finding.severity != "error" or known.isdisjoint(_mark(finding))]
     if not rest:
         return []
     if states is None or survey is None:
@@ -300,8 +300,8 @@ def sort_faults(failing: Sequence[Finding], survey: Survey | None, states: State
 
 
 def _leave_out(findings: Iterable[Finding], others: Iterable[Finding]) -> list[Finding]:
-    left = {id(one) for one in others}
-    return [one for one in findings if id(one) not in left]
+    omitted = {id(finding) for finding in others}
+    return [finding for finding in findings if id(finding) not in omitted]
 
 
 def _mark(finding: Finding) -> list[tuple[str, ...]]:

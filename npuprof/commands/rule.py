@@ -53,19 +53,19 @@ class Rule(Verb):
         )
 
 
-def load_team_pages(given: str | None = None) -> list[pages.Page]:
+def load_team_pages(store: str | None = None) -> list[pages.Page]:
     """Return the pages of the team's rules; where no store was ``given`` none if there is none here, or npuprof.toml has faults.
 
     Raises NpuprofError.
     """
-    return [_build_team_page(rule) for rule in _load_team_rules(given)]
+    return [_build_team_page(rule) for rule in _load_team_rules(store)]
 
 
-def _load_team_rules(given: str | None) -> tuple[TeamRule, ...]:
+def _load_team_rules(store: str | None) -> tuple[TeamRule, ...]:
     try:
-        policy = spec.Workspace(given).listed_store.load_policy()
+        policy = spec.Workspace(store).listed_store.load_policy()
     except NpuprofError:
-        if given:
+        if store:
             raise
         return ()
     return policy.rules if policy else ()
@@ -77,23 +77,23 @@ def _list_rules_on(key: str, store: str | None) -> list[str]:
     if parsed is None:
         return []
     name = catalog.find_key_elsewhere(parsed[0], ()) or parsed[0]
-    found = [rule.code for rule in catalog.load_rules() if name in rule.reads]
-    return found + [rule.code for rule in _load_team_rules(store) if name in written_condition.list_team_reads(rule, with_facts=True)]
+    codes = [rule.code for rule in catalog.load_rules() if name in rule.reads]
+    return codes + [rule.code for rule in _load_team_rules(store) if name in written_condition.list_team_reads(rule, with_facts=True)]
 
 
 def _build_team_page(rule: TeamRule) -> pages.Page:
     where = f"{rule.origin} says so" if rule.origin else "The team says so"
     bound = f", for {', '.join(rule.presets)}" if rule.presets else ""
-    told = f"{f'where {rule.when[0]}, ' if rule.when else ''}{rule.require[0]} has to be true"
-    why = f"{where}{bound}: {told}. What is unset or unknown is not."
+    condition = f"{f'where {rule.when[0]}, ' if rule.when else ''}{rule.require[0]} has to be true"
+    why = f"{where}{bound}: {condition}. What is unset or unknown is not."
     return pages.Page(rule.code, rule.title, rule.severity, why, f"Make it true: {rule.require[0]}", {}, {}, {}, {})
 
 
 def _format_page(page: pages.Page, columns: int) -> str:
     lines = [f"{page.code} ({page.severity}): {page.title}", ""]
     lines += [*wrap_paragraph(f"Why: {page.why}", columns), *wrap_paragraph(f"Try: {page.fix}", columns)]
-    for label, files, asked in (("is flagged", page.bad, page.ask_bad), ("is fine", page.good, page.ask_good)):
-        asking = "".join(f" --{name} {value}" for name, value in asked.items())
+    for label, files, context in (("is flagged", page.bad, page.ask_bad), ("is fine", page.good, page.ask_good)):
+        asking = "".join(f" --{name} {value}" for name, value in context.items())
         for name, text in files.items():
             lines += ["", f"  {name}.toml {label}{f' with{asking}' if asking else ''}:"]
             lines += [f"    {line}".rstrip() for line in text.strip("\n").split("\n")]

@@ -87,15 +87,15 @@ class Scan(JudgingVerb):
         if survey is not None:
             survey.findings = findings
             return self._answer_statistics(survey, accepted, code)
-        told = self.select_told(findings)
-        hidden = len(findings) - len(told)
+        shown = self.select_told(findings)
+        hidden = len(findings) - len(shown)
         more = f" ({hidden} more with --severity info)" if hidden else ""
-        found_now = f"{format_severity_counts(told) or 'no findings'}{describe_accepted(accepted)}"
+        found_now = f"{format_severity_counts(shown) or 'no findings'}{describe_accepted(accepted)}"
         covered = scanned.coverage.describe("--all", self.everything)
         remark = f"{format_count(scanned.files, 'file')} scanned: {found_now}{of_baseline}{more}; {covered}"
         if not scanned.files and not findings:
             remark += f"; there is no script in {', '.join(self.paths) or 'this folder'} (.py, .ipynb, .sh); npuprof check looks at presets"
-        return self.answer_findings(told, code, remark, accepted, scanned.coverage.format_fields())
+        return self.answer_findings(shown, code, remark, accepted, scanned.coverage.format_fields())
 
     def _begin_survey(self, context: Context) -> Survey | None:
         """Return the object that counts for ``--statistics``, None without it. Raises NpuprofError for flags that do not fit."""

@@ -55,18 +55,18 @@ class Schema(Verb):
             raise NpuprofError([Finding("NP902", what, "", "leave out what does not belong")])
         home = spec.Workspace(self.store).store
         require_writable_store(home)
-        other: list[Wanted] = []
+        outdated: list[Wanted] = []
         for name, text in build_editor_schemas().items():
             path = os.path.join(home.root, name)
             known = writing.read_known_file(path)
             if known != text.encode():
-                other.append(Wanted(path, text.encode(), known, home.root))
-        cited = [home.cite_file(os.path.basename(one.path)) for one in other]
+                outdated.append(Wanted(path, text.encode(), known, home.root))
+        cited = [home.cite_file(os.path.basename(file.path)) for file in outdated]
         if self.check:
             remarks = (f"{', '.join(cited)}: not what this npuprof writes; npuprof schema --update does",) if cited else ()
             return Answer(None, remarks or ("the schemas are up to date",), code=1 if cited else 0)
-        if other:
-            writing.write_wanted_files(other)
+        if outdated:
+            writing.write_wanted_files(outdated)
         return Answer("".join(f"{path}\n" for path in cited), () if cited else ("the schemas are up to date",))
 
 

@@ -94,9 +94,9 @@ class Set(Verb):
         if what:
             raise NpuprofError([Finding("NP902", what, "", hint)])
 
-    def _change_text(self, file: PresetFile, said: list[str], below: dict[str, Any] | None = None) -> str:
+    def _change_text(self, file: PresetFile, remarks: list[str], below: dict[str, Any] | None = None) -> str:
         data = deepcopy(file.profile.document.data)
-        return edit.apply_changes(file.text, find_changes(file.profile, data, self.assignments, self.append, said, below))
+        return edit.apply_changes(file.text, find_changes(file.profile, data, self.assignments, self.append, remarks, below))
 
 
 VERB = Set

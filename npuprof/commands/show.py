@@ -42,20 +42,20 @@ class Show(Verb):
     def _build_fields(self, config: Config) -> dict[str, Any]:
         from npuprof.resolve import origins
 
-        found = build_config_fields(config)
+        fields = build_config_fields(config)
         if self.origin:
             by_key = {key: config.origins(key) for key in config.ordered_settings()}
-            found["origins"] = {key: [origins.build_origin_dict(origin) for origin in those] for key, those in by_key.items()}
-        return found
+            fields["origins"] = {key: [origins.build_origin_dict(origin) for origin in those] for key, those in by_key.items()}
+        return fields
 
     def _format_toml(self, config: Config) -> str:
         lines = ["[profile]"]
         lines += [f"{name} = {keys.format_toml_value(value)}" for name, value in collect_profile_head(config).items()]
         for section in SECTIONS:
-            found = config.section(section)
-            if found:
+            settings = config.section(section)
+            if settings:
                 lines += ["", f"[{section}]"]
-            for name, value in found.items():
+            for name, value in settings.items():
                 key = keys.format_full_key(section, name)
                 if self.origin:
                     lines += _format_value_lines(config, key, keys.format_key_segment(name), config.traced_value(key), (), self.coloured)

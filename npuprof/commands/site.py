@@ -51,9 +51,9 @@ class Site(Verb):
         scripts = tuple(_list_touched(self.scripts, release, self.store, faults))
         written = write_site(self.folder, build_site(workspace, Asked(release, tuple(self.also), scripts), faults))
         pages = format_count(written.written + written.kept, "file")
-        said = f"{self.folder}: {pages}, {written.written} written, {written.removed} removed; open {self.folder}/index.html"
-        left = [f"{self.folder}/{name} is no longer part of the site, and stays because git tracks it" for name in written.left]
-        return Answer(None, (said, *left), 2 if faults else 0, problems=list(dict.fromkeys(faults)))
+        summary = f"{self.folder}: {pages}, {written.written} written, {written.removed} removed; open {self.folder}/index.html"
+        remarks = [f"{self.folder}/{name} is no longer part of the site, and stays because git tracks it" for name in written.left]
+        return Answer(None, (summary, *remarks), 2 if faults else 0, problems=list(dict.fromkeys(faults)))
 
 
 def _list_touched(paths: list[str], release: str, store: str | None, faults: list[Finding]) -> Iterable[tuple[str, tuple[Touched, ...]]]:
@@ -70,7 +70,7 @@ def _list_touched(paths: list[str], release: str, store: str | None, faults: lis
     for touched, names in survey.touched.items():
         for name in names:
             by_path.setdefault(name, []).append(touched)
-    yield from ((path, tuple(found)) for path, found in sorted(by_path.items()))
+    yield from ((path, tuple(touches)) for path, touches in sorted(by_path.items()))
 
 
 VERB = Site

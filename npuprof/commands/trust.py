@@ -64,59 +64,59 @@ class Trust(Verb):
         folder = _find_store(self.store)
         if getattr(folder, "is_shipped", False):
             return Answer(None, ("the presets that npuprof ships need no trust",))
-        found = [] if self.revoke else _collect_needs(folder)
-        chosen = self._choose(folder.label, found)
+        needs = [] if self.revoke else _collect_needs(folder)
+        chosen = self._choose(folder.label, needs)
         path = trust.find_trust_file()
         if not self.dry_run:
             trust.keep_trusted(identify_store(folder), _build_trusted(chosen), adding=bool(self.variables))
         what = format_count(len(chosen), "variable") if chosen else "nothing"
         done = "would be trusted" if self.dry_run else "is now trusted"
         remarks = [f"{folder.label} {done} with {what}" + ("" if self.dry_run else f", saved in {path}")]
-        if left := [one for one in found if one not in chosen and not self.variables]:
-            remarks.append(f"{self.listed} does not list {', '.join(sorted({one.name for one in left}))}, which stay untrusted")
+        if untrusted := [need for need in needs if need not in chosen and not self.variables]:
+            remarks.append(f"{self.listed} does not list {', '.join(sorted({need.name for need in untrusted}))}, which stay untrusted")
         return Answer(
             {"text": lambda: _format_groups(chosen), "json": lambda: _build_fields(folder, chosen)},
             tuple(remarks) if self.format == "text" else (),
         )
 
-    def _choose(self, label: str, found: list[_Found]) -> list[_Found]:
+    def _choose(self, label: str, needs: list[_Found]) -> list[_Found]:
         """Return what the arguments or the file name of what presets set. Raises NpuprofError for a variable that they do not set."""
         if self.listed is not None:
             if self.variables or self.revoke:
                 what = "--from cannot be combined with names of variables or --revoke"
                 raise NpuprofError([Finding("NP902", what, "The file says what is trusted.", "use one of them")])
             allowed = _read_list(self.listed)
-            return [one for one in found if allowed.allows(one.name, one.text, one.executes)]
+            return [need for need in needs if allowed.allows(need.name, need.text, need.executes)]
         chosen = []
         problems = []
         for word in self.variables:
             name, is_pair, text = word.partition("=")
-            named = [one for one in found if one.name == name and (not is_pair or one.text == text)]
+            named = [need for need in needs if need.name == name and (not is_pair or need.text == text)]
             if not named and not self.revoke:
                 what = f"no preset of {label} sets {word}, or it needs no trust"
                 problems.append(Finding("NP902", what, "", f"npuprof trust {label} --dry-run lists what needs trust"))
-            chosen += [one for one in named if one not in chosen]
+            chosen += [need for need in named if need not in chosen]
         if self.variables and self.revoke:
             problems = [
                 Finding("NP902", "--revoke removes all trust in a store", "", "leave out the variables, then trust the others again")
             ]
         if problems:
             raise NpuprofError(problems)
-        return chosen if self.variables else found
+        return chosen if self.variables else needs
 
 
-def _find_store(asked: str | None) -> ReadOnceStore:
+def _find_store(name: str | None) -> ReadOnceStore:
     """Return the store that is meant: ``team:`` is that of a source, as it is locked. Raises NpuprofError."""
-    if asked is None or not asked.endswith(":") or not is_source_reference(asked):
-        if asked is not None and asked != "builtin:" and not os.path.isdir(asked):
-            raise NpuprofError([build_missing_store_finding(asked, "STORE is the folder of a store, or a source with its colon.")])
-        return spec.Workspace(asked).store
-    return find_sources(spec.Workspace().home).open_source(asked[:-1])
+    if name is None or not name.endswith(":") or not is_source_reference(name):
+        if name is not None and name != "builtin:" and not os.path.isdir(name):
+            raise NpuprofError([build_missing_store_finding(name, "STORE is the folder of a store, or a source with its colon.")])
+        return spec.Workspace(name).store
+    return find_sources(spec.Workspace().home).open_source(name[:-1])
 
 
 def _collect_needs(folder: ReadOnceStore) -> list[_Found]:
     """Return the variables of a store that need trust. Raises NpuprofError with all presets that cannot be read."""
-    found: dict[tuple[str, str], _Found] = {}
+    by_pair: dict[tuple[str, str], _Found] = {}
     problems: list[Finding] = []
     for name in folder.names():
         try:
@@ -126,45 +126,47 @@ def _collect_needs(folder: ReadOnceStore) -> list[_Found]:
             continue
         for need in needs:
             text = need.text if need.executes else ""
-            found.setdefault((need.name, text), _Found(need.name, text, need.executes, [])).places.append(str(need.origin))
+            by_pair.setdefault((need.name, text), _Found(need.name, text, need.executes, [])).places.append(str(need.origin))
     if problems:
         raise NpuprofError(problems)
-    return [found[pair] for pair in sorted(found)]
+    return [by_pair[pair] for pair in sorted(by_pair)]
 
 
-def _build_trusted(found: list[_Found]) -> Trusted:
-    names = frozenset(one.name for one in found if not one.executes)
-    return Trusted(names, frozenset((one.name, one.text) for one in found if one.executes))
+def _build_trusted(needs: list[_Found]) -> Trusted:
+    names = frozenset(need.name for need in needs if not need.executes)
+    return Trusted(names, frozenset((need.name, need.text) for need in needs if need.executes))
 
 
 def _read_list(path: str) -> Trusted:
     """Return what a file lists. Raises NpuprofError if it cannot be read or is something else."""
     raw = read_file_content(path)
     try:
-        said = json.loads(raw)
-        if said["schema"] != _SCHEMA:
-            raise ValueError(said["schema"])
-        names = frozenset(str(row["variable"]) for row in said["names"])
-        return Trusted(names, frozenset((str(row["variable"]), str(row["value"])) for row in said["pairs"]))
+        fields = json.loads(raw)
+        if fields["schema"] != _SCHEMA:
+            raise ValueError(fields["schema"])
+        names = frozenset(str(row["variable"]) for row in fields["names"])
+        return Trusted(names, frozenset((str(row["variable"]), str(row["value"])) for row in fields["pairs"]))
     except (ValueError, LookupError, TypeError, RecursionError):
         hint = "write one with npuprof trust STORE --dry-run --format json, and review it"
         raise NpuprofError([Finding("NP931", f"{path} does not list what is to be trusted", "", hint, where=Place(path))]) from None
 
 
-def _format_groups(found: list[_Found]) -> str:
+def _format_groups(needs: list[_Found]) -> str:
     """Return the variables below the reason for which each needs trust."""
     groups: dict[str, list[str]] = {}
-    for one in found:
-        value = f" = {keys.format_short_value(one.text)}" if one.executes else ""
-        more = f" and {len(one.places) - _SHOWN_PLACES} more" if len(one.places) > _SHOWN_PLACES else ""
-        reason = f"trusted with this value: {one.executes}" if one.executes else "trusted by name: not in the catalogue"
-        groups.setdefault(reason, []).append(f"  {one.name}{value}  ({', '.join(one.places[:_SHOWN_PLACES])}{more})\n")
+    for need in needs:
+        value = f" = {keys.format_short_value(need.text)}" if need.executes else ""
+        more = f" and {len(need.places) - _SHOWN_PLACES} more" if len(need.places) > _SHOWN_PLACES else ""
+        reason = f"trusted with this value: {need.executes}" if need.executes else "trusted by name: not in the catalogue"
+        groups.setdefault(reason, []).append(f"  {need.name}{value}  ({', '.join(need.places[:_SHOWN_PLACES])}{more})\n")
     return "".join(f"{reason}\n{''.join(lines)}" for reason, lines in sorted(groups.items()))
 
 
-def _build_fields(folder: ReadOnceStore, found: list[_Found]) -> dict[str, Any]:
-    pairs = [{"variable": one.name, "value": one.text, "executes": one.executes, "places": one.places} for one in found if one.executes]
-    names = [{"variable": one.name, "places": one.places} for one in found if not one.executes]
+def _build_fields(folder: ReadOnceStore, needs: list[_Found]) -> dict[str, Any]:
+    pairs = [
+        {"variable": need.name, "value": need.text, "executes": need.executes, "places": need.places} for need in needs if need.executes
+    ]
+    names = [{"variable": need.name, "places": need.places} for need in needs if not need.executes]
     return {"schema": _SCHEMA, "store": folder.label, "pairs": pairs, "names": names}
 
 

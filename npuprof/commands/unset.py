@@ -60,17 +60,17 @@ class Unset(Verb):
     def _change_text(self, file: PresetFile, remarks: list[str], below: dict[str, Any] | None = None) -> str:
         data = deepcopy(file.profile.document.data)
         removals = {text: list(find_removals(file.profile, data, text, remarks)) for text in self.keys}
-        found = [change for removed in removals.values() for change in removed]
+        changes = [change for removed in removals.values() for change in removed]
         freed = take_cleared_keys(data, self.keys) if self.own else []
         if freed:
-            found.append(PathChange(("profile", "unset"), find_at_path(data, ("profile", "unset"))))
+            changes.append(PathChange(("profile", "unset"), find_at_path(data, ("profile", "unset"))))
             remarks.extend(f"removed {name} from 'unset' in {file.profile.document.source}" for name in freed)
         # in a layer, what it sets is taken away, and what lies below is in force again
-        asked = self.keys if below is None else [text for text, removed in removals.items() if not removed]
-        left = [] if self.own else find_inherited_keys(file.profile, data, asked, below)
+        wanted = self.keys if below is None else [text for text, removed in removals.items() if not removed]
+        inherited = [] if self.own else find_inherited_keys(file.profile, data, wanted, below)
         cleared = find_at_path(data, ("profile", "unset"))
         listed = list(cleared) if isinstance(cleared, list) else []
-        added = [name for name in dict.fromkeys(map(format_written_key, left)) if name not in listed]
+        added = [name for name in dict.fromkeys(map(format_written_key, inherited)) if name not in listed]
         both = {format_written_key(text) for text, removed in removals.items() if removed}
         remarks.extend(
             f"{name} is inherited: it stands in 'unset' now" + ("; with --own what is inherited is in force again" if name in both else "")
@@ -80,12 +80,12 @@ class Unset(Verb):
             what = f"profile.unset is {keys.format_short_value(cleared)}, and no list that could have {', '.join(added)} in it"
             raise NpuprofError([Finding("NP920", what, "What is inherited is cleared by its name in that list.", "make it a list of keys")])
         if added:
-            found.append(PathChange(("profile", "unset"), [*listed, *added]))
+            changes.append(PathChange(("profile", "unset"), [*listed, *added]))
         if self.dry_run:
             remarks[:] = [f"would remove {said[len('removed ') :]}" if said.startswith("removed ") else said for said in remarks]
-        if not found:
+        if not changes:
             raise NpuprofError([self._find_nothing(file, text) for text in self.keys])
-        touched = {*map(format_written_key, left), *listed, *freed}
+        touched = {*map(format_written_key, inherited), *listed, *freed}
         idle = [text for text, removed in removals.items() if not removed and format_written_key(text) not in touched]
         settings = {text: key for text in idle if (key := locate_key(text)[1])}  # of [profile] there is none
         unknown = [text for text, key in settings.items() if catalog.find_record(*keys.split_section_and_name(key)) is None]
@@ -93,7 +93,7 @@ class Unset(Verb):
             raise NpuprofError([self._find_nothing(file, text) for text in unknown])
         said = "not set by the preset itself" if self.own else "neither set nor inherited"
         remarks.extend(f"{format_written_key(text)} is {said}" for text in idle)
-        return edit.apply_changes(file.text, found)
+        return edit.apply_changes(file.text, changes)
 
     def _find_nothing(self, file: PresetFile, text: str) -> Finding:
         return build_nothing_finding(file.profile, text, self.spec if self.personal else "", self.own)

@@ -65,20 +65,22 @@ class Verify(Verb):
         workspace = spec.Workspace(self.store)
         _refuse_unknown_names(workspace, self.names)
         verifier = Verifier(workspace, self.signatures)
-        found = list(verifier.verify_tags(self.names))
-        states = [one.status for one in found]
+        versions = list(verifier.verify_tags(self.names))
+        states = [version.status for version in versions]
         remarks = [
-            f"{format_count(len(found), 'released version')} verified: {_count_states(states)}" if found else "nothing is released yet"
+            f"{format_count(len(versions), 'released version')} verified: {_count_states(states)}"
+            if versions
+            else "nothing is released yet"
         ]
-        if found and not self.signatures and asks_for_signatures(verifier.repository):
+        if versions and not self.signatures and asks_for_signatures(verifier.repository):
             remarks.append("signatures were not looked at, though git's configuration asks for them: --signatures has git check them")
         remarks += [f"not verified by that is what is here now: {finding.message}" for finding in verifier.find_edits_here()[:1]]
         forms: Forms = {
-            "text": lambda: self._build_table(found),
+            "text": lambda: self._build_table(versions),
             "json": lambda: {
                 "schema": "npuprof.verified/1",
                 "signatures": verifier.signatures,
-                "versions": [_build_fields(one) for one in found],
+                "versions": [_build_fields(version) for version in versions],
             },
         }
         return Answer(forms, tuple(remarks), 1 if "fails" in states else 2 if "unknown" in states else 0)
@@ -97,19 +99,21 @@ class Verify(Verb):
 
     def _refuse_odd_flags(self) -> None:
         odd = {"--cann": self.cann, "--product": self.product, "--format github": self.format == "github"}
-        if given := [name for name, value in odd.items() if value]:
-            what = f"{', '.join(given)} is for evidence, and --tags has none"
+        if flags := [name for name, value in odd.items() if value]:
+            what = f"{', '.join(flags)} is for evidence, and --tags has none"
             raise NpuprofError([Finding("NP902", what, "", "leave one of them out")])
 
-    def _build_table(self, found: list[VerifiedVersion]) -> Table:
-        findings = [finding for one in found for finding in one.findings]
-        told = format_findings(findings, self.coloured) if findings else ""
-        rows = [(one.name, one.version, one.commit[:7] or "-", _SAID[one.status], _tell_yank(one)) for one in found]
-        return Table(rows, after=told, header=("preset", "version", "commit", "its tag", "yanked"))
+    def _build_table(self, versions: list[VerifiedVersion]) -> Table:
+        findings = [finding for version in versions for finding in version.findings]
+        findings_text = format_findings(findings, self.coloured) if findings else ""
+        rows = [
+            (version.name, version.version, version.commit[:7] or "-", _SAID[version.status], _tell_yank(version)) for version in versions
+        ]
+        return Table(rows, after=findings_text, header=("preset", "version", "commit", "its tag", "yanked"))
 
 
-def _tell_yank(one: VerifiedVersion) -> str:
-    return f"yanked: {one.yanked}" if one.yanked else ""
+def _tell_yank(version: VerifiedVersion) -> str:
+    return f"yanked: {version.yanked}" if version.yanked else ""
 
 
 def _refuse_unknown_names(workspace: spec.Workspace, names: list[str]) -> None:
@@ -137,11 +141,11 @@ def _count_states(states: list[str]) -> str:
     return ", ".join(f"{count} {words}" for count, words in parts if count)
 
 
-def _build_fields(one: VerifiedVersion) -> dict[str, Any]:
+def _build_fields(version: VerifiedVersion) -> dict[str, Any]:
     return {
-        "name": one.name, "version": one.version, "tag": one.tag, "commit": one.commit or None, "status": one.status,
-        "yanked": one.yanked or None,
-        "findings": [build_finding_dict(finding) for finding in one.findings],
+        "name": version.name, "version": version.version, "tag": version.tag, "commit": version.commit or None, "status": version.status,
+        "yanked": version.yanked or None,
+        "findings": [build_finding_dict(finding) for finding in version.findings],
     }  # fmt: skip
 
 

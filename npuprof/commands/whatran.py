@@ -57,25 +57,25 @@ class WhatRan(Verb):
         unread: list[Finding] = []
         read = fingerprints.read_process(self.pid) if self.pid is not None else fingerprints.read_clues(self.what or "", unread)
         identifier = Identifier(spec.Workspace(self.store))
-        found = [identifier.identify(clue) for clue in read]
-        notes = tuple(dict.fromkeys(note for one in found for note in one.notes))
+        identified = [identifier.identify(clue) for clue in read]
+        notes = tuple(dict.fromkeys(note for item in identified for note in item.notes))
         forms: Forms = {
-            "text": lambda: "\n".join(self._format_identified(one) for one in found),
-            "json": lambda: {"schema": "npuprof.whatran/1", "found": [_build_fields(one) for one in found]},
+            "text": lambda: "\n".join(self._format_identified(item) for item in identified),
+            "json": lambda: {"schema": "npuprof.whatran/1", "found": [_build_fields(item) for item in identified]},
         }
-        code = 2 if unread else 0 if all(one.matches for one in found) else 1
+        code = 2 if unread else 0 if all(item.matches for item in identified) else 1
         return Answer(forms, notes, code, problems=unread)
 
-    def _format_identified(self, found: Identified) -> str:
-        clue = found.clue
+    def _format_identified(self, identified: Identified) -> str:
+        clue = identified.clue
         digest = clue.digests[0] if clue.digests else ""
-        said = f"{clue.found}: " if clue.found else ""
-        lines = [escape_controls(f"{said}{digest[:12]}{f' ({clue.name})' if clue.name else ''}").rstrip(" ")]
-        for match in found.matches:
+        place = f"{clue.found}: " if clue.found else ""
+        lines = [escape_controls(f"{place}{digest[:12]}{f' ({clue.name})' if clue.name else ''}").rstrip(" ")]
+        for match in identified.matches:
             lines += [f"  {line}" for line in self._format_match(match)]
-        if not found.matches and clue.evidence is not None:
+        if not identified.matches and clue.evidence is not None:
             lines.append("  every preset, as it is and as it was, says something else than this log, or nothing that a log proves")
-        elif not found.matches:
+        elif not identified.matches:
             lines += ["  no preset had this digest. It may be that", *(f"    - {reason}" for reason in _NOT_FOUND)]
         return "".join(f"{line}\n" for line in lines)
 
@@ -113,15 +113,15 @@ def _format_commit(commit: Commit) -> str:
     return escape_controls(f"{commit.id[:7]}  {commit.date[:10]}  {commit.author}  {commit.subject}")
 
 
-def _build_fields(found: Identified) -> dict[str, Any]:
-    clue = found.clue
+def _build_fields(identified: Identified) -> dict[str, Any]:
+    clue = identified.clue
     return {
         "where": clue.found or None,
         "digest": clue.digest or None,
         "preset_digest": clue.preset_digest or None,
         "name": clue.name or None,
-        "presets": [_build_match_fields(match) for match in found.matches],
-        "notes": list(found.notes),
+        "presets": [_build_match_fields(match) for match in identified.matches],
+        "notes": list(identified.notes),
     }
 
 

@@ -47,10 +47,10 @@ class Yank(Verb):
         repository = revisions.find_repository(workspace.store)
         version = _find_version(workspace, repository, self.spec)
         tag = f"{version.tag_name}{YANKED}"
-        if said := repository.find_yank(version.tag_name):
-            if self.push and said == why and not self.dry_run:  # a push before may have failed
+        if reason := repository.find_yank(version.tag_name):
+            if self.push and reason == why and not self.dry_run:  # a push before may have failed
                 return pushing.push_new_tags(repository, f"{tag}\n", [tag])
-            what = f"{version.tag_name} is yanked already: {said}"
+            what = f"{version.tag_name} is yanked already: {reason}"
             raise NpuprofError([Finding("NP026", what, "What was said of a version stays.", "use another version")])
         reach = _describe_heirs(workspace, version)
         if self.dry_run:
@@ -98,17 +98,17 @@ def _describe_released(repository: Repository) -> str:
 
 def _describe_heirs(workspace: spec.Workspace, version: Version) -> tuple[str, ...]:
     """Return how many presets of the store refer to a version by its number: check warns of each."""
-    found = []
+    dependents = []
     for name in workspace.store.names():
         try:
             parents = workspace.store.profile(name).extends
         except NpuprofError:
             continue  # told by check
         if any(parent in (f"{version.name}@{version.text}", f"{version.name}@v{version.text}") for parent in parents):
-            found.append(name)
-    if not found or not version.name:
+            dependents.append(name)
+    if not dependents or not version.name:
         return ()
-    return (f"{format_count(len(found), 'preset')} extend{'s' if len(found) == 1 else ''} it (NP704): {', '.join(found)}",)
+    return (f"{format_count(len(dependents), 'preset')} extend{'s' if len(dependents) == 1 else ''} it (NP704): {', '.join(dependents)}",)
 
 
 VERB = Yank

@@ -30,21 +30,23 @@ _BREAKS = "=:@"
 _KEPT_BREAK = "@"
 
 
-def answer_shell(asked: str, environ: Mapping[str, str]) -> int:
+def answer_shell(instruction: str, environ: Mapping[str, str]) -> int:
     """Print what may come next for a shell, ``complete_bash`` for one; return the exit code. Anything that goes wrong offers nothing."""
-    shell, current = asked.removeprefix("complete_"), ""
-    wanted, kept = "", 0
+    shell, current = instruction.removeprefix("complete_"), ""
+    wanted, prefix_length = "", 0
     try:
-        words, current, kept = _read_words(shell, environ)
-        found = [item for item in find_candidates(words, current) if item[0].startswith(current) and _HARMLESS.fullmatch(item[0])]
-        wanted = "" if found else describe_wanted_words(words, current)
+        words, current, prefix_length = _read_words(shell, environ)
+        candidates = [item for item in find_candidates(words, current) if item[0].startswith(current) and _HARMLESS.fullmatch(item[0])]
+        wanted = "" if candidates else describe_wanted_words(words, current)
     except (NpuprofError, ValueError, OSError):
-        found = []
-    found = list(dict(found).items())
+        candidates = []
+    candidates = list(dict(candidates).items())
     if environ.get("_TYPER_COMPLETE_FISH_ACTION") == "is-args":
-        return 0 if found or wanted else 1  # fish offers files where we say that nothing can be asked of us
+        return 0 if candidates or wanted else 1  # fish offers files where we say that nothing can be asked of us
     sys.stdout.write(
-        _format_baseline_change_words(shell, wanted, current[kept:]) if wanted else _format_candidates(shell, found, current, kept)
+        _format_baseline_change_words(shell, wanted, current[prefix_length:])
+        if wanted
+        else _format_candidates(shell, candidates, current, prefix_length)
     )
     return 0
 
@@ -58,8 +60,8 @@ def _read_words(shell: str, environ: Mapping[str, str]) -> tuple[list[str], str,
         typed = environ.get("COMP_WORDS", "")
         words = [_unquote(word) for word in typed.split("\n")] if "\n" in typed else _split(typed)  # by the function's IFS
         place = int(environ.get("COMP_CWORD", "0"))
-        merged, kept = _merge_broken_words([*words[:place], words[place] if place < len(words) else ""])
-        return merged[1:-1], merged[-1], kept
+        merged, prefix_length = _merge_broken_words([*words[:place], words[place] if place < len(words) else ""])
+        return merged[1:-1], merged[-1], prefix_length
     line = environ.get("_TYPER_COMPLETE_ARGS", "")
     words = _split(line)[1:]
     if shell in ("pwsh", "powershell"):
@@ -88,37 +90,37 @@ def _merge_broken_words(words: Sequence[str]) -> tuple[list[str], int]:
 
     Where it splits is the user's to say, and nothing is split within quotes: so the pieces tell, and the text does not.
     """
-    found: list[str] = []
-    joined, kept = False, 0
+    merged: list[str] = []
+    joined, prefix_length = False, 0
     for place, word in enumerate(words):
         broken = bool(word) and not word.strip(_BREAKS)
-        if found and place > 1 and (broken or joined):
-            kept = len(found[-1]) if not broken else len(found[-1]) + len(word)
-            found[-1] += word
-            if found[-1][kept - 1] == _KEPT_BREAK:
-                kept -= 1
+        if merged and place > 1 and (broken or joined):
+            prefix_length = len(merged[-1]) if not broken else len(merged[-1]) + len(word)
+            merged[-1] += word
+            if merged[-1][prefix_length - 1] == _KEPT_BREAK:
+                prefix_length -= 1
         else:
-            kept = 0
-            found.append(word)
+            prefix_length = 0
+            merged.append(word)
         joined = broken
-    return found, kept
+    return merged, prefix_length
 
 
-def _format_candidates(shell: str, found: Sequence[Candidate], current: str, kept: int) -> str:
+def _format_candidates(shell: str, candidates: Sequence[Candidate], current: str, prefix_length: int) -> str:
     if shell == "bash":
-        if len(found) == 1 and found[0][0].endswith("="):  # a blank would follow what is offered alone, and the value could not
-            found = [*found, (f"{found[0][0]}VALUE", "")]
-        return "".join(f"{word[kept:]}\n" for word, _ in found)
+        if len(candidates) == 1 and candidates[0][0].endswith("="):  # a blank would follow what is offered alone, and the value could not
+            candidates = [*candidates, (f"{candidates[0][0]}VALUE", "")]
+        return "".join(f"{word[prefix_length:]}\n" for word, _ in candidates)
     if shell == "zsh":
-        if not found:
+        if not candidates:
             return "compset -P '*='; _files" if "=" in current else "_files"
-        if all(word.endswith("=") for word, _ in found):
-            return "compadd -S '' -- " + " ".join(f"'{word}'" for word, _ in found)
-        rows = [f'"{_escape_zsh(word)}":"{_escape_zsh(text)}"' if text else f'"{_escape_zsh(word)}"' for word, text in found]
+        if all(word.endswith("=") for word, _ in candidates):
+            return "compadd -S '' -- " + " ".join(f"'{word}'" for word, _ in candidates)
+        rows = [f'"{_escape_zsh(word)}":"{_escape_zsh(text)}"' if text else f'"{_escape_zsh(word)}"' for word, text in candidates]
         return "_arguments '*: :((" + "\n".join(rows) + "))'"
     if shell == "fish":
-        return "\n".join(f"{word}\t{text}" if text else word for word, text in found)
-    return "\n".join(f"{word}:::{text or ' '}" for word, text in found)
+        return "\n".join(f"{word}\t{text}" if text else word for word, text in candidates)
+    return "\n".join(f"{word}:::{text or ' '}" for word, text in candidates)
 
 
 def _format_baseline_change_words(shell: str, wanted: str, rest: str) -> str:
@@ -150,8 +152,8 @@ def find_candidates(words: Sequence[str], current: str) -> Iterator[Candidate]:
     if parameter is not None:
         yield from ((prefix + word, text) for word, text in _find_values(parameter, verb, place.given, current[len(prefix) :]))
     elif current.startswith("-"):
-        for one in verb.parameters.values():
-            yield from ((spelling, _first_sentence(one.describe())) for spelling in one.flags if spelling.startswith("--"))
+        for option in verb.parameters.values():
+            yield from ((spelling, _first_sentence(option.describe())) for spelling in option.flags if spelling.startswith("--"))
         yield "--help", "Show the help"
 
 
@@ -167,7 +169,7 @@ def _find_values(parameter: Parameter, verb: type[Verb], words: Sequence[str], c
     from npuprof.commands.completion import offering  # flags and verbs do without
 
     kind = parameter.metavar.rstrip(".,")
-    given = list_placed_words(verb, words)
+    placed = list_placed_words(verb, words)
     specs = ("SPEC", "MIXIN", "PRESET", "NAME@REV", "GOOD", "BAD")
     if "--extends" in parameter.flags or kind in specs or (kind == "NAME" and verb.group == "versions"):
         yield from offering.find_specs(_read_store(words), current)
@@ -176,7 +178,7 @@ def _find_values(parameter: Parameter, verb: type[Verb], words: Sequence[str], c
     elif kind in ("KEY=VALUE", "KEY=V1,V2"):
         yield from _find_assignments(current)
     elif kind == "KEY":
-        yield from _list_keys(_read_store(words), given[0] if given else "")
+        yield from _list_keys(_read_store(words), placed[0] if placed else "")
     elif kind in ("RELEASE", "CANN"):
         from npuprof.catalog.releases import load_releases
 
@@ -201,10 +203,10 @@ def _find_values(parameter: Parameter, verb: type[Verb], words: Sequence[str], c
         before = current[: current.rfind("..") + 2] if ".." in current and kind == "REVS" else ""
         yield from ((f"{before}{name}", "") for name in ("HEAD", *offering.list_refs(_read_store(words))))
     elif kind == "NAME@VERSION":
-        found = [word for word, _ in offering.find_specs(_read_store(words), current)]
-        yield from ((word, "") for word in found if "@" not in word or re.search(r"@v?\d[^/@]*$", word))
-    elif kind == "VERSION" and given:
-        yield from offering.list_next_versions(_read_store(words), given[0])
+        specs_listed = [word for word, _ in offering.find_specs(_read_store(words), current)]
+        yield from ((word, "") for word in specs_listed if "@" not in word or re.search(r"@v?\d[^/@]*$", word))
+    elif kind == "VERSION" and placed:
+        yield from offering.list_next_versions(_read_store(words), placed[0])
     elif kind == "RISK":
         from npuprof.commands.options import list_risks
 

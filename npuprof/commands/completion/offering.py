@@ -45,7 +45,7 @@ def list_next_versions(store: str | None, name: str) -> Iterator[Candidate]:
     from npuprof.store.versions import parse_version_text
 
     released = [
-        found.number for ref in list_refs(store) if ref.startswith(f"{name}/v") and (found := parse_version_text(ref[len(name) + 1 :]))
+        version.number for ref in list_refs(store) if ref.startswith(f"{name}/v") and (version := parse_version_text(ref[len(name) + 1 :]))
     ]
     if not released:
         yield "1.0.0", "the first"
@@ -89,12 +89,12 @@ def _list_source_words(store: str | None, current: str) -> Iterator[str]:
 
     there = find_sources(find_store(store, os.environ)).open_source(source)
     if not at:
-        yield from (f"{source}:{one}" for one in there.names())
+        yield from (f"{source}:{item}" for item in there.names())
         return
     from npuprof.store.sources.released import read_kept_tags
 
-    kept = read_kept_tags(there.locked)  # what a version means is what it was when the source was locked
-    refs = sorted(one.tag for one in kept) if kept is not None else _list_folder_refs(find_mirror_folder(there.locked.url))
+    tags = read_kept_tags(there.locked)  # what a version means is what it was when the source was locked
+    refs = sorted(item.tag for item in tags) if tags is not None else _list_folder_refs(find_mirror_folder(there.locked.url))
     refs = [ref for ref in refs if not ref.endswith(".yanked")]
     yield from (f"{source}:{name}@{ref.rpartition('/v')[2]}" for ref in reversed(refs) if ref.startswith(f"{name}/v"))
 
@@ -108,14 +108,14 @@ def list_refs(store: str | None) -> list[str]:
 
 def _list_folder_refs(git: str) -> list[str]:
     """Return the tags and branches that a repository's folder holds."""
-    found: set[str] = set()
+    refs: set[str] = set()
     try:
         with open(os.path.join(git, "packed-refs"), encoding="utf-8", errors="replace") as file:
-            found.update(line.split(" ", 1)[1].strip() for line in file if " refs/" in line)
+            refs.update(line.split(" ", 1)[1].strip() for line in file if " refs/" in line)
     except OSError:
         pass
     for kind in ("refs/tags", "refs/heads"):
         base = os.path.join(git, kind)
         for folder, _, names in os.walk(base):
-            found.update(f"{kind}/{os.path.relpath(os.path.join(folder, name), base)}" for name in names)
-    return sorted(ref.split("/", 2)[2] for ref in found if ref.startswith(("refs/tags/", "refs/heads/")))
+            refs.update(f"{kind}/{os.path.relpath(os.path.join(folder, name), base)}" for name in names)
+    return sorted(ref.split("/", 2)[2] for ref in refs if ref.startswith(("refs/tags/", "refs/heads/")))

@@ -30,19 +30,19 @@ class Place(NamedTuple):
 
 def find_place(words: Sequence[str], current: str) -> Place | None:
     """Return the place behind some words; None where no verb is named yet."""
-    found = load_verb(list(words))
-    if found is None:
+    loaded = load_verb(list(words))
+    if loaded is None:
         return None
-    _, verb, rest = found
-    given = list(rest)
-    waiting = _find_waiting_flag(verb, given, current)
+    _, verb, rest = loaded
+    typed = list(rest)
+    waiting = _find_waiting_flag(verb, typed, current)
     if waiting is not None:
-        return Place(verb, *waiting, given)
+        return Place(verb, *waiting, typed)
     places = [parameter for parameter in verb.parameters.values() if parameter.kind in ("argument", "arguments")]
-    used = len(list_placed_words(verb, given))
+    used = len(list_placed_words(verb, typed))
     if not current.startswith("-") and places and (used < len(places) or places[-1].kind == "arguments"):
-        return Place(verb, places[min(used, len(places) - 1)], "", given)
-    return Place(verb, None, "", given)
+        return Place(verb, places[min(used, len(places) - 1)], "", typed)
+    return Place(verb, None, "", typed)
 
 
 def describe_wanted_words(words: Sequence[str], current: str) -> str:
@@ -94,7 +94,7 @@ def _find_waiting_flag(verb: type[Verb], words: Sequence[str], current: str) -> 
 def list_placed_words(verb: type[Verb], words: Iterable[str]) -> list[str]:
     """Return the words that are no flags, and no values of flags."""
     by_flag = {spelling: parameter for parameter in verb.parameters.values() for spelling in parameter.flags}
-    found: list[str] = []
+    placed: list[str] = []
     skipped = False
     for word in words:
         if skipped:
@@ -103,5 +103,5 @@ def list_placed_words(verb: type[Verb], words: Iterable[str]) -> list[str]:
             parameter = by_flag.get(word)
             skipped = parameter is not None and parameter.kind != "flag"
         else:
-            found.append(word)
-    return found
+            placed.append(word)
+    return placed

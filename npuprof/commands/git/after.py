@@ -54,11 +54,11 @@ class After(Verb):
                 now.pop(mark, None)
         if not now:
             return Answer(None)
-        found = checks.fold_findings(now.values())
+        findings_now = checks.fold_findings(now.values())
         done = "rebase" if self.deed == "rewrite" else "merge"
-        remark = f"the {done} is made, and breaks what neither side had broken: {format_severity_counts(found)}"
+        remark = f"the {done} is made, and breaks what neither side had broken: {format_severity_counts(findings_now)}"
         hint = "mend it and commit, or give it up: git reset --keep ORIG_HEAD"
-        return Answer(None, (remark, hint), 1, problems=found)
+        return Answer(None, (remark, hint), 1, problems=findings_now)
 
 
 def _find_sides(git: Git, deed: str, words: list[str], rewritten: str) -> list[str]:
@@ -70,15 +70,15 @@ def _find_sides(git: Git, deed: str, words: list[str], rewritten: str) -> list[s
         names = ["HEAD"]
     else:
         names = ["HEAD^1", "HEAD^2"]
-    found = [read.oid for read in git.read_objects(names) if read is not None] if names else []
-    return found if len(found) == len(names) else []
+    commits = [read.oid for read in git.read_objects(names) if read is not None] if names else []
+    return commits if len(commits) == len(names) else []
 
 
 def _find_faults(home: ReadOnceStore) -> dict[Mark, Finding]:
     """Return the errors and warnings of all presets of a store, by what makes them the same at another time."""
     workspace = Workspace()
     workspace.use_store(home)
-    found: dict[Mark, Finding] = {}
+    faults: dict[Mark, Finding] = {}
     label = home.root if isinstance(home, Folder) else home.label
     for name in home.names():
         try:
@@ -88,8 +88,8 @@ def _find_faults(home: ReadOnceStore) -> dict[Mark, Finding]:
         for finding in findings:
             if finding.severity != "info":
                 message = finding.message.replace(home.label, "the store").replace(label, "the store")
-                found.setdefault((finding.code, finding.key, name, message), finding)
-    return found
+                faults.setdefault((finding.code, finding.key, name, message), finding)
+    return faults
 
 
 VERB = After

@@ -32,10 +32,10 @@ class DiffDriver(Verb):
         before, after = (b"" if side == os.devnull else output.read_file_content(side) for side in (old, new))
         named = words[7] if len(words) > 7 else path
         try:
-            said = _format_changes(path, before if old != os.devnull else None, named, after if new != os.devnull else None)
+            text = _format_changes(path, before if old != os.devnull else None, named, after if new != os.devnull else None)
         except UNREADABLE:
-            said = ""
-        body = said.encode() or _format_lines(f"a/{path}", before, f"b/{named}", after)
+            text = ""
+        body = text.encode() or _format_lines(f"a/{path}", before, f"b/{named}", after)
         return Answer(f"diff --npuprof a/{path} b/{named}\n".encode() + body)
 
 
@@ -43,15 +43,15 @@ def _format_changes(path: str, before: bytes | None, named: str, after: bytes | 
     """Return the changes between two files as they are written, or nothing where only their text differs."""
     old = None if before is None else parse_document(path, path, before)
     new = None if after is None else parse_document(named, named, after)
-    found = [line for change in compare_documents(old, new) for line in format_change_lines(change, "  ")]
-    said = "new preset" if old is None else "removed" if new is None else ""
-    return "".join(f"{line}\n" for line in ([f"  {said}"] if said else []) + found)
+    lines = [line for change in compare_documents(old, new) for line in format_change_lines(change, "  ")]
+    state = "new preset" if old is None else "removed" if new is None else ""
+    return "".join(f"{line}\n" for line in ([f"  {state}"] if state else []) + lines)
 
 
 def _format_lines(old: str, before: bytes, new: str, after: bytes) -> bytes:
     end = b"\n\\ No newline at end of file\n"
-    found = diff_bytes(unified_diff, _split_rows(before), _split_rows(after), old.encode(), new.encode())
-    return b"".join(line if line.endswith(b"\n") else line + end for line in found)
+    lines = diff_bytes(unified_diff, _split_rows(before), _split_rows(after), old.encode(), new.encode())
+    return b"".join(line if line.endswith(b"\n") else line + end for line in lines)
 
 
 def _split_rows(raw: bytes) -> list[bytes]:

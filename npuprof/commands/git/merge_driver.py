@@ -141,17 +141,17 @@ def _list_torn_fields(path: str, texts: Sequence[str]) -> list[Path]:
     if os.path.basename(path) != FILE:
         return []
     base, ours, theirs = (entries if isinstance(entries := tomllib.loads(text).get("sources"), dict) else {} for text in texts)
-    found: list[Path] = []
+    fields: list[Path] = []
     for name, mine in ours.items():
-        other, before = theirs.get(name), base.get(name)
-        if isinstance(mine, dict) and isinstance(other, dict) and before not in (mine, other) and _is_torn(mine, other):
-            found += [("sources", name, field) for field in {**mine, **other}]
-    return found
+        their_entry, before = theirs.get(name), base.get(name)
+        if isinstance(mine, dict) and isinstance(their_entry, dict) and before not in (mine, their_entry) and _is_torn(mine, their_entry):
+            fields += [("sources", name, field) for field in {**mine, **their_entry}]
+    return fields
 
 
-def _is_torn(mine: TomlTable, other: TomlTable) -> bool:
+def _is_torn(mine: TomlTable, theirs: TomlTable) -> bool:
     joined = {"versions": None, "seals": None}
-    return {**mine, **joined} != {**other, **joined}
+    return {**mine, **joined} != {**theirs, **joined}
 
 
 def _keep_both_sides(texts: Sequence[str], by_line: LineMerge, path: str, size: int) -> str:

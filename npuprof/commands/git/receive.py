@@ -44,10 +44,10 @@ class Receive(Verb):
         for commit, moved in _read_tips(read_standard_input()).items():
             errors = self._find_errors(commit)
             if errors:
-                for before in {one for old, _ in moved for one in ([old] if old else self._list_beginnings(commit))}:
+                for before in {item for old, _ in moved for item in ([old] if old else self._list_beginnings(commit))}:
                     known = _identify_errors(self._find_errors(before))
                     known |= _follow_renames(known, self._list_renames(before, commit)) if known else set()
-                    errors = [one for one in errors if is_untold([one]) or not _identify_errors([one]) <= known]
+                    errors = [item for item in errors if is_untold([item]) or not _identify_errors([item]) <= known]
             if errors:
                 code = 1
                 text += format_findings(errors)
@@ -65,7 +65,7 @@ class Receive(Verb):
         repository = revisions.find_repository(spec.Workspace(self.store).store)
         layout = revisions.load_repository_revision(repository, commit).layout
         changes = list_tree_changes(repository, before, commit, layout)
-        return {one.was: one.now for one in changes if one.was and one.now and one.was != one.now}
+        return {change.was: change.now for change in changes if change.was and change.now and change.was != change.now}
 
     def _find_errors(self, commit: str) -> list[Finding]:
         check = Check({"store": self.store, "rev": commit, "color": "never", "severity": "error"})
@@ -81,7 +81,7 @@ class Receive(Verb):
 
 def _identify_errors(errors: Iterable[Finding]) -> set[tuple[str, ...]]:
     """Return what two errors share that are the same one, each with the preset that has it."""
-    return {(*identify_finding(one), name) for one in errors for name in one.profiles or ("",)}
+    return {(*identify_finding(error), name) for error in errors for name in error.profiles or ("",)}
 
 
 def _follow_renames(known: set[tuple[str, ...]], renamed: dict[str, str]) -> set[tuple[str, ...]]:
@@ -89,7 +89,7 @@ def _follow_renames(known: set[tuple[str, ...]], renamed: dict[str, str]) -> set
     if not renamed:
         return set()
     names = re.compile(rf"(?<![\w./-])(?:{'|'.join(map(re.escape, sorted(renamed, key=len, reverse=True)))})(?![\w/-])")
-    return {tuple(names.sub(lambda found: renamed[found[0]], text) for text in one) for one in known}
+    return {tuple(names.sub(lambda match: renamed[match[0]], text) for text in mark) for mark in known}
 
 
 def _read_tips(lines: bytes) -> dict[str, list[tuple[str, str]]]:

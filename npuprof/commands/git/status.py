@@ -34,34 +34,34 @@ class Status(Verb):
         for name, value in list_settings().items():
             rows[name] = _judge_setting(git, name, value) or "missing"
         extra = {name: _judge_setting(git, name, value) for name, value in list_diff_settings().items()}
-        for name, said in extra.items():
-            rows[name] = said or ("missing" if any(extra.values()) else "not asked for (--diff)")
+        for name, setting in extra.items():
+            rows[name] = setting or ("missing" if any(extra.values()) else "not asked for (--diff)")
         sample = name_sample_preset(git, self.store)
-        told = git.run_command("check-attr", "-z", "diff", "merge", "--", sample).decode(errors="replace").split("\0")
-        uses = dict(zip(told[1::3], told[2::3], strict=False))
+        attributes = git.run_command("check-attr", "-z", "diff", "merge", "--", sample).decode(errors="replace").split("\0")
+        uses = dict(zip(attributes[1::3], attributes[2::3], strict=False))
         for name in ("diff", "merge"):
             rows[f"attribute {name}"] = "set" if uses.get(name) == "npuprof" else "missing"
         hooks = {name: judge_hook(find_hook(git, name), name) for name in HOOKS}
         wanted = any(state not in ("missing", "somebody else's") for state in hooks.values())
         for name, state in hooks.items():
             rows[f"hook {name}"] = state if state == "set" or wanted else "not asked for (--hook)"
-        whole = not {"missing", "not executable", "somebody else's"} & {*rows.values()}
-        remark = "complete" if whole else "not complete; npuprof git install sets up what is missing"
+        is_complete = not {"missing", "not executable", "somebody else's"} & {*rows.values()}
+        remark = "complete" if is_complete else "not complete; npuprof git install sets up what is missing"
         forms: Forms = {
             "text": lambda: Table(list(rows.items())),
-            "json": lambda: {"schema": "npuprof.git-status/1", "complete": whole, "parts": rows},
+            "json": lambda: {"schema": "npuprof.git-status/1", "complete": is_complete, "parts": rows},
         }
-        return Answer(forms, (remark,) if self.format == "text" else (), 0 if whole else 1)
+        return Answer(forms, (remark,) if self.format == "text" else (), 0 if is_complete else 1)
 
 
 def _judge_setting(git: Git, name: str, value: str) -> str:
     """Return where a setting is made, and whether by this npuprof; nothing where it is not."""
     here, user = read_setting(git, "--local", name), read_setting(git, "--global", name)
-    found = here if here is not None else user
-    if found is None:
+    effective = here if here is not None else user
+    if effective is None:
         return ""
     where = "this repository" if here is not None else "this user"
-    return where if found == value else f"{where}, by another npuprof"
+    return where if effective == value else f"{where}, by another npuprof"
 
 
 VERB = Status

@@ -67,10 +67,10 @@ def _remove_attributes(path: str, wanted: list[str], below: str) -> bool:
     with lock_folders([os.path.dirname(os.path.realpath(path))]):
         known = writing.read_known_file(path)
         lines = (known or b"").decode(errors="surrogateescape").splitlines(keepends=True)
-        kept = _drop_attributes(lines, wanted)
-        if kept == lines:
+        rest = _drop_attributes(lines, wanted)
+        if rest == lines:
             return False
-        text = "".join(kept).encode(errors="surrogateescape")
+        text = "".join(rest).encode(errors="surrogateescape")
         writing.write_wanted_files([Wanted(path, text or None, known, below)])
     return True
 

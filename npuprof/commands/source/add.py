@@ -56,16 +56,16 @@ class Add(Verb):
             hint = f"edit {place.cite(project.FILE)}, or remove it first: npuprof source remove {taken}"
             raise NpuprofError([Finding("NP040", f"there is a source {taken!r} already", "", hint)])
         rev = self.rev or suggest_range(fetching.fetch_source(url, accept_moved=self.moved, name=self.name, select=lambda _: set()))
-        said = {"url": url, "path": self.path, "rev": rev, **({"rules": True} if self.rules else {})}
+        entry = {"url": url, "path": self.path, "rev": rev, **({"rules": True} if self.rules else {})}
         import tomlkit
 
-        text = tomlkit.dumps({"sources": {self.name: said}})
+        text = tomlkit.dumps({"sources": {self.name: entry}})
         try:
             source = project.parse_project(f"source add {self.name}", text.encode()).sources[self.name]
         except NpuprofError as error:  # about the words of the command: no file holds them yet
             raise NpuprofError([_ask_for_word(finding) for finding in error.findings]) from None
         locked = lock_sources(place, [source], self.moved).sources
-        written = place.write({self.name: said}, {**place.lock.sources, **locked})
+        written = place.write({self.name: entry}, {**place.lock.sources, **locked})
         there = locked[self.name]
         here = f"{self.name} is at {url}, a path of this machine: elsewhere sync has to find it there too"
         remark = f"added {self.name} at {there.tag or there.commit[:7]} (rev = {rev!r}): its presets are {self.name}:NAME"

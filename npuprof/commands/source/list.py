@@ -47,7 +47,7 @@ def _describe_sources(sources: Sources, seen: set[tuple[str, str]] | None = None
     """Yield a row a source, each with those of its own sources after it, as ``team/core``; those of one commit once."""
     seen = set() if seen is None else seen
     for source in sources.project.sources.values():
-        found = sources.lock.sources.get(source.name)
+        locked = sources.lock.sources.get(source.name)
         nested: Sources | None = None
         state = "ready"
         try:
@@ -57,14 +57,14 @@ def _describe_sources(sources: Sources, seen: set[tuple[str, str]] | None = None
                 state = "edited" if not sources.label and store.find_edits() else "copied"
             nested = find_sources(store)
         except NpuprofError as error:
-            states = {"NP043": "not fetched", "NP044": "lock out of date" if found else "not locked", "NP054": "damaged"}
+            states = {"NP043": "not fetched", "NP044": "lock out of date" if locked else "not locked", "NP054": "damaged"}
             state = {**states, "NP049": "edited" if source.vendor else "lock edited"}.get(error.findings[0].code, "unusable")
         yield {
             "name": f"{sources.label}{source.name}", "url": source.url, "path": source.path, "rev": source.rev,
-            "tag": found.tag if found else "", "commit": found.commit if found else "", "digest": found.digest if found else "",
+            "tag": locked.tag if locked else "", "commit": locked.commit if locked else "", "digest": locked.digest if locked else "",
             "state": state,
         }  # fmt: skip
-        mark = (found.url, found.commit) if found else ("", "")
+        mark = (locked.url, locked.commit) if locked else ("", "")
         if nested is not None and mark not in seen:
             seen.add(mark)
             yield from _describe_sources(nested, seen)

@@ -42,8 +42,8 @@ class Remove(Verb):
                     problems.append(Finding("NP042", what, "", hint, origin, "profile.extends", (name,)))
         if problems:
             raise NpuprofError(problems)
-        kept = {name: locked for name, locked in place.lock.sources.items() if name != source.name}
-        written = place.write({source.name: None}, kept)
+        remaining = {name: locked for name, locked in place.lock.sources.items() if name != source.name}
+        written = place.write({source.name: None}, remaining)
         remarks = [f"removed {source.name}: wrote {', '.join(written)}"]
         if source.vendor and os.path.isdir(os.path.join(place.folder, source.vendor)):
             shown = os.path.relpath(os.path.join(place.folder, source.vendor))

@@ -60,12 +60,12 @@ class Sync(Verb):
                 try:
                     fetched += _sync(sources, name, problems)
                 except LostCommitsError as error:
-                    for one in error.lost if commit else ():
-                        lost.setdefault(one, []).append(commit)
+                    for commit_lost in error.lost if commit else ():
+                        lost.setdefault(commit_lost, []).append(commit)
                     problems += error.findings if not commit else ()
                 except NpuprofError as error:
                     problems += error.findings
-        problems += [_build_history_finding(*one, commits) for one, commits in lost.items()]
+        problems += [_build_history_finding(*commit_lost, commits) for commit_lost, commits in lost.items()]
         problems += [
             Finding("NP042", f"there is no source {name!r} in {project.FILE}", "", did_you_mean(name, known, "npuprof source list"))
             for name in self.names
@@ -77,8 +77,8 @@ class Sync(Verb):
             if home is None:
                 ProjectFiles(self.store).refuse_nowhere()
             return Answer(None, (f"{project.FILE} names no sources",))
-        told = ", ".join(dict.fromkeys(fetched))
-        return Answer(None, (f"fetched {told}" if told else "everything that npuprof.lock names is here",))
+        names = ", ".join(dict.fromkeys(fetched))
+        return Answer(None, (f"fetched {names}" if names else "everything that npuprof.lock names is here",))
 
     def _is_in_work_tree(self) -> bool:
         try:
@@ -121,13 +121,13 @@ def _sync(sources: Sources, name: str, problems: list[Finding]) -> Sequence[str]
             sources.open_source(name).require_fit()
             return ()
         problems += faults
-    found = sync_source(name, locked)
-    return [*([f"{name} {locked.shown}"] if found.missing else []), *fetch_sources_of(found.store)]
+    synced = sync_source(name, locked)
+    return [*([f"{name} {locked.shown}"] if synced.missing else []), *fetch_sources_of(synced.store)]
 
 
 def _build_history_finding(name: str, url: str, commit: str, lockers: list[str]) -> Finding:
     """Return that a source no longer has a commit that only older locks of this repository name."""
-    shown = ", ".join(one[:7] for one in lockers[:_SHOWN]) + (f" and {len(lockers) - _SHOWN} more" if len(lockers) > _SHOWN else "")
+    shown = ", ".join(locker[:7] for locker in lockers[:_SHOWN]) + (f" and {len(lockers) - _SHOWN} more" if len(lockers) > _SHOWN else "")
     lost = build_lost_finding(name, commit, f"{advise_return(url, commit)}; what is locked now does not need it: npuprof source sync")
     why = f"{lost.why} It is locked at {shown}: log, diff and verify cannot tell what presets were there."
     return lost._replace(message=lost.message.replace("that npuprof.lock names", "that an older npuprof.lock names"), why=why)

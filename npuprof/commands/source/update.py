@@ -93,11 +93,11 @@ class Update(Verb):
         locking = lock_sources(place, wanted, self.moved)
         copies = _collect_copies(place, locking.sources)
         locked = {
-            name: one._replace(copy=digest_manifest(copies[name][MANIFEST])) if name in copies else one
-            for name, one in locking.sources.items()
+            name: source._replace(copy=digest_manifest(copies[name][MANIFEST])) if name in copies else source
+            for name, source in locking.sources.items()
         }
-        kept = {name: known for name, known in place.lock.sources.items() if name in place.project.sources}
-        new = {**kept, **locked}
+        unchanged = {name: known for name, known in place.lock.sources.items() if name in place.project.sources}
+        new = {**unchanged, **locked}
         gone = {name: versions for name, versions in locking.gone.items() if versions}
         return _Step(new, locked, copies, gone, new != place.lock.sources or place.is_lock_unread, locking.remarks)
 
@@ -143,7 +143,7 @@ def _refuse_step_back(gone: dict[str, tuple[str, ...]]) -> None:
     """Raise NpuprofError (NP046): nobody has looked at what an older version takes away."""
     why = "A released version stays; what is locked in its place is older. --yes alone agrees to newer ones."
     hint = "ask its owners whether that was meant; to go back say --yes --moved, or leave --yes out and look at what changes"
-    raise NpuprofError([Finding("NP046", f"nothing was written: {_tell_gone(one)}", why, hint) for one in gone.items()])
+    raise NpuprofError([Finding("NP046", f"nothing was written: {_tell_gone(source)}", why, hint) for source in gone.items()])
 
 
 def _collect_copies(place: ProjectFiles, locked: dict[str, LockedSource]) -> dict[str, dict[str, bytes]]:
@@ -188,22 +188,22 @@ def _format_step(name: str, before: LockedSource | None, after: LockedSource | N
 def _format_mending(before: LockedSource, after: LockedSource) -> str:
     """Return what of a lock is put right that was not what npuprof writes of that commit."""
     parts = [part for part in ("tag", "digest") if getattr(before, part) != getattr(after, part) and before.path == after.path]
-    told = [f"its {part} was {getattr(before, part) or 'none'}, and is {getattr(after, part) or 'none'}" for part in parts]
-    told += ["it had no seals"] if before.is_unsealed else []
-    told += ["it did not say which versions of presets there are"] if not before.releases else []
-    told += [f"the lock was changed: it said that {before.doubt}"] if before.doubt and not before.is_unsealed else []
-    return f"; mended: {'; '.join(told)}" if told else ""
+    repairs = [f"its {part} was {getattr(before, part) or 'none'}, and is {getattr(after, part) or 'none'}" for part in parts]
+    repairs += ["it had no seals"] if before.is_unsealed else []
+    repairs += ["it did not say which versions of presets there are"] if not before.releases else []
+    repairs += [f"the lock was changed: it said that {before.doubt}"] if before.doubt and not before.is_unsealed else []
+    return f"; mended: {'; '.join(repairs)}" if repairs else ""
 
 
 def _list_moved_versions(before: LockedSource | None, after: LockedSource) -> list[str]:
     """Return which references to versions of single presets mean another one than they did, or are new, or gone."""
     old = before.versions if before is not None else {}
-    found: list[str] = []
+    moves: list[str] = []
     for reference in sorted({*old, *after.versions}):
         was, now = (_format_pin(versions.get(reference)) for versions in (old, after.versions))
         if was != now:
-            found.append(f"{after.name}:{reference}: {f'{was} -> {now}' if was and now else f'now {now}' if now else f'no longer {was}'}")
-    return found
+            moves.append(f"{after.name}:{reference}: {f'{was} -> {now}' if was and now else f'now {now}' if now else f'no longer {was}'}")
+    return moves
 
 
 def _format_pin(pin: LockedVersion | None) -> str:
@@ -233,20 +233,20 @@ def _compare(place: ProjectFiles, new: dict[str, LockedSource]) -> Survey:
 
 def _restore_source(place: ProjectFiles, known: LockedSource) -> Source:
     """Return a source as it was when it was locked; from its copy, where that is whole: the mirror may have the commit no longer."""
-    asked = place.project.sources.get(known.name, Source(known.name, known.url))
-    made = asked._replace(url=known.url, path=known.path, rev=known.rev)
-    sources = Sources(Project(sources={known.name: made}), place.lock, open_copy=place.open_copy)
-    return made if made.vendor and not find_copy_faults(sources, known.name) else made._replace(vendor="")
+    source = place.project.sources.get(known.name, Source(known.name, known.url))
+    restored = source._replace(url=known.url, path=known.path, rev=known.rev)
+    sources = Sources(Project(sources={known.name: restored}), place.lock, open_copy=place.open_copy)
+    return restored if restored.vendor and not find_copy_faults(sources, known.name) else restored._replace(vendor="")
 
 
 def _list_remarks(place: ProjectFiles, new: dict[str, LockedSource]) -> list[str]:
     """Return what is to be known of what is locked now: versions that were yanked, presets that are deprecated."""
     moved = [locked for name, locked in new.items() if name not in place.lock.sources or place.lock.sources[name].commit != locked.commit]
     unread = [text for locked in moved for text in list_unreadable(locked)]
-    told = [f"{name} {locked.shown} is yanked: {locked.yanked}" for name, locked in new.items() if locked.yanked]
+    remarks = [f"{name} {locked.shown} is yanked: {locked.yanked}" for name, locked in new.items() if locked.yanked]
     for name, old in place.lock.sources.items():
         if old.tag and name in new and new[name].tag != old.tag and (why := open_mirror(name, old.url, old.path).find_yank(old.tag)):
-            told.append(f"{name} {old.shown} was yanked: {why}")
+            remarks.append(f"{name} {old.shown} was yanked: {why}")
     for name, locked in new.items():
         old_pins = place.lock.sources[name].versions if name in place.lock.sources else {}
         for reference, now in locked.versions.items():
@@ -257,38 +257,38 @@ def _list_remarks(place: ProjectFiles, new: dict[str, LockedSource]) -> list[str
                 and (was.version, was.commit) != (now.version, now.commit)
                 and (why := open_mirror(name, locked.url, locked.path).find_yank(tag))
             ):
-                told.append(f"{name}:{reference.partition('@')[0]}@{was.version} was yanked: {why}")
-        told += [f"{name}:{pin} is yanked: {version.yanked}" for pin, version in locked.versions.items() if version.yanked]
-    told += unread
+                remarks.append(f"{name}:{reference.partition('@')[0]}@{was.version} was yanked: {why}")
+        remarks += [f"{name}:{pin} is yanked: {version.yanked}" for pin, version in locked.versions.items() if version.yanked]
+    remarks += unread
     sources = Sources(place.project, Lock(sources=new))
     for source, references in sorted(place.list_references().items()):
         for reference in sorted(references):
-            told += _list_deprecated(sources, f"{source}:{reference}")
-    return told
+            remarks += _list_deprecated(sources, f"{source}:{reference}")
+    return remarks
 
 
 def _list_deprecated(sources: Sources, reference: str) -> list[str]:
     """Return that a preset of a source is deprecated, and which of those are that it builds on there."""
-    found: list[str] = []
+    remarks: list[str] = []
     seen: set[tuple[str, str, str]] = set()
     name = reference.rpartition(":")[2].partition("@")[0]
     try:
         waiting = [(find_source_store_among(sources, reference), name)]
     except NpuprofError:
-        return found  # told by who extends it
+        return remarks  # told by who extends it
     while waiting:
         home, name = waiting.pop(0)
         if (mark := (home.source, home.commit, name)) in seen:
             continue
         with suppress(NpuprofError):
             profile = home.profile(name)
-            if said := profile.table.get("deprecated"):
-                found.append(f"{reference}{f' builds on {home.source}:{name}, which' if seen else ''} is deprecated: {said}")
+            if reason := profile.table.get("deprecated"):
+                remarks.append(f"{reference}{f' builds on {home.source}:{name}, which' if seen else ''} is deprecated: {reason}")
             for parent in profile.extends:
                 with suppress(NpuprofError):
                     waiting.append((open_reference(home, parent), parent.rpartition(":")[2].partition("@")[0]))
         seen.add(mark)
-    return found
+    return remarks
 
 
 VERB = Update

@@ -58,20 +58,20 @@ class Vendor(Verb):
         if self.into is not None:
             what = f"--into {self.into!r}: the releases that a store extends are kept in it"
             raise NpuprofError([Finding("NP940", what, "Nothing else says where they are.", "leave out --into")])
-        kept = KeptFiles()
-        kept.add_store(home)
+        releases = KeptFiles()
+        releases.add_store(home)
         top = find_copy_folder(home.root, FOLDER)
-        refuse_own_files(top, home.root, kept.files, read_manifest(top))
-        if kept.files or os.path.isdir(top):
-            write_copy(top, {**kept.files, MANIFEST: format_manifest(kept.files)})
-        remarks = [f"{reference} is no released version, and not kept: what it means may change" for reference in kept.passed_over]
-        told = ", ".join(
+        refuse_own_files(top, home.root, releases.files, read_manifest(top))
+        if releases.files or os.path.isdir(top):
+            write_copy(top, {**releases.files, MANIFEST: format_manifest(releases.files)})
+        remarks = [f"{reference} is no released version, and not kept: what it means may change" for reference in releases.passed_over]
+        shown = ", ".join(
             f"{reference} ({version})" if not reference.endswith(f"@{version}") else reference
-            for reference, version in kept.references.items()
+            for reference, version in releases.references.items()
         )
-        if not told:
+        if not shown:
             return Answer(None, (*remarks, f"no preset of {home.label} extends a released version of another one of it: nothing is kept"))
-        return Answer(None, (*remarks, f"kept in {home.label}/{FOLDER}: {told}; git add {home.label}/{FOLDER}"))
+        return Answer(None, (*remarks, f"kept in {home.label}/{FOLDER}: {shown}; git add {home.label}/{FOLDER}"))
 
 
 VERB = Vendor
