@@ -26,8 +26,19 @@ from npuprof.commands.framework.parameters import (
     formats,
 )
 from npuprof.commands.framework.verb import Verb, argument, arguments, option
+from npuprof.commands.resolving import open_workspace
+from npuprof.compare.plain import format_change_lines
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
+from npuprof.store import one_time, spec
+from npuprof.trials import answers
+from npuprof.trials.bisecting import Bisection
+from npuprof.trials.combinations import Combinations, Difference
+from npuprof.trials.coupled_changes import tie_changes
+from npuprof.trials.journal import Journal
+from npuprof.trials.judging import Judgement, compile_pattern, parse_tolerance
+from npuprof.trials.running import Runner, Setup, tell_interrupted
+from npuprof.trials.search import BAD, UNKNOWN
 from npuprof.trials.setup import build_fit, build_setup, refuse_unfit_end, tell_progress, warn_of_newer_files
 
 TYPE_CHECKING = False
@@ -36,9 +47,6 @@ if TYPE_CHECKING:
 
     from npuprof.report.answer import Forms
     from npuprof.resolve.config import Config
-    from npuprof.trials.bisecting import Bisection
-    from npuprof.trials.combinations import Difference
-    from npuprof.trials.judging import Judgement
 
 
 class Bisect(Verb):
@@ -99,11 +107,6 @@ class Bisect(Verb):
 
     def run(self) -> Answer:
         """Return the causes. Exit 1 where not all could be told, 2 where none was found. Raises NpuprofError."""
-        from npuprof.commands.resolving import open_workspace
-        from npuprof.store import one_time, spec
-        from npuprof.trials.combinations import Difference
-        from npuprof.trials.judging import compile_pattern, parse_tolerance
-
         target = self.to or "session"
         parse_tolerance(self.tolerance, 1.0)  # before anything runs
         metrics = {self.metric: compile_pattern(self.metric)} if self.metric else {}
@@ -112,8 +115,8 @@ class Bisect(Verb):
         changes = one_time.parse_assignments(self.set_, self.unset)
         ends = [workspace.resolve_spec(spec_, self.mixin, changes) for spec_ in (self.good, self.bad)]
         remarks: list[str] = []
-        for one, end in zip((self.good, self.bad), ends, strict=True):
-            remarks += refuse_unfit_end(end, setup, self.no_check, self.trust, workspace.is_of_a_run(one))
+        for name, end in zip((self.good, self.bad), ends, strict=True):
+            remarks += refuse_unfit_end(end, setup, self.no_check, self.trust, workspace.is_of_a_run(name))
         difference = Difference(*ends)
         if not difference.changes:
             what = f"{ends[0].name} and {ends[1].name} have the same settings"
@@ -122,82 +125,69 @@ class Bisect(Verb):
         return self._bisect(difference, setup, tuple(remarks))
 
     def _bisect(self, difference: Difference, setup: object, remarks: tuple[str, ...]) -> Answer:
-        from npuprof.trials.bisecting import Bisection
-        from npuprof.trials.combinations import Combinations
-        from npuprof.trials.coupled_changes import tie_changes
-        from npuprof.trials.journal import Journal
-        from npuprof.trials.running import Runner, Setup, tell_interrupted
-
         assert isinstance(setup, Setup)
         judgement = self._build_judgement()
         context = difference.before.context
-        asked: dict[str, Any] = {"command": list(setup.command), "context": context.describe(), "target": context.target}
-        asked |= {"metrics": sorted(setup.metrics), "timeout": setup.timeout}
+        identity: dict[str, Any] = {"command": list(setup.command), "context": context.describe(), "target": context.target}
+        identity |= {"metrics": sorted(setup.metrics), "timeout": setup.timeout}
         combinations = Combinations(difference, "trial", build_fit(setup))
         units, drops = tie_changes(combinations)
-        journal = Journal(asked, self.fresh)
+        journal = Journal(identity, self.fresh)
         newer = warn_of_newer_files(setup.command, journal)
         runner = Runner(setup, journal, judgement.judge_run)
-        found = Bisection(combinations, units, drops, runner, judgement)
+        bisection = Bisection(combinations, units, drops, runner, judgement)
         try:
             with tell_progress() as tell:
-                found.find(self.tolerance, tell)
+                bisection.find(self.tolerance, tell)
         except KeyboardInterrupt:
             tell_interrupted(runner)
             raise
         finally:
             journal.close()
-        told = (*remarks, *newer, *found.remarks, *sorted(runner.told), *self._tell_what_is_left_out(found))
-        return self._build_answer(found, told)
+        notes = (*remarks, *newer, *bisection.remarks, *sorted(runner.told), *self._tell_what_is_left_out(bisection))
+        return self._build_answer(bisection, notes)
 
-    def _tell_what_is_left_out(self, found: Bisection) -> Iterator[str]:
+    def _tell_what_is_left_out(self, bisection: Bisection) -> Iterator[str]:
         """Yield what a form that holds one cause and no words leaves out."""
-        if self.format not in ("toml", "diff") or found.outcome is None:
+        if self.format not in ("toml", "diff") or bisection.outcome is None:
             return
-        causes = len(found.outcome.causes)
+        causes = len(bisection.outcome.causes)
         if causes > 1:
             what = "this preset holds" if self.format == "toml" else "these are"
             yield f"{what} the first of {causes} causes, any of which is enough: --format text or json tells all"
 
     def _build_judgement(self) -> Judgement:
-        from npuprof.trials.judging import Judgement
-        from npuprof.trials.search import BAD, UNKNOWN
-
         hang = BAD if self.hang == "bad" else UNKNOWN
         return Judgement(hang, self.signal or "", self.repeat or 1, self.metric or "")
 
-    def _build_answer(self, found: Bisection, notes: tuple[str, ...]) -> Answer:
-        from npuprof.trials import answers
-
+    def _build_answer(self, bisection: Bisection, notes: tuple[str, ...]) -> Answer:
         forms: Forms = {
-            "text": lambda: answers.format_answer_text(found),
-            "toml": lambda: _format_preset(found),
-            "diff": lambda: _format_diff(found, self.coloured),
-            "markdown": lambda: answers.format_answer_markdown(found, shlex.join(self.command)),
-            "json": lambda: answers.build_answer_fields(found, self.command),
+            "text": lambda: answers.format_answer_text(bisection),
+            "toml": lambda: _format_preset(bisection),
+            "diff": lambda: _format_diff(bisection, self.coloured),
+            "markdown": lambda: answers.format_answer_markdown(bisection, shlex.join(self.command)),
+            "json": lambda: answers.build_answer_fields(bisection, self.command),
         }
-        if found.outcome is None:
+        if bisection.outcome is None:
             return Answer(forms, notes, code=2)
-        return Answer(forms, notes, code=0 if found.is_told else 1)
+        return Answer(forms, notes, code=0 if bisection.is_told else 1)
 
 
-def _build_smallest(found: Bisection) -> Config:
+def _build_smallest(bisection: Bisection) -> Config:
     """Return the good preset with the first cause in it: the smallest change that is bad."""
-    mask = found.outcome.causes[0].units if found.outcome else found.state.bad
-    config = found.combinations.find_config(mask)
+    mask = bisection.outcome.causes[0].units if bisection.outcome else bisection.state.bad
+    config = bisection.combinations.find_config(mask)
     assert config is not None
     return config
 
 
-def _format_preset(found: Bisection) -> str:
-    return renderers.load_target("toml").render(_build_smallest(found), inline=True).text
+def _format_preset(bisection: Bisection) -> str:
+    return renderers.load_target("toml").render(_build_smallest(bisection), inline=True).text
 
 
-def _format_diff(found: Bisection, coloured: bool) -> str:
-    from npuprof.compare.plain import format_change_lines
-
-    mask = found.outcome.causes[0].units if found.outcome else found.state.bad
-    lines = [line for change in found.difference.select(mask) for line in format_change_lines(change, "", coloured)]
+def _format_diff(bisection: Bisection, coloured: bool) -> str:
+    mask = bisection.outcome.causes[0].units if bisection.outcome else bisection.state.bad
+    lines = [line for change in bisection.difference.select(mask) for line in format_change_lines(change, "", coloured)]
     return "".join(f"{line}\n" for line in lines)
 
 

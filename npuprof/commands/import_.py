@@ -9,13 +9,28 @@ from typing import Any
 
 from npuprof.commands.framework.parameters import COLOR, READ_KINDS, formats
 from npuprof.commands.framework.verb import Verb, arguments, flag, option
-from npuprof.document import keys
+from npuprof.document import keys, parse_document
+from npuprof.document.profile import Profile
 from npuprof.model import SECTIONS, Finding, NpuprofError, Place
-from npuprof.report import output
+from npuprof.renderers.trusting import trust_carried
+from npuprof.report import output, writing
 from npuprof.report.answer import Answer
 from npuprof.report.findings import build_finding_dict, format_findings
 from npuprof.report.isolating import isolate_faults
 from npuprof.report.text import escape_controls, format_count, paint_text
+from npuprof.report.writing import ANYTHING, Wanted
+from npuprof.runs.imported import answer_import, is_all_evidence
+from npuprof.scripts.coverage import CoverageCount
+from npuprof.scripts.draft import Note
+from npuprof.scripts.family import build_family, build_family_fields, describe_family
+from npuprof.scripts.files import find_script_files, read_script_files
+from npuprof.scripts.import_resolution import open_modules, set_callers_apart
+from npuprof.scripts.lint.entries import find_idle_configs
+from npuprof.scripts.naming import name_all_drafts, name_drafts
+from npuprof.scripts.preset import build_drafts, format_draft, judge_draft
+from npuprof.scripts.preset_text import explain_nothing, find_passed_over, group_others, select_section
+from npuprof.scripts.reading import import_script, may_call_settings, may_hold_settings
+from npuprof.store import Folder, find_store, is_profile_name, spec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,46 +78,42 @@ class Import(Verb):
         Exit 2 where a file named could not be read, 1 with ``strict`` where something was left out or is in error, 0 otherwise.
         """
         if self._is_of_run():
-            from npuprof.runs.imported import answer_import
-
             write = functools.partial(_write_new_files, below="", force=self.force) if self.format == "toml" else None
             return answer_import(self.files, self.output, write, self.strict)
-        from npuprof.scripts.coverage import CoverageCount
-
         problems: list[Finding] = []
         faults: list[Finding] = []
-        read_files, made, users, unread = _read_scripts(self.files, problems, faults, self.take_defaults, self.docs)
-        _name_presets(read_files, made, self.name)
-        nothing = _explain_nothing(read_files, made, users, self.files, faults)
-        made, bad, texts = _judge_drafts(made, faults, self.format == "toml" and not self.base)
-        problems += [*(problem for one in read_files for problem in one.problems), *bad, *faults]
+        read_files, drafts, users, unread = _read_scripts(self.files, problems, faults, self.take_defaults, self.docs)
+        _name_presets(read_files, drafts, self.name)
+        nothing = _explain_nothing(read_files, drafts, users, self.files, faults)
+        drafts, bad, texts = _judge_drafts(drafts, faults, self.format == "toml" and not self.base)
+        problems += [*(problem for file in read_files for problem in file.problems), *bad, *faults]
         count = CoverageCount()
         for imported in read_files:
             count.add_file(imported)
         coverage = count.coverage
-        code = 2 if unread or faults else 1 if self.strict and (bad or any(draft.notes for draft in made)) else 0
+        code = 2 if unread or faults else 1 if self.strict and (bad or any(draft.notes for draft in drafts)) else 0
         if self.format == "json":
-            family = _build_proven_family(made, self.output) if self.base else None
-            fields = _build_fields(read_files, made, nothing, problems, family) | {"coverage": coverage.format_fields()}
+            family = _build_proven_family(drafts, self.output) if self.base else None
+            fields = _build_fields(read_files, drafts, nothing, problems, family) | {"coverage": coverage.format_fields()}
             return Answer({"json": lambda: fields}, code=code)
         if self.format == "text":
-            return Answer(_format_text(read_files, made, nothing, problems, self.coloured), (coverage.describe(),), code)
+            return Answer(_format_text(read_files, drafts, nothing, problems, self.coloured), (coverage.describe(),), code)
         for problem in problems:
             output.write_to_stderr(format_findings([problem]).rstrip("\n"))
-        good = any(draft.settings for draft in made)
+        good = any(draft.settings for draft in drafts)
         if (unread and (not read_files or unread == len(self.files))) or (faults and not good):  # it was said why
             return Answer(code=code)
         if not good:
-            raise NpuprofError([_build_nothing_finding(self.files, bool(made), nothing)])
-        text, remarks = self._write_presets(made, texts, nothing)
+            raise NpuprofError([_build_nothing_finding(self.files, bool(drafts), nothing)])
+        text, remarks = self._write_presets(drafts, texts, nothing)
         if text is not None and self.output not in (None, "-") and not output.is_stream(self.output or ""):
             _write_new_files({self.output or "": text}, "", self.force)
             text = None
         return Answer(text, (*remarks, coverage.describe()), code)
 
-    def _write_presets(self, made: list[Draft], texts: dict[str, str], nothing: dict[str, str]) -> tuple[str | None, list[str]]:
+    def _write_presets(self, drafts: list[Draft], texts: dict[str, str], nothing: dict[str, str]) -> tuple[str | None, list[str]]:
         """Return the text of the presets, None where they were written to a folder, and what there is to say. Raises NpuprofError."""
-        good = [draft for draft in made if draft.settings]
+        good = [draft for draft in drafts if draft.settings]
         if self.base == "auto":
             text, remarks = _write_family(good, self.output, self.force)
             return text, [*remarks, *([_tell_nothing(nothing)] if nothing else [])]
@@ -112,8 +123,6 @@ class Import(Verb):
         """Return whether the files are what a run left behind. Raises NpuprofError where that does not fit what else was asked."""
         if not any(os.path.isdir(file) or not file.endswith(_OF_SCRIPTS) for file in self.files):
             return False
-        from npuprof.runs.imported import is_all_evidence
-
         return is_all_evidence(self.files, {"--base": self.base, "--name": self.name, "--take-defaults": self.take_defaults})
 
 
@@ -121,11 +130,7 @@ def _read_scripts(
     paths: list[str], problems: list[Finding], faults: list[Finding], take_defaults: bool, with_docs: bool
 ) -> tuple[list[ImportedFile], list[Draft], dict[str, str], int]:
     """Return what the files hold, the presets they make, who has the settings of helpers, and how many named ones could not be read."""
-    from npuprof.scripts.files import find_script_files, read_script_files
-    from npuprof.scripts.import_resolution import open_modules, set_callers_apart
-    from npuprof.scripts.preset import build_drafts
-
-    found: list[ImportedFile] = []
+    imported: list[ImportedFile] = []
     unread = 0
     named = set(paths)
     folders = [path for path in paths if os.path.isdir(path)]
@@ -136,86 +141,75 @@ def _read_scripts(
             unread += file in named
             continue
         with isolate_faults(file, faults):
-            one = _read_script(file, data, file in named, modules, problems)
-            if one is not None:
-                found.append(one)
-                unread += file in named and not one.found and any(problem.severity == "warning" for problem in one.problems)
-    take_out, users = set_callers_apart(found)
+            script = _read_script(file, data, file in named, modules, problems)
+            if script is not None:
+                imported.append(script)
+                unread += file in named and not script.found and any(problem.severity == "warning" for problem in script.problems)
+    take_out, users = set_callers_apart(imported)
     read_files: list[ImportedFile] = []
-    made: list[Draft] = []
-    for one in found:
-        with isolate_faults(one.file, faults):
-            drafts = build_drafts(take_out(one), folders, take_defaults)
-            read_files.append(one._replace(text="", remarks=(), passed_over=_find_passed_over(one)))
-            made += drafts
-    return read_files, made, users, unread
+    all_drafts: list[Draft] = []
+    for script in imported:
+        with isolate_faults(script.file, faults):
+            drafts = build_drafts(take_out(script), folders, take_defaults)
+            read_files.append(script._replace(text="", remarks=(), passed_over=_find_passed_over(script)))
+            all_drafts += drafts
+    return read_files, all_drafts, users, unread
 
 
 def _read_script(file: str, data: bytes, named: bool, modules: Modules, problems: list[Finding]) -> ImportedFile | None:
     """Return what a file holds, None where it can hold no settings; configurations that nothing is given go to ``problems``."""
-    from npuprof.scripts.lint.entries import find_idle_configs
-    from npuprof.scripts.reading import import_script, may_call_settings, may_hold_settings
-
     holds = named or may_hold_settings(file, data)
     if not holds and not may_call_settings(file, data, modules):
         return None
-    one = import_script(file, data, named, modules)
-    problems += find_idle_configs(one)
-    return one if holds or one.found else None
+    script = import_script(file, data, named, modules)
+    problems += find_idle_configs(script)
+    return script if holds or script.found else None
 
 
-def _judge_drafts(made: list[Draft], faults: list[Finding], formatted: bool) -> tuple[list[Draft], list[Finding], dict[str, str]]:
+def _judge_drafts(drafts: list[Draft], faults: list[Finding], formatted: bool) -> tuple[list[Draft], list[Finding], dict[str, str]]:
     """Return the presets that could be judged, what is wrong with them, and where ``formatted`` their texts by their names."""
-    from npuprof.scripts.preset import format_draft, judge_draft
-
     judged: list[Draft] = []
     problems: list[Finding] = []
     texts: dict[str, str] = {}
-    for draft in made:
+    for draft in drafts:
         with isolate_faults(draft.file, faults):
-            found = judge_draft(draft)
+            findings = judge_draft(draft)
             texts |= {draft.name: format_draft(draft)} if formatted and draft.settings else {}
-            problems += found
+            problems += findings
             judged.append(draft)
     return judged, problems, texts
 
 
-def _find_passed_over(one: ImportedFile) -> str:
+def _find_passed_over(script: ImportedFile) -> str:
     """Return what of a file without settings is not followed."""
-    from npuprof.scripts.preset_text import find_passed_over
-
-    return "" if any(not setting.commented for setting in one.found) else find_passed_over(one)
+    return "" if any(not setting.commented for setting in script.found) else find_passed_over(script)
 
 
-def _name_presets(read_files: list[ImportedFile], made: list[Draft], name: str | None) -> None:
+def _name_presets(read_files: list[ImportedFile], drafts: list[Draft], name: str | None) -> None:
     """Give the presets the name that is asked for, where all are of one script, or names that tell several scripts apart."""
-    from npuprof.scripts.naming import name_all_drafts, name_drafts
-
-    if sum(any(found.surface != "config" for found in one.found) for one in read_files) > 1:
-        name_all_drafts([draft for draft in made if draft.settings])
+    if sum(any(setting.surface != "config" for setting in script.found) for script in read_files) > 1:
+        name_all_drafts([draft for draft in drafts if draft.settings])
     elif name:
-        name_drafts(name, made)
+        name_drafts(name, drafts)
 
 
 def _explain_nothing(
-    read_files: list[ImportedFile], made: list[Draft], users: dict[str, str], paths: list[str], faults: list[Finding]
+    read_files: list[ImportedFile], all_drafts: list[Draft], users: dict[str, str], paths: list[str], faults: list[Finding]
 ) -> dict[str, str]:
     """Return why scripts give no preset, by their path."""
-    from npuprof.scripts.preset_text import explain_nothing
-
     by_file: dict[str, list[Draft]] = {}
-    for draft in made:
+    for draft in all_drafts:
         by_file.setdefault(draft.file, []).append(draft)
     named = set(paths)
     reasons: dict[str, str] = {}
-    for one in read_files:
-        with isolate_faults(one.file, faults):
-            drafts, user = by_file.get(one.file, ()), users.get(os.path.normpath(one.file), "")
-            reasons[one.file] = explain_nothing(one, drafts, one.file in named, user)
+    for script in read_files:
+        with isolate_faults(script.file, faults):
+            drafts, user = by_file.get(script.file, ()), users.get(os.path.normpath(script.file), "")
+            reasons[script.file] = explain_nothing(script, drafts, script.file in named, user)
     return {file: reason for file, reason in reasons.items() if reason}
 
 
-def _build_nothing_finding(files: list[str], made: bool, nothing: dict[str, str]) -> Finding:
+def _build_nothing_finding(files: list[str], has_drafts: bool, nothing: dict[str, str]) -> Finding:
     """Return that files hold nothing that a preset could say, and of one file why."""
     shown = f"{', '.join(files[:3])}{' …' if len(files) > 3 else ''}"
     what = f"there is nothing to make a preset of in {shown}"
@@ -223,10 +217,10 @@ def _build_nothing_finding(files: list[str], made: bool, nothing: dict[str, str]
         hint = f"npuprof check {presets[0]} checks it, npuprof copy {presets[0]} NAME makes another of it"
         return Finding("NP816", what, f"{presets[0]} is a preset already; import reads scripts.", hint)
     why = "No setting of a session, a launcher or atc was found."
-    if made:
+    if has_drafts:
         why = "Every setting that was found has an error, or depends on the run."
-    if len(nothing) == 1 and (told := next(iter(nothing.values()))) not in ("", "no setting in it"):
-        why = f"{told[0].upper()}{told[1:]}."
+    if len(nothing) == 1 and (reason := next(iter(nothing.values()))) not in ("", "no setting in it"):
+        why = f"{reason[0].upper()}{reason[1:]}."
     return Finding(
         "NP816", what, why, f"npuprof import --format text {shlex.join(files[:3])} lists the settings that were read and left out"
     )
@@ -234,7 +228,7 @@ def _build_nothing_finding(files: list[str], made: bool, nothing: dict[str, str]
 
 def _count_left_out(good: list[Draft]) -> str:
     """Return how many settings and other variables presets leave out, an empty text for none."""
-    notes, others = sum(len(draft.notes) for draft in good), len({one for draft in good for one in draft.others})
+    notes, others = sum(len(draft.notes) for draft in good), len({variable for draft in good for variable in draft.others})
     counts = [format_count(notes, "setting")] * bool(notes) + [format_count(others, "other variable")] * bool(others)
     return f"{' and '.join(counts)} {'was' if notes + others == 1 else 'were'}" if counts else ""
 
@@ -260,30 +254,25 @@ def _write_texts(
 
 def _tell_nothing(nothing: dict[str, str], most: int = 5) -> str:
     """Return which scripts give no preset and why, no more than so many."""
-    told = [escape_controls(f"{file}: {reason}") for file, reason in list(nothing.items())[:most]]
+    lines = [escape_controls(f"{file}: {reason}") for file, reason in list(nothing.items())[:most]]
     more = [f"and {len(nothing) - most} more, which --format json lists"] if len(nothing) > most else []
     gives = f"{format_count(len(nothing), 'script')} {'gives' if len(nothing) == 1 else 'give'} no preset"
-    return "\n  ".join([f"{gives}:", *told, *more])
+    return "\n  ".join([f"{gives}:", *lines, *more])
 
 
 def _write_folder(files: dict[str, str], folder: str, force: bool) -> str:
     """Write presets below a folder and return what there is to say. Raises NpuprofError where one is there already."""
-    from npuprof.report import writing
-
     paths = {os.path.join(folder, f"{name}.toml"): text for name, text in files.items()}
-    made = output.make_folder(folder)
+    folders = output.make_folder(folder)
     for path in paths:
         writing.make_folder_below(os.path.dirname(path), folder)
     _write_new_files(paths, folder, force)
-    output.tell_made_folders(made)
+    output.tell_made_folders(folders)
     return f"wrote {format_count(len(files), 'preset')} below {folder}"
 
 
 def _write_new_files(files: dict[str, str], below: str, force: bool) -> None:
     """Write files that are not there yet, or any where that is forced. Raises NpuprofError, and writes nothing then."""
-    from npuprof.report import writing
-    from npuprof.report.writing import ANYTHING, Wanted
-
     there = [path for path in files if os.path.lexists(path)]
     if there and not force:
         more = f" and {len(there) - 5} more" if len(there) > 5 else ""
@@ -299,36 +288,27 @@ def _trust_carried(files: dict[str, str]) -> None:
     """Trust the store that presets were written into with their unknown variables; list those that stay untrusted."""
     if not any("[env]" in text for text in files.values()):
         return
-    from npuprof.document import parse_document
-    from npuprof.document.profile import Profile
-    from npuprof.renderers.trusting import trust_carried
-    from npuprof.store import Folder, spec
-
     try:
         home = spec.Workspace().store
     except NpuprofError:  # no store here: nobody exports what was written
         return
     names = {path: home.locate_file(os.path.abspath(path)) for path in files} if isinstance(home, Folder) else {}
-    left = trust_carried(home, [Profile(parse_document(name, path, files[path]), home=home) for path, name in names.items() if name])
-    if left:
-        shown = ", ".join(dict.fromkeys(need.name for need in left))
+    untrusted = trust_carried(home, [Profile(parse_document(name, path, files[path]), home=home) for path, name in names.items() if name])
+    if untrusted:
+        shown = ", ".join(dict.fromkeys(need.name for need in untrusted))
         output.tell_remark(f"not trusted, as it affects what is executed: {shown}; look at the preset, then run npuprof trust")
 
 
 def _write_family(good: list[Draft], path: str | None, force: bool) -> tuple[str | None, list[str]]:
-    from npuprof.scripts.family import describe_family
-
-    made = _build_proven_family(good, path)
+    family = _build_proven_family(good, path)
     if path is None or path == "-":
-        parts = [f"# --- {name}.toml\n{written}" for name, written in made.files.items()]
-        return "\n".join(parts), [describe_family(made)]
-    return None, [_write_folder(made.files, path, force), describe_family(made)]
+        parts = [f"# --- {name}.toml\n{written}" for name, written in family.files.items()]
+        return "\n".join(parts), [describe_family(family)]
+    return None, [_write_folder(family.files, path, force), describe_family(family)]
 
 
-def _build_proven_family(made: list[Draft], path: str | None) -> Family:
-    from npuprof.scripts.family import build_family
-
-    family = build_family(made, _find_folder_in_store(path))
+def _build_proven_family(drafts: list[Draft], path: str | None) -> Family:
+    family = build_family(drafts, _find_folder_in_store(path))
     if not family.is_proven:
         raise RuntimeError("a leaf of the family does not resolve as before")
     return family
@@ -336,8 +316,6 @@ def _build_proven_family(made: list[Draft], path: str | None) -> Family:
 
 def _find_folder_in_store(path: str | None) -> str:
     """Return what the names of presets in a folder begin with, ``zoo/`` for one in the store; empty where it is no folder of the store."""
-    from npuprof.store import find_store, is_profile_name
-
     try:
         root = os.path.realpath(find_store(None, os.environ).root)
     except NpuprofError:
@@ -346,39 +324,34 @@ def _find_folder_in_store(path: str | None) -> str:
     return f"{inside.replace(os.sep, '/')}/" if inside and is_profile_name(inside.replace(os.sep, "/")) else ""
 
 
-def _build_setting_fields(one: ScriptSetting) -> dict[str, Any]:
+def _build_setting_fields(setting: ScriptSetting) -> dict[str, Any]:
     """Return a setting as the fields of the JSON form."""
     return {
-        "file": one.file, "line": one.line, "column": one.column, "surface": one.surface,
-        "key": one.key or None, "name": one.name or None, "field": one.field or None,
-        "value": None if one.reason else one.value, "reason": one.reason or None,
-        "condition": one.condition or None, "runs": not one.dead, "unused": one.unused or None,
-        "default": one.given.default, "scope": one.scope or None,
-        **({"part": one.place.part} if one.place.part else {}),
+        "file": setting.file, "line": setting.line, "column": setting.column, "surface": setting.surface,
+        "key": setting.key or None, "name": setting.name or None, "field": setting.field or None,
+        "value": None if setting.reason else setting.value, "reason": setting.reason or None,
+        "condition": setting.condition or None, "runs": not setting.dead, "unused": setting.unused or None,
+        "default": setting.given.default, "scope": setting.scope or None,
+        **({"part": setting.place.part} if setting.place.part else {}),
     }  # fmt: skip
 
 
 def _build_fields(
-    read_files: list[ImportedFile], made: list[Draft], nothing: dict[str, str], problems: list[Finding], family: Family | None
+    read_files: list[ImportedFile], drafts: list[Draft], nothing: dict[str, str], problems: list[Finding], family: Family | None
 ) -> dict[str, Any]:
-    from npuprof.scripts.draft import Note
-    from npuprof.scripts.preset_text import select_section
-
     grown: dict[str, Any] = {}
     if family:
-        from npuprof.scripts.family import build_family_fields
-
         grown = {"family": build_family_fields(family)}
-    found = [one for imported in read_files for one in (*imported.found, *imported.others)]
+    settings = [setting for imported in read_files for setting in (*imported.found, *imported.others)]
     return {
         "schema": "npuprof.import/1",
-        "settings": [_build_setting_fields(one) for one in found if not one.commented and not one.place.call],
-        "commented": [_build_setting_fields(one) for one in found if one.commented],
+        "settings": [_build_setting_fields(setting) for setting in settings if not setting.commented and not setting.place.call],
+        "commented": [_build_setting_fields(setting) for setting in settings if setting.commented],
         "followed": [
-            {**_build_setting_fields(one), "script": imported.file, "call": one.place.call[0]}
+            {**_build_setting_fields(setting), "script": imported.file, "call": setting.place.call[0]}
             for imported in read_files
-            for one in (*imported.found, *imported.others)
-            if one.place.call
+            for setting in (*imported.found, *imported.others)
+            if setting.place.call
         ],
         "presets": [
             {
@@ -386,10 +359,10 @@ def _build_fields(
                 **{section: select_section(draft.settings, section) for section in SECTIONS},
                 "left_out": [
                     {**_build_setting_fields(note.found), "why": note.why, "hint": note.hint or None}
-                    for note in (*draft.notes, *(Note(one, one.reason) for one in draft.others))
+                    for note in (*draft.notes, *(Note(setting, setting.reason) for setting in draft.others))
                 ],
             }
-            for draft in made
+            for draft in drafts
         ],
         **grown,
         "nothing": [{"file": file, "reason": reason} for file, reason in nothing.items()],
@@ -398,24 +371,22 @@ def _build_fields(
 
 
 def _format_text(
-    read_files: list[ImportedFile], made: list[Draft], nothing: dict[str, str], problems: list[Finding], coloured: bool
+    read_files: list[ImportedFile], drafts: list[Draft], nothing: dict[str, str], problems: list[Finding], coloured: bool
 ) -> str:
-    from npuprof.scripts.preset_text import group_others
-
     lines: list[str] = []
-    for draft in made:
+    for draft in drafts:
         lines.append(paint_text(escape_controls(f"{draft.file}: {draft.name}"), "1", coloured))
-        for key, one in sorted(draft.origins.items(), key=lambda pair: pair[1].line):
-            lines.append(f"  {_format_place(one, draft)}: {escape_controls(key)} = {keys.format_short_value(draft.settings[key])}")
+        for key, setting in sorted(draft.origins.items(), key=lambda pair: pair[1].line):
+            lines.append(f"  {_format_place(setting, draft)}: {escape_controls(key)} = {keys.format_short_value(draft.settings[key])}")
         for note in draft.notes:
-            one = note.found
-            value = f" = {keys.format_short_value(one.value)}" if not one.reason and one.value is not None else ""
-            said = escape_controls(f"{one.key or 'a computed key'}{value}: {note.why}")
-            lines.append(f"  {_format_place(one, draft)}: {paint_text('left out', '33', coloured)} {said}")
+            setting = note.found
+            value = f" = {keys.format_short_value(setting.value)}" if not setting.reason and setting.value is not None else ""
+            said = escape_controls(f"{setting.key or 'a computed key'}{value}: {note.why}")
+            lines.append(f"  {_format_place(setting, draft)}: {paint_text('left out', '33', coloured)} {said}")
             if note.hint:
                 lines.append(f"      try: {escape_controls(note.hint)}")
         lines += [f"  {paint_text('left out', '33', coloured)} {escape_controls(text)}" for _, text in group_others(draft.others)]
-    commented = sum(one.commented for imported in read_files for one in imported.found if not one.place.call)
+    commented = sum(setting.commented for imported in read_files for setting in imported.found if not setting.place.call)
     if commented:
         lines.append(f"{format_count(commented, 'setting')} commented out")
     lines += [escape_controls(f"{file}: no preset: {reason}") for file, reason in nothing.items()]
@@ -423,10 +394,10 @@ def _format_text(
     return "".join(f"{line}\n" for line in lines)
 
 
-def _format_place(one: ScriptSetting, draft: Draft) -> str:
-    if one.file != draft.file:
-        return escape_controls(f"{one.file}:{one.line}")
-    return f"{one.line} ({one.place.part})" if one.place.part else str(one.line)
+def _format_place(setting: ScriptSetting, draft: Draft) -> str:
+    if setting.file != draft.file:
+        return escape_controls(f"{setting.file}:{setting.line}")
+    return f"{setting.line} ({setting.place.part})" if setting.place.part else str(setting.line)
 
 
 VERB = Import

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
+import shutil
 import signal
 import sys
 
+from npuprof.catalog import record_names
 from npuprof.commands.framework.parameters import (
     CANN,
     MIXINS,
@@ -23,8 +26,16 @@ from npuprof.commands.framework.parameters import (
 from npuprof.commands.framework.verb import Verb, arguments, flag, option
 from npuprof.commands.resolving import resolve_checked, tell_findings, tell_left_out
 from npuprof.model import Finding, NpuprofError
+from npuprof.renderers import find_left_out_sections
+from npuprof.renderers.environment import collect_env_variables, describe_kept_variables, list_unset_variables
+from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, strip_environment, write_sidecars
 from npuprof.report import output
 from npuprof.report.answer import Answer
+from npuprof.runs import recording
+from npuprof.runs.environment_conflicts import find_interference
+from npuprof.runs.supervisor import has_other_threads, run_child, run_in_subprocess
+from npuprof.runs.watching import WatchedCommand
+from npuprof.system import processes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,14 +78,8 @@ class Run(Verb):
         or ``prove`` the command is a child, and this process ends as it does; what is proven counts where that is 0. In a program
         that has other threads it is always a child, and its exit code is returned. Raises NpuprofError.
         """
-        from npuprof.runs.supervisor import has_other_threads, run_in_subprocess
-
         if has_other_threads() and (self.record is not None or self.prove):
             return Answer(code=run_in_subprocess(self.list_words()))
-        from npuprof.renderers import find_left_out_sections
-        from npuprof.renderers.environment import collect_env_variables, describe_kept_variables, list_unset_variables
-        from npuprof.renderers.process import build_fact_finder, sidecar_cache_folder, strip_environment, write_sidecars
-
         if not self.command:
             hint = "write it after --: npuprof run NAME -- python train.py"
             raise NpuprofError([Finding("NP914", "no command to run", "", hint)])
@@ -86,51 +91,41 @@ class Run(Verb):
             raise _explain_missing_preset(self.spec, self.command, error) from None
         tell_left_out(find_left_out_sections(config, ("env",)), self.strict)
         folder = sidecar_cache_folder(config)
-        found, notes = collect_env_variables(config, build_fact_finder(os.environ), folder, self.trust)
+        variables, notes = collect_env_variables(config, build_fact_finder(os.environ), folder, self.trust)
         write_sidecars(config, folder)
-        removed, kept = list_unset_variables(config, self.trust)
-        for note in (*notes, *describe_kept_variables(kept, os.environ)):
+        removed, unchanged = list_unset_variables(config, self.trust)
+        for note in (*notes, *describe_kept_variables(unchanged, os.environ)):
             output.tell_remark(note)
         environment = strip_environment(os.environ, removed)
         if not self.no_check:
-            _warn_of_host_variables(config, {**environment, **found})
+            _warn_of_host_variables(config, {**environment, **variables})
         if self.record is None and not self.prove:
-            return _become_command(self.command, {**environment, **found})
-        return self._watch_command(config, found, environment)
+            return _become_command(self.command, {**environment, **variables})
+        return self._watch_command(config, variables, environment)
 
-    def _watch_command(self, config: Config, found: dict[str, str], rest: dict[str, str]) -> Answer:
+    def _watch_command(self, config: Config, variables: dict[str, str], rest: dict[str, str]) -> Answer:
         """Run the command as a child, keep a record of it, prove what it used. Raises NpuprofError where it was not started."""
-        from npuprof.runs import recording
-        from npuprof.runs.watching import WatchedCommand
-
         if self.record is not None:
             recording.require_folder(self.record)
-        asked = {
+        request = {
             "spec": self.spec, "with": self.mixin, "set": recording.hide_arguments(self.set_), "unset": self.unset, "cann": self.cann,
             "product": self.product, "store": self.store, "no_personal": self.no_personal, "no_check": self.no_check, "trust": self.trust,
         }  # fmt: skip
         if self.record is not None and self.record_args:
             output.tell_remark("the record contains the arguments of the command; only those with a name of something secret are redacted")
-        watched = WatchedCommand(config, asked, self.command, found, rest, self.record_args)
+        watched = WatchedCommand(config, request, self.command, variables, rest, self.record_args)
         return watched.run(self.record, self.prove, _explain_start)
 
 
 def _warn_of_host_variables(config: Config, environment: dict[str, str]) -> None:
     """Print warnings of variables of the host that override settings of a preset."""
-    from npuprof.catalog import record_names
-
     if any(name in environment and name not in config.env for name in record_names("env")):
-        from npuprof.runs.environment_conflicts import find_interference
-
-        found = find_interference(config, environment)
-        tell_findings([one for one in found if one.severity == "warning" and one.key in config.settings])
+        conflicts = find_interference(config, environment)
+        tell_findings([finding for finding in conflicts if finding.severity == "warning" and finding.key in config.settings])
 
 
 def _explain_missing_preset(spec: str, command: list[str], error: NpuprofError) -> NpuprofError:
     """Return an error, or what to write where the preset was left out and the command stands in its place."""
-    import shlex
-    import shutil
-
     if error.findings[0].code != "NP008" or error.findings[0].origin is not None or shutil.which(spec) is None:
         return error
     what, why = f"no preset stands before the command {spec!r}", "The first word of npuprof run is the preset."
@@ -139,9 +134,6 @@ def _explain_missing_preset(spec: str, command: list[str], error: NpuprofError) 
 
 def _become_command(command: list[str], environment: dict[str, str]) -> Answer:
     """Be the command from here on; in a program that has other threads, run it as a child."""
-    from npuprof.runs.supervisor import has_other_threads, run_child
-    from npuprof.system import processes
-
     try:
         if has_other_threads():
             return Answer(code=run_child(command, environment))

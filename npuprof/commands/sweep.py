@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from npuprof import renderers
+from npuprof.checks import check_before_export
 from npuprof.commands.framework.parameters import (
     CANN,
     COLOR,
@@ -26,18 +27,41 @@ from npuprof.commands.framework.parameters import (
     formats,
 )
 from npuprof.commands.framework.verb import Verb, arguments, flag, many, option
-from npuprof.model import Finding, NpuprofError
+from npuprof.commands.resolving import open_workspace
+from npuprof.edit.conditions import Conditions
+from npuprof.model import Finding, NpuprofError, did_you_mean
 from npuprof.report import output
 from npuprof.report.answer import Answer
+from npuprof.store import one_time, spec
+from npuprof.trials import tables
+from npuprof.trials.engines import ENGINES, write_indexed_job, write_slurm_array
+from npuprof.trials.journal import Journal
+from npuprof.trials.judging import compile_pattern
+from npuprof.trials.metrics import list_missing_metrics
+from npuprof.trials.running import Runner, tell_interrupted, write_texts
 from npuprof.trials.setup import build_fit, build_setup, tell_progress, warn_of_newer_files
+from npuprof.trials.sweeping import (
+    TIME,
+    Goal,
+    build_axes,
+    combine_axes,
+    find_best,
+    find_value,
+    pair_results,
+    parse_goal,
+    require_command,
+    run_combinations,
+    take_logs,
+    take_results,
+)
+from npuprof.trials.tables import describe_choices, format_sweep_page
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from npuprof.report.answer import Forms
     from npuprof.resolve.config import Config
-    from npuprof.trials.journal import Journal
     from npuprof.trials.running import Setup
-    from npuprof.trials.sweeping import Axis, Combination, Goal
+    from npuprof.trials.sweeping import Axis, Combination
     from npuprof.trials.tables import Sweep as Found
 
 
@@ -109,21 +133,21 @@ class Sweep(Verb):
         metrics = self._parse_metrics()
         setup = build_setup(self, metrics, target)
         axes, combinations, left_out = self._combine(setup)
-        allowed = [one for one in combinations if one.is_run]
+        allowed = [combination for combination in combinations if combination.is_run]
         if not allowed:
             first = combinations[0].errors if combinations else ()
-            if first and all(one.config is None and one.errors == first for one in combinations):
+            if first and all(combination.config is None and combination.errors == first for combination in combinations):
                 raise NpuprofError(first)  # it is not about what is varied
             raise NpuprofError([_explain_nothing(combinations, left_out), *first])
-        from npuprof.trials.journal import Journal
-
-        context = next(one.config.context for one in allowed if one.config is not None)
-        asked: dict[str, Any] = {"command": list(setup.command), "context": context.describe(), "target": target, "sweep": True}
-        asked |= {"metrics": dict(sorted(metrics.items())), "timeout": setup.timeout}
-        journal = Journal(asked, self.fresh)
+        context = next(combination.config.context for combination in allowed if combination.config is not None)
+        identity: dict[str, Any] = {"command": list(setup.command), "context": context.describe(), "target": target, "sweep": True}
+        identity |= {"metrics": dict(sorted(metrics.items())), "timeout": setup.timeout}
+        journal = Journal(identity, self.fresh)
         try:
             if engine and not self._tells():
-                return self._write_engine(engine, [one.config for one in allowed if one.config is not None], setup, journal)
+                return self._write_engine(
+                    engine, [combination.config for combination in allowed if combination.config is not None], setup, journal
+                )
             return self._answer(setup, journal, axes, combinations, left_out)
         finally:
             journal.close()
@@ -136,9 +160,6 @@ class Sweep(Verb):
 
     def _split_targets(self) -> tuple[str, str]:
         """Return the scheduler that is written for, empty for none, and the target of rendered files."""
-        from npuprof.model import did_you_mean
-        from npuprof.trials.engines import ENGINES
-
         known = tuple(_list_targets())
         for name in self.engines:
             if name not in known:
@@ -156,10 +177,7 @@ class Sweep(Verb):
         return engines[0] if engines else "", targets[0] if targets else "session"
 
     def _parse_metrics(self) -> dict[str, str]:
-        from npuprof.trials.judging import compile_pattern
-        from npuprof.trials.sweeping import TIME
-
-        found: dict[str, str] = {}
+        metrics: dict[str, str] = {}
         for text in self.metric:
             name, equals, pattern = text.partition("=")
             is_pattern = not equals and any(sign in "()[]\\*+?|" for sign in name)  # as bisect takes it, whose one metric needs no name
@@ -167,16 +185,10 @@ class Sweep(Verb):
                 why = "A pattern needs a name: the table has a column for each." if is_pattern else ""
                 why = "time is known of every run." if name == TIME else why
                 raise NpuprofError([Finding("NP902", f"--metric {text!r} names no metric", why, "write it as in 'loss=loss: ([0-9.]+)'")])
-            found[name] = compile_pattern(pattern) if equals else ""
-        return found
+            metrics[name] = compile_pattern(pattern) if equals else ""
+        return metrics
 
     def _combine(self, setup: Setup) -> tuple[tuple[Axis, ...], list[Combination], int]:
-        from npuprof.checks import check_before_export
-        from npuprof.commands.resolving import open_workspace
-        from npuprof.edit.conditions import Conditions
-        from npuprof.store import one_time, spec
-        from npuprof.trials.sweeping import build_axes, combine_axes
-
         axes = tuple(build_axes(self.vary, self.mixin))
         workspace = open_workspace(self.store, spec.build_context(self.cann, self.product, self.to or "env"))
         fixed = one_time.parse_assignments(self.set_, self.unset)
@@ -184,14 +196,18 @@ class Sweep(Verb):
         fit, left_out = build_fit(setup, self.trust), 0
 
         def judge(config: Config) -> list[Finding]:
-            found = [] if self.no_check else [one for one in check_before_export(config) if one.severity == "error" and one.code != "NP605"]
+            combinationss = (
+                []
+                if self.no_check
+                else [finding for finding in check_before_export(config) if finding.severity == "error" and finding.code != "NP605"]
+            )
             try:
                 fit(config)
             except NpuprofError as error:
-                if any(one.code == "NP930" for one in error.findings):
+                if any(finding.code == "NP930" for finding in error.findings):
                     raise  # what somebody has to agree to is no matter of a combination
-                found += [one for one in error.findings if one not in found]
-            return found
+                combinationss += [finding for finding in error.findings if finding not in combinationss]
+            return combinationss
 
         def is_wanted(config: Config) -> bool:
             nonlocal left_out
@@ -199,66 +215,57 @@ class Sweep(Verb):
             left_out += not met
             return met
 
-        found = combine_axes(axes, lambda mixins, steps: workspace.resolve_spec(self.spec, mixins, [*fixed, *steps]), judge, is_wanted)
-        return axes, found, left_out
+        combinations = combine_axes(
+            axes, lambda mixins, steps: workspace.resolve_spec(self.spec, mixins, [*fixed, *steps]), judge, is_wanted
+        )
+        return axes, combinations, left_out
 
     # -- what is answered ------------------------------------------------------------------------------------------
 
     def _answer(self, setup: Setup, journal: Journal, axes: Sequence[Axis], combinations: Sequence[Combination], left_out: int) -> Answer:
-        from npuprof.trials import tables
-        from npuprof.trials.metrics import list_missing_metrics
-        from npuprof.trials.sweeping import pair_results, parse_goal, take_results
-
         names = tuple(setup.metrics)
         goals = [parse_goal(text, names) for text in (self.best, *(self.front.split(",") if self.front else ())) if text]
         take_results(journal, setup.metrics, setup.timeout)
-        notes, whole = self._take_logs(setup, journal, combinations), True
+        notes, is_complete = self._take_logs(setup, journal, combinations), True
         if not self._tells():
-            notes, whole = self._run_all(setup, journal, combinations)
+            notes, is_complete = self._run_all(setup, journal, combinations)
         rows = tuple(pair_results(combinations, journal))
         notes = (*notes, *list_missing_metrics(setup.metrics, [result.metrics for _, result in rows if result is not None]))
-        found = tables.Sweep(self.spec, tuple(axes), tuple(combinations), rows, names, left_out)
+        sweep = tables.Sweep(self.spec, tuple(axes), tuple(combinations), rows, names, left_out)
         if self.best is not None:
-            return _answer_best(found, goals[0], notes, told=":" in self.best)
+            return _answer_best(sweep, goals[0], notes, is_directed=":" in self.best)
         front = self._choose_front(goals, names)
         forms: Forms = {
-            "text": lambda: tables.build_table(found),
-            "csv": lambda: tables.format_csv(found),
-            "json": lambda: tables.build_fields(found, self.command),
-            "html": lambda: _format_page(found, front),
+            "text": lambda: tables.build_table(sweep),
+            "csv": lambda: tables.format_csv(sweep),
+            "json": lambda: tables.build_fields(sweep, self.command),
+            "html": lambda: _format_page(sweep, front),
         }
-        return Answer(forms, notes, code=0 if whole else 2)
+        return Answer(forms, notes, code=0 if is_complete else 2)
 
     def _take_logs(self, setup: Setup, journal: Journal, combinations: Sequence[Combination]) -> tuple[str, ...]:
-        from npuprof.trials.sweeping import take_logs
-
         if self.logs is None:
             return ()
         text = output.read_file_content(self.logs, "write it with kubectl logs -l job-name=NAME --tail=-1").decode(errors="replace")
-        wanted = [one.config.digest for one in combinations if one.is_run and one.config is not None]
+        wanted = [combination.config.digest for combination in combinations if combination.is_run and combination.config is not None]
         taken = take_logs(journal, setup.metrics, text, wanted, setup.timeout)
         return () if taken else (f"{self.logs} tells no result of this sweep that is not known yet",)
 
     def _run_all(self, setup: Setup, journal: Journal, combinations: Sequence[Combination]) -> tuple[tuple[str, ...], bool]:
-        from npuprof.trials.running import Runner, tell_interrupted
-        from npuprof.trials.sweeping import require_command, run_combinations
-
         newer = warn_of_newer_files(setup.command, journal)
         runner = Runner(setup, journal, require_command)
         try:
             with tell_progress() as tell:
-                whole = run_combinations(combinations, runner, tell)
+                is_complete = run_combinations(combinations, runner, tell)
         except KeyboardInterrupt:
             tell_interrupted(runner)
             raise
         notes = [*newer, *sorted(runner.told)]
-        if not whole:
+        if not is_complete:
             notes.append("not all combinations were run: say a greater --max-runs to go on")
-        return tuple(notes), whole
+        return tuple(notes), is_complete
 
     def _choose_front(self, goals: Sequence[Goal], names: Sequence[str]) -> tuple[Goal, Goal]:
-        from npuprof.trials.sweeping import TIME, Goal
-
         if self.front is not None:
             if len(goals) != 2:
                 raise NpuprofError(
@@ -269,9 +276,6 @@ class Sweep(Verb):
         return first, second
 
     def _write_engine(self, engine: str, configs: Sequence[Config], setup: Setup, journal: Journal) -> Answer:
-        from npuprof.trials.engines import write_indexed_job, write_slurm_array
-        from npuprof.trials.running import write_texts
-
         known = [config for config in configs if config.digest not in journal.results]
         if not known:
             what = "all combinations have been run"
@@ -288,34 +292,29 @@ class Sweep(Verb):
 
 
 def _explain_nothing(combinations: Sequence[Combination], left_out: int) -> Finding:
-    told = [f"--where leaves {left_out} out"] if left_out else []
-    told += [f"the checks do not allow {len(combinations)}"] if combinations else []
-    why = f"{' and '.join(told)[:1].upper()}{' and '.join(told)[1:]}."
+    reasons = [f"--where leaves {left_out} out"] if left_out else []
+    reasons += [f"the checks do not allow {len(combinations)}"] if combinations else []
+    why = f"{' and '.join(reasons)[:1].upper()}{' and '.join(reasons)[1:]}."
     return Finding("NP954", "no combination is left to run", why, "vary other values; npuprof check says what is wrong with one")
 
 
-def _answer_best(found: Found, goal: Goal, notes: tuple[str, ...], told: bool) -> Answer:
-    from npuprof.trials.sweeping import find_best, find_value
-    from npuprof.trials.tables import describe_choices
-
-    best = find_best(found.rows, goal)
+def _answer_best(sweep: Found, goal: Goal, notes: tuple[str, ...], is_directed: bool) -> Answer:
+    best = find_best(sweep.rows, goal)
     if best is None or best[0].config is None:
         what = f"no run has told {goal.name}"
         why = "Only runs that end with 0 count, and values that are numbers."
         raise NpuprofError([Finding("NP954", what, why, "look at the pattern, and at the logs of the runs")])
-    one, result = best
-    said = f"{describe_choices(found, one)}: {goal.name} {find_value(result, goal.name):g}"
-    if not told:
+    combination, result = best
+    summary = f"{describe_choices(sweep, combination)}: {goal.name} {find_value(result, goal.name):g}"
+    if not is_directed:
         ways = ("greatest", "min", "least") if goal.greatest else ("least", "max", "greatest")
-        said += f", the {ways[0]}; --best {ways[1]}:{goal.name} is the {ways[2]}"
-    assert one.config is not None
-    return Answer(renderers.load_target("toml").render(one.config, inline=True).text, notes=(*notes, said))
+        summary += f", the {ways[0]}; --best {ways[1]}:{goal.name} is the {ways[2]}"
+    assert combination.config is not None
+    return Answer(renderers.load_target("toml").render(combination.config, inline=True).text, notes=(*notes, summary))
 
 
-def _format_page(found: Found, front: tuple[Goal, Goal]) -> str:
-    from npuprof.trials.tables import format_sweep_page
-
-    return format_sweep_page(found, front)
+def _format_page(sweep: Found, front: tuple[Goal, Goal]) -> str:
+    return format_sweep_page(sweep, front)
 
 
 VERB = Sweep
