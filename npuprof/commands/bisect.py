@@ -28,7 +28,8 @@ from npuprof.commands.framework.parameters import (
 from npuprof.commands.framework.verb import Verb, argument, arguments, option
 from npuprof.model import Finding, NpuprofError
 from npuprof.report.answer import Answer
-from npuprof.trials.setup import build_fit, build_setup, refuse_unfit_end, tell_progress, warn_of_newer_files
+from npuprof.report.terminal import progress_line
+from npuprof.trials.setup import build_fit, build_setup, refuse_unfit_end, warn_of_newer_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ class Bisect(Verb):
         runner = Runner(setup, journal, judgement.judge_run)
         found = Bisection(combinations, units, drops, runner, judgement)
         try:
-            with tell_progress() as tell:
+            with progress_line() as tell:
                 found.find(self.tolerance, tell)
         except KeyboardInterrupt:
             tell_interrupted(runner)

@@ -29,7 +29,8 @@ from npuprof.commands.framework.verb import Verb, arguments, flag, many, option
 from npuprof.model import Finding, NpuprofError
 from npuprof.report import output
 from npuprof.report.answer import Answer
-from npuprof.trials.setup import build_fit, build_setup, tell_progress, warn_of_newer_files
+from npuprof.report.terminal import progress_line
+from npuprof.trials.setup import build_fit, build_setup, warn_of_newer_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -246,7 +247,7 @@ class Sweep(Verb):
         newer = warn_of_newer_files(setup.command, journal)
         runner = Runner(setup, journal, require_command)
         try:
-            with tell_progress() as tell:
+            with progress_line() as tell:
                 whole = run_combinations(combinations, runner, tell)
         except KeyboardInterrupt:
             tell_interrupted(runner)

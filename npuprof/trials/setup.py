@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from npuprof import renderers
@@ -62,18 +60,6 @@ def build_fit(setup: Setup, trusting: bool = True) -> Callable[[Config], None]:
             renderers.load_target(setup.target).render(config)
 
     return fit
-
-
-@contextmanager
-def tell_progress() -> Iterator[Callable[[str], None]]:
-    """Give a function that shows how far the runs are, on a terminal."""
-    if not sys.stderr.isatty():
-        yield lambda text: None
-        return
-    from npuprof.report.terminal import progress_line
-
-    with progress_line() as tell:
-        yield tell
 
 
 def warn_of_newer_files(command: Sequence[str], journal: Journal) -> tuple[str, ...]:
