@@ -6,7 +6,7 @@ import ast
 import os
 import re
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 
@@ -119,20 +119,20 @@ def _read_source(source: Source) -> Adapter:
     return Adapter(packages, tuple(libraries), keys, short_kept, classes.list_attributes(), tuple(unread))
 
 
-def _join(adapters: Iterable[Adapter]) -> Adapter:
+def _join(adapters: Sequence[Adapter]) -> Adapter:
     """Return several finds as one: the first that has a thing has it, as the first on the path is imported."""
-    joined = Adapter()
-    for adapter in adapters:
-        known = {package.name for package in joined.packages}
-        joined = Adapter(
-            (*joined.packages, *(package for package in adapter.packages if package.name not in known)),
-            joined.libraries or adapter.libraries,
-            joined.keys if joined.keys is not None else adapter.keys,
-            joined.short_kept if joined.keys is not None else adapter.short_kept,
-            joined.attributes if joined.attributes is not None else adapter.attributes,
-            (*joined.unread, *adapter.unread),
-        )
-    return joined
+    packages: dict[str, Package] = {}
+    for package in (package for adapter in adapters for package in adapter.packages):
+        packages.setdefault(package.name, package)
+    with_keys = next((adapter for adapter in adapters if adapter.keys is not None), Adapter())
+    return Adapter(
+        tuple(packages.values()),
+        next((adapter.libraries for adapter in adapters if adapter.libraries), ()),
+        with_keys.keys,
+        with_keys.short_kept,
+        next((adapter.attributes for adapter in adapters if adapter.attributes is not None), None),
+        tuple(fault for adapter in adapters for fault in adapter.unread),
+    )
 
 
 def _list_packages(source: Source, unread: list[tuple[str, str]]) -> Iterator[Package]:

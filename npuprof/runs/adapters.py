@@ -6,7 +6,6 @@ an empty text there. Of a text, empty may mean either; a number or a switch has 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 
 from npuprof.catalog.wire import NO_KEY, Wire, load_generations, load_wires
@@ -73,11 +72,6 @@ NEVER_CAME = "its line is empty, which it is only where the key never came"
 _ALWAYS_WRITTEN = frozenset(("flag", "number", "mode", "word"))
 
 
-def is_empty(wire: Wire, texts: Sequence[str]) -> bool:
-    """Return whether the texts that stand where nobody set an option are empty ones; None is what init_resource was not given."""
-    return tuple(texts) == ("",) and not wire.needs
-
-
 def never_came(wire: Wire, process: Process) -> bool:
     """Return whether a text that nobody set, or a map without the key, proves that the key never came.
 
@@ -127,11 +121,6 @@ def explain_missing(wire: Wire, epoch: Epoch, process: Process) -> str:
     if (epoch.has("init") and wire.init and not wire.lines) or (epoch.has("session") and wire.session):
         return "the block has no line of it: it never came, or the line was lost"
     return ""
-
-
-def explain_needs(wire: Wire) -> str:
-    """Return without what an option is not read, empty where it always is."""
-    return f"it is read only where {' or '.join(wire.needs)} is on" if wire.needs else ""
 
 
 def find_teller(wire: Wire, process: Process) -> str:

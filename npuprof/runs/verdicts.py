@@ -110,8 +110,8 @@ def _judge_epoch(wanted: Wanted, epoch: Epoch, process: Process) -> Verdict:
         if init is None and session is None and wire.init and not (wire.session or wire.graph or wire.lines):
             note = "graphs have another, as a mode of training may demand; with what the engine was started is not there"
             return Verdict(name, CANNOT_TELL, others, note, adapters.find_teller(wire, process))
-        note = note or adapters.explain_needs(wire)
-        if all(outcome.unset for outcome in stages) and adapters.is_empty(wire, others):
+        note = note or (f"it is read only where {' or '.join(wire.needs)} is on" if wire.needs else "")
+        if all(outcome.unset for outcome in stages) and others == ("",) and not wire.needs:
             never = adapters.never_came(wire, process)
             return Verdict(name, ABSENT, (), adapters.NEVER_CAME) if never else Verdict(name, CHANGED, others, note or adapters.EMPTY)
         return Verdict(name, CHANGED, others, note)
