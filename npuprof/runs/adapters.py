@@ -80,9 +80,9 @@ def never_came(wire: Wire, process: Process) -> bool:
     """
     if wire.form not in _ALWAYS_WRITTEN or wire.key_forms or not (wire.session or (wire.graph and not wire.init)):
         return False
-    if (
-        process.pid is None or process.generation != load_generations()[0].name or process.torn or process.crowded
-    ):  # what comes later may have it
+    if process.pid is None or process.generation != load_generations()[0].name:
+        return False
+    if process.torn or process.crowded:  # what comes later may have it
         return False
     if any(epoch.crowded or epoch.doubtful or _lacks_line(wire, epoch) or _is_in_single_line(wire, epoch) for epoch in process.epochs):
         return False
