@@ -85,8 +85,8 @@ class Commit(Verb):
             try:
                 made = writing.commit_paths(repository, *chosen.paths, message, expected)
             except CommitDiffersError as error:
-                changes += error.found.parent == expected.parent
-                given = error.found
+                changes += error.actual.parent == expected.parent
+                given = error.actual
                 if changes > _MOST_CHANGES:
                     break
             else:
@@ -125,7 +125,7 @@ class Commit(Verb):
     def _judge_change(self, workspace: spec.Workspace, chosen: Chosen, after: ProposedRevision) -> str:
         """Return the message of a commit. Raises NpuprofError with the errors that it would bring."""
         from npuprof.compare import plain, survey
-        from npuprof.history.message import write_headline
+        from npuprof.compare.folds import write_headline
 
         found = survey.compare_store_states(chosen.head, after, ("HEAD", "the commit"), Context())
         _require_no_new_errors(workspace, after, found, _find_edits(workspace, after))

@@ -98,8 +98,7 @@ def _mark(finding: Finding) -> list[tuple[str, ...]]:
 
 def format_review_page(diff: Diff, survey: Survey | None, faults: Sequence[Faults], limit: int) -> str:
     """Return the page of a pull request in so many characters; ``survey`` is None where nobody can tell what changes."""
-    from npuprof.compare.markdown import format_survey_markdown
-    from npuprof.compare.pagehead import format_faults
+    from npuprof.compare.markdown import format_faults, format_survey_markdown
     from npuprof.compare.spans import Page
 
     if survey is None:

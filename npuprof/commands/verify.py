@@ -57,8 +57,7 @@ class Verify(Verb):
                 raise NpuprofError([Finding("NP902", what, "", "npuprof verify --tags --signatures")])
             return self._prove_run()
         self._refuse_odd_flags()
-        from npuprof.history.signatures import asks_for_signatures
-        from npuprof.history.verification import Verifier
+        from npuprof.history.verification import Verifier, asks_for_signatures
 
         workspace = spec.Workspace(self.store)
         _refuse_unknown_names(workspace, self.names)
