@@ -251,7 +251,7 @@ class Identifier:
         return Match(name, "resolved", config, 1, past_commit, past_commit, asked=list_asked(clue.record))
 
     def _pin(self, workspace: Workspace, spec: str, commit: str) -> str:
-        """Return a spec with each preset of the store that stands in it at a commit."""
+        """Return a spec with each preset of the store pinned to a commit."""
         return "+".join(part if _is_fixed(part) else f"{part}@{commit}" for part in workspace.split_spec(spec))
 
     # -- now -----------------------------------------------------------------------------------------------------------

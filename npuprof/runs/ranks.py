@@ -207,12 +207,12 @@ class Processes(Record):
 
 
 def holds_records(folder: str) -> bool:
-    """Return whether a folder holds records of runs."""
+    """Return whether a folder contains records of runs."""
     return bool(list_record_names(folder))
 
 
 def load_processes(folder: str, workspace: Workspace) -> tuple[list[Processes], list[Finding]]:
-    """Return the processes whose records a folder holds, by preset and by who wrote the records, and what cannot be read of it.
+    """Return the processes whose records a folder contains, by preset and writer, and findings about unreadable records.
 
     Raises NpuprofError.
     """

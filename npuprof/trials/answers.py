@@ -144,7 +144,7 @@ def _list_cure_lines(bisection: Bisection) -> Iterator[str]:
 
 
 def list_doubts(bisection: Bisection) -> list[str]:
-    """Return what could not be told, and what was not tried, a line each."""
+    """Return a line for each change that stayed undecided or was not tried."""
     lines: list[str] = []
     outcome = bisection.outcome
     if outcome is not None:

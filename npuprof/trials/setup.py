@@ -63,7 +63,7 @@ def build_fit(setup: Setup, trusting: bool = True) -> Callable[[Config], None]:
 
 
 def warn_of_newer_files(command: Sequence[str], journal: Journal) -> tuple[str, ...]:
-    """Return a remark for each file in a command that was another one when results were made that are kept."""
+    """Return a note for each file of a command that has changed since some of the stored results."""
     now = identify_files(command)
     past_files = [result.files for results in journal.results.values() for result in results]
     remarks = []

@@ -14,7 +14,7 @@ from npuprof.runs.evidence.scanning import scan_stream
 
 
 def read_evidence(paths: Sequence[str], tell: Callable[[str], None] = lambda text: None) -> Evidence:
-    """Return what files and folders hold; ``tell`` hears how far it is. Raises NpuprofError where one cannot be read."""
+    """Return the evidence in files and folders; ``tell`` is called with the progress. Raises NpuprofError if one cannot be read."""
     sources = find_sources(paths)
     processes = Processes()
     progress = _Progress(tell)
